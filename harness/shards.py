@@ -35,7 +35,7 @@ from harness.stats.selection.block_sums import (
 )
 from harness.stats.selection.evaluation import RANKS_ON_ORDERED_SCALES, RANKS_WITHOUT_SETS
 from harness.stats.selection.footing import beaten_baselines
-from harness.stats.selection.ranking import Ranking, largest_difference, loss, rank
+from harness.stats.selection.ranking import Ranking, loss, rank
 from harness.stats.selection.replies import samples_per_item
 from harness.stats.selection.shared_items import MIN_ANSWERED
 from harness.tasks import CANNOT_ASSESS, Task, find_task
@@ -55,6 +55,7 @@ MEMORY_BYTES = 2 << 30  # of a worker, beside what it has when it starts
 ENDINGS = (".parquet", ".arrow")
 NOTHING_RANKED: dict[str, Any] = {
     "ranking": None,
+    "compared": {},
     "baselines": {},
     "better_than": {},
     "verdict": "none",
@@ -177,6 +178,8 @@ class ShardedValidation:
         By coefficient.
     ranking : Ranking or None
         Of the judges that answered enough items, on those that all of them answered; None without.
+    compared : dict of str to Estimate
+        By ranked judge, the metric that ranks, on those items.
     baselines : dict of str to float or None
         The metric that ranks, of each computed baseline.
     better_than : dict of str to dict of str to bool
@@ -199,6 +202,7 @@ class ShardedValidation:
     estimates: dict[str, dict[str, Estimate]]
     human_agreement: dict[str, Estimate]
     ranking: Ranking | None
+    compared: dict[str, Estimate]
     baselines: dict[str, float | None]
     better_than: dict[str, dict[str, bool]]
     verdict: Literal["none"] | None
@@ -307,15 +311,13 @@ def _compared(
     any_judge = names[0]
     n_units = int(shared[any_judge].counts.any(axis=0).sum())
     ranking = rank(
-        metric.name,
-        metric.better,
+        metric,
         names,
         estimates,
         replicates,
         level=resampling.level,
         unit="group",
         n_units=n_units,
-        largest=largest_difference(metric),
     )
     baselines = baselines_of_blocks(
         counts.judges[any_judge],
@@ -339,6 +341,7 @@ def _compared(
     first = names.index(ranking.rows[0].judge)
     return {
         "ranking": ranking,
+        "compared": dict(zip(names, estimates, strict=True)),
         "baselines": {
             name: float(row[0]) if isfinite(row[0]) else None for name, row in baselines.items()
         },

@@ -138,9 +138,9 @@ def test_values_are_those_of_validation_in_memory(task, tmp_path, rows, options)
         assert estimate.value == whole.humans.agreement[name].value, name
     assert [row.judge for row in sharded.ranking.rows] == [r.judge for r in whole.ranking.rows]
     footing = {row.judge: row.value for row in whole.evidence.judges}
-    for row in sharded.ranking.rows:
-        assert row.estimate.value == footing[row.judge]
-        assert row.estimate.n_used == whole.evidence.n_items
+    for name, estimate in sharded.compared.items():
+        assert estimate.value == footing[name]
+        assert estimate.n_used == whole.evidence.n_items
     for baseline in whole.evidence.baselines:
         assert sharded.baselines[baseline.name] == pytest.approx(baseline.value, rel=1e-12)
     for row in whole.evidence.judges:

@@ -2,14 +2,13 @@
 
 from harness.analysis.estimates import check_choices, compares_response_sets
 from harness.analysis.inputs import Choices, JudgeFacts, Source
-from harness.analysis.result import JudgeResult, Ranking, Validation
+from harness.analysis.result import JudgeResult, Validation
 from harness.analysis.validation import validate
 
 __all__ = [
     "Choices",
     "JudgeFacts",
     "JudgeResult",
-    "Ranking",
     "Source",
     "Validation",
     "check_choices",

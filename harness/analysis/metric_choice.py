@@ -17,6 +17,7 @@ from harness.stats import (
     regret_matrix,
 )
 from harness.stats.data.rating_table import n_choices
+from harness.stats.selection.ranking import ranks_of
 from harness.stats.selection.regret import GOALS
 from harness.stats.selection.replies import samples_per_item
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.analysis.evidence import Evidence
-    from harness.stats import Evaluation, RatingTable
+    from harness.stats import ConfidenceSet, Evaluation, RatingTable
+    from harness.stats.selection.confidence_set import RankSpread
 
 USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in most publications
 
@@ -181,31 +183,34 @@ def _replies_of(tables: Sequence[RatingTable], n_replies: float | None) -> dict[
 def _order(evaluation: Evaluation, metric: str) -> Order:
     row, judges = evaluation.row(metric), evaluation.judges
     losses, replicates = evaluation.losses(metric)
+    ranks = ranks_of(losses)
     spreads = rank_spread(judges, replicates, level=evaluation.level)
     best = model_confidence_set(judges, losses, replicates, level=evaluation.level)
     drawn = replicates.shape[1]
-    places = []
-    for ranked in evaluation.ranking(metric).rows:
-        j = judges.index(ranked.judge)
-        is_ranked = ranked.rank is not None
-        p_value = float(best.p_values[j])
-        places.append(
-            Place(
-                judge=ranked.judge,
-                rank=ranked.rank,
-                rank_low=spreads[j].low if is_ranked else None,
-                rank_high=spreads[j].high if is_ranked else None,
-                p_best=spreads[j].p_best if is_ranked else None,
-                in_best_set=None if best.reason or not is_ranked else ranked.judge in best.judges,
-                p_value=None if np.isnan(p_value) else p_value,
-            )
-        )
     return Order(
         metric=metric,
         better=row.better,
         unit=row.unit,
-        places=tuple(places),
+        places=tuple(
+            _place(judges[j], ranks[j], spreads[j], best, float(best.p_values[j]))
+            for j in np.argsort(losses, kind="stable").tolist()
+        ),
         undefined_share=1.0 - best.n_replicates / drawn if drawn else None,
+    )
+
+
+def _place(
+    judge: str, rank: int | None, spread: RankSpread, best: ConfidenceSet, p_value: float
+) -> Place:
+    defined = rank is not None
+    return Place(
+        judge=judge,
+        rank=rank,
+        rank_low=spread.low if defined else None,
+        rank_high=spread.high if defined else None,
+        p_best=spread.p_best if defined else None,
+        in_best_set=judge in best.judges if defined and not best.reason else None,
+        p_value=None if np.isnan(p_value) else p_value,
     )
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.result import MetricFacts, RankedJudge, Ranking, TaskFacts
-from harness.stats.data.arrays import TOLERANCE
-from harness.stats.selection.ranking import loss
+from harness.analysis.result import MetricFacts, TaskFacts
+from harness.stats.selection.ranking import Ranked, Ranking, loss, ranks_of
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -26,19 +25,15 @@ POPULATION_ROWS = {
 
 def ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
     """Return the places of the judges on common footing."""
-    values = [row.value for row in evidence.judges if row.value is not None]
-    losses = loss(np.array(values), metric.better)
-    places = {
-        row.judge: 1 + int((losses < lost - TOLERANCE).sum())
-        for row, lost in zip(evidence.judges, losses.tolist(), strict=False)
-    }
+    values = [np.nan if row.value is None else row.value for row in evidence.judges]
+    ranks = ranks_of(loss(np.array(values, dtype=np.float64), metric.better))
     return Ranking(
         metric=metric.name,
         better=metric.better,
         unit=metric.unit,
         rows=tuple(
-            RankedJudge(judge=row.judge, rank=places.get(row.judge), difference=row.difference)
-            for row in evidence.judges
+            Ranked(row.judge, rank, row.difference)
+            for row, rank in zip(evidence.judges, ranks, strict=True)
         ),
     )
 

@@ -27,8 +27,8 @@ from harness.analysis.translations import Translated  # noqa: TC001 -- msgspec r
 from harness.judging.prompts.requests import Elicitation  # noqa: TC001 -- msgspec reads it at run time
 from harness.ratings import OutcomeCounts  # noqa: TC001 -- msgspec reads it at run time
 from harness.stats import (
-    Difference,  # noqa: TC001 -- msgspec reads it at run time
     Estimate,  # noqa: TC001 -- msgspec reads it at run time
+    Ranking,  # noqa: TC001 -- msgspec reads it at run time
 )
 from harness.stats.data.resolved_tables import (
     AbstentionMode,  # noqa: TC001 -- msgspec reads it at run time
@@ -226,33 +226,6 @@ class JudgeResult:
     cost: Cost
     order_bias: tuple[PlaceBias, ...] = ()
     position: PositionEffects | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedJudge:
-    """A judge's place.
-
-    Attributes
-    ----------
-    rank : int or None
-        1 is best; None where the metric is NA.
-    difference : Difference or None
-        How much worse than the best judge, on the same resamples; None for the best and where NA.
-    """
-
-    judge: str
-    rank: int | None
-    difference: Difference | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
-    """Judges in order of one metric, NA last."""
-
-    metric: str
-    better: str
-    unit: str
-    rows: tuple[RankedJudge, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

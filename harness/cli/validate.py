@@ -161,8 +161,8 @@ def _on_baselines(validation: ShardedValidation, judge: str) -> str:
 def _rows_of_ranking(validation: ShardedValidation, ranking: Ranking) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for ranked in ranking.rows:
-        estimate, counts = ranked.estimate, validation.outcomes[ranked.judge]
-        interval = estimate.interval
+        estimate = validation.compared[ranked.judge]
+        counts, interval = validation.outcomes[ranked.judge], estimate.interval
         rows.append(
             {
                 "judge": ranked.judge,

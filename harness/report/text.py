@@ -22,9 +22,10 @@ from harness.stats.inference.metric import DESIGN_VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.analysis import JudgeResult, Ranking, Validation
+    from harness.analysis import JudgeResult, Validation
     from harness.analysis.evidence import Evidence
     from harness.analysis.result import Settings
+    from harness.stats import Ranking
 
 BASELINE_NAMES = {
     "uniform": "guessing",

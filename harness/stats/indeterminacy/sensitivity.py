@@ -26,14 +26,14 @@ from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, esti
 from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.comparisons import Cut, Side, judge_sums
-from harness.stats.selection.ranking import Ranking, largest_difference, loss, rank
+from harness.stats.selection.ranking import loss
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Resampling, Unit, Units
+    from harness.stats.inference.bootstrap import Resampling
 
 NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_set")
 CURVE = np.array([0.0, 0.5, 1.0])  # three values fix a curve of second degree
@@ -134,10 +134,6 @@ class SweepPoint:
         Metric name to its (J, B) values, column ``b`` from the same items at every beta.
     prevalence : Estimate
         Share of the items that are positive for the humans.
-    level, unit
-        Of the intervals.
-    n_units : int
-        How many units were resampled.
     """
 
     beta: float
@@ -146,27 +142,9 @@ class SweepPoint:
     estimates: Mapping[str, Mapping[str, Estimate]]
     replicates: Mapping[str, FloatArray]
     prevalence: Estimate
-    level: float
-    unit: Unit
-    n_units: int
 
     def __repr__(self) -> str:
         return f"SweepPoint(beta {self.beta:g}, {len(self.judges)} judges)"
-
-    def ranking(self, metric: str) -> Ranking:
-        """Order the judges on one metric at this beta, each compared with the best."""
-        row = find_metric(metric, self.metrics)
-        return rank(
-            metric,
-            row.better,
-            self.judges,
-            [self.estimates[judge][metric] for judge in self.judges],
-            self.replicates[metric],
-            level=self.level,
-            unit=self.unit,
-            n_units=self.n_units,
-            largest=largest_difference(row),
-        )
 
 
 def beta_sweep(
@@ -227,19 +205,11 @@ def beta_sweep(
             for sums, side in zip(fixed_sums, sides, strict=True)
         ]
         jobs.append([_prevalence(human_side)])
-    units = resampling.units(len(human.items))
-    estimates = estimate_all(jobs, units, resampling)
+    estimates = estimate_all(jobs, resampling.units(len(human.items)), resampling)
     width = len(judges) + 1
     names = tuple(table.name for table in judges)
     return tuple(
-        _point(
-            names,
-            rows,
-            estimates[g * width : (g + 1) * width],
-            beta=beta,
-            level=resampling.level,
-            units=units,
-        )
+        _point(names, rows, estimates[g * width : (g + 1) * width], beta)
         for g, beta in enumerate(betas)
     )
 
@@ -292,10 +262,7 @@ def _point(
     names: tuple[str, ...],
     rows: tuple[Metric, ...],
     estimated: Sequence[Mapping[str, Estimated]],
-    *,
     beta: float,
-    level: float,
-    units: Units,
 ) -> SweepPoint:
     of_judges = estimated[:-1]
     return SweepPoint(
@@ -311,9 +278,6 @@ def _point(
             for row in rows
         },
         prevalence=estimated[-1]["prevalence"].estimate,
-        level=level,
-        unit=units.kind,
-        n_units=units.n_units,
     )
 
 

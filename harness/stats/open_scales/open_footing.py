@@ -13,9 +13,8 @@ from harness.stats.data.arrays import TOLERANCE, frozen
 from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.estimate import Estimate, make_interval
 from harness.stats.inference.interval_methods import Sampled
-from harness.stats.selection.footing import Footing, HumanReference, beaten_baselines
-from harness.stats.selection.rank_sets import rank_sets, winner_interval
-from harness.stats.selection.ranking import largest_difference, loss, loss_bounds
+from harness.stats.selection.footing import Drawn, Footing, HumanReference, claims_of
+from harness.stats.selection.ranking import largest_difference, loss
 from harness.stats.selection.shared_items import MIN_ANSWERED, SharedItems, shared_items
 
 if TYPE_CHECKING:
@@ -114,44 +113,32 @@ def open_footing(
     ranked = [judge for judge, is_ranked in zip(judges, sharing.ranked, strict=True) if is_ranked]
     units = resampling.units(n)
     draws = Draws(np.ones(n) if weights is None else weights, units, resampling)
-    values, drawn = draws.of([judge.valued(shared) for judge in ranked])
+    of_judges = draws.of([judge.valued(shared) for judge in ranked])
     of_baselines = draws.of([valued(shared) for valued in baselines.values()])
-    losses, drawn_losses = loss(values, metric.better), loss(drawn, metric.better)
-    level, n_units = resampling.level, units.n_entering(shared)
-    is_defined = len(ranked) > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn_losses).all())
-    discordant = _n_discordant([judge.scores for judge in ranked], shared, units)
+    n_units = units.n_entering(shared)
     return Footing(
         metric=metric,
         n_replies=1.0,
         items=SharedItems(sharing.answered_fraction, sharing.ranked, shared),
         judges=tuple(judge.name for judge in ranked),
-        values=frozen(values),
-        replicates=frozen(drawn),
-        baselines=dict(zip(baselines, of_baselines[0].tolist(), strict=True)),
-        baseline_replicates=dict(zip(baselines, of_baselines[1], strict=True)),
-        ranks=rank_sets(losses, drawn_losses, level=level, n_units=n_units, n_discordant=discordant)
-        if is_defined
-        else None,
-        winner=winner_interval(
-            losses, drawn_losses, level=level, n_units=n_units, bounds=loss_bounds(metric)
-        )
-        if is_defined
-        else None,
-        beats=beaten_baselines(
-            losses,
-            drawn_losses,
-            loss(of_baselines[0], metric.better),
-            loss(of_baselines[1], metric.better),
-            level=level,
+        values=frozen(of_judges.values),
+        replicates=frozen(of_judges.replicates),
+        baselines=dict(zip(baselines, of_baselines.values.tolist(), strict=True)),
+        baseline_replicates=dict(zip(baselines, of_baselines.replicates, strict=True)),
+        **claims_of(
+            metric,
+            of_judges,
+            of_baselines,
+            resampling,
             n_units=n_units,
-            freedom=None,
+            n_discordant=_n_discordant([judge.scores for judge in ranked], shared, units),
         ),
         references=tuple(_reference(metric, judge, shared, draws) for judge in ranked),
         values_with_losses=np.array([judge.value_with_losses for judge in ranked]),
         n_rated=int(rated.sum()),
         min_answered=min_answered,
         unit=units.kind,
-        level=level,
+        level=resampling.level,
         n_units=n_units,
     )
 
@@ -166,18 +153,18 @@ class Draws:
         self.method = resampling.method
         self.resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
 
-    def of(self, every: Iterable[Valued]) -> tuple[FloatArray, FloatArray]:
+    def of(self, every: Iterable[Valued]) -> Drawn:
         """Return (J,) values and (J, B) replicates."""
         valued = list(every)
         point = np.array([float(value(self.weights[None])[0]) for value in valued])
         if not valued or not self.resamples.n_replicates:
-            return point, np.empty((len(valued), 0))
+            return Drawn(point, np.empty((len(valued), 0)))
         of_items = self.units.of_item
         blocks = [
             [value(by_unit[:, of_items] * self.weights) for value in valued]
             for by_unit in self.resamples.blocks()
         ]
-        return point, np.concatenate(blocks, axis=1)
+        return Drawn(point, np.concatenate(blocks, axis=1))
 
 
 def _n_discordant(scores: Sequence[FloatArray], shared: BoolArray, units: Units) -> IntArray:

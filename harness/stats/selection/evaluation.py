@@ -128,15 +128,13 @@ class Evaluation:
     def ranking(self, metric: str) -> Ranking:
         """Order the judges on one metric, each compared with the best."""
         return rank(
-            metric,
-            self.row(metric).better,
+            self.row(metric),
             self.judges,
             [self.estimates[judge][metric] for judge in self.judges],
             self.replicates[metric],
             level=self.level,
             unit=self.units.kind,
             n_units=self.units.n_units,
-            largest=largest_difference(self.row(metric)),
         )
 
     def losses(self, metric: str) -> tuple[FloatArray, FloatArray]:

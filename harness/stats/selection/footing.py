@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -196,6 +196,13 @@ class Footing:
         return tuple(self.judges[j] for j in np.argsort(losses, kind="stable"))
 
 
+class Drawn(NamedTuple):
+    """Values of R judges or baselines, (R,), and their replicates, (R, B)."""
+
+    values: FloatArray
+    replicates: FloatArray
+
+
 def common_footing(
     human: RatingTable,
     judges: Sequence[RatingTable],
@@ -281,16 +288,16 @@ def common_footing(
         n_replies=n_replies,
         items=items,
         judges=tuple(table.name for table in chosen),
-        values=frozen(of_judges["values"]),
-        replicates=frozen(of_judges["replicates"]),
-        baselines=dict(zip(BASELINES, of_baselines["values"].tolist(), strict=True)),
-        baseline_replicates=dict(zip(BASELINES, of_baselines["replicates"], strict=True)),
-        **_claims(
+        values=frozen(of_judges.values),
+        replicates=frozen(of_judges.replicates),
+        baselines=dict(zip(BASELINES, of_baselines.values.tolist(), strict=True)),
+        baseline_replicates=dict(zip(BASELINES, of_baselines.replicates, strict=True)),
+        **claims_of(
             metric,
             of_judges,
             of_baselines,
-            raters,
             resampling,
+            raters=raters,
             n_units=n_units,
             n_discordant=n_discordant,
         ),
@@ -331,24 +338,40 @@ def _ranked_judges(
     return [judges[j] for j in chosen], [replies[j] for j in chosen], n_replies, items
 
 
-def _claims(
+def claims_of(
     metric: Metric,
-    of_judges: Mapping[str, FloatArray],
-    of_baselines: Mapping[str, FloatArray],
-    raters: RaterCovariance | None,
+    of_judges: Drawn,
+    of_baselines: Drawn,
     resampling: Resampling,
     *,
     n_units: int,
     n_discordant: IntArray,
+    raters: RaterCovariance | None = None,
 ) -> dict[str, Any]:
-    """Return rank sets, the interval of the winner, and which baselines are beaten."""
-    better, R = metric.better, len(of_judges["values"])
-    losses, baseline_losses = (loss(of["values"], better) for of in (of_judges, of_baselines))
-    drawn = loss(np.concatenate([of_judges["replicates"], of_baselines["replicates"]]), better)
+    """Return the fields of `Footing` that compare: rank sets, interval of the winner, beats.
+
+    Parameters
+    ----------
+    metric : Metric
+        What the values are of.
+    of_judges, of_baselines : Drawn
+        Values on the same resamples.
+    resampling : Resampling
+        Their level; draws the noise of raters.
+    n_units : int
+        Units behind the values.
+    n_discordant : (R, R) array
+        On how many units two judges differ.
+    raters : RaterCovariance, optional
+        Of judges, then baselines, where raters are a sample, too.
+    """
+    better, R = metric.better, len(of_judges.values)
+    losses, baseline_losses = loss(of_judges.values, better), loss(of_baselines.values, better)
+    drawn = loss(np.concatenate([of_judges.replicates, of_baselines.replicates]), better)
     defined = R > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn[:R]).all())
     freedom = _freedom(raters, drawn, n_units)
     if raters is not None:
-        values = np.concatenate([of_judges["values"], of_baselines["values"]])
+        values = np.concatenate([of_judges.values, of_baselines.values])
         signs = np.sign(values) if better == "zero" else loss(np.ones(len(values)), better)
         drawn = drawn + signs[:, None] * raters.noise(drawn.shape[1], resampling.rng)
     judges, baselines = slice(R), slice(R, None)
@@ -539,7 +562,7 @@ class Scoring:
         n_replies: float,
         resampling: Resampling,
         fit: Callable[[FloatArray], Scoring] | None,
-    ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+    ) -> tuple[Drawn, Drawn]:
         """Evaluate judges and baselines on all items and on the same resamples of them.
 
         ``fit`` makes the scoring of a resample, where it is not the same in all.
@@ -560,10 +583,7 @@ class Scoring:
         J, weights = len(replies), self.weights[:, None]
         sums = (self.sums(of_judge, shared, n_replies) for of_judge in replies)
         values = [float(self.metric.value(total(weights * of_judge))) for of_judge in sums]
-        return (
-            {"values": np.array(values), "replicates": every[:J]},
-            {"values": point[J:, 0], "replicates": every[J:]},
-        )
+        return Drawn(np.array(values), every[:J]), Drawn(point[J:, 0], every[J:])
 
     def in_resamples(
         self,

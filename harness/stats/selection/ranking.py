@@ -61,15 +61,12 @@ class Ranked:
         Its name.
     rank : int or None
         1 is best; equal values share a rank; None where the metric is undefined.
-    estimate : Estimate
-        The metric's value for this judge.
     difference : Difference or None
         To the best judge; None for the best itself and where the metric is undefined.
     """
 
     judge: str
     rank: int | None
-    estimate: Estimate
     difference: Difference | None
 
 
@@ -80,15 +77,18 @@ class Ranking:
     Attributes
     ----------
     metric : str
-        Name of the row.
+        Its name.
     better : {"higher", "lower", "zero"}
-        Direction that was read.
+        Its direction.
+    unit : str
+        Its unit: "bits", "nats", or "" for a pure number.
     rows : tuple of Ranked
         In order.
     """
 
     metric: str
-    better: Better
+    better: str
+    unit: str
     rows: tuple[Ranked, ...]
 
     def __repr__(self) -> str:
@@ -98,13 +98,6 @@ class Ranking:
     def best(self) -> str | None:
         """The first judge; None if the metric is undefined for all."""
         return self.rows[0].judge if self.rows and self.rows[0].rank is not None else None
-
-    @property
-    def indistinguishable(self) -> tuple[str, ...]:
-        """The other judges whose difference to the best is not separated from 0."""
-        return tuple(
-            row.judge for row in self.rows if row.difference and not row.difference.separated
-        )
 
 
 def loss(values: FloatArray, better: Better) -> FloatArray:
@@ -128,9 +121,16 @@ def largest_difference(metric: Metric) -> float:
     return high - low
 
 
+def ranks_of(losses: FloatArray) -> list[int | None]:
+    """Rank (J,) losses: 1 and the number of lower ones; None for nan."""
+    return [
+        None if np.isnan(of_judge) else 1 + int((losses < of_judge - TOLERANCE).sum())
+        for of_judge in losses.tolist()
+    ]
+
+
 def rank(
-    metric: str,
-    better: Better,
+    metric: Metric,
     judges: Sequence[str],
     estimates: Sequence[Estimate],
     replicates: FloatArray,
@@ -138,14 +138,13 @@ def rank(
     level: float,
     unit: Unit,
     n_units: int,
-    largest: float = inf,
 ) -> Ranking:
     """Order judges on one metric and compare each with the best.
 
     Parameters
     ----------
-    metric, better : str
-        The row's name and direction.
+    metric : Metric
+        What they are ranked by.
     judges : J names
         In the order of ``estimates`` and of the rows of ``replicates``.
     estimates : J estimates
@@ -158,34 +157,31 @@ def rank(
         What was resampled.
     n_units : int
         How many of them.
-    largest : float, optional
-        The greatest possible difference between two judges.
 
     Returns
     -------
     Ranking
         Ties keep the order of ``judges``.
     """
-    values = np.array([np.nan if e.value is None else e.value for e in estimates])
-    losses = loss(values, better)
-    order = np.argsort(losses, kind="stable")  # nan last
+    values = np.array([np.nan if e.value is None else e.value for e in estimates], dtype=np.float64)
+    losses = loss(values, metric.better)
+    order, ranks = np.argsort(losses, kind="stable").tolist(), ranks_of(losses)  # nan last
     rows = []
-    for j in order.tolist():
-        ranked = None if np.isnan(losses[j]) else 1 + int((losses < losses[j] - TOLERANCE).sum())
+    for j in order:
         difference = None
-        if ranked is not None and j != order[0]:
+        if ranks[j] is not None and j != order[0]:
             pair = [j, order[0]]
             difference = compare(
                 (judges[j], judges[order[0]]),
                 losses[pair],
-                loss(replicates[pair], better),
+                loss(replicates[pair], metric.better),
                 level=level,
                 unit=unit,
                 n_units=min(n_units, *(estimates[i].n_used for i in pair)),
-                largest=largest,
+                largest=largest_difference(metric),
             )
-        rows.append(Ranked(judges[j], ranked, estimates[j], difference))
-    return Ranking(metric, better, tuple(rows))
+        rows.append(Ranked(judges[j], ranks[j], difference))
+    return Ranking(metric.name, metric.better, metric.unit, tuple(rows))
 
 
 def compare(

@@ -5,8 +5,9 @@ import pytest
 from support.rating_tables import count_table, evaluate_judges, random_table, split_options
 
 from harness import stats
-from harness.stats import beta_sweep, break_even
+from harness.stats import beta_sweep, break_even, find_metric
 from harness.stats.indeterminacy.sensitivity import Flips, winning_regions
+from harness.stats.selection.ranking import loss, ranks_of
 
 BOTH = ("toxic", "fine")
 ADDS = {"fine": ("toxic",)}
@@ -65,7 +66,6 @@ def test_all_betas_share_their_resamples():
     for point in points[1:]:
         for name in ("hit_rate(h/h)", "js_divergence(s/s)"):
             np.testing.assert_array_equal(point.replicates[name], points[0].replicates[name])
-    assert points[1].ranking("mse(srs/srs)").rows[0].rank == 1
     assert repr(points[1]) == "SweepPoint(beta 0.4, 2 judges)"
 
 
@@ -102,6 +102,12 @@ def test_break_even_by_hand():
     assert repr(break_even_points) == "BreakEven('decision_consistency', tau 0.5, 3 pieces)"
 
 
+def first_of(point, metric):
+    values = np.array([point.estimates[judge][metric].value for judge in point.judges])
+    ranks = ranks_of(loss(values, find_metric(metric, point.metrics).better))
+    return {judge for judge, rank in zip(point.judges, ranks, strict=True) if rank == 1}
+
+
 @pytest.mark.parametrize(
     "metric", ["decision_consistency", "prevalence_bias", "mse(srs/srs)", "coverage(h/hrs)"]
 )
@@ -115,10 +121,7 @@ def test_break_even_agrees_with_a_fine_sweep(metric):
     assert break_even_points.betas or metric == "mse(srs/srs)"
     betas = np.linspace(0.0, 1.0, 101)
     for point in sweep(human, judges, betas, metrics=[metric], n_resamples=0):
-        rows = point.ranking(metric).rows
-        assert set(break_even_points.winners(point.beta)) == {
-            row.judge for row in rows if row.rank == 1
-        }
+        assert set(break_even_points.winners(point.beta)) == first_of(point, metric)
 
 
 def test_break_even_of_curves_is_where_they_cross():
