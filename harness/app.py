@@ -690,6 +690,7 @@ def _plan(
     check_choices(task, items, config.choices)
     planned = items_by_elicitation(task, config)
     if not planned:
+        task.require_options(", ".join(config.elicitations or ()))
         raise TaskError(
             f"{task.folder}: {', '.join(config.elicitations or ())} is not possible with "
             f"{len(task.options)} options; use --elicitation forced_choice."

@@ -102,6 +102,8 @@ def compare_runs(first: Source, second: Source, metrics: Sequence[str] = ()) -> 
 
 
 def _check_options(first: Source, second: Source) -> None:
+    for source in (first, second):
+        source.task.require_options("a comparison of runs")
     ours, theirs = (", ".join(source.task.space.options) for source in (first, second))
     if ours != theirs:
         raise TaskError(

@@ -89,6 +89,7 @@ def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
         If fewer than two items can be used.
     """
     task, items = source.task, source.items
+    task.require_options("a plan from ratings")
     tables = [judge_table(task, items, name, source.verdicts[name]) for name in names]
     if exact := [table.name for table in tables if table.exact]:
         raise TaskError(f"{exact[0]} gives distributions; a plan needs a judge that gives replies.")
@@ -206,6 +207,7 @@ def annotator_plan(
     TaskError
         If the raters are not identified, or fewer than asked for.
     """
+    source.task.require_options("a plan from ratings")
     prepared = prepare(source)
     scale = Scale.of(source.task)
     annotators, design = Annotators.of(prepared, scale), design_of(prepared, scale)

@@ -30,20 +30,13 @@ MAX_NAMED = 20  # criteria, labels
 
 
 def data_card(task: Task) -> str:
-    """Render the data card of a task as Markdown; no text of an item stands in it.
-
-    Raises
-    ------
-    TaskError
-        If the task has no options.
-    """
-    task.require_options("a data card")
+    """Render the data card of a task as Markdown; no text of an item stands in it."""
     sections = {
         "Content": _content(task),
-        "Options": _options(task),
+        **({"Answers": _answers(task)} if task.is_open else {"Options": _options(task)}),
         "How the ratings were made": _making(task),
         "Agreement among raters": _agreement(task),
-        "Findings of the audit": _findings(task),
+        **({} if task.is_open else {"Findings of the audit": _findings(task)}),
         "Changes": _changes(task),
         "Files": _files(task),
     }
@@ -111,6 +104,19 @@ def _options(task: Task) -> Iterator[str]:
     return _table(heads, rows)
 
 
+def _answers(task: Task) -> Iterator[str]:
+    """Describe the numbers or texts that raters gave."""
+    answers = [str(r.value) for r in task.ratings if r.value != CANNOT_ASSESS]
+    rows: list[tuple[str, object]] = [("answers", len(answers)), ("distinct", len(set(answers)))]
+    if task.scale == "continuous":
+        rows.append(("bounds", "{:g} to {:g}".format(*task.bounds) if task.bounds else "none"))
+    if task.scale == "continuous" and answers:
+        numbers = sorted(map(float, answers))
+        ends = f"{numbers[0]:g}, {median(numbers):g}, {numbers[-1]:g}"
+        rows.append(("least, median, greatest", ends))
+    return _table(("", ""), rows)
+
+
 def _making(task: Task) -> Iterator[str]:
     instructions = markdown(task.instructions) if task.instructions else "not stated"
     yield f"Instructions: {instructions}"
@@ -133,7 +139,8 @@ def _making(task: Task) -> Iterator[str]:
 def _agreement(task: Task) -> Iterator[str]:
     result = validate(source_of_verdicts(task, None)).humans
     rows = [
-        (MEASURES[name], estimate(value), value.n_used) for name, value in result.agreement.items()
+        (MEASURES.get(name, name.replace("_", " ")), estimate(value), value.n_used)
+        for name, value in result.agreement.items()
     ]
     return _table(("measure", "value [95 %]", "items"), rows)
 

@@ -146,6 +146,7 @@ def next_ratings(
     TaskError
         If the task or the verdicts lack what the quantity is about.
     """
+    task.require_options("a queue of ratings")
     n_options = len(task.options)
     if quantity != "annotator-test" and not 0 < len(task.positive) < n_options:
         raise TaskError(

@@ -91,6 +91,11 @@ def draw_sample(
     ----------
     Guerdan et al. 2025, appendix E.
     """
+    if task.rubric:
+        raise TaskError(
+            f"task {task.name}: a sample would divide the outputs of its rubric; sample from a "
+            "copy of the task without 'rubric'."
+        )
     strata: dict[Hashable, list[str]] = defaultdict(list)
     for item, key in zip(task.items, _keys(task, by), strict=True):
         if key is not None and (by != "disagreement" or key in levels):
@@ -127,6 +132,7 @@ def _keys(task: Task, by: By) -> list[int | str | None]:
     elif by == "group":
         keys = [item.group for item in task.items]
     else:
+        task.require_options("a sample by disagreement")
         keys = _percents(task)
     if not any(key is not None for key in keys):
         needed = "positive options and two ratings of an item" if by == "disagreement" else by

@@ -145,12 +145,12 @@ def perturbed_task(
 
     def variants(item: Item) -> Iterator[Item]:
         target = _target(task, ratings[item.id])
-        yield _variant(item, probe, target=target.key)
+        yield _variant(task, item, probe, target=target.key)
         for perturbation in perturbations:
             field = task.text[-1]
             changed = {field: perturbation.apply(item.fields[field], target)}
             names = (perturbation.id, perturbation.kind)
-            yield _variant(item, probe, *names, target=target.key, changed=changed)
+            yield _variant(task, item, probe, *names, target=target.key, changed=changed)
 
     return _task_of_variants(task, items, variants, probe)
 
@@ -176,11 +176,11 @@ def swapped_task(task: Task, items: Sequence[Item]) -> Task:
     last_answer = pairwise.answers[1]
 
     def variants(item: Item) -> Iterator[Item]:
-        yield _variant(item, "position")
+        yield _variant(task, item, "position")
         swapped = pairwise.swapped_fields(item.fields)
-        yield _variant(item, "position", SWAPPED, SWAPPED, changed=swapped)
+        yield _variant(task, item, "position", SWAPPED, SWAPPED, changed=swapped)
         spaced = {last_answer: f"{item.fields[last_answer]}\n"}
-        yield _variant(item, "position", CONTROL, CONTROL, changed=spaced)
+        yield _variant(task, item, "position", CONTROL, CONTROL, changed=spaced)
 
     return _task_of_variants(task, items, variants, "position")
 
@@ -219,11 +219,13 @@ def _task_of_variants(
         "items": tuple(variants),
         "ratings": tuple(ratings),
         "ignored": (),
+        "rubric": None,  # variants of an output are not outputs of their own
     }
     return task.model_copy(update=changes)
 
 
 def _variant(
+    task: Task,
     item: Item,
     probe: ProbeName,
     change: str = "",
@@ -242,7 +244,9 @@ def _variant(
     }
     fields = item.fields | facts | dict(changed or {})
     variant_id = f"{item.id}~{change}" if change else item.id
-    return Item(variant_id, fields, item.group or item.id, item.criterion)
+    return Item(
+        variant_id, fields, item.group or item.id, task.criterion_text(item.criterion) or None
+    )
 
 
 def _target(task: Task, ratings: Sequence[Rating]) -> Option:

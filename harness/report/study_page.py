@@ -46,10 +46,11 @@ def study_text(study: Study, names: Mapping[str, str]) -> str:
         Display names of metrics.
     """
     parts = [draw_table(DECISION_HEADS, decision_rows(study, names))]
-    heads, rows = beta_table(study)
-    parts += [paragraph(BETA_NOTE), draw_table(heads, rows)]
-    parts += [paragraph(REGRET_NOTE)]
-    for goal, title in GOALS.items():
+    if any(row.beta.value is not None for row in study.betas):
+        parts += [paragraph(BETA_NOTE), draw_table(*beta_table(study))]
+    goals = defined_goals(study)
+    parts += [paragraph(REGRET_NOTE if goals else NO_REGRET)]
+    for goal, title in goals.items():
         heads, rows = regret_table(study, goal, names)
         parts.append(f"Regret, {title}\n\n{draw_table(heads, rows)}")
     return "\n\n".join(parts)
@@ -64,6 +65,16 @@ REGRET_NOTE = (
     "metric picks the best judge, NA where decisions are undefined, as without response sets. "
     "Point estimates; the report of each run gives intervals."
 )
+NO_REGRET = (
+    "Regret is not defined in any of these tasks: it needs ranked judges, positive options and "
+    "response sets of the raters."
+)
+
+
+def defined_goals(study: Study) -> dict[str, str]:
+    """Return the goals whose regret is defined in some task, with their titles."""
+    defined = {row.goal for row in study.regrets if row.mean is not None}
+    return {goal: title for goal, title in GOALS.items() if goal in defined}
 
 
 def decision_rows(study: Study, names: Mapping[str, str]) -> list[tuple[str, ...]]:
@@ -128,7 +139,8 @@ def metric_name(metric: str, names: Mapping[str, str]) -> str:
 
 def study_page(study: Study, names: Mapping[str, str]) -> str:
     """Render a study as a page; see `study_text`."""
-    regrets = [(title, *regret_table(study, goal, names)) for goal, title in GOALS.items()]
+    goals = defined_goals(study)
+    regrets = [(title, *regret_table(study, goal, names)) for goal, title in goals.items()]
     return render(
         "study.html.jinja",
         {
@@ -137,7 +149,7 @@ def study_page(study: Study, names: Mapping[str, str]) -> str:
             "betas": beta_table(study),
             "beta_note": BETA_NOTE.replace("`", ""),
             "regrets": regrets,
-            "regret_note": REGRET_NOTE,
+            "regret_note": REGRET_NOTE if goals else NO_REGRET,
             "charts": [
                 chart
                 for goal, title in GOALS.items()

@@ -89,6 +89,7 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
             f"{folder.path}: it holds no item texts; name the task that has them: --task "
             f"{shlex.quote(config.task)}"
         )
+    task.require_options("re-validation")
     strategies = {spec.strategy for spec in folder.manifest.judges}
     own = [spec.prompts for spec in folder.manifest.judges]
     orders = orders_of(task, config)

@@ -21,6 +21,7 @@ from harness.judging.cluster import check_address
 from harness.judging.judges.config import bundled_judges, load_judges
 from harness.judging.judges.judge_registry import check_destinations
 from harness.tasks.folders import bundled, find_task
+from harness.tasks.schema import TASK_FILE, read_task_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +118,11 @@ def options_of(
         If a pipeline could not find the task, or would refuse the judges.
     JudgeError
         If the judges file cannot be read.
+    TaskError
+        If the task has no options.
     """
+    if (copied := run.path / "task" / TASK_FILE).is_file():
+        read_task_file(copied).require_options("re-validation")
     if target in INSIDE_REPOSITORY:
         for path in (task, judges_file):
             if path:

@@ -106,14 +106,6 @@ class Task(TaskFields):
             return OptionSpace.singletons(keys, sets_known=False)
         return OptionSpace.powerset(keys)
 
-    def require_options(self, what: str) -> None:
-        """Refuse what is defined for options alone; `TaskError` if the task has none."""
-        if self.is_open:
-            raise TaskError(
-                f"task {self.name}: {what} needs options to choose from, and a {self.scale} scale "
-                "has none."
-            )
-
     @cached_property
     def by_id(self) -> dict[str, Item]:
         """Items by their id."""

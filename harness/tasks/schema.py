@@ -338,6 +338,14 @@ class TaskFields(Frozen):
         """Whether answers are not chosen among options."""
         return self.scale in OPEN_SCALES
 
+    def require_options(self, what: str) -> None:
+        """Refuse what is defined for options alone; `TaskError` if the task has none."""
+        if self.is_open:
+            raise TaskError(
+                f"task {self.name}: {what} needs options to choose from, and a {self.scale} scale "
+                "has none."
+            )
+
     def described(self) -> dict[str, Any]:
         """Return the fields that stand in ``task.yaml``, as JSON values."""
         return self.model_dump(mode="json", include=set(TaskFields.model_fields), exclude_none=True)

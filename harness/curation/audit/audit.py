@@ -59,11 +59,8 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
         If the verdicts cannot be read, or are of a run of other items.
     TaskError
         If the task has no options.
-    TaskError
-        If the task has no options.
     """
     task.require_options("an audit")
-    task.require_options("the audit")
     rated = RatedChoices.of(task)
     facts = rater_facts(task, rated) if task.rater_ids == "real" and rated.raters else ()
     verdicts = verdicts or verdicts_of(task)

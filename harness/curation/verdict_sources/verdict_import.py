@@ -19,7 +19,7 @@ from harness.curation.verdict_sources.verdict_entries import Selection, listed
 from harness.curation.verdict_sources.verdict_tables import table_entries
 from harness.errors import VerdictError
 from harness.files import reader, write_file
-from harness.judging.parsing.external_verdicts import is_empty, key_text
+from harness.judging.parsing.external_verdicts import is_empty, key_text, open_answer
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.tables import parse_json
 from harness.tasks.tables.checks import PlaceError, short
@@ -218,6 +218,7 @@ class _Matcher:
     """Matches entries to the items and options of a task."""
 
     def __init__(self, task: Task, selection: Selection) -> None:
+        self._task = task
         self._items = task.by_id
         self._keys = {option.label: option.key for option in task.options}
         self._keys |= {option.key: option.key for option in task.options}
@@ -226,6 +227,13 @@ class _Matcher:
         self.sources: set[str] = set()
         self.rows: list[dict[str, Any]] = []
         self.summary = VerdictSummary()
+
+    @property
+    def _noun(self) -> str:
+        """What a value should be."""
+        return {"continuous": "number of the scale", "text": "answer"}.get(
+            self._task.scale, "option"
+        )
 
     def add(self, file: str, entries: Iterable[Entry]) -> None:
         """Add the entries of a file.
@@ -263,7 +271,7 @@ class _Matcher:
             return
         if outcome is None:
             outcome = "invalid"
-            reason = f"value {short(entry.value)} is no option; written as invalid"
+            reason = f"value {short(entry.value)} is no {self._noun}; written as invalid"
             self._reject(file, entry, judge, reason)
         self._units.add(unit)
         counts.items.add(entry.item)
@@ -290,6 +298,9 @@ class _Matcher:
             members = [self._key(member) for member in _members(entry.value)]
             answered = bool(members) and None not in members
             return (members, "answered") if answered else self._abstention(entry.value)
+        if self._task.is_open:
+            answer = open_answer(entry.value, self._task)
+            return answer.value, answer.outcome if answer.outcome != "invalid" else None
         key = self._key(entry.value)
         return (key, "answered") if key is not None else self._abstention(entry.value)
 
