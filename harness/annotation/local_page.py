@@ -35,7 +35,7 @@ LOOPBACK = "127.0.0.1"
 MAX_BODY = 1 << 16
 SHUTDOWN_S = 1.0
 POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
@@ -152,6 +152,7 @@ class RatingPage:
         application.router.add_get("/annotate.js", self._send_script)
         application.router.add_get("/favicon.ico", self._send_no_icon)
         application.router.add_get("/question", self._question)
+        application.router.add_get("/image", self._image)
         application.router.add_post("/answer", self._answer)
         application.router.add_post("/undo", self._undo)
         return application
@@ -184,6 +185,16 @@ class RatingPage:
 
     async def _question(self, _: web.Request) -> web.Response:
         return self._view()
+
+    async def _image(self, request: web.Request) -> web.Response:
+        """Send the image of the item that is asked about."""
+        from aiohttp import web  # noqa: PLC0415 -- costs 100 ms; only when the page is served
+
+        step = self._session.current()
+        image = self._session.task.images.get(step.item.id) if step else None
+        if image is None or request.query_string != image.digest:
+            return _response("This item has no image.", status=404)
+        return web.Response(body=image.read(), content_type=image.media_type)
 
     async def _answer(self, request: web.Request) -> web.Response:
         if request.content_type != "application/json":

@@ -124,6 +124,11 @@ class RatingSession:
         self._log.append(answer)
         self._logged.add(answer)
 
+    def image_digest(self, item: str) -> str:
+        """Return the SHA-256 of the image of an item; "" where it has none."""
+        image = self.task.images.get(item)
+        return image.digest if image else ""
+
     def view(self) -> dict[str, Any]:
         """Return what the page shows, as JSON values; control characters are pictures."""
         shown: dict[str, Any] = {
@@ -143,7 +148,8 @@ class RatingSession:
             "elicitation": step.elicitation,
             "number": self._numbers[item.id],
             "part": {"paired": 1 + (step.elicitation == "response_set")}.get(step.form, 0),
-            "criterion": visible(item.criterion or ""),
+            "criterion": visible(task.criterion_text(item.criterion)),
+            "image": self.image_digest(item.id),
             "texts": [
                 {"name": visible(name) if len(task.text) > 1 else "", "text": shown_text(text)}
                 for name, text in ((name, item.fields[name]) for name in task.text)

@@ -62,10 +62,20 @@ class Image:
         TaskError
             If it cannot be read, or is no longer what it was.
         """
+        return f"data:{self.media_type};base64,{base64.b64encode(self.read()).decode('ascii')}"
+
+    def read(self) -> bytes:
+        """Return the image.
+
+        Raises
+        ------
+        TaskError
+            If it cannot be read, or is no longer what it was.
+        """
         data = _read(self.path)
         if hashlib.sha256(data).hexdigest() != self.digest:
-            raise TaskError(f"{self.path}: the image was changed while the run was going on.")
-        return f"data:{self.media_type};base64,{base64.b64encode(data).decode('ascii')}"
+            raise TaskError(f"{self.path}: the image was changed since it was checked.")
+        return data
 
 
 def read_images(folder: Path, field: str, items: Iterable[Item]) -> dict[str, Image]:

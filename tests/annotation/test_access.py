@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import stat
+from hashlib import sha256
 
 import pytest
 from support.annotating import make_unrated_task, page_server
+from support.pictures import png
+from support.task_folders import write_jsonl
 
 ANSWER = {"item": "i0", "elicitation": "forced_choice", "value": "A"}
 
@@ -137,3 +140,26 @@ def test_interrupt_ends_with_a_summary(tmp_path):
     assert (running.process.returncode, err) == (0, "")
     assert "Rated: 1 of 1 items." in out
     assert "harness annotate ./task --merge" in out
+
+
+def test_raters_see_the_image_of_the_item(tmp_path):
+    """The image of the question alone is sent, under its hash; the next item has another."""
+    task = make_unrated_task(tmp_path / "task", ["First.", "Second."])
+    items = [{"id": f"i{n}", "text": f"Text {n}", "picture": f"{n}.png"} for n in range(2)]
+    write_jsonl(task / "items.jsonl", items)
+    for n in range(2):
+        (task / f"{n}.png").write_bytes(png(n))
+    with (task / "task.yaml").open("a") as file:
+        file.write("image: picture\n")
+    with page_server(task, "ann") as running:
+        running.enter()
+        step = json.loads(running.request("GET", "/question")[2])["step"]
+        shown = png(int(step["item"].removeprefix("i")))
+        assert step["image"] == sha256(shown).hexdigest()
+        status, headers, content = running.request("GET", f"/image?{step['image']}")
+        assert (status, headers["Content-Type"]) == (200, "image/png")
+        assert content.encode(errors="surrogateescape") == shown
+        assert running.request("GET", f"/image?{step['image']}", Cookie="")[0] == 403
+        view = running.request("POST", "/answer", {**ANSWER, "item": step["item"]})[2]
+        assert json.loads(view)["step"]["image"] != step["image"]
+        assert running.request("GET", f"/image?{step['image']}")[0] == 404

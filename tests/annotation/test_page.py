@@ -180,6 +180,7 @@ def test_next_item_is_scrolled_into_view(hostile):
     """After an answer at the end of a long page the next heading is on the screen."""
     tab, _ = hostile
     tab.set_viewport_size({"width": 400, "height": 300})
+    tab.wait_for_function("document.querySelector('#work:not([hidden]), #done:not([hidden])')")
     if tab.locator("#done").is_visible():
         tab.keyboard.press("u")
         tab.locator("#work").wait_for()

@@ -65,7 +65,7 @@ class PageServer:
                 connection.putheader(name, value)
         connection.endheaders(data)
         response = connection.getresponse()
-        content = response.read().decode()
+        content = response.read().decode(errors="surrogateescape")
         connection.close()
         return response.status, response.headers, content
 

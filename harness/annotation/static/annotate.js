@@ -36,12 +36,20 @@ function optionRow(option, index) {
   return row;
 }
 
+function picture(digest) {
+  const image = make("img", "picture");
+  image.src = `/image?${digest}`;
+  image.alt = "The image of this item";
+  return image;
+}
+
 function showStep(nItems) {
   const part = step.part ? `, part ${step.part} of 2` : "";
   const criterion = step.criterion ? `: ${step.criterion}` : "";
   element("heading").textContent = `Item ${step.number} of ${nItems}${part}${criterion}`;
   element("question").textContent = step.question;
-  element("texts").replaceChildren(...step.texts.map(textBlock));
+  const images = step.image ? [picture(step.image)] : [];
+  element("texts").replaceChildren(...step.texts.map(textBlock), ...images);
   element("options").replaceChildren(...step.options.map(optionRow));
   element("abstain").hidden = !step.abstention;
 }
@@ -63,7 +71,9 @@ function show(view) {
 function reveal() {
   const name = paused ? "paused" : step ? "work" : "done";
   for (const id of ["work", "paused", "done"]) element(id).hidden = id !== name;
-  element(name).querySelector("h2").focus({ preventScroll: !isShown }); // instructions come first
+  const heading = element(name).querySelector("h2");
+  heading.focus({ preventScroll: true });
+  if (isShown) heading.scrollIntoView({ block: "nearest" }); // instructions come first
   isShown = true;
 }
 

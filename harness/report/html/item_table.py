@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.stats import RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.subsets.strata import Stratum
-    from harness.tasks import Item
+    from harness.tasks import Item, Task
 
 MAX_ITEMS = 10_000
 MAX_CHARACTERS = 3_000_000  # of the ratings and replies that open in place
@@ -182,7 +182,7 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
     rows = [
         ItemRow(
             id=items[i].id,
-            text=cut(_text(items[i], task.text), MAX_TEXT),
+            text=cut(_text(items[i], task), MAX_TEXT),
             raters=_tally((rating.elicitation, rating.text) for rating in ratings[items[i].id]),
             classes=human_classes[i],
             strata=tuple(np.flatnonzero(inside[:, i]).tolist()),
@@ -207,8 +207,8 @@ def _open_item_table(source: Source) -> ItemTable:
     rows = [
         ItemRow(
             id=item.id,
-            text=cut(_text(item, source.task.text), MAX_TEXT),
-            raters=_tally((rating.elicitation, rating.text) for rating in ratings[item.id]),
+            text=cut(_text(item, source.task), MAX_TEXT),
+            raters=_open_tally([rating.text for rating in ratings[item.id]]),
             classes=(),
             strata=(),
             disagreement=None,
@@ -221,7 +221,7 @@ def _open_item_table(source: Source) -> ItemTable:
 
 
 def _open_cell(replies: Sequence[Verdict]) -> JudgeCell:
-    text = _tally((v.elicitation, _verdict_text(v, {})) for v in replies)
+    text = _open_tally([_verdict_text(v, {}) for v in replies])
     outcomes = tuple(sorted({v.outcome for v in replies})) or (NOT_ASKED,)
     return JudgeCell(text=text, classes=(), outcomes=outcomes, agreement="")
 
@@ -304,7 +304,7 @@ def _full_items(
             for name, by_item in verdicts.items()
             for v in by_item.get(item.id, ())
         ]
-        text = cut(_text(item, source.task.text), MAX_FULL_TEXT)
+        text = cut(_text(item, source.task), MAX_FULL_TEXT)
         full = FullItem(text, tuple(ratings[item.id]), tuple(replies))
         size += full.size
         if size > MAX_CHARACTERS:
@@ -341,6 +341,18 @@ def _verdict_text(verdict: Verdict, labels: Mapping[str, str]) -> str:
     return answer_text(verdict.value, labels) if is_answered else verdict.outcome
 
 
+def _open_tally(answers: Sequence[str]) -> str:
+    """Count numbers, in their order, or texts, the most frequent first."""
+    counts = Counter(answers)
+    try:
+        order = sorted(counts, key=float)
+    except ValueError:
+        order = sorted(counts, key=lambda text: (-counts[text], text))
+    return " · ".join(
+        f"{text} ({counts[text]} times)" if counts[text] > 1 else text for text in order
+    )
+
+
 def _tally(answers: Iterable[tuple[str, str]]) -> str:
     """Count answers, given as elicitation and text, on one line per elicitation."""
     by_elicitation: dict[str, Counter[str]] = {}
@@ -358,5 +370,9 @@ def _tally(answers: Iterable[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def _text(item: Item, fields: Sequence[str]) -> str:
-    return "\n\n".join(item.fields[name] for name in fields if item.fields.get(name))
+def _text(item: Item, task: Task) -> str:
+    """Return what judges are shown of an item; of an image, its name."""
+    parts = [item.fields[name] for name in task.text if item.fields.get(name)]
+    if task.image and (name := item.fields.get(task.image)):
+        parts.append(f"(image: {name})")
+    return "\n\n".join(parts)
