@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Unit: TypeAlias = Literal["item", "group", "criterion"]
 CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
 DRAWN_CELLS = 1 << 14  # weights counted at once: what stays in the processor's cache
-CACHED_CELLS = 1 << 18  # sums evaluated at once: 2 MiB
+CACHED_CELLS = 1 << 20  # sums evaluated at once: 8 MiB
 ALIKE = 32  # units for each distinct row, from which it pays to draw rows instead of units
 N_RESAMPLES = 2000
 LEVEL = 0.95

@@ -50,12 +50,20 @@ class CrossedRatings:
         n_rated = len(np.unique(self.item))
         return m >= MIN_RATERS and len(self.item) >= MIN_FILLED * m * n_rated
 
-    def counts(self, *, without: int | None = None) -> IntArray:
-        """Return (n, K) counts of ratings, with all raters or without one of them."""
+    def counts(self) -> IntArray:
+        """Return (n, K) counts of ratings."""
         n, _, K = self.shape
-        kept = slice(None) if without is None else self.rater != without
-        cells = self.item[kept] * K + self.option[kept]
-        return np.bincount(cells, minlength=n * K).reshape(n, K)
+        return np.bincount(self.item * K + self.option, minlength=n * K).reshape(n, K)
+
+    def who_chose(self, option: int, rows: IntArray) -> FloatArray:
+        """Return (m, n'): 1 where a rater chose an option for the items at ``rows``, in order."""
+        chosen = self.option == option
+        place = np.searchsorted(rows, self.item[chosen])
+        among = place < len(rows)
+        among[among] = rows[place[among]] == self.item[chosen][among]
+        ones = np.zeros((self.shape[1], len(rows)))
+        ones[self.rater[chosen][among], place[among]] = 1.0
+        return ones
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -99,31 +107,23 @@ def leave_out(
     """
     n, m, K = ratings.shape
     counts, runs = ratings.counts(), [np.arange(n)[run] for run in blocks(n)] or [np.arange(0)]
-    totals = _totals(contributions, counts, runs)
-    without = [_totals(contributions, ratings.counts(without=j), runs) for j in range(m)]
-    times, cells = [], []
+    totals = np.asarray(sum(contributions(counts[run], run).sum(axis=0) for run in runs))
+    without, times, cells = np.tile(totals, (m, 1)), [], []
     for run in runs:
         sums = contributions(counts[run], run)
         for k in range(K):
             rated = np.flatnonzero(counts[run, k])
             rows = run[rated]
             fewer = counts[rows] - np.eye(K, dtype=np.int64)[k]
-            left = totals - sums[rated] + contributions(fewer, rows)
-            cells.append([value(left) for value in values])
+            changes = contributions(fewer, rows) - sums[rated]
+            cells.append([value(totals + changes) for value in values])
             times.append(counts[rows, k].astype(np.float64))
+            without += ratings.who_chose(k, rows) @ changes
     return LeftOut(
-        raters=tuple(value(np.array(without)) for value in values),
+        raters=tuple(value(without) for value in values),
         cells=tuple(np.concatenate(of_value) for of_value in zip(*cells, strict=True)),
         times=np.concatenate(times),
     )
-
-
-def _totals(
-    contributions: Callable[[IntArray, IntArray], FloatArray],
-    counts: IntArray,
-    runs: Sequence[IntArray],
-) -> FloatArray:
-    return np.asarray(sum(contributions(counts[run], run).sum(axis=0) for run in runs))
 
 
 @dataclass(frozen=True, slots=True)
