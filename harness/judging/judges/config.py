@@ -130,8 +130,8 @@ class JudgeSpec(BaseModel):
     key_env : str or None
         Name of the environment variable that holds the key.
     samples : int
-        Calls per item and elicitation, unless the command line says otherwise; at least two where
-        answers are shown in both orders.
+        Calls per item and elicitation, unless the command line says otherwise; raised to an even
+        number where answers are shown in both orders.
     n_per_request : int
         Maximum number of samples in a request (``n``), so that its prompt is paid for once. By
         default 10 for OpenAI's own models, else 1. Where a server gives fewer, the others are
@@ -237,9 +237,14 @@ class JudgeSpec(BaseModel):
         return n_options if self.endorses else self.votes
 
     def n_samples(self, wanted: int | None) -> int:
-        """Return the verdicts per item and elicitation where so many are wanted."""
+        """Return the verdicts per item and elicitation where so many are wanted.
+
+        Of answers in both orders, an even number: later looks are compared with the run, and would
+        differ from it if either held more of one order.
+        """
         n_orders = N_ORDERS if self.both_orders else 1
-        return n_orders if self.is_soft else wanted or max(self.samples, n_orders)
+        n = 1 if self.is_soft else wanted or self.samples
+        return n + n % n_orders
 
     @property
     def sent_params(self) -> dict[str, JsonValue]:

@@ -20,8 +20,8 @@ N_ORDERS = 2
 def is_swapped(item: str, turn: int) -> bool:
     """Return whether the answers of an item stand in the other order in a turn.
 
-    Successive turns alternate. A hash of the item's id decides how they begin, so that judges who
-    are asked once see about half of the items in either order.
+    Successive turns alternate. A hash of the item's id decides how they begin, so that neither
+    order comes first on all items.
     """
     return (sha256(item.encode("utf-8", "surrogatepass")).digest()[0] + turn) % N_ORDERS == 1
 

@@ -8,6 +8,7 @@ from math import log
 
 import pytest
 from support.judge_runs import RecordingObserver, run_judge
+from support.processes import invoke
 from support.task_folders import make_pairwise_folder, make_task_folder
 
 from harness.app import ask_open_units, estimate_costs, plan_resumed_run, plan_run, start
@@ -114,10 +115,12 @@ def test_pairs_probabilities_and_orders_of_options_are_turned_back(task):
 
 
 def test_a_judge_is_asked_in_both_orders_by_default(task, judges_file, tmp_path):
-    """Two samples an item, which the plan prices; `both_orders: false` is asked one."""
+    """An even number of samples, which the plan prices; `both_orders: false` is asked one."""
     plan = plan_run(task, ["first", "given", "random"], judges_file=judges_file, **FORCED)
     assert plan.n_planned == {"first": 16, "given": 8, "random": 80}
     assert [quote.calls for quote in estimate_costs(plan)] == [16, 8, 80]
+    raised = plan_run(task, ["first", "given"], judges_file=judges_file, samples=3, **FORCED)
+    assert [job.samples for job in raised.jobs] == [4, 3]
     source = ask(plan, start(plan, tmp_path / "runs"))
     assert Counter(v.value for v in source.verdicts["first"]) == {"A": 8, "B": 8}
     assert Counter(v.value for v in source.verdicts["given"]) == {"A": 8}
@@ -168,7 +171,7 @@ def test_a_resumed_run_asks_and_reads_the_same(task, judges_file, tmp_path):
         for source in (before, after)
     ]
     assert rows[0] == rows[1]
-    assert sum(v.cached for v in after.verdicts["first"]) == 15
+    assert sum(v.cached for v in after.verdicts["first"]) == 4 * 8 - 9
 
 
 def test_samples_in_the_same_order_share_a_request(task, tmp_path, stub):
@@ -191,3 +194,16 @@ def test_listed_sets_that_swapping_would_break_are_refused(tmp_path):
     folder = make_pairwise_folder(tmp_path / "sets", response_sets=[["A"], ["B"], ["A", "tie"]])
     with pytest.raises(TaskError, match="B, tie is missing, which A, tie becomes"):
         load_task(folder)
+
+
+@pytest.mark.slow
+def test_a_judge_that_favours_a_place_does_not_drift(task, judges_file, tmp_path):
+    """Looks ask both orders as often as the run: no alarm in four looks, though half disagree."""
+    words = ("--judges-file", judges_file, "--out", tmp_path / "runs", "--cache", tmp_path / "c")
+    done = invoke("run", "--task", task.folder, "--judges", "first", *words, "--quiet")
+    assert done.exit_code == 0, done.output
+    [folder] = (tmp_path / "runs").iterdir()
+    for _ in range(4):
+        look = invoke("revalidate", folder, "--fail-on", "changed", "--quiet")
+        assert look.exit_code == 0, look.output
+        assert "first: changed" not in look.output
