@@ -117,7 +117,7 @@ class RiskCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Whether raters agree with a judge as often as its confidence says; see `CalibrationCurve`.
+    """Calibration of a judge's confidence, against agreement with raters; see `CalibrationCurve`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Items that were rated alike: each kind of item is looked at once, however many there are."""
+"""Kinds of items: items with the same ratings, which add the same to all sums."""
 
 from __future__ import annotations
 

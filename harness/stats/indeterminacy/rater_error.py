@@ -90,7 +90,7 @@ def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> Float
     space : OptionSpace
         Says what k and v stand for.
     option : str
-        The option whose choice is looked at.
+        The option that is chosen.
 
     Returns
     -------

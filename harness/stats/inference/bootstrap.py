@@ -292,7 +292,7 @@ def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | N
             number[at] = sum(part[at] @ factor for part, factor in zip(parts, factors, strict=True))
         return number
 
-    if len(np.unique(one_number(min(2 * most, n)))) > most:  # nor need the others be looked at
+    if len(np.unique(one_number(min(2 * most, n)))) > most:  # the others need not be compared
         return None
     number = one_number(n)
     numbers = np.unique(number)
@@ -408,7 +408,7 @@ class Units:
 def merged(
     units: Units, resamples: Resamples, *tables: Counts
 ) -> tuple[IntArray, Units, Resamples]:
-    """Look once at items that (n, ...) tables do not tell apart, where items are resampled.
+    """Keep one item of each kind that (n, ...) tables tell apart, where items are resampled.
 
     Returns
     -------

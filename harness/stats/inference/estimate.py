@@ -191,7 +191,7 @@ class ItemSums:
     used : (n,) bool array or None
         Which items enter; None for those that add anything.
     inside : (n,) bool array or None
-        Items of the stratum that is looked at; None for all. Others are not counted as excluded.
+        Items of the stratum; None for all. Others are not counted as excluded.
     excluded : tuple of Exclusion
         Why the others do not.
     nothing : str
@@ -241,7 +241,7 @@ class ItemSums:
         )
 
     def weighted(self, weights: FloatArray) -> ItemSums:
-        """Return what items add when each counts as often as its weight, (n,), says."""
+        """Return what items add times their (n,) weights."""
         contributions = np.asarray(self.contributions) * weights[:, None]
         return replace(self, contributions=contributions, used=self.entered)
 

@@ -20,7 +20,7 @@ def wilson_interval(
     Parameters
     ----------
     share : float in [0, 1]
-        What was found.
+        The share that was observed.
     n : float
         Independent units behind it. Where units come in clusters, the number of clusters makes the
         interval hold however alike a cluster's units are.

@@ -1,4 +1,4 @@
-"""Who may be the best: ranks in the replicates, chance of being best, model confidence set."""
+"""Ranks of judges in the replicates, chance of being best, and the model confidence set."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class ConfidenceSet:
 def model_confidence_set(
     judges: Sequence[str], losses: FloatArray, replicates: FloatArray, *, level: float = 0.95
 ) -> ConfidenceSet:
-    """Drop the worst judge until those left cannot be told apart.
+    """Remove the worst judge until those left are not significantly different.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which judge comes first on one metric, and which cannot be told apart from it."""
+"""Rankings of judges on one metric, with the difference of each judge to the best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a judge is right as often as its confidence says: calibration and proper scores."""
+"""Calibration curve of a judge's confidence, and proper scores."""
 
 from __future__ import annotations
 

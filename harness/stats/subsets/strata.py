@@ -1,10 +1,10 @@
 """Agreement stratified by how certain the humans were.
 
-A judge that looks as good as the humans over all items may owe it to items on which the humans are
-not of one mind: there even a random rater keeps up. So every stratum shows humans among themselves,
-the judge with itself, both modes (or medians), one human against the judge, and a random rater
-(Elangovan et al. 2025, section 3.1). The ratings that are compared also define the strata, so a
-difference between strata is partly selection; `held_out_raters` compares without it.
+Over all items a judge may agree with the humans as well as they agree with each other because of
+items on which they disagree, where a random rater does so, too. Each stratum therefore compares
+humans among themselves, the judge with itself, both modes (or medians), one human with the judge,
+and a random rater (Elangovan et al. 2025, section 3.1). The ratings that are compared also define
+the strata, so a difference between strata is partly selection; `held_out_raters` has none.
 """
 
 from __future__ import annotations
