@@ -23,7 +23,7 @@ Made = TypeVar("Made")
 # Shares that are equal as fractions may differ by the rounding of up to about a thousand additions
 # (0.1 + 0.7 < 0.8). No two fractions with fewer than a million raters lie this close.
 TOLERANCE = 1e-12
-BLOCK = 1 << 13  # items looked at at once: what stays in the processor's cache
+BLOCK = 1 << 13  # items processed together: what stays in the processor's cache
 MANY = 1 << 18  # items from which on what they add is made a block at a time, and not held
 STEPS = (2.0**-10, 2.0**-36, 2.0**-62)  # what numbers are split into multiples of, to be added
 SUMMED_CELLS = 1 << 14  # numbers split at once: what stays in the processor's cache
@@ -164,7 +164,7 @@ def sums_by_step(rows: FloatArray, times: IntArray | None = None) -> FloatArray:
     for start in range(0, n, size):
         at = slice(start, start + size)
         rest = rows[at].astype(np.float64)
-        multiples = np.empty(rest.shape)
+        multiples = np.empty_like(rest)
         for i, step in enumerate(STEPS):
             np.multiply(rest, 1 / step, out=multiples)
             np.rint(multiples, out=multiples)

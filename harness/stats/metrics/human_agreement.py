@@ -9,7 +9,7 @@ from harness.stats.inference.metric import Metric, mean
 from harness.stats.metrics.chance import above_uniform, chance_corrected
 from harness.stats.metrics.chance import nominal_alpha as nominal_alpha_value
 
-MIN_RATERS = 2  # one rater agrees with nobody
+MIN_RATERS = 2  # agreement needs a pair
 MIN_ITEMS = 2  # one pair of values has no correlation
 
 
@@ -25,10 +25,10 @@ def fleiss(counts: Counts) -> FloatArray:
     c = np.asarray(counts, dtype=np.float64)
     m = c @ np.ones(c.shape[1])  # a product is quicker than sums along short rows
     alike, pairs = np.einsum("nk,nk->n", c, c) - m, m * (m - 1.0)
-    sums = np.zeros((len(c), 4 + c.shape[1]))
-    np.divide(alike, pairs, out=sums[:, 0], where=pairs > 0)
-    sums[:, 1], sums[:, 2], sums[:, 3], sums[:, 4:] = m > 0, m, m * m, c
-    return sums
+    sums = np.zeros((4 + c.shape[1], len(c)))  # a row for each sum, which is quicker to fill
+    np.divide(alike, pairs, out=sums[0], where=pairs > 0)
+    sums[1], sums[2], sums[3], sums[4:] = m > 0, m, m * m, c.T
+    return sums.T
 
 
 def nominal_alpha(counts: Counts) -> FloatArray:
