@@ -250,7 +250,10 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
     array = np.asarray(ratings)
     if array.ndim != 2:  # noqa: PLR2004 -- a matrix has two axes
         raise ValueError(f"ratings has shape {array.shape}; wanted (n, m)")
-    return _of_short_scale(array, level) or _of_labels(array, level)
+    counted = _of_short_scale(array, level)
+    if counted is None and level == "interval" and array.dtype.kind in "buif":
+        return _of_numbers(array.astype(np.float64))
+    return counted or _of_labels(array, level)
 
 
 def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None:
@@ -289,6 +292,17 @@ def _counted(x: FloatArray, low: float, K: int) -> FloatArray | None:
     step += np.arange(0, n * width, width)[:, None]
     counts = np.bincount(step.ravel(), minlength=n * width).reshape(n, width)
     return counts[:, absent:].astype(np.float64)
+
+
+def _of_numbers(x: FloatArray) -> Estimate:
+    """Add up `interval_sums` block by block."""
+    centre = float(np.nansum(x)) / max(int((~np.isnan(x)).sum()), 1)
+    totals, n_pairable = np.zeros(4), 0
+    for at in blocks(len(x)):
+        sums = interval_sums(x[at], centre=centre)
+        totals += sums.sum(axis=0)
+        n_pairable += int((sums[:, 1] > 0).sum())
+    return _described(float(_interval_value(totals)), n_pairable, len(x), int(totals[1]))
 
 
 def _of_labels(array: NDArray[np.generic], level: Level) -> Estimate:
