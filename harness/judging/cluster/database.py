@@ -66,11 +66,15 @@ class StoreAway(CacheUnwritable):
 class Database:
     """One connection, for one thread at a time, that is opened again after it was lost.
 
-    An exchange that takes longer than ``exchange_s`` is ended by `end_late_exchange`.
+    Where it is not ``durable``, the last second before the database crashes may be lost. An
+    exchange that takes longer than ``exchange_s`` is ended by `end_late_exchange`.
     """
 
-    def __init__(self, address: StoreAddress, *, exchange_s: float = EXCHANGE_S) -> None:
+    def __init__(
+        self, address: StoreAddress, *, durable: bool = False, exchange_s: float = EXCHANGE_S
+    ) -> None:
         self._address = address
+        self._durable = durable
         self._exchange_s = exchange_s
         self._connection: psycopg.Connection | None = None
         self._lock = threading.Lock()
@@ -92,6 +96,8 @@ class Database:
             try:
                 if self._connection is None:
                     self._connection = connect(self._address)
+                    if not self._durable:
+                        self._connection.execute("SET synchronous_commit = off")
                 return action(self._connection)
             except psycopg.Error:
                 self._drop()

@@ -249,6 +249,7 @@ def _exchange_budget(
     connection: Connection, lease: WorkerLease, returned_usd: float, needed_usd: float
 ) -> tuple[float, float]:
     with connection.transaction():
+        connection.execute("SET LOCAL synchronous_commit = on")
         row = connection.execute(ROOM, [lease.run_name]).fetchone()
         room_usd = (row[0] if row else 0.0) + returned_usd
         allowance_usd = max(needed_usd, room_usd / ALLOWANCES) if needed_usd <= room_usd else 0.0

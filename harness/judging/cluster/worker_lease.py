@@ -88,7 +88,7 @@ class WorkerLease:
         self.background: list[Callable[[Connection], object]] = []
         self._asking = Database(address, exchange_s=ASK_S)
         self._renewing = Database(address)
-        self._storing = Database(address)
+        self._storing = Database(address, durable=True)
         try:
             self._renewing.run(prepare)
             self._renewing.run(self._register)
