@@ -170,6 +170,13 @@ class Manifest(BaseModel):
     versions: dict[str, str]
     seal: str = ""
 
+    @field_validator("judges")
+    @classmethod
+    def _check_judges(cls, judges: tuple[JudgeSpec, ...]) -> tuple[JudgeSpec, ...]:
+        if all(spec.kind == ENSEMBLE for spec in judges):
+            raise ValueError("a run asks at least one judge that is no ensemble")
+        return judges
+
     @property
     def asked_judges(self) -> tuple[JudgeSpec, ...]:
         """Judges that are asked: all but ensembles."""
@@ -268,7 +275,8 @@ class RunFolder:
         except ValidationError as error:
             fault = error.errors(include_input=False)[0]
             location = ".".join(map(str, fault["loc"]))
-            raise RunError(f"{file}: {location}: {fault['msg']}.") from None
+            problem = fault["msg"].removeprefix("Value error, ")
+            raise RunError(f"{file}: {location}: {problem}.") from None
         return cls(path, checked, sealed=is_seal(checked.seal, _sealed_part(fields)))
 
     def load_task(self, original: str | None = None) -> Task:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 
@@ -128,3 +129,11 @@ def test_many_judges_of_many_options_in_a_run_folder_are_refused(foreign, monkey
     """Compared, each pair of options of each judge would be held in every resample."""
     monkeypatch.setattr("harness.judging.parsing.verdict.MAX_CELLS", 3)  # fewer than 1 x 2 x 2
     assert_refused(command, foreign, "judges make a run of that task")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_run_folder_without_judges_is_refused(foreign, command):
+    """No run is started without one, and none can be resumed, compared or asked again."""
+    manifest = json.loads((foreign / "manifest.json").read_text())
+    (foreign / "manifest.json").write_text(json.dumps(manifest | {"judges": []}))
+    assert_refused(command, foreign, "a run asks at least one judge")
