@@ -170,13 +170,6 @@ class Manifest(BaseModel):
     versions: dict[str, str]
     seal: str = ""
 
-    @field_validator("judges")
-    @classmethod
-    def _check_judges(cls, judges: tuple[JudgeSpec, ...]) -> tuple[JudgeSpec, ...]:
-        if all(spec.kind == ENSEMBLE for spec in judges):
-            raise ValueError("a run asks at least one judge that is no ensemble")
-        return judges
-
     @property
     def asked_judges(self) -> tuple[JudgeSpec, ...]:
         """Judges that are asked: all but ensembles."""
@@ -277,6 +270,8 @@ class RunFolder:
             location = ".".join(map(str, fault["loc"]))
             problem = fault["msg"].removeprefix("Value error, ")
             raise RunError(f"{file}: {location}: {problem}.") from None
+        if not checked.asked_judges:
+            raise RunError(f"{file}: judges: a run asks at least one judge that is no ensemble.")
         return cls(path, checked, sealed=is_seal(checked.seal, _sealed_part(fields)))
 
     def load_task(self, original: str | None = None) -> Task:

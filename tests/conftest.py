@@ -32,9 +32,9 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.pycache_prefix = str(CHECKOUT / ".pytest_cache" / "bytecode")
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
-settings.register_profile("untimed", deadline=None)  # machines are busy
-settings.register_profile("thorough", parent=settings.get_profile("untimed"), max_examples=1000)
-settings.load_profile("untimed")  # or pytest --hypothesis-profile=thorough
+settings.register_profile("same", deadline=None, derandomize=True)  # examples, in every run
+settings.register_profile("thorough", deadline=None, max_examples=1000)  # and new ones
+settings.load_profile("same")  # or pytest --hypothesis-profile=thorough
 
 # Python processes that the tests start load the guard through PYTHONPATH, as `sitecustomize`.
 sys.path.insert(0, str(GUARD))

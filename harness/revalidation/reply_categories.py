@@ -26,6 +26,10 @@ class Category(Struct, frozen=True, omit_defaults=True):
     outcome: Outcome
     value: Value = None
 
+    def __post_init__(self) -> None:
+        if self.value is not None and self.outcome != "answered":
+            raise ValueError(f"{self.outcome}, and so without a value")
+
     def __str__(self) -> str:
         match self.value:
             case None:
@@ -96,7 +100,8 @@ def stream_of(
     for verdict in verdicts:
         is_ours = verdict.judge == judge and verdict.elicitation == elicitation
         if is_ours and verdict.item in samples and verdict.outcome != "failed":
-            category = Category(verdict.outcome, verdict.value)
+            value = verdict.value if verdict.outcome == "answered" else None
+            category = Category(verdict.outcome, value)
             answer = category, dict(verdict.probabilities or {})
             samples[verdict.item].append((verdict.sample, answer))
     by_item = [

@@ -7,6 +7,7 @@ import pytest
 
 from harness.checksummed_log import with_checksum
 from harness.errors import RunError
+from harness.judging.parsing.verdict import Verdict
 from harness.revalidation.detection_power import DetectionPower
 from harness.revalidation.history import (
     Baseline,
@@ -20,7 +21,8 @@ from harness.revalidation.history import (
 )
 from harness.revalidation.history_page import history_page
 from harness.revalidation.history_text import history_text, model_changes
-from harness.revalidation.reply_categories import Category, StreamReplies
+from harness.revalidation.reply_categories import Category, StreamReplies, counts_of, stream_of
+from harness.tasks import load_task
 
 STREAM = StreamReplies(
     "gpt",
@@ -145,3 +147,20 @@ def test_a_line_of_another_version_is_named(tmp_path):
     path.write_bytes(with_checksum(b'{"kind":"look"}'))
     with pytest.raises(RunError, match="not as this version writes it"):
         read_history(path)
+
+
+def test_reply_without_an_answer_has_no_value():
+    """A log of somebody else may say otherwise; the reply counts as what came of it."""
+    task = load_task("toxicity")
+    item = task.items[0].id
+    verdicts = [
+        Verdict(
+            item=item, judge="gpt", elicitation="forced_choice", sample=n, outcome=what, value="A"
+        )
+        for n, what in enumerate(("answered", "abstained"))
+    ]
+    stream = stream_of(verdicts, "gpt", "forced_choice", [item], task)
+    assert stream.categories == (Category("answered", "A"), Category("abstained"))
+    assert counts_of([stream]).categories == ("A", "(abstained)")
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(b'{"outcome": "abstained", "value": "A"}', type=Category)
