@@ -16,7 +16,7 @@ import numpy as np
 from harness.stats.data.arrays import (
     BLOCK,
     MANY,
-    STEPS,
+    N_SUMS,
     BoolArray,
     Counts,
     FloatArray,
@@ -242,7 +242,7 @@ class Resamples:
         rng, slices = np.random.default_rng(self.seed), list(blocks(self.n_units))
         share = np.array([at.stop - at.start for at in slices]) / self.n_units
         n_drawn = rng.multinomial(self.n_units, share, self.n_replicates)
-        rows, by_step = np.empty((BLOCK, _width(parts))), np.zeros((len(STEPS), _width(parts)))
+        rows, by_step = np.empty((BLOCK, _width(parts))), np.zeros((N_SUMS, _width(parts)))
         resampled, step = np.zeros((self.n_replicates, _width(parts))), CHUNK_CELLS // BLOCK
         weights = np.empty((min(step, self.n_replicates), BLOCK))
         for at, n_of_block in zip(slices, n_drawn.T, strict=True):

@@ -53,6 +53,13 @@ def test_a_first_step_is_remembered_for_the_same_array_alone():
     assert len(seen) == 3
 
 
+@pytest.mark.parametrize("size", [1e-30, 1e-20, 1e-12, 1.0, 1e12, 1e30])
+def test_total_of_numbers_of_any_size(size):
+    """On a scale of small numbers, squared differences are far below the steps."""
+    rows = size * np.random.default_rng(0).random((1000, 2))
+    np.testing.assert_allclose(total(rows), rows.sum(axis=0), rtol=1e-12)
+
+
 def test_total_is_the_same_in_any_order_and_for_items_merged():
     """It is the exact sum, rounded once, whatever the order and however often rows stand for."""
     rng = np.random.default_rng(0)
