@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import math
-import re
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.report.formatting import number
+from harness.report.svg import (
+    CHARACTER,
+    SMALL_CHARACTER,
+    Mark,
+    Scale,
+    clip,
+    label,
+    line,
+    mark,
+    path,
+    wrap_name,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
 Cell: TypeAlias = str | int | float | None
 # Lengths in CSS pixels
-CHARACTER = 7.2  # mean width of a character at 12 px
-SMALL_CHARACTER = 6.6  # at 11 px
 WIDTH = 400.0
 WIDE = 540.0  # wider charts scroll on a narrow screen instead of shrinking
 TOP = 8.0
@@ -30,18 +38,6 @@ KEY_LINE, KEY_ROW = 22.0, 17.0
 CELL, HEAT_HEAD = 30.0, 40.0
 MAX_LABEL, MAX_NARROW_LABEL = 168.0, 236.0  # row names; those of a heat map that is not wide
 DARK_SHADE = 6  # shade from which a heat map's text is light
-INVISIBLE = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """One SVG element; ``title`` is its tooltip, ``link`` where a click leads within the page."""
-
-    tag: str
-    attributes: Mapping[str, str]
-    text: str = ""
-    title: str = ""
-    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,54 +93,6 @@ class Chart:
     def is_wide(self) -> bool:
         """Whether the chart scrolls on a narrow screen instead of shrinking."""
         return self.width > WIDE
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A linear map from ``low .. high`` to ``start .. end`` in pixels."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    @classmethod
-    def around(
-        cls,
-        values: Iterable[float | None],
-        start: float,
-        end: float,
-        *,
-        within: tuple[float, float] = (-math.inf, math.inf),
-    ) -> Scale:
-        """Return a scale from one round number to another around the finite values.
-
-        It stays ``within`` limits, unless these leave no span.
-        """
-        finite = [v for v in values if v is not None and math.isfinite(v)] or [0.0, 1.0]
-        low, high = min(finite), max(finite)
-        if high - low < INVISIBLE:
-            low, high = low - 0.05, high + 0.05
-        step = _round_step(high - low)
-        low, high = math.floor(low / step + 1e-6) * step, math.ceil(high / step - 1e-6) * step
-        limits = max(low, within[0]), min(high, within[1])
-        return cls(*(limits if limits[1] - limits[0] >= INVISIBLE else (low, high)), start, end)
-
-    def __call__(self, value: float) -> float:
-        """Return the pixel of a value."""
-        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
-
-    def ticks(self) -> list[float]:
-        """Return about five round numbers within the scale."""
-        step = _round_step(self.high - self.low)
-        first, last = math.ceil(self.low / step - 1e-6), math.floor(self.high / step + 1e-6)
-        return [round(i * step, 10) for i in range(first, last + 1)]
-
-
-def _round_step(span: float) -> float:
-    rough = span / 4
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(s for s in (1.0, 2.0, 2.5, 5.0, 10.0) if s * power >= rough * (1 - 1e-9)) * power
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +175,7 @@ def interval_chart(
         heights = [y + ROW_GAP * (k - (len(group) - 1) / 2) for k in range(len(group))]
         placed = list(zip(group, heights, strict=True))
         points = [(scale(row.value), height) for row, height in placed if row.value is not None]
-        marks += [_path(points, "tie")] if len(points) > 1 else []
+        marks += [path(points, "tie")] if len(points) > 1 else []
         marks += [m for row, height in placed for m in draw_interval(row, scale, height)]
     columns = ("name", "value", "low", "high", "why NA")
     cells = tuple((r.name, r.value, r.low, r.high, r.reason) for r in rows)
@@ -337,7 +285,7 @@ def line_chart(
             place = {"cx": points[0][0], "cy": points[0][1], "r": 3.5}
             marks.append(mark("circle", f"rug {s.style}", place, title=s.name))
         elif points:
-            marks.append(_path(points, f"series {s.style}", s.name))
+            marks.append(path(points, f"series {s.style}", s.name))
     for x, name, style in rug:
         place = {"cx": across(x), "cy": bottom, "r": 4.0}
         marks.append(mark("circle", f"rug {style}", place, title=f"{name}: {x:.3f}"))
@@ -481,43 +429,3 @@ def _key(series: Series, y: float) -> list[Mark]:
     if series.points:
         swatch = line(0, y + 8, KEY_LINE - 5, y + 8, f"series {series.style}")
     return [swatch, label(KEY_LINE, y + 12, clip(series.name, WIDTH - KEY_LINE), "name")]
-
-
-def mark(
-    tag: str, kind: str, attributes: Mapping[str, float | str], text: str = "", title: str = ""
-) -> Mark:
-    """Return an SVG element of a class, its lengths with two decimals."""
-    written = {
-        name: value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
-        for name, value in attributes.items()
-    }
-    return Mark(tag, {**written, "class": kind}, text, title)
-
-
-def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Mark:
-    """Return a straight line."""
-    return mark("line", kind, {"x1": x1, "y1": y1, "x2": x2, "y2": y2})
-
-
-def label(x: float, y: float, text: str, kind: str, anchor: str = "start") -> Mark:
-    """Return a line of text."""
-    return mark("text", kind, {"x": x, "y": y, "text-anchor": anchor}, text)
-
-
-def _path(points: Sequence[tuple[float, float]], kind: str, name: str = "") -> Mark:
-    steps = " L".join(f"{x:.2f} {y:.2f}" for x, y in points)
-    return mark("path", kind, {"d": f"M{steps}", "data-of": name})
-
-
-def clip(text: str, width: float) -> str:
-    """Shorten a text in its middle to fit a width, as long names often differ at their ends."""
-    n = max(int(width / CHARACTER + INVISIBLE), 2)
-    tail = (n - 1) // 2
-    return text if len(text) <= n else f"{text[: n - 1 - tail]}…{text[len(text) - tail :]}"
-
-
-def wrap_name(name: str, width: float) -> list[str]:
-    """Break a name into lines, if possible after blanks, slashes, hyphens or underscores."""
-    n = max(int(width / CHARACTER), 1)
-    parts = re.findall(rf".{{1,{n}}}(?:(?<=[ /_-])|$)|.{{1,{n}}}", name)
-    return [part.strip() for part in parts]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.analysis.serialize import rows_of
-from harness.report.charts import Titles, heat_map, interval_chart, wrap_name
+from harness.report.charts import Titles, heat_map, interval_chart
 from harness.report.formatting import counted, estimate
 from harness.report.item_links import items_link
 from harness.report.judge_charts import (
@@ -20,6 +20,7 @@ from harness.report.judge_charts import (
     slug,
     unique_slug,
 )
+from harness.report.svg import wrap_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,17 +7,11 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.report.charts import (
-    Band,
-    IntervalRow,
-    Scale,
-    Titles,
-    interval_chart,
-    interval_ends,
-)
+from harness.report.charts import Band, IntervalRow, Titles, interval_chart, interval_ends
 from harness.report.formatting import READING, counted, number, reason, replies_each
 from harness.report.metric_groups import grouped
 from harness.report.recommendation import GOAL_WORDS, capitalized, compared_metrics
+from harness.report.svg import Scale
 from harness.report.text import BASELINE_NAMES
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT

@@ -17,16 +17,7 @@ from harness.report.certainty_charts import (
     strata_charts,
     stratum_words,
 )
-from harness.report.charts import (
-    CHARACTER,
-    MAX_LABEL,
-    Scale,
-    Series,
-    Titles,
-    clip,
-    heat_map,
-    line_chart,
-)
+from harness.report.charts import MAX_LABEL, Series, Titles, heat_map, line_chart
 from harness.report.formatting import reach
 from harness.report.html.summaries import no_sweep_reason
 from harness.report.judge_charts import (
@@ -42,6 +33,7 @@ from harness.report.sensitivity_charts import (
     regret_rows,
     slider_grid,
 )
+from harness.report.svg import CHARACTER, Scale, clip
 
 ROUNDING = 0.011  # px: marks have two decimals
 LABEL_OFFSET = {"x": 0.0, "y": 4.0}  # px by which a tick label lies below its value

@@ -19,7 +19,7 @@ from harness.report import (
     judge_charts,
     sensitivity_charts,
 )
-from harness.report.charts import Mark, draw_interval, label, line
+from harness.report.charts import draw_interval
 from harness.report.checklist import checklist
 from harness.report.html.item_block import item_block
 from harness.report.html.item_filters import item_filters
@@ -45,6 +45,7 @@ from harness.report.recommendation import (
     summary,
 )
 from harness.report.rubric_table import rubric_table
+from harness.report.svg import Mark, label, line
 from harness.report.text import BASELINE_NAMES, beta_hat, rank_set
 
 if TYPE_CHECKING:

@@ -1,0 +1,116 @@
+"""SVG elements, linear scales and the width of text."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+# Lengths in CSS pixels
+CHARACTER = 7.2  # mean width of a character at 12 px
+SMALL_CHARACTER = 6.6  # at 11 px
+INVISIBLE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One SVG element; ``title`` is its tooltip, ``link`` where a click leads within the page."""
+
+    tag: str
+    attributes: Mapping[str, str]
+    text: str = ""
+    title: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A linear map from ``low .. high`` to ``start .. end`` in pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    @classmethod
+    def around(
+        cls,
+        values: Iterable[float | None],
+        start: float,
+        end: float,
+        *,
+        within: tuple[float, float] = (-math.inf, math.inf),
+    ) -> Scale:
+        """Return a scale from one round number to another around the finite values.
+
+        It stays ``within`` limits, unless these leave no span.
+        """
+        finite = [v for v in values if v is not None and math.isfinite(v)] or [0.0, 1.0]
+        low, high = min(finite), max(finite)
+        if high - low < INVISIBLE:
+            low, high = low - 0.05, high + 0.05
+        step = _round_step(high - low)
+        low, high = math.floor(low / step + 1e-6) * step, math.ceil(high / step - 1e-6) * step
+        limits = max(low, within[0]), min(high, within[1])
+        return cls(*(limits if limits[1] - limits[0] >= INVISIBLE else (low, high)), start, end)
+
+    def __call__(self, value: float) -> float:
+        """Return the pixel of a value."""
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Return about five round numbers within the scale."""
+        step = _round_step(self.high - self.low)
+        first, last = math.ceil(self.low / step - 1e-6), math.floor(self.high / step + 1e-6)
+        return [round(i * step, 10) for i in range(first, last + 1)]
+
+
+def _round_step(span: float) -> float:
+    rough = span / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(s for s in (1.0, 2.0, 2.5, 5.0, 10.0) if s * power >= rough * (1 - 1e-9)) * power
+
+
+def mark(
+    tag: str, kind: str, attributes: Mapping[str, float | str], text: str = "", title: str = ""
+) -> Mark:
+    """Return an SVG element of a class, its lengths with two decimals."""
+    written = {
+        name: value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
+        for name, value in attributes.items()
+    }
+    return Mark(tag, {**written, "class": kind}, text, title)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Mark:
+    """Return a straight line."""
+    return mark("line", kind, {"x1": x1, "y1": y1, "x2": x2, "y2": y2})
+
+
+def label(x: float, y: float, text: str, kind: str, anchor: str = "start") -> Mark:
+    """Return a line of text."""
+    return mark("text", kind, {"x": x, "y": y, "text-anchor": anchor}, text)
+
+
+def path(points: Sequence[tuple[float, float]], kind: str, name: str = "") -> Mark:
+    """Return straight lines from point to point."""
+    steps = " L".join(f"{x:.2f} {y:.2f}" for x, y in points)
+    return mark("path", kind, {"d": f"M{steps}", "data-of": name})
+
+
+def clip(text: str, width: float) -> str:
+    """Shorten a text in its middle to fit a width, as long names often differ at their ends."""
+    n = max(int(width / CHARACTER + INVISIBLE), 2)
+    tail = (n - 1) // 2
+    return text if len(text) <= n else f"{text[: n - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def wrap_name(name: str, width: float) -> list[str]:
+    """Break a name into lines, if possible after blanks, slashes, hyphens or underscores."""
+    n = max(int(width / CHARACTER), 1)
+    parts = re.findall(rf".{{1,{n}}}(?:(?<=[ /_-])|$)|.{{1,{n}}}", name)
+    return [part.strip() for part in parts]
