@@ -6,15 +6,18 @@ import ast
 from collections import Counter
 from pathlib import Path
 
-HARNESS = Path(__file__).resolve().parent.parent / "harness"
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+HARNESS = TESTS.parent / "harness"
 EMPTY_WORDS = {"one", "found", "told", "known", "given", "mine"}
 MOST_PER_THOUSAND = 3
 
 
-def bindings():
-    """Count the names that the package binds: assignment targets, arguments and definitions."""
+def bindings(folder):
+    """Count the names that code binds: assignment targets, arguments and definitions."""
     names = Counter()
-    for path in HARNESS.rglob("*.py"):
+    for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
@@ -24,9 +27,10 @@ def bindings():
     return names
 
 
-def test_identifiers_are_not_empty_words():
+@pytest.mark.parametrize("folder", [HARNESS, TESTS], ids=["harness", "tests"])
+def test_identifiers_are_not_empty_words(folder):
     """Words that name nothing stay below 3 of 1,000 bindings."""
-    names = bindings()
+    names = bindings(folder)
     total = sum(names.values())
     assert total > 10_000
     empty = {word: names[word] for word in EMPTY_WORDS if names[word]}

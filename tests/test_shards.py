@@ -195,13 +195,13 @@ def test_wrong_rows_are_refused(tmp_path, rows, change, message):
 def test_missing_tables_and_judges_are_refused(tmp_path, rows):
     """A shard has both tables, and all shards have all judges."""
     ratings, verdicts = rows
-    one = write_shard(tmp_path / "one", ratings, verdicts)
+    verdict = write_shard(tmp_path / "one", ratings, verdicts)
     other = write_shard(tmp_path / "other", ratings, [row for row in verdicts if row[1] == "x"])
     with pytest.raises(VerdictError, match="every judge"):
-        ShardCounts.merged([count_shard(path, OPTIONS) for path in (one, other)])
-    (one / "ratings.parquet").unlink()
+        ShardCounts.merged([count_shard(path, OPTIONS) for path in (verdict, other)])
+    (verdict / "ratings.parquet").unlink()
     with pytest.raises(VerdictError, match=r"no ratings\.parquet"):
-        count_shard(one, OPTIONS)
+        count_shard(verdict, OPTIONS)
 
 
 @pytest.mark.slow

@@ -150,7 +150,7 @@ def expected_effects():
     """Return consistency and bias in the limit, by drawing four million items."""
     rng = np.random.default_rng(1)
     pull, merit = rng.normal(0.5, 1.0, 4_000_000), rng.normal(0.0, 1.5, 4_000_000)
-    given = 1.0 / (1.0 + np.exp(-pull - merit))  # that the item's first answer is preferred
+    prefers_first = 1.0 / (1.0 + np.exp(-pull - merit))  # that the item's first answer is preferred
     swapped = 1.0 - 1.0 / (1.0 + np.exp(-pull + merit))
-    same = given * swapped + (1.0 - given) * (1.0 - swapped)
-    return same.mean(), (given - swapped).mean()
+    same = prefers_first * swapped + (1.0 - prefers_first) * (1.0 - swapped)
+    return same.mean(), (prefers_first - swapped).mean()

@@ -106,11 +106,11 @@ def test_study_of_finished_runs_is_that_of_the_command_that_ran_them(place, vali
     """As table, JSON and page; a dry run gives the calls of both tasks."""
     with contextlib.chdir(place):
         planned = invoke("run", *WORDS, "--dry-run", "--json")
-        found = invoke("study", *validations, "--json")
+        completed = invoke("study", *validations, "--json")
         table = invoke("study", *validations)
         written = invoke("study", *validations, "--page", "study.html")
     assert [quote["judge"] for quote in json.loads(planned.stdout)] == ["lexicon", "random"] * 2
-    assert json.loads(found.stdout) == json.loads(to_json(study(validations)))
+    assert json.loads(completed.stdout) == json.loads(to_json(study(validations)))
     assert "Regret, share of items decided alike" in table.stdout
     assert written.exit_code == 0, written.output
     page = (place / "study.html").read_text(encoding="utf-8")

@@ -48,33 +48,33 @@ def against_vectors(bounds: Bounds, rng: np.random.Generator) -> None:
     human, judge = labels(N, 2, rng).T.copy()
     cohen = stats.find_metric("cohen_kappa(h/h)", stats.METRICS)
     kendall = correlation_metrics(np.arange(K), np.arange(K))[2]
-    found = times_faster(
+    ratio = times_faster(
         lambda: cohen_kappa_score(human, judge),
         lambda: float(cohen.value(cells(human, judge))),
         calls=100,
         rounds=9,
     )
-    bounds.at_least(f"Cohen's kappa, {N} items, K = {K}: scikit-learn", found, 30)
-    found = times_faster(
+    bounds.at_least(f"Cohen's kappa, {N} items, K = {K}: scikit-learn", ratio, 30)
+    ratio = times_faster(
         lambda: kendalltau(human, judge).statistic,
         lambda: float(kendall.value(cells(human, judge))),
         calls=100,
         rounds=25,
     )
-    bounds.at_least(f"Kendall's tau-b, {N} items, K = {K}: scipy", found, 12)
+    bounds.at_least(f"Kendall's tau-b, {N} items, K = {K}: scipy", ratio, 12)
 
 
 def against_statsmodels(bounds: Bounds, rng: np.random.Generator) -> None:
     """Compare Fleiss' kappa from raw labels."""
     raw = labels(N, M, rng)
     [row] = [row for row in stats.HUMAN_AGREEMENT if row.name == "fleiss_kappa"]
-    found = times_faster(
+    ratio = times_faster(
         lambda: fleiss_kappa(aggregate_raters(raw)[0]),
         lambda: float(row.value(fleiss(stats.label_counts(raw, K)).sum(axis=0))),
         calls=20,
         rounds=9,
     )
-    bounds.at_least(f"Fleiss' kappa from raw labels, {N} x {M}: statsmodels", found, 15)
+    bounds.at_least(f"Fleiss' kappa from raw labels, {N} x {M}: statsmodels", ratio, 15)
 
 
 def against_krippendorff(bounds: Bounds, rng: np.random.Generator) -> None:
@@ -83,13 +83,13 @@ def against_krippendorff(bounds: Bounds, rng: np.random.Generator) -> None:
         raw = labels(n, M, rng) + 1.0
         raw[rng.random(raw.shape) < 0.1] = np.nan
         for level in ("nominal", "ordinal"):
-            found = times_faster(
+            ratio = times_faster(
                 lambda raw=raw, level=level: krippendorff.alpha(
                     reliability_data=raw.T, level_of_measurement=level
                 ),
                 lambda raw=raw, level=level: stats.krippendorff_alpha(raw, level).value,
             )
-            bounds.at_least(f"alpha, {level}, {n} units x {M}: krippendorff", found, 3)
+            bounds.at_least(f"alpha, {level}, {n} units x {M}: krippendorff", ratio, 3)
 
 
 def main() -> None:
@@ -98,9 +98,9 @@ def main() -> None:
     against_vectors(bounds, rng)
     against_statsmodels(bounds, rng)
     against_krippendorff(bounds, rng)
-    found = in_child(CONTINUOUS)
-    bounds.at_most("alpha, interval, 100000 continuous units x 3: CPU", found["cpu_s"], 1, "s")
-    bounds.at_most("the same: peak memory of the process", found["peak_mib"], 500, "MiB")
+    measured = in_child(CONTINUOUS)
+    bounds.at_most("alpha, interval, 100000 continuous units x 3: CPU", measured["cpu_s"], 1, "s")
+    bounds.at_most("the same: peak memory of the process", measured["peak_mib"], 500, "MiB")
     bounds.leave()
 
 

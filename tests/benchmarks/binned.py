@@ -45,7 +45,7 @@ def ours(human: np.ndarray, judge: np.ndarray) -> list[float]:
     h, j = stats.label_counts(human, K), stats.label_counts(judge, K)
     bins, _ = bins_of(h, "median", options=OPTIONS)
     totals = binned_sums(bins, h, j).sum(axis=0)
-    return [float(one.value(totals)) for one in binned_metrics(K)]
+    return [float(estimate.value(totals)) for estimate in binned_metrics(K)]
 
 
 def main() -> None:
@@ -54,8 +54,8 @@ def main() -> None:
     truth = rng.integers(K, size=(N, 1))
     human, judge = (np.clip(truth + rng.integers(-1, 2, size=(N, m)), 0, K - 1) for m in (M, 2 * M))
     bounds = Bounds()
-    found = times_faster(lambda: row_wise(human, judge), lambda: ours(human, judge), calls=10)
-    bounds.at_least(f"binned divergence, {N} items: row-wise pandas", found, 200)
+    ratio = times_faster(lambda: row_wise(human, judge), lambda: ours(human, judge), calls=10)
+    bounds.at_least(f"binned divergence, {N} items: row-wise pandas", ratio, 200)
     bounds.leave()
 
 

@@ -78,22 +78,22 @@ def one_judge(human: np.ndarray, judge: np.ndarray) -> tuple[float, float]:
     cells = row.contributions(one_hot[human], one_hot[judge])
     sums = stats.ItemSums(contributions=cells, metrics=(row,), options=SPACE.options)
     resampling = stats.Resampling(rng=np.random.default_rng(7), n_resamples=B, method="percentile")
-    found = stats.estimate_sums({"": sums}, resampling=resampling)[""][KAPPA]
-    return found.interval.low, found.interval.high
+    result = stats.estimate_sums({"": sums}, resampling=resampling)[""][KAPPA]
+    return result.interval.low, result.interval.high
 
 
-def first_replicates(wanted: np.ndarray, found: stats.Evaluation) -> None:
+def first_replicates(wanted: np.ndarray, actual: stats.Evaluation) -> None:
     """Compare replicate by replicate."""
-    same(wanted, found.replicates[KAPPA][:, : wanted.shape[1]])
+    same(wanted, actual.replicates[KAPPA][:, : wanted.shape[1]])
 
 
-def alike_spread(wanted: np.ndarray, found: tuple[float, float]) -> None:
+def alike_spread(wanted: np.ndarray, actual: tuple[float, float]) -> None:
     """Compare the ends of an interval from draws that were made otherwise, within sampling error.
 
     The standard error of a 2.5 % quantile of S normal draws is 2.67 standard deviations / sqrt(S).
     """
     ends = np.quantile(wanted, [0.025, 0.975])
-    np.testing.assert_allclose(found, ends, atol=5 * 2.67 * wanted.std() / wanted.size**0.5)
+    np.testing.assert_allclose(actual, ends, atol=5 * 2.67 * wanted.std() / wanted.size**0.5)
 
 
 def main() -> None:
@@ -101,7 +101,10 @@ def main() -> None:
     bounds, rng = Bounds(), np.random.default_rng(0)
     human = rng.integers(0, 2, N)
     judges = [np.where(rng.random(N) < q, human, 1 - human) for q in np.linspace(0.6, 0.95, 50)]
-    raters, tables = table("human", human), [table(f"{j}", one) for j, one in enumerate(judges)]
+    raters, tables = (
+        table("human", human),
+        [table(f"{j}", shares) for j, shares in enumerate(judges)],
+    )
     groups = [f"g{i // PER_GROUP}" for i in range(N)]
 
     def ours(n_judges: int, groups: list[str] | None = None) -> stats.Evaluation:
@@ -115,29 +118,29 @@ def main() -> None:
         )
 
     items = drawn_items(2, 7)
-    found = times_faster(
+    ratio = times_faster(
         lambda: loop(human, judges, items), lambda: ours(50), agree=first_replicates, share=2 / B
     )
-    bounds.at_least(f"kappa, K = 2, 50 judges x {N} items x {B}", found, 300)
+    bounds.at_least(f"kappa, K = 2, 50 judges x {N} items x {B}", ratio, 300)
     spent = sorted(cpu_s(lambda: ours(50))[0] for _ in range(3))[1]
     bounds.at_most("the same", spent, 1, "s CPU")
     items = drawn_items(200, 7)
-    found = times_faster(
+    ratio = times_faster(
         lambda: loop(human, judges[:1], items),
         lambda: one_judge(human, judges[0]),
         agree=alike_spread,
         share=200 / B,
         calls=5,
     )
-    bounds.at_least("kappa, one judge", found, 1000)
+    bounds.at_least("kappa, one judge", ratio, 1000)
     items = drawn_items(2, 7, groups)
-    found = times_faster(
+    ratio = times_faster(
         lambda: loop(human, judges, items),
         lambda: ours(50, groups),
         agree=first_replicates,
         share=2 / B,
     )
-    bounds.at_least(f"kappa, 50 judges, {N // PER_GROUP} groups", found, 100)
+    bounds.at_least(f"kappa, 50 judges, {N // PER_GROUP} groups", ratio, 100)
     every = in_child(EVERYTHING)
     what = f"20 judges x {every['metrics']:.0f} metrics x {N} items x {B}"
     bounds.at_most(what, every["cpu_s"], 20, "s CPU")

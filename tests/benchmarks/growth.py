@@ -82,7 +82,7 @@ def continuous_alpha(n: int, level: str) -> Callable[[], object]:
 
 def binned(n: int) -> Callable[[], object]:
     """Binned divergence with its interval."""
-    human, judge = (stats.label_counts(one, 5) for one in (labels(n), labels(n)[::-1]))
+    human, judge = (stats.label_counts(rated, 5) for rated in (labels(n), labels(n)[::-1]))
     options, rng = tuple("12345"), np.random.default_rng(0)
     return lambda: binned_divergence(
         human,
@@ -106,7 +106,7 @@ def kappa(n: int) -> Callable[[], object]:
 
 def stratified(n: int) -> Callable[[], object]:
     """Agreement in every stratum of an ordinal scale."""
-    human, judge = (stats.label_counts(one, 5) for one in (labels(n), labels(n)[::-1]))
+    human, judge = (stats.label_counts(rated, 5) for rated in (labels(n), labels(n)[::-1]))
     strata, rng = stats.default_strata(5, ordinal=True), np.random.default_rng(0)
     return lambda: stats.stratify(
         human,
@@ -171,8 +171,8 @@ def main() -> None:
     for what, made in WORK.items():
         spent = [seconds(made(n), n) for n in SIZES]
         for size, before, after in zip(SIZES[1:], spent, spent[1:], strict=False):
-            told = f"{what}: to {size} items, {after:.3g} s"
-            bounds.at_most(told, after / before, BOUND, "times")
+            message = f"{what}: to {size} items, {after:.3g} s"
+            bounds.at_most(message, after / before, BOUND, "times")
     bounds.leave()
 
 

@@ -40,13 +40,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("yardstick", nargs="?")
     parser.add_argument("--n", type=int, default=1_000_000)
-    given = parser.parse_args()
-    with stub_running(find_yardstick(given.yardstick)) as port:
-        few, many = measured(port, FEW), measured(port, given.n)
-    growth = (many["peak_bytes"] - few["peak_bytes"]) / (given.n - FEW)
+    options = parser.parse_args()
+    with stub_running(find_yardstick(options.yardstick)) as port:
+        few, many = measured(port, FEW), measured(port, options.n)
+    growth = (many["peak_bytes"] - few["peak_bytes"]) / (options.n - FEW)
     print(f"imported by the last reply: {many['heavy'] or 'neither litellm nor scipy'}")
     holds = report(f"MiB at {FEW}", few["peak_bytes"] / 2**20, 100, at_least=False)
-    holds &= report(f"MiB at {given.n}", many["peak_bytes"] / 2**20, 100, at_least=False)
+    holds &= report(f"MiB at {options.n}", many["peak_bytes"] / 2**20, 100, at_least=False)
     holds &= report("bytes per further request", growth, 200, at_least=False)
     sys.exit(not holds or bool(many["heavy"]))
 

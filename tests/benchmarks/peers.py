@@ -31,13 +31,13 @@ def main() -> None:
     parser.add_argument("yardstick", nargs="?")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--concurrency", type=int, default=256)
-    given = parser.parse_args()
-    yardstick = find_yardstick(given.yardstick)
+    options = parser.parse_args()
+    yardstick = find_yardstick(options.yardstick)
     rounds = []
-    for _ in range(given.rounds):
+    for _ in range(options.rounds):
         with stub_running(yardstick) as port:
-            rounds.append({name: measured(name, yardstick, port, given) for name in CLIENTS})
-    print(f"medians of {given.rounds} rounds, load {os.getloadavg()[0]:.1f}")
+            rounds.append({name: measured(name, yardstick, port, options) for name in CLIENTS})
+    print(f"medians of {options.rounds} rounds, load {os.getloadavg()[0]:.1f}")
     for name in CLIENTS:
         rps, cpu_ms = (median(row[name][key] for row in rounds) for key in KEYS)
         print(f"  {name:12} {rps:8.0f} requests/s  {cpu_ms:.3f} ms CPU each")
@@ -55,9 +55,9 @@ def main() -> None:
     sys.exit(not holds)
 
 
-def measured(name, yardstick, port, given):
+def measured(name, yardstick, port, options):
     """Run one client against the stub."""
-    shape = ["--n", CLIENTS[name], "--concurrency", given.concurrency]
+    shape = ["--n", CLIENTS[name], "--concurrency", options.concurrency]
     shape += ["--latency-ms", 0, "--port", port]
     if name == "ours":
         return run([Path(__file__).with_name("wire.py"), "--ours", *shape, "--samples", 1])

@@ -30,9 +30,9 @@ def on_one_thread() -> None:
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ONE_THREAD)
 
 
-def same(wanted: object, found: object) -> None:
+def same(wanted: object, actual: object) -> None:
     """Refuse numbers that are not the same but for rounding."""
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(actual, wanted, rtol=1e-9, atol=1e-12)
 
 
 def cpu_s(work: Callable[[], object], times: int = 1) -> tuple[float, object]:
@@ -60,8 +60,8 @@ def times_faster(
     slow_s, fast_s = [], []
     for warm in range(rounds + 1):
         a, wanted = cpu_s(slow)
-        b, found = cpu_s(fast, calls)
-        agree(wanted, found)
+        b, actual = cpu_s(fast, calls)
+        agree(wanted, actual)
         if warm:
             slow_s.append(a / share)
             fast_s.append(b)
@@ -73,8 +73,8 @@ def in_child(code: str) -> dict[str, float]:
     # not ru_maxrss, which a child inherits
     peak = "\nprint(next(line.split()[1] for line in open('/proc/self/status') if 'VmHWM' in line))"
     ran = subprocess.run([sys.executable, "-c", code + peak], stdout=subprocess.PIPE, check=True)
-    *_, found, kib = ran.stdout.decode().splitlines()
-    return json.loads(found) | {"peak_mib": int(kib) / 1024}
+    *_, actual, kib = ran.stdout.decode().splitlines()
+    return json.loads(actual) | {"peak_mib": int(kib) / 1024}
 
 
 @dataclass
@@ -83,16 +83,16 @@ class Bounds:
 
     failed: list[str] = field(default_factory=list)
 
-    def at_least(self, what: str, found: float, bound: float) -> None:
+    def at_least(self, what: str, actual: float, bound: float) -> None:
         """Want a ratio of at least the bound."""
-        self._line(what, f"{found:10.1f} times", f">= {bound:g}", holds=found >= bound)
+        self._line(what, f"{actual:10.1f} times", f">= {bound:g}", holds=actual >= bound)
 
-    def at_most(self, what: str, found: float, bound: float, unit: str) -> None:
+    def at_most(self, what: str, actual: float, bound: float, unit: str) -> None:
         """Want a figure of at most the bound."""
-        self._line(what, f"{found:10.3g} {unit}", f"<= {bound:g}", holds=found <= bound)
+        self._line(what, f"{actual:10.3g} {unit}", f"<= {bound:g}", holds=actual <= bound)
 
-    def _line(self, what: str, found: str, bound: str, *, holds: bool) -> None:
-        print(f"{what:58} {found:18} {bound:>8}  {'holds' if holds else 'FAILS'}", flush=True)
+    def _line(self, what: str, actual: str, bound: str, *, holds: bool) -> None:
+        print(f"{what:58} {actual:18} {bound:>8}  {'holds' if holds else 'FAILS'}", flush=True)
         if not holds:
             self.failed.append(what)
 

@@ -58,22 +58,22 @@ def main() -> None:
     parser.add_argument("yardstick", nargs="?")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--items", type=int, default=5_000, help="20 verdicts each")
-    given = parser.parse_args()
-    yardstick = find_yardstick(given.yardstick)
-    n_verdicts = given.items * SAMPLES * ELICITATIONS
+    options = parser.parse_args()
+    yardstick = find_yardstick(options.yardstick)
+    n_verdicts = options.items * SAMPLES * ELICITATIONS
     with stub_running(yardstick) as port, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_task(folder / "task", given.items)
+        write_task(folder / "task", options.items)
         write_judges(folder / "judges.yaml", port, samples=SAMPLES, concurrency=256)
         first = timed(folder, [sys.executable, "-m", "harness", *command("local")])
         asked = n_requests(port)
         again = [
             timed(folder, [sys.executable, "-m", "harness", *command("local")])
-            for _ in range(given.rounds)
+            for _ in range(options.rounds)
         ]
         more = n_requests(port) - asked
         prototype = run([yardstick / "client.py", *PROTOTYPE, "--port", port])["rps"]
-        plans = [planned(folder / f"plan{i}", port) for i in range(given.rounds)]
+        plans = [planned(folder / f"plan{i}", port) for i in range(options.rounds)]
     seconds = statistics.median(took.metrics_s for took in again)
     whole = statistics.median(took.all_s for took in again)
     print(f"first run over {n_verdicts} units: {first.all_s:.1f} s, load {os.getloadavg()[0]:.1f}")
@@ -102,11 +102,11 @@ class Took(NamedTuple):
 
 def timed(folder: Path, arguments: list[str]) -> Took:
     """Run a command to its end."""
-    known = set(folder.glob("runs/*"))
+    earlier = set(folder.glob("runs/*"))
     start = time.time()
     ran(folder, arguments)
     end = time.time()
-    [run] = set(folder.glob("runs/*")) - known
+    [run] = set(folder.glob("runs/*")) - earlier
     return Took((run / "metrics.json").stat().st_mtime - start, end - start)
 
 
@@ -124,8 +124,8 @@ def ran(folder: Path, arguments: list[str]) -> str:
 def planned(folder: Path, port: int) -> float:
     """Seconds from a checked task to the first request, for 1,000,000 units."""
     write_task(folder / "task", 10_000)
-    one = write_judges(folder / "judges.yaml", port, samples=10).read_text(encoding="utf-8")
-    head, line = one.split("\n", 1)
+    single = write_judges(folder / "judges.yaml", port, samples=10).read_text(encoding="utf-8")
+    head, line = single.split("\n", 1)
     names = [f"local{i}" for i in range(10)]
     judges = "".join(line.replace("local:", f"{n}:").replace("stub,", f"{n},") for n in names)
     (folder / "judges.yaml").write_text(f"{head}\n{judges}", encoding="utf-8")

@@ -35,15 +35,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--only", default=",".join(SETTINGS))
-    given = parser.parse_args()
-    yardstick = find_yardstick(given.yardstick)
+    options = parser.parse_args()
+    yardstick = find_yardstick(options.yardstick)
     holds = True
     with postgres_running() as server:
-        for name in given.only.split(","):
+        for name in options.only.split(","):
             concurrency, ms, n, bound = SETTINGS[name]
-            shape = ["--n", int(n * given.scale), "--concurrency", concurrency, "--latency-ms", ms]
+            shape = [
+                "--n",
+                int(n * options.scale),
+                "--concurrency",
+                concurrency,
+                "--latency-ms",
+                ms,
+            ]
             rounds = []
-            for i in range(given.rounds):
+            for i in range(options.rounds):
                 with stub_running(yardstick) as port:
                     address = server.create_database(f"round_{name}_{i}")
                     local = client(*shape, "--port", port)
@@ -80,9 +87,9 @@ def be_client() -> None:
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--latency-ms", type=float)
     parser.add_argument("--store")
-    given = parser.parse_args(namespace=argparse.Namespace(samples=1, kind="endpoint"))
+    options = parser.parse_args(namespace=argparse.Namespace(samples=1, kind="endpoint"))
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measure(Path(folder), given)))
+        print(json.dumps(measure(Path(folder), options)))
 
 
 if __name__ == "__main__":

@@ -42,28 +42,28 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--only", default=",".join(SETTINGS))
     parser.add_argument("--litellm", action="store_true", help="the litellm judge and acompletion")
-    given = parser.parse_args()
-    yardstick = find_yardstick(given.yardstick)
+    options = parser.parse_args()
+    yardstick = find_yardstick(options.yardstick)
     holds = True
-    for name in given.only.split(","):
+    for name in options.only.split(","):
         concurrency, ms, n = SETTINGS[name]
-        n = int(n * given.scale / (10 if given.litellm and not ms else 1))
+        n = int(n * options.scale / (10 if options.litellm and not ms else 1))
         rounds = []
-        for _ in range(given.rounds):
+        for _ in range(options.rounds):
             with stub_running(yardstick) as port:
-                rounds.append(one_round(yardstick, port, given, (concurrency, ms, n)))
-        holds &= judge(name, ms, rounds, litellm=given.litellm)
+                rounds.append(one_round(yardstick, port, options, (concurrency, ms, n)))
+        holds &= judge(name, ms, rounds, litellm=options.litellm)
     sys.exit(not holds)
 
 
-def one_round(yardstick, port, given, setting):
+def one_round(yardstick, port, options, setting):
     """Raw, then ours, against the same stub."""
     concurrency, ms, n = setting
     shape = ["--n", n, "--concurrency", concurrency, "--latency-ms", ms, "--port", port]
-    peer = "litellm" if given.litellm else "raw_aiohttp"
+    peer = "litellm" if options.litellm else "raw_aiohttp"
     raw = run([yardstick / "client.py", peer, *shape])
-    kind = ["--kind", "litellm"] if given.litellm else []
-    ours = run([__file__, "--ours", *shape, "--samples", given.samples, *kind])
+    kind = ["--kind", "litellm"] if options.litellm else []
+    ours = run([__file__, "--ours", *shape, "--samples", options.samples, *kind])
     return raw, ours
 
 
@@ -111,12 +111,12 @@ def ours() -> None:
     for name in ("n", "concurrency", "port", "samples"):
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--latency-ms", type=float)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measure(Path(folder), given)))
+        print(json.dumps(measure(Path(folder), options)))
 
 
-def measure(folder: Path, given: argparse.Namespace) -> dict[str, float]:
+def measure(folder: Path, options: argparse.Namespace) -> dict[str, float]:
     """Ask everything and say what it took."""
     from harness.cli import GC_THRESHOLD
     from harness.judging.judges.config import load_judges
@@ -125,34 +125,34 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, float]:
 
     os.environ["STUB_KEY"] = "sk-stub"
     gc.set_threshold(GC_THRESHOLD)
-    task = load_task(str(write_task(folder / "task", given.n // given.samples)))
+    task = load_task(str(write_task(folder / "task", options.n // options.samples)))
     file = write_judges(
         folder / "judges.yaml",
-        given.port,
-        ms=given.latency_ms,
-        kind=given.kind,
-        model="openai/stub" if given.kind == "litellm" else "stub",
-        concurrency=given.concurrency,
+        options.port,
+        ms=options.latency_ms,
+        kind=options.kind,
+        model="openai/stub" if options.kind == "litellm" else "stub",
+        concurrency=options.concurrency,
     )
     spec = load_judges(file)["local"]
     prompts = Prompts.load(task)
-    some = task.items[: WARM_UP // given.samples]
-    store = getattr(given, "store", None)
+    some = task.items[: WARM_UP // options.samples]
+    store = getattr(options, "store", None)
     asked(folder / "warm", task, prompts, spec, items=some, samples=1)
     cpu, start = time.process_time(), time.perf_counter()
     took = asked(
-        folder / "run", task, prompts, spec, items=task.items, samples=given.samples, store=store
+        folder / "run", task, prompts, spec, items=task.items, samples=options.samples, store=store
     )
     wall, cpu = time.perf_counter() - start, time.process_time() - cpu
     took.sort()
-    ideal = given.n * given.latency_ms / 1e3 / given.concurrency
+    ideal = options.n * options.latency_ms / 1e3 / options.concurrency
     return {
-        "rps": given.n / wall,
-        "cpu_ms_per_req": cpu / given.n * 1e3,
+        "rps": options.n / wall,
+        "cpu_ms_per_req": cpu / options.n * 1e3,
         "efficiency": ideal / wall,
-        "p99_added_ms": took[int(len(took) * 0.99)] * 1e3 - given.latency_ms,
+        "p99_added_ms": took[int(len(took) * 0.99)] * 1e3 - options.latency_ms,
         "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "wrong": n_wrong(folder / "run", task, prompts, given.n),
+        "wrong": n_wrong(folder / "run", task, prompts, options.n),
     }
 
 

@@ -85,16 +85,16 @@ class Database:
 class Simulation:
     """Workers as generators that yield the seconds until they go on."""
 
-    def __init__(self, given):
-        self.random = random.Random(given.seed)
-        self.database = Database(given.per_minute, given.limit)
-        self.todo = [deque(range(given.requests)) for _ in range(2)]
+    def __init__(self, options):
+        self.random = random.Random(options.seed)
+        self.database = Database(options.per_minute, options.limit)
+        self.todo = [deque(range(options.requests)) for _ in range(2)]
         self.n_done, self.n_deaths = [0, 0], 0
         self.begun, self.spent_usd, self.lost = [], [0.0, 0.0], Counter()
         self.paid = Counter()
         self.order, self.events, self.now, self.names = count(), [], 0.0, count()
-        self.n_requests = given.requests
-        for i in range(given.workers):
+        self.n_requests = options.requests
+        for i in range(options.workers):
             self.hire(i % 2)
 
     def start(self, generator, after_s=0.0):
@@ -238,23 +238,25 @@ def main() -> None:
     parser.add_argument("--per-minute", type=float, default=120_000)
     parser.add_argument("--limit", type=float, default=1e9, help="USD of each run")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    simulation = Simulation(given)
+    options = parser.parse_args()
+    simulation = Simulation(options)
     simulation.run()
-    print(f"{given.workers} workers, {given.requests} requests, {simulation.now:.0f} s simulated")
+    print(
+        f"{options.workers} workers, {options.requests} requests, {simulation.now:.0f} s simulated"
+    )
     for name, n in simulation.database.exchanges.most_common():
         print(f"  {name}: {n / simulation.now:.0f} exchanges/s")
     print(f"{simulation.n_deaths} workers died, with {simulation.lost.total()} calls in flight")
     repeats = sum(max(0, n - 1 - simulation.lost[r]) for r, n in simulation.paid.items())
-    limit = f"USD {given.limit:g} of a run"
+    limit = f"USD {options.limit:g} of a run"
     holds = report("paid again, but for calls in flight at a death", repeats, 0, at_least=False)
     most = most_in_a_minute(simulation.begun)
-    holds &= report("most calls in a minute", most, given.per_minute, at_least=False)
+    holds &= report("most calls in a minute", most, options.per_minute, at_least=False)
     spent_usd = max(simulation.spent_usd)
-    if spent_usd < given.limit / 2:
-        n_missing = given.requests - len(simulation.database.replies)
+    if spent_usd < options.limit / 2:
+        n_missing = options.requests - len(simulation.database.replies)
         holds &= report("requests without a reply", n_missing, 0, at_least=False)
-    holds &= report(f"most spent of {limit}", spent_usd, given.limit, at_least=False)
+    holds &= report(f"most spent of {limit}", spent_usd, options.limit, at_least=False)
     sys.exit(not holds)
 
 

@@ -101,9 +101,9 @@ def write_task(folder: Path, n_items: int) -> Path:
     return folder
 
 
-def write_judges(path: Path, port: int, *, ms: float = 0, **given: object) -> Path:
+def write_judges(path: Path, port: int, *, ms: float = 0, **fields: object) -> Path:
     """Write a judges file whose judge ``local`` is the stub."""
-    facts = {"kind": "endpoint", "model": "stub", "samples": 1, "concurrency": 64} | given
+    facts = {"kind": "endpoint", "model": "stub", "samples": 1, "concurrency": 64} | fields
     url = f"http://127.0.0.1:{port}/ms/{ms:g}/v1"
     path.write_text(JUDGES.format(url=url, **facts), encoding="utf-8")
     return path
@@ -114,9 +114,9 @@ def expected_answer(last_message: str) -> str:
     return "ABC"[sha256(last_message.encode()).digest()[0] % 3]
 
 
-def report(what: str, found: float, bound: float, *, at_least: bool) -> bool:
+def report(what: str, actual: float, bound: float, *, at_least: bool) -> bool:
     """Print a figure, its bound and whether it holds."""
-    holds = found >= bound if at_least else found <= bound
+    holds = actual >= bound if at_least else actual <= bound
     sign = ">=" if at_least else "<="
-    print(f"{'holds ' if holds else 'FAILS '} {what}: {found:.3f} (wanted {sign} {bound:g})")
+    print(f"{'holds ' if holds else 'FAILS '} {what}: {actual:.3f} (wanted {sign} {bound:g})")
     return holds

@@ -81,11 +81,13 @@ def test_help_of_a_group_has_examples():
 def test_examples_name_options_that_exist():
     """No example of a help page has an option that its command lacks."""
     for words, command in COMMANDS.items():
-        known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+        existing = {
+            name for param in command.params for name in (*param.opts, *param.secondary_opts)
+        }
         for line in (command.help or "").splitlines():
             if line.strip().startswith(f"harness {' '.join(words)}"):
                 used = re.findall(r"(?<=\s)--?[a-z][a-z-]*", line)
-                assert set(used) <= known, line
+                assert set(used) <= existing, line
 
 
 def test_options_mean_the_same_everywhere():
@@ -263,10 +265,10 @@ def test_nobody_reading_the_progress_ends_no_run(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("typed", "found"),
+    ("typed", "expected"),
     [("val", "validate"), ("new", "new-task"), ("validate --task tox", "toxicity")],
 )
-def test_verbs_and_tasks_are_completed(typed, found):
+def test_verbs_and_tasks_are_completed(typed, expected):
     """The shell completion that typer installs answers with the verbs and the tasks."""
     asked = {
         "_HARNESS_COMPLETE": "complete_bash",
@@ -281,7 +283,7 @@ def test_verbs_and_tasks_are_completed(typed, found):
         text=True,
         check=False,
     )
-    assert found in done.stdout.split()
+    assert expected in done.stdout.split()
 
 
 def test_verdicts_on_items_that_were_not_chosen_are_counted(place):

@@ -144,9 +144,9 @@ def test_useful_verdicts_carry_the_cost_of_useless_ones(place, stub):
     assert far.usd_per_answered == pytest.approx(far.usd / 24)
     assert lost.usd > 0
     assert lost.usd_per_answered is None, "nothing was answered"
-    told = " ".join(shown.stdout.split())
-    assert f"24 replies; ${far.usd_per_answered:.3g} per answered verdict" in told
-    assert "50% of its prompt tokens" in told
+    message = " ".join(shown.stdout.split())
+    assert f"24 replies; ${far.usd_per_answered:.3g} per answered verdict" in message
+    assert "50% of its prompt tokens" in message
     paces = [json.loads(line) for line in (folder / "rate.jsonl").read_text().splitlines()]
     assert {"judge": "far", "limit": 16, "reason": "start"}.items() <= paces[0].items()
 

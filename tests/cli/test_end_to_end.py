@@ -148,8 +148,8 @@ def test_what_cannot_pass_is_told_with_its_number(place, stub):
     done = run_harness(*command, "--limit", "3", cwd=place)
     assert done.returncode == 0
     assert "small: 0/12 replies, 12 failed" in done.stderr
-    told = done.stdout.replace("\n", " ")
-    assert "small failed 12 times (context_length: the prompt is longer than the model" in told
+    message = done.stdout.replace("\n", " ")
+    assert "small failed 12 times (context_length: the prompt is longer than the model" in message
 
 
 def test_one_judges_trouble_never_changes_another_judges_results(place, stub):

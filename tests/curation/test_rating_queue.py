@@ -81,21 +81,21 @@ def test_ratings_where_nothing_is_hidden_are_worth_what_they_were():
 def test_pairs_are_worth_more_the_less_is_known_of_beta():
     """More pairs lower the cost further; 100 known ones leave little to learn."""
     items = ([1, 2, 0, 1] * 30, [3, 4, 3, 5] * 30)
-    unknown, known = (decisions_of(*items, beta_posterior(*n)) for n in ((0, 0), (30, 100)))
-    falls = unknown.values_of_pairs([0, 5, 20, 100])
+    no_pairs, many_pairs = (decisions_of(*items, beta_posterior(*n)) for n in ((0, 0), (30, 100)))
+    falls = no_pairs.values_of_pairs([0, 5, 20, 100])
     assert falls[0] == pytest.approx(0.0, abs=1e-9)
     assert (np.diff(falls) > 0).all()
-    assert known.values_of_pairs([20])[0] < falls[2] / 3
-    allocation = allocate(unknown, unknown.values_of_ratings(), 60, 120)
+    assert many_pairs.values_of_pairs([20])[0] < falls[2] / 3
+    allocation = allocate(no_pairs, no_pairs.values_of_ratings(), 60, 120)
     assert 0 < allocation.n_pairs <= 30
     assert allocation.value > 0
-    assert allocate(unknown, unknown.values_of_ratings(), 60, 7).n_pairs == 5
+    assert allocate(no_pairs, no_pairs.values_of_ratings(), 60, 7).n_pairs == 5
 
 
 def test_pairs_show_on_which_side_beta_is():
     """By hand, uniform beta, break-even 1/2: error 1/2 without a pair, 1/4 with one."""
-    [one, many] = value_of_pairs_for_side(beta_posterior(0, 0), [0.5], [1, 200], 1.0)
-    assert one == pytest.approx(0.25, abs=0.02)
+    [single, many] = value_of_pairs_for_side(beta_posterior(0, 0), [0.5], [1, 200], 1.0)
+    assert single == pytest.approx(0.25, abs=0.02)
     assert 0.4 < many < 0.5
     assert value_of_pairs_for_side(beta_posterior(0, 0), [], [10], 1.0) == pytest.approx(0.0)
 

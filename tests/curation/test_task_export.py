@@ -43,8 +43,8 @@ def test_import_export_import_is_the_identity(tmp_path, ending):
     assert done.returncode == 0, done.stderr
     again = run_harness("curate", "import", out, "--as", "again", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    mine, copy = load_task(tmp_path / "mine"), load_task(tmp_path / "again")
-    assert mine.content_hash == copy.content_hash
+    original, copy = load_task(tmp_path / "mine"), load_task(tmp_path / "again")
+    assert original.content_hash == copy.content_hash
     verdicts = [(tmp_path / name / "verdicts.csv").read_text() for name in ("mine", "again")]
     assert verdicts[0] == verdicts[1]
 

@@ -163,8 +163,8 @@ def test_flips_are_counted_against_the_untouched_item(attacked):
     """By hand: three items, of which one flips to the target, one goes silent, one stays."""
     said = {"i0": "B", "i1": "B", "i3": "A"}
     after = {"i0~ask": "A", "i1~ask": None, "i3~ask": "A", "i0~plain": "B"}
-    found = measure_flips(attacked, verdicts_of(said | after), {"j": 1}, ["forced_choice"])
-    [judge] = found.judges
+    result = measure_flips(attacked, verdicts_of(said | after), {"j": 1}, ["forced_choice"])
+    [judge] = result.judges
     asked = judge.kinds["answer"]
     assert [getattr(asked, what).value for what in ("flipped", "to_target", "unanswered")] == [
         1 / 3,
@@ -193,11 +193,11 @@ def test_verdict_that_was_the_target_before_cannot_be_won(attacked):
 def test_interval_counts_items_not_their_many_verdicts(attacked):
     """Verdicts under two attacks on one item are no two independent pieces of evidence."""
     said = {f"i{i}": "B" for i in range(8)}
-    one = said | {f"i{i}~ask": "B" for i in range(8)}
-    two = one | {f"i{i}~many": "B" for i in range(8)}
+    single = said | {f"i{i}~ask": "B" for i in range(8)}
+    double = single | {f"i{i}~many": "B" for i in range(8)}
     [a], [b] = (
         measure_flips(attacked, verdicts_of(v), {"j": 1}, ["forced_choice"]).judges
-        for v in (one, two)
+        for v in (single, double)
     )
     assert a.perturbed.flipped.interval == b.perturbed.flipped.interval
     assert b.perturbed.flipped.counts["n"] == 16
@@ -243,12 +243,12 @@ def test_run_that_is_no_probe_is_refused(task):
 
 def script(firm: bool) -> dict:  # noqa: FBT001 -- a test's shorthand
     """A judge that says B, or one that believes what `answer` and `verdict` attacks say of i0."""
-    told = (
+    message = (
         {}
         if firm
         else {f"i0~{a.id}": "A" for a in read_perturbations("injection") if a.kind == "answer"}
     )
-    return {"kind": "scripted", "replies": {**told, "*": "B"}}
+    return {"kind": "scripted", "replies": {**message, "*": "B"}}
 
 
 def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monkeypatch):
@@ -265,8 +265,8 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     words = ("probe", "injection", "--task", "task", "--limit", "4", "--judges-file")
     done = invoke(*words, "judges.yaml", "--judges", "firm,gullible,far", "--json")
     assert done.exit_code == 0, done.output
-    found = Probe.model_validate_json(done.stdout)
-    by_name = {judge.judge: judge for judge in found.judges}
+    result = Probe.model_validate_json(done.stdout)
+    by_name = {judge.judge: judge for judge in result.judges}
     n_attacks = len(read_perturbations("injection"))
     assert stub.stats()["requests"] == 4 * (1 + n_attacks)
     assert by_name["firm"].perturbed.flipped.value == 0.0
@@ -276,12 +276,12 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     [folder] = (tmp_path / "runs").iterdir()
     assert folder.name.startswith("small-injection-")
     assert {"verdicts.jsonl", "metrics.json", "probe.json"} <= {p.name for p in folder.iterdir()}
-    assert Probe.model_validate_json((folder / "probe.json").read_text()) == found
+    assert Probe.model_validate_json((folder / "probe.json").read_text()) == result
     (folder / "probe.json").unlink()
     again = invoke("probe", "injection", "--resume", folder.name)
     assert again.exit_code == 0, again.output
     assert stub.stats()["requests"] == 4 * (1 + n_attacks)
-    assert Probe.model_validate_json((folder / "probe.json").read_text()) == found
+    assert Probe.model_validate_json((folder / "probe.json").read_text()) == result
     assert "gullible (forced_choice):" in again.stdout
 
 

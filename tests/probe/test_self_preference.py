@@ -27,9 +27,13 @@ def test_favour_for_single_texts_by_hand():
     """Own: 4 of 4 endorsed where raters endorse 2; others: as the raters do."""
     task = single_task()
     answers = {f"i{i}": "A" if i < 4 else "AB"[i % 2] for i in range(8)}
-    [found] = self_preferences(source_of(task, {"j": answers}), {"j": "me"}, author="author")
-    assert (found.n_own, found.n_others) == (4, 4)
-    assert (found.own.value, found.control.value, found.effect.value) == (0.5, 0.0, 0.5)
+    [preference] = self_preferences(source_of(task, {"j": answers}), {"j": "me"}, author="author")
+    assert (preference.n_own, preference.n_others) == (4, 4)
+    assert (preference.own.value, preference.control.value, preference.effect.value) == (
+        0.5,
+        0.0,
+        0.5,
+    )
 
 
 def pairwise_task():
@@ -54,13 +58,17 @@ def test_favour_in_pairs_is_compared_with_other_judges():
     own = {f"i{i}": "AB"[i % 2] for i in range(6)}
     other = {item: "B" if value == "A" else "A" for item, value in own.items()}
     source = source_of(pairwise_task(), {"j": own, "k": other})
-    [found] = self_preferences(source, {"j": "me"})
-    assert (found.own.value, found.control.value, found.effect.value) == (0.5, -0.5, 1.0)
+    [preference] = self_preferences(source, {"j": "me"})
+    assert (preference.own.value, preference.control.value, preference.effect.value) == (
+        0.5,
+        -0.5,
+        1.0,
+    )
     ties = source_of(pairwise_task(), {"j": dict.fromkeys(own, "tie")})
-    [found] = self_preferences(ties, {"j": "me"})
-    assert found.own.value == 0.0
-    assert (found.control.value, found.control.reason) == (None, "no_items")
-    assert found.effect.value is None
+    [preference] = self_preferences(ties, {"j": "me"})
+    assert preference.own.value == 0.0
+    assert (preference.control.value, preference.control.reason) == (None, "no_items")
+    assert preference.effect.value is None
 
 
 def test_what_is_not_known_is_named():
@@ -112,5 +120,5 @@ def test_self_preference_of_a_run(tmp_path, monkeypatch):
     shown = invoke(*words)
     assert shown.exit_code == 0, shown.output
     assert "+50" in shown.stdout
-    [found] = json.loads(invoke(*words, "--json").stdout)
-    assert (found["judge"], found["system"], found["n_own"]) == ("vain", "me", 6)
+    [result] = json.loads(invoke(*words, "--json").stdout)
+    assert (result["judge"], result["system"], result["n_own"]) == ("vain", "me", 6)

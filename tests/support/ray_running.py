@@ -60,14 +60,14 @@ class RayCluster:
     def _processes(self) -> list[int]:
         """Return all processes of the cluster, which its environment tells."""
         token = f"RAY_AUTH_TOKEN={self.env['RAY_AUTH_TOKEN']}".encode()
-        found = []
+        result = []
         for folder in Path("/proc").iterdir():
             try:
                 if folder.name.isdecimal() and token in (folder / "environ").read_bytes():
-                    found.append(int(folder.name))
+                    result.append(int(folder.name))
             except OSError:
                 continue
-        return found
+        return result
 
 
 def _command(pid: int) -> bytes:

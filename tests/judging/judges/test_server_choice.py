@@ -20,8 +20,8 @@ from harness.tasks import load_task
 
 
 def spec(*urls, **fields):
-    given = {"name": "m", "model": "stub", "base_url": list(urls), "samples": 1} | fields
-    return JudgeSpec.model_validate(given)
+    options = {"name": "m", "model": "stub", "base_url": list(urls), "samples": 1} | fields
+    return JudgeSpec.model_validate(options)
 
 
 def test_calls_go_to_the_server_with_the_fewest():
@@ -47,11 +47,11 @@ def test_server_that_cannot_be_reached_rests(fail):
     with suppress(CallFailed), choice.call() as server:
         fail(choice, server)
     assert server.url == "a"
-    with choice.call() as one, choice.call() as other:
-        assert one.url == other.url == "b"
+    with choice.call() as first, choice.call() as second:
+        assert first.url == second.url == "b"
     now = REST_S
-    with choice.call() as one, choice.call() as other:
-        assert {one.url, other.url} == {"a", "b"}
+    with choice.call() as first, choice.call() as second:
+        assert {first.url, second.url} == {"a", "b"}
 
 
 def test_list_of_addresses_is_checked():

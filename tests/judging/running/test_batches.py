@@ -270,8 +270,8 @@ def test_judge_does_not_wait_for_a_batch_that_its_run_cannot_get(tmp_path, provi
     """Of two judges of one model the first handed in; its batch is lost, and the second neither
     waits for ever nor pays again."""
     provider.reset()
-    given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
-    specs = [JudgeSpec(name=name, **given) for name in ("near", "far")]
+    fields = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
+    specs = [JudgeSpec(name=name, **fields) for name in ("near", "far")]
     task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
     together(tmp_path, task, specs[1:], elicitations=EVERY[:1], executor=Leaving)
     [ticket] = BatchLedger(tmp_path / "batches.json").batches
@@ -284,8 +284,8 @@ def test_judge_does_not_wait_for_a_batch_that_its_run_cannot_get(tmp_path, provi
 def test_two_judges_of_one_model_hand_each_request_in_once(tmp_path, provider):
     """A lease on each request lets one of them ask; the other takes the replies from the cache."""
     provider.reset()
-    given = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
-    specs = [JudgeSpec(name=name, **given) for name in ("far", "near")]
+    fields = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
+    specs = [JudgeSpec(name=name, **fields) for name in ("far", "near")]
     task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
     ends = together(tmp_path, task, specs, elicitations=EVERY)
     assert ends == {"far": "", "near": ""}

@@ -131,7 +131,7 @@ def test_limit_stays_between_one_and_the_ceiling(steps, ceiling, start):
 
 
 @pytest.mark.parametrize(
-    ("headers", "found"),
+    ("headers", "expected"),
     [
         (
             {"x-ratelimit-remaining-requests": "59", "x-ratelimit-reset-requests": "1s"},
@@ -164,9 +164,9 @@ def test_limit_stays_between_one_and_the_ceiling(steps, ceiling, start):
         ({}, []),
     ],
 )
-def test_headers_of_both_styles_are_read(headers, found):
+def test_headers_of_both_styles_are_read(headers, expected):
     """What is left, and for how long; what cannot be read says nothing."""
-    assert list(allowances(headers, WALL)) == [Allowance(*one) for one in found]
+    assert list(allowances(headers, WALL)) == [Allowance(*fields) for fields in expected]
 
 
 @given(st.text(max_size=12), st.text(max_size=20))

@@ -41,8 +41,8 @@ class Desk:
 
     def advanced(self, judge, verdicts):
         assert judge == "j"
-        assert {one.item for one in verdicts} <= set(self.written)
-        self.counted += [one.item for one in verdicts]
+        assert {verdict.item for verdict in verdicts} <= set(self.written)
+        self.counted += [verdict.item for verdict in verdicts]
 
     @property
     def written(self):

@@ -27,9 +27,9 @@ def asked(tmp_path, stub):
 
     def go(*, fault="", samples=10, elicitations=("forced_choice",), log="log.jsonl", **fields):
         parts = {name: fields.pop(name) for name in ("store", "budget") if name in fields}
-        given = {"n_per_request": 10, "samples": samples, "base_url": stub.url(fault=fault)}
+        options = {"n_per_request": 10, "samples": samples, "base_url": stub.url(fault=fault)}
         spec = JudgeSpec.model_validate(
-            {"name": "far", "model": "stub", "price": PRICE} | given | fields
+            {"name": "far", "model": "stub", "price": PRICE} | options | fields
         )
         asking = {"elicitations": elicitations, "samples": samples} | parts
         return run_judge(spec, task, tmp_path / log, **asking)
@@ -175,8 +175,8 @@ def test_headers_that_leave_nothing_hold_the_next_call_up(asked):
     import time
 
     begin = time.monotonic()
-    told = "limits;x-ratelimit-remaining-requests=0;x-ratelimit-reset-requests=100ms"
-    log, _, session = asked(n_per_request=1, samples=2, concurrency=1, fault=told)
+    message = "limits;x-ratelimit-remaining-requests=0;x-ratelimit-reset-requests=100ms"
+    log, _, session = asked(n_per_request=1, samples=2, concurrency=1, fault=message)
     n_waits = len(log.final) - 1
     assert time.monotonic() - begin > n_waits * 0.1
     assert "paused" in [event.reason for event in session.rate_history["far"]]

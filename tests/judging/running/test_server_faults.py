@@ -124,10 +124,10 @@ def play(place, task, specs, retry=FAST):
     )
 
 
-def specify(stub, style, plan, **given):
+def specify(stub, style, plan, **options):
     usual = {"concurrency": 1, "key_env": "STUB_KEY", "deadline_s": 30}
-    given = usual | {"retry_after_max_s": MAX_WAIT_S} | STYLES[style] | given
-    return JudgeSpec(name=given.pop("name", plan), base_url=stub.url(fault=plan), **given)
+    options = usual | {"retry_after_max_s": MAX_WAIT_S} | STYLES[style] | options
+    return JudgeSpec(name=options.pop("name", plan), base_url=stub.url(fault=plan), **options)
 
 
 def make(place):

@@ -325,10 +325,10 @@ def test_whichever_change_on_disk_fails_a_run_is_not_begun_and_says_so_in_one_li
                 store = ResponseCache(tmp_path / "new" / "cache", print)
                 store.follow(folder.verdicts)
         except RunError as error:
-            told = str(error)
-            assert "cannot be" in told
-            assert "the verdicts are kept" not in told
-            assert "\n" not in told
+            message = str(error)
+            assert "cannot be" in message
+            assert "the verdicts are kept" not in message
+            assert "\n" not in message
         else:
             break
         finally:

@@ -19,8 +19,8 @@ from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of
 def verdict(item: str, outcome: str = "answered", **fields) -> Verdict:
     value = "A" if outcome == "answered" else None
     reply = None if outcome == "failed" else "A"
-    given = {"request": f"hash-{item}", "reply": reply, "value": value} | fields
-    return Verdict(item=item, judge="j", elicitation="forced_choice", outcome=outcome, **given)
+    options = {"request": f"hash-{item}", "reply": reply, "value": value} | fields
+    return Verdict(item=item, judge="j", elicitation="forced_choice", outcome=outcome, **options)
 
 
 def written(path, *verdicts) -> None:
@@ -187,7 +187,7 @@ def test_shared_first_turn_of_a_pair_is_not_paid_for_twice(tmp_path):
 def test_replies_come_back_from_a_line():
     """The cache can be filled from the log: every reply that a line holds, under its own hash."""
     first = Reply(request="1", text="A, B", cost_usd=0.5)
-    one = Verdict(
+    paired = Verdict(
         item="a",
         judge="j",
         elicitation="paired",
@@ -197,6 +197,6 @@ def test_replies_come_back_from_a_line():
         first=first,
         cost_usd=0.25,
     )
-    assert list(replies_of(one)) == [first, Reply(request="2", text="B", cost_usd=0.25)]
+    assert list(replies_of(paired)) == [first, Reply(request="2", text="B", cost_usd=0.25)]
     assert list(replies_of(verdict("a", "failed"))) == []
-    assert unit_key(one).elicitation == "paired"
+    assert unit_key(paired).elicitation == "paired"

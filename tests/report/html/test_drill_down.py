@@ -90,9 +90,9 @@ def test_every_cell_of_a_matrix_leads_to_its_items(open_at, validation, details)
         confusion = errors.confusion
         for raters, cells in zip(confusion.human, confusion.cells, strict=True):
             for answer, n in zip(confusion.judge, cells, strict=True):
-                found = members(details, errors.judge, raters, answer)
-                assert (len(found) > 0) == (n > 0)
-                assert len(found) >= n
+                matched = members(details, errors.judge, raters, answer)
+                assert (len(matched) > 0) == (n > 0)
+                assert len(matched) >= n
     errors = validation.errors.judges[0]
     tab = open_at("#open=errors")
     cell = tab.locator(f"#chart-confusion-{unique_slug(errors.judge)} svg a").first

@@ -16,24 +16,24 @@ steps = st.lists(st.integers(-5, 5), max_size=12)
 def test_distinct_values_are_those_of_a_sort(steps, low):
     """Counting on a short scale finds what numpy's unique finds."""
     values = np.array(steps, dtype=float) + low
-    found, place = distinct(values)
+    distinct_values, place = distinct(values)
     wanted, wanted_place = np.unique(values, return_inverse=True)
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(distinct_values, wanted)
     np.testing.assert_array_equal(place, wanted_place)
 
 
 @pytest.mark.parametrize("values", [[0.0, SHORT], [0.0, 0.5, 1.0], [1e300, -1e300], [np.inf, 0.0]])
 def test_values_off_a_short_scale_are_sorted(values):
     """A long way apart, or not in whole steps: nothing is rounded."""
-    found, place = distinct(np.array(values))
-    np.testing.assert_array_equal(found[place], values)
-    assert found.tolist() == sorted(values)
+    distinct_values, place = distinct(np.array(values))
+    np.testing.assert_array_equal(distinct_values[place], values)
+    assert distinct_values.tolist() == sorted(values)
 
 
 def test_ratio_is_nan_where_undefined():
     """No infinity and no warning."""
-    found = ratio(np.array([1.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0]))
-    np.testing.assert_array_equal(found, [0.5, np.nan, np.nan])
+    ratios = ratio(np.array([1.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0]))
+    np.testing.assert_array_equal(ratios, [0.5, np.nan, np.nan])
 
 
 def test_a_first_step_is_remembered_for_the_same_array_alone():
@@ -45,11 +45,11 @@ def test_a_first_step_is_remembered_for_the_same_array_alone():
         seen.append(totals.copy())
         return 2.0 * totals
 
-    one = np.ones(2)
-    np.testing.assert_array_equal(doubled(one), doubled(one))
+    ones = np.ones(2)
+    np.testing.assert_array_equal(doubled(ones), doubled(ones))
     assert len(seen) == 1
-    doubled(one.copy())
-    doubled(one)
+    doubled(ones.copy())
+    doubled(ones)
     assert len(seen) == 3
 
 

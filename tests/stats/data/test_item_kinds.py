@@ -71,7 +71,7 @@ def test_items_alike_are_evaluated_as_if_apart(interval, monkeypatch):
     rng = np.random.default_rng(0)
     human, judge = table("human", rng), table("judge", rng)
 
-    def found(groups):
+    def evaluated(groups):
         return stats.evaluate(
             human,
             [judge],
@@ -82,27 +82,27 @@ def test_items_alike_are_evaluated_as_if_apart(interval, monkeypatch):
 
     monkeypatch.setattr("harness.stats.inference.bootstrap.ALIKE", 1)
     monkeypatch.setattr("harness.stats.selection.evaluation.ALIKE", 1)
-    together, apart = found(None), found([str(i) for i in range(N)])
+    together, apart = evaluated(None), evaluated([str(i) for i in range(N)])
     assert together.units.n_units == N
-    for name, one in apart.estimates["judge"].items():
-        assert_same(together.estimates["judge"][name], one)
-    for name, one in apart.human_agreement.items():
-        assert_same(together.human_agreement[name], one)
-    for name, one in apart.translations.items():
-        assert_same(together.translations[name].beta, one.beta)
-        assert_same(together.translations[name].cross_call_beta, one.cross_call_beta)
+    for name, expected in apart.estimates["judge"].items():
+        assert_same(together.estimates["judge"][name], expected)
+    for name, expected in apart.human_agreement.items():
+        assert_same(together.human_agreement[name], expected)
+    for name, expected in apart.translations.items():
+        assert_same(together.translations[name].beta, expected.beta)
+        assert_same(together.translations[name].cross_call_beta, expected.cross_call_beta)
 
 
-def assert_same(found: stats.Estimate, wanted: stats.Estimate) -> None:
+def assert_same(actual: stats.Estimate, wanted: stats.Estimate) -> None:
     """Compare everything but the name of the unit, numbers but for rounding."""
-    assert found.value == pytest.approx(wanted.value, abs=1e-12)
-    assert found.counts == pytest.approx(wanted.counts)
-    assert (found.interval is None) == (wanted.interval is None)
-    if found.interval and wanted.interval:
-        ends = [(one.interval.low, one.interval.high) for one in (found, wanted)]
+    assert actual.value == pytest.approx(wanted.value, abs=1e-12)
+    assert actual.counts == pytest.approx(wanted.counts)
+    assert (actual.interval is None) == (wanted.interval is None)
+    if actual.interval and wanted.interval:
+        ends = [(estimate.interval.low, estimate.interval.high) for estimate in (actual, wanted)]
         np.testing.assert_allclose(*ends, atol=1e-9)
     same = {"value": None, "interval": None, "counts": {}}
-    assert replace(found, **same) == replace(wanted, **same)
+    assert replace(actual, **same) == replace(wanted, **same)
 
 
 def test_strata_of_items_alike_are_those_of_items_apart(monkeypatch):
@@ -110,7 +110,7 @@ def test_strata_of_items_alike_are_those_of_items_apart(monkeypatch):
     rng = np.random.default_rng(0)
     human, judge = (rng.multinomial(3, (0.5, 0.3, 0.2), N) for _ in range(2))
 
-    def found():
+    def stratified():
         [rows] = stats.stratify(
             human,
             {"": judge},
@@ -121,10 +121,10 @@ def test_strata_of_items_alike_are_those_of_items_apart(monkeypatch):
         return rows
 
     monkeypatch.setattr("harness.stats.inference.bootstrap.ALIKE", N)  # draw items, not kinds
-    together = found()
+    together = stratified()
     monkeypatch.setattr(Kinds, "few", classmethod(lambda cls, most, *tables: None))
-    for one, wanted in zip(together, found(), strict=True):
-        assert (one.n_items, one.n_labels_seen) == (wanted.n_items, wanted.n_labels_seen)
+    for stratum, wanted in zip(together, stratified(), strict=True):
+        assert (stratum.n_items, stratum.n_labels_seen) == (wanted.n_items, wanted.n_labels_seen)
         for part in ("hh", "mm", "hw_mw", "h_mw", "random", "random_h", "delta", "js_b"):
             for name, estimate in getattr(wanted, part).items():
-                assert_same(getattr(one, part)[name], estimate)
+                assert_same(getattr(stratum, part)[name], estimate)

@@ -23,9 +23,9 @@ def test_powerset_is_ordered_by_size_then_by_options():
 
 def test_listed_sets_are_put_in_the_same_order():
     """How sets were listed changes nothing."""
-    given = OptionSpace(("a", "b"), (("b", "a"), ("b",), ("a",)))
-    assert given.sets == (("a",), ("b",), ("a", "b"))
-    assert given == OptionSpace.powerset(("a", "b"))
+    listed = OptionSpace(("a", "b"), (("b", "a"), ("b",), ("a",)))
+    assert listed.sets == (("a",), ("b",), ("a", "b"))
+    assert listed == OptionSpace.powerset(("a", "b"))
 
 
 def test_membership_says_which_option_is_in_which_set():
@@ -71,7 +71,7 @@ def test_indices_find_options_and_sets_in_any_order():
 def test_meets_is_the_union_over_positive_options():
     """A set is positive when it holds any positive option."""
     space = OptionSpace.powerset(("a", "b", "c"))
-    expected = [bool({"a", "b"} & set(one)) for one in space.sets]
+    expected = [bool({"a", "b"} & set(response_set)) for response_set in space.sets]
     assert space.meets(("a", "b")).tolist() == expected
     with pytest.raises(ValueError, match="at least one option"):
         space.meets(())

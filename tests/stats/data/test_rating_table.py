@@ -46,7 +46,7 @@ def test_failed_sample_stays_in_the_divisor():
     """An item nobody answered is missing in every form, excluded and counted, never negative."""
     human = count_table("human", [["toxic"]] * 3, [[("toxic",)]] * 3)
     answers = [["toxic", "toxic"], ["toxic"], []]
-    judge = count_table("z", answers, [[(o,) for o in given] for given in answers])
+    judge = count_table("z", answers, [[(o,) for o in options] for options in answers])
     outcomes = judge.outcomes.copy()
     outcomes[1:, :2, 4] = [[1, 1], [2, 2]]  # failed calls
     judge = RatingTable(**{f: getattr(judge, f) for f in judge.__slots__} | {"outcomes": outcomes})
@@ -57,13 +57,13 @@ def test_failed_sample_stays_in_the_divisor():
         assert np.isnan(vectors[2]).all()
         shown = 1 if form.startswith("noisy") else 2  # one answer shows no noise
         assert not np.isnan(vectors[:shown]).any()
-    found = evaluate_judges(human, judge).estimates["z"]
+    estimates = evaluate_judges(human, judge).estimates["z"]
     for name in ("hit_rate(h/h)", "mse(srs/srs)", "decision_consistency"):
-        estimate = found[name]
+        estimate = estimates[name]
         assert (estimate.n_used, estimate.n_excluded) == (2, 1)
         assert estimate.excluded == (stats.Exclusion("judge_failed", 1),)
-    assert found["mse(srs/srs)"].value == 0.0
-    assert found["prevalence_bias"].value == 0.0
+    assert estimates["mse(srs/srs)"].value == 0.0
+    assert estimates["prevalence_bias"].value == 0.0
 
 
 def test_ties_for_the_mode_go_to_the_first_option():
@@ -72,12 +72,14 @@ def test_ties_for_the_mode_go_to_the_first_option():
     human = count_table("human", [["toxic", "fine"], ["fine"], ["toxic"]])
     for first in ("toxic", "fine"):
         judge = count_table("z", [[first], ["fine"], ["toxic"]])
-        found = evaluate_judges(human, judge).estimates["z"]
-        assert found["hit_rate(h/h)"].value == pytest.approx(2.5 / 3)
-        assert found["hit_rate(h/h)"].n_tied == 1
-        assert found["hit_rate_ties_lost(h/h)"].value == pytest.approx(2 / 3)
-        assert found["hit_rate_ties_won(h/h)"].value == 1.0
-        assert found["cohen_kappa(h/h)"].counts["toxic | toxic"] == (1.5 if first == "toxic" else 1)
+        estimates = evaluate_judges(human, judge).estimates["z"]
+        assert estimates["hit_rate(h/h)"].value == pytest.approx(2.5 / 3)
+        assert estimates["hit_rate(h/h)"].n_tied == 1
+        assert estimates["hit_rate_ties_lost(h/h)"].value == pytest.approx(2 / 3)
+        assert estimates["hit_rate_ties_won(h/h)"].value == 1.0
+        assert estimates["cohen_kappa(h/h)"].counts["toxic | toxic"] == (
+            1.5 if first == "toxic" else 1
+        )
 
 
 def test_equal_shares_tie_although_rounding_differs():
@@ -96,10 +98,10 @@ def test_greater_than_tau_in_one_place_and_at_least_in_another():
         assert aggregate(dist, "hrs", tau=tau, positive=("toxic",))[0, 0] == expected
         assert aggregate(dist, "decision", tau=tau, positive=("toxic",))[0, 0] == expected
         judge = count_table("z", [["toxic"]], [[("toxic",)]])
-        found = evaluate_judges(human, judge, tau=tau).estimates["z"]
-        assert found["coverage(h/hrs)"].value == expected
-        assert found["decision_consistency"].value == expected
-        assert found["prevalence_bias"].value == 1.0 - expected
+        estimates = evaluate_judges(human, judge, tau=tau).estimates["z"]
+        assert estimates["coverage(h/hrs)"].value == expected
+        assert estimates["decision_consistency"].value == expected
+        assert estimates["prevalence_bias"].value == 1.0 - expected
 
 
 @given(st.integers(1, 200), st.data())

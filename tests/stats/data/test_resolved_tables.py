@@ -32,19 +32,19 @@ def test_exclude_leaves_the_table_as_it_is():
 
 def test_recode_adds_the_option_to_choices_and_sets():
     """One more choice of fine, one more set of fine alone; the outcome counts as answered."""
-    found = resolve_abstentions(abstaining(count_table), "recode", option="fine")
-    assert found.forced_choice.tolist() == [[1, 2], [0, 2]]
-    assert found.response_set.tolist() == [[1, 2, 0], [0, 1, 1]]
-    assert found.outcomes[:, :, ABSTAINED].sum() == 0
-    assert found.outcomes[0, :2, 0].tolist() == [3, 3]
+    resolved = resolve_abstentions(abstaining(count_table), "recode", option="fine")
+    assert resolved.forced_choice.tolist() == [[1, 2], [0, 2]]
+    assert resolved.response_set.tolist() == [[1, 2, 0], [0, 1, 1]]
+    assert resolved.outcomes[:, :, ABSTAINED].sum() == 0
+    assert resolved.outcomes[0, :2, 0].tolist() == [3, 3]
 
 
 def test_third_class_is_an_option_of_its_own():
     """The old sets keep their counts, wherever the new space puts them."""
-    found = resolve_abstentions(abstaining(count_table), "third_class", option="CANNOT_ASSESS")
-    assert found.space.options == ("toxic", "fine", "CANNOT_ASSESS")
-    assert found.forced_choice.tolist() == [[1, 1, 1], [0, 2, 0]]
-    shown = dict(zip(found.space.sets, found.response_set.T.tolist(), strict=True))
+    resolved = resolve_abstentions(abstaining(count_table), "third_class", option="CANNOT_ASSESS")
+    assert resolved.space.options == ("toxic", "fine", "CANNOT_ASSESS")
+    assert resolved.forced_choice.tolist() == [[1, 1, 1], [0, 2, 0]]
+    shown = dict(zip(resolved.space.sets, resolved.response_set.T.tolist(), strict=True))
     assert shown == {
         ("toxic",): [1, 0],
         ("fine",): [1, 1],
@@ -61,14 +61,14 @@ def test_abstention_from_a_pair_counts_jointly(mode):
     pairs = [[(("toxic", "fine"), "fine")], [(("fine",), "fine")]]
     option = "fine" if mode == "recode" else "none"
     before = abstaining(count_table, pairs=pairs, asked=(2,))
-    found = resolve_abstentions(before, mode, option=option)
-    k, v = found.space.option_index(option), found.space.set_index((option,))
-    assert found.joint.sum() == before.joint.sum() + 1
-    assert found.joint[0, k, v] == 1
-    assert found.forced_choice.sum() == before.forced_choice.sum() + 1
-    assert found.response_set.sum() == before.response_set.sum() + 1
-    both = found.space.set_index(("toxic", "fine"))
-    assert found.joint[0, found.space.option_index("fine"), both] == 1
+    resolved = resolve_abstentions(before, mode, option=option)
+    k, v = resolved.space.option_index(option), resolved.space.set_index((option,))
+    assert resolved.joint.sum() == before.joint.sum() + 1
+    assert resolved.joint[0, k, v] == 1
+    assert resolved.forced_choice.sum() == before.forced_choice.sum() + 1
+    assert resolved.response_set.sum() == before.response_set.sum() + 1
+    both = resolved.space.set_index(("toxic", "fine"))
+    assert resolved.joint[0, resolved.space.option_index("fine"), both] == 1
 
 
 def test_group_is_met_when_enough_of_its_items_are():
@@ -89,9 +89,9 @@ def test_average_over_criteria_is_na_where_one_of_them_is():
     human = count_table("human", [["toxic"], ["fine"], ["toxic"], ["toxic"]])
     judge = count_table("z", [["toxic"], ["toxic"], ["toxic"], ["toxic"]])
     criteria = ["a", "a", "b", "b"]
-    found = evaluate_judges(human, judge, criteria=criteria).estimates["z"]
-    assert found["hit_rate(h/h)"].value == pytest.approx(0.75)
-    kappa = found["cohen_kappa(h/h)"]
+    result = evaluate_judges(human, judge, criteria=criteria).estimates["z"]
+    assert result["hit_rate(h/h)"].value == pytest.approx(0.75)
+    kappa = result["cohen_kappa(h/h)"]
     assert (kappa.value, kappa.reason) == (None, "constant_labels")
     assert kappa.counts == {"criteria": 2.0, "undefined_criteria": 1.0}
     with pytest.raises(ValueError, match="criteria has 1 entries for 4 items"):
@@ -102,11 +102,11 @@ def test_criteria_of_unequal_size_weigh_the_same():
     """The mean of 1 and 0, though three of four items agree."""
     human = count_table("human", [["toxic"], ["fine"], ["toxic"], ["toxic"]])
     judge = count_table("z", [["toxic"], ["fine"], ["toxic"], ["fine"]])
-    found = evaluate_judges(human, judge, criteria=["a", "a", "a", "b"]).estimates["z"][
+    result = evaluate_judges(human, judge, criteria=["a", "a", "a", "b"]).estimates["z"][
         "hit_rate(h/h)"
     ]
-    assert found.value == 0.5
-    assert (found.n_used, found.interval, found.interval_reason) == (2, None, "too_few_criteria")
+    assert result.value == 0.5
+    assert (result.n_used, result.interval, result.interval_reason) == (2, None, "too_few_criteria")
 
 
 def test_intervals_of_an_average_over_criteria_resample_criteria():
@@ -114,9 +114,9 @@ def test_intervals_of_an_average_over_criteria_resample_criteria():
     human = count_table("human", [["toxic"]] * 10)
     judge = count_table("z", [["toxic"]] * 9 + [["fine"]])
     estimates = evaluate_judges(human, judge, criteria=list("aabbccddee")).estimates["z"]
-    found = estimates["hit_rate(h/h)"]
-    assert (found.value, found.n_used) == (0.9, 5)
-    assert found.interval.unit == "criterion"
+    result = estimates["hit_rate(h/h)"]
+    assert (result.value, result.n_used) == (0.9, 5)
+    assert result.interval.unit == "criterion"
 
 
 def test_no_statistics_have_no_average():

@@ -183,14 +183,14 @@ def test_resampled_ends_are_those_of_the_resampled_items():
     assert result.interval.low == pytest.approx(np.quantile(values, 0.025))
 
 
-def pick(given, rows):
+def pick(distribution, rows):
     """Return a table of these rows, under new item ids."""
     return stats.RatingTable(
-        space=given.space,
-        name=given.name,
+        space=distribution.space,
+        name=distribution.name,
         items=tuple(map(str, range(len(rows)))),
-        forced_choice=given.forced_choice[rows],
-        response_set=given.response_set[rows],
+        forced_choice=distribution.forced_choice[rows],
+        response_set=distribution.response_set[rows],
         joint=None,
-        outcomes=given.outcomes[rows],
+        outcomes=distribution.outcomes[rows],
     )

@@ -130,10 +130,13 @@ def test_intervals_of_a_reconstruction_cover_and_those_of_a_known_translation_do
     target = np.mean(big)
     for seed in range(300):
         tables = draw(np.random.default_rng(seed), 10)
-        for estimate, known in ((reconstructed(*tables, 200), False), (fixed(*tables, 200), True)):
+        for estimate, is_fixed in (
+            (reconstructed(*tables, 200), False),
+            (fixed(*tables, 200), True),
+        ):
             interval = estimate[name].interval
             covers = interval.low <= target <= interval.high
-            held += covers and not known
-            held_if_fixed += covers and known
+            held += covers and not is_fixed
+            held_if_fixed += covers and is_fixed
     assert 0.91 <= held / 300 <= 0.99
     assert held_if_fixed < held

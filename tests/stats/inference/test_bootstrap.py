@@ -27,11 +27,11 @@ def run(contributions, **options):
 def test_bootstrap_against_theory():
     """The interval of a mean is about +-1.96 standard errors."""
     values = np.random.default_rng(1).normal(size=400)
-    found = run(weighted(values), n_resamples=4000)
+    result = run(weighted(values), n_resamples=4000)
     half = 1.96 * values.std() / 20
-    assert found.value == pytest.approx(values.mean())
-    assert found.interval.low == pytest.approx(values.mean() - half, abs=0.006)
-    assert found.interval.high == pytest.approx(values.mean() + half, abs=0.006)
+    assert result.value == pytest.approx(values.mean())
+    assert result.interval.low == pytest.approx(values.mean() - half, abs=0.006)
+    assert result.interval.high == pytest.approx(values.mean() + half, abs=0.006)
 
 
 def test_bootstrap_draws_with_replacement():
@@ -104,15 +104,15 @@ def test_many_units_are_drawn_block_by_block(n_resamples):
     """Every resample has as many units as the data, and sums vary as if each were drawn alone."""
     values = np.random.default_rng(0).normal(size=400)
     walk, units = bootstrap.Resamples(400, n_resamples, 3), bootstrap.Units.of(400, None)
-    totals, [found] = walk.sums([rows_of(values), weighted(values)], units)
+    totals, [result] = walk.sums([rows_of(values), weighted(values)], units)
     np.testing.assert_allclose(totals, [values.sum(), 400.0] * 2)
-    assert found.shape == (n_resamples, 4)
-    np.testing.assert_array_equal(found[:, :2], found[:, 2:])
-    assert (found[:, 1] == 400).all()
+    assert result.shape == (n_resamples, 4)
+    np.testing.assert_array_equal(result[:, :2], result[:, 2:])
+    assert (result[:, 1] == 400).all()
     if n_resamples:
         theory = 20.0 * values.std()
-        assert found[:, 0].mean() == pytest.approx(values.sum(), abs=4.0 * theory / 60.0)
-        assert found[:, 0].std() == pytest.approx(theory, rel=0.05)
+        assert result[:, 0].mean() == pytest.approx(values.sum(), abs=4.0 * theory / 60.0)
+        assert result[:, 0].std() == pytest.approx(theory, rel=0.05)
 
 
 @pytest.mark.usefixtures("many")
@@ -131,8 +131,8 @@ def test_order_of_units_is_nothing_where_they_are_drawn_together():
     """The same rows in another order give the same replicates."""
     sums = alike(100)
     again = sums[np.random.default_rng(1).permutation(400)]
-    one, two = (bootstrap.Resamples(400, 50, 3).totals([each]) for each in (sums, again))
-    np.testing.assert_array_equal(one, two)
+    ordered, reordered = (bootstrap.Resamples(400, 50, 3).totals([each]) for each in (sums, again))
+    np.testing.assert_array_equal(ordered, reordered)
 
 
 def test_same_seed_gives_the_same_interval():
@@ -145,13 +145,13 @@ def test_groups_are_resampled_as_a_whole():
     """Items of a group travel together: with constant groups the interval is as wide as theirs."""
     by_group = np.random.default_rng(2).normal(size=40)
     groups = [f"g{i}" for i in range(40) for _ in range(5)]
-    found = run(weighted(np.repeat(by_group, 5)), groups=groups)
+    result = run(weighted(np.repeat(by_group, 5)), groups=groups)
     alone = run(weighted(by_group))
-    assert found.interval.unit == "group"
+    assert result.interval.unit == "group"
     assert alone.interval.unit == "item"
-    assert found.interval.low == pytest.approx(alone.interval.low)
+    assert result.interval.low == pytest.approx(alone.interval.low)
     naive = run(weighted(np.repeat(by_group, 5)))
-    assert naive.interval.high - naive.interval.low < found.interval.high - found.interval.low
+    assert naive.interval.high - naive.interval.low < result.interval.high - result.interval.low
 
 
 def test_item_without_a_group_is_a_group_of_its_own():
@@ -167,17 +167,17 @@ def test_undefined_bootstrap_replicates_are_dropped():
     """Their share is reported: the interval is conditional on being defined."""
     contributions = np.zeros((10, 2))
     contributions[:2] = 1.0
-    found = run(contributions, method="percentile")
-    assert found.undefined_share == pytest.approx(0.8**10, abs=0.03)
-    assert (found.interval, found.interval_reason) == (None, "too_few_items")
-    assert (found.n_used, found.n_excluded, found.n_resamples) == (2, 8, 2000)
+    result = run(contributions, method="percentile")
+    assert result.undefined_share == pytest.approx(0.8**10, abs=0.03)
+    assert (result.interval, result.interval_reason) == (None, "too_few_items")
+    assert (result.n_used, result.n_excluded, result.n_resamples) == (2, 8, 2000)
 
 
 def test_undefined_value_is_na_with_a_reason():
     """No interval stands beside a value that does not exist."""
-    found = run(np.zeros((3, 2)))
-    assert (found.value, found.reason, found.interval) == (None, "no_items", None)
-    assert found.undefined_share == 1.0
+    result = run(np.zeros((3, 2)))
+    assert (result.value, result.reason, result.interval) == (None, "no_items", None)
+    assert result.undefined_share == 1.0
     zero_weight = np.array([[1.0, 0.0]])
     assert run(zero_weight).reason == "undefined"
 
@@ -185,10 +185,10 @@ def test_undefined_value_is_na_with_a_reason():
 @pytest.mark.parametrize("n", [0, 1])
 def test_fewer_than_two_units_have_no_interval(n):
     """One item resampled is the same item again, which says nothing about spread."""
-    found = run(weighted(np.ones(n)))
-    assert found.interval is None
-    assert found.undefined_share is None
-    assert found.n_resamples == 0
+    result = run(weighted(np.ones(n)))
+    assert result.interval is None
+    assert result.undefined_share is None
+    assert result.n_resamples == 0
 
 
 @pytest.mark.parametrize("groups", [None, ["a", "a", "b", "c"]])
@@ -196,15 +196,15 @@ def test_one_item_that_enters_among_others_has_no_interval_either(groups):
     """Resamples that draw it agree, so its interval had no width: [1.250, 1.250] on 1 item."""
     contributions = np.zeros((4, 2))
     contributions[: 1 if groups is None else 2] = (1.25, 1.0)
-    found = run(contributions, groups=groups)
-    assert (found.value, found.interval) == (1.25, None)
-    assert found.undefined_share > 0.2
+    result = run(contributions, groups=groups)
+    assert (result.value, result.interval) == (1.25, None)
+    assert result.undefined_share > 0.2
 
 
 def test_no_resamples_no_interval():
     """Point estimates alone can be asked for."""
-    found = run(weighted([1.0, 2.0]), n_resamples=0)
-    assert (found.value, found.interval) == (1.5, None)
+    result = run(weighted([1.0, 2.0]), n_resamples=0)
+    assert (result.value, result.interval) == (1.5, None)
 
 
 def test_bad_arguments_are_refused():
@@ -227,15 +227,15 @@ def test_interval_is_read_as_covering_the_population_value():
     """
     rng = np.random.default_rng(3)
     answers = [
-        [("toxic",) if one else ("fine",) for one in row] for row in rng.random((300, 6)) < 0.5
+        [("toxic",) if toxic else ("fine",) for toxic in row] for row in rng.random((300, 6)) < 0.5
     ]
     human = count_table("human", sets=[row[:3] for row in answers])
     judge = count_table("z", sets=[row[3:] for row in answers])
-    found = evaluate_judges(human, judge).estimates["z"]["mse(srs/srs)"]
-    assert found.interval.estimand == "design value"
-    assert found.ratings_per_item == 3.0
-    assert found.interval.low > 0.0
-    assert found.interval.low < 1 / 3 < found.interval.high
+    estimates = evaluate_judges(human, judge).estimates["z"]["mse(srs/srs)"]
+    assert estimates.interval.estimand == "design value"
+    assert estimates.ratings_per_item == 3.0
+    assert estimates.interval.low > 0.0
+    assert estimates.interval.low < 1 / 3 < estimates.interval.high
 
 
 def test_reprs_fit_a_line():

@@ -83,8 +83,8 @@ def test_p_is_that_of_all_permutations(numeric):
     every = np.array([statistic(np.array(order)) for order in permutations(y.tolist())])
     wanted = (every >= statistic(y) - 1e-9).mean()
     factor = x if numeric else [f"v{value:g}" for value in x]
-    found = abstention_test(y, factor, rng=np.random.default_rng(0), n_draws=DRAWS)
-    assert found.p == pytest.approx(wanted, abs=5 * np.sqrt(wanted / DRAWS))
+    test = abstention_test(y, factor, rng=np.random.default_rng(0), n_draws=DRAWS)
+    assert test.p == pytest.approx(wanted, abs=5 * np.sqrt(wanted / DRAWS))
 
 
 def test_a_continuous_factor_is_permuted_item_by_item():
@@ -101,10 +101,10 @@ def test_a_numeric_factor_of_whole_groups_is_permuted_between_them():
     groups = [f"g{g}" for g, size in enumerate(sizes) for _ in range(size)]
     hard = np.array([float(g) for g, size in enumerate(sizes) for _ in range(size)])
     abstained = (hard > 4).astype(float)
-    found = abstention_test(abstained, hard, groups=groups, rng=np.random.default_rng(0))
-    assert found.permuted == "groups"
-    assert found.statistic == pytest.approx(np.corrcoef(abstained, hard)[0, 1])
-    assert 0.001 < found.p < 0.2
+    test = abstention_test(abstained, hard, groups=groups, rng=np.random.default_rng(0))
+    assert test.permuted == "groups"
+    assert test.statistic == pytest.approx(np.corrcoef(abstained, hard)[0, 1])
+    assert 0.001 < test.p < 0.2
 
 
 def test_groups_that_permute_alike_are_counted_not_permuted():

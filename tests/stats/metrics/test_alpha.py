@@ -85,16 +85,16 @@ def slow_alpha(ratings, level):
 def test_alpha_is_that_of_all_pairs(level, counts):
     """Linear sums and coincidences give what loops over pairs of values give."""
     wanted = slow_alpha(raw(counts), level)
-    found = krippendorff_alpha(raw(counts), level)
+    result = krippendorff_alpha(raw(counts), level)
     totals = coincidences(counts).sum(axis=0)
     measure = alpha_metric(level)
     from_cells = float(measure.value(totals))
     if wanted is None:
-        assert found.value is None
+        assert result.value is None
         assert np.isnan(from_cells)
-        assert found.reason == measure.reason(totals)
+        assert result.reason == measure.reason(totals)
     else:
-        assert found.value == pytest.approx(wanted, abs=1e-9)
+        assert result.value == pytest.approx(wanted, abs=1e-9)
         assert from_cells == pytest.approx(wanted, abs=1e-9)
 
 
@@ -147,10 +147,12 @@ def test_alpha_against_krippendorff(level, expected):
 def test_constant_labels_are_na_with_counts():
     """Seven tools give seven answers for one label; here it is NA with the reason and counts."""
     for level in LEVELS:
-        found = krippendorff_alpha([[2, 2], [2, 2], [2, np.nan]], level)
-        assert (found.value, found.reason) == (None, "constant_labels")
-        assert found.counts == {"units": 3, "pairable_units": 2, "pairable_values": 4}
-        assert [(one.reason, one.n_items) for one in found.excluded] == [("too_few_raters", 1)]
+        result = krippendorff_alpha([[2, 2], [2, 2], [2, np.nan]], level)
+        assert (result.value, result.reason) == (None, "constant_labels")
+        assert result.counts == {"units": 3, "pairable_units": 2, "pairable_values": 4}
+        assert [(exclusion.reason, exclusion.n_items) for exclusion in result.excluded] == [
+            ("too_few_raters", 1)
+        ]
     sums = interval_sums(np.full((3, 2), 0.1)).sum(axis=0)
     assert np.isnan(INTERVAL_ALPHA.value(sums))
     assert INTERVAL_ALPHA.reason(sums) == "constant_labels"
@@ -160,8 +162,8 @@ def test_constant_labels_are_na_with_counts():
 def test_single_rater_is_na_not_0_or_1():
     """No unit has two ratings: nothing was agreed or disagreed."""
     for level in LEVELS:
-        found = krippendorff_alpha([[1], [2], [3]], level)
-        assert (found.value, found.reason, found.n_used) == (None, "too_few_raters", 0)
+        result = krippendorff_alpha([[1], [2], [3]], level)
+        assert (result.value, result.reason, result.n_used) == (None, "too_few_raters", 0)
     assert krippendorff_alpha(np.empty((0, 3)), "nominal").reason == "too_few_raters"
 
 
@@ -172,10 +174,10 @@ def test_alpha_on_continuous_data_does_not_ask_for_terabytes(level):
     ratings = np.exp(rng.normal(size=(100_000, 1)) + rng.normal(size=(100_000, 3)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()
-    found = krippendorff_alpha(ratings, level)
+    result = krippendorff_alpha(ratings, level)
     assert time.process_time() - start < 1.0
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * 1024
-    assert found.value is not None
+    assert result.value is not None
 
 
 def test_continuous_interval_alpha_has_contributions():
@@ -209,9 +211,9 @@ def test_objects_with_none_are_ratings_too(level):
     """None is a missing rating, as nan is."""
     objects = np.array([[1.5, 2, None], [2, 2, 0.25], [None, None, 3]], dtype=object)
     wanted = krippendorff_alpha(objects.astype(np.float64), level)
-    found = krippendorff_alpha(objects, level)
-    assert found.value == pytest.approx(wanted.value, abs=1e-12)
-    assert replace(found, value=None) == replace(wanted, value=None)
+    result = krippendorff_alpha(objects, level)
+    assert result.value == pytest.approx(wanted.value, abs=1e-12)
+    assert replace(result, value=None) == replace(wanted, value=None)
 
 
 def test_ratio_alpha_knows_zero():

@@ -32,34 +32,34 @@ def divergence(human, judge, by="median", options=LIKERT, **chosen):
 def test_divergence_is_eq_2_and_not_the_square_root_of_the_code():
     """The toy example of A.7: 0.2463 bits by Eq. 2, 0.3956 by the code, each under its name."""
     human, judge = [[0, 2, 1], [1, 2, 0], [0, 1, 2]], [[0, 1, 1], [2, 0, 0], [0, 2, 0]]
-    found = divergence(human, judge, n_resamples=100)
-    assert found.js_divergence_bits.value == pytest.approx(0.24627602037593696)
-    assert found.js_distance_nat.value == pytest.approx(0.3956045508244973)
-    assert [(one.label, one.n_items) for one in found.bins] == [(2.0, 2), (3.0, 1)]
-    assert found.js_divergence_bits.interval_reason == "too_few_items"
-    assert repr(found).startswith("BinnedDivergence(2 bins, 0.246")
+    result = divergence(human, judge, n_resamples=100)
+    assert result.js_divergence_bits.value == pytest.approx(0.24627602037593696)
+    assert result.js_distance_nat.value == pytest.approx(0.3956045508244973)
+    assert [(bin_.label, bin_.n_items) for bin_ in result.bins] == [(2.0, 2), (3.0, 1)]
+    assert result.js_divergence_bits.interval_reason == "too_few_items"
+    assert repr(result).startswith("BinnedDivergence(2 bins, 0.246")
 
 
 def test_items_whose_median_is_a_half_point_have_their_bin():
     """Medians 1.5 and 2 are two bins; nothing falls between them."""
-    found = divergence([[1, 1, 0], [0, 2, 0]], [[1, 0, 0], [0, 1, 0]])
-    assert [one.label for one in found.bins] == [1.5, 2.0]
-    assert sum(one.weight for one in found.bins) == 1
+    result = divergence([[1, 1, 0], [0, 2, 0]], [[1, 0, 0], [0, 1, 0]])
+    assert [bin_.label for bin_ in result.bins] == [1.5, 2.0]
+    assert sum(bin_.weight for bin_ in result.bins) == 1
 
 
 def test_tied_modes_enter_their_bins_in_equal_parts():
     """An item with modes A and B is half in each bin, labels and all, and is counted."""
-    found = divergence([[1, 1, 0], [2, 0, 0]], [[1, 0, 0], [1, 0, 0]], by="majority")
-    assert [(one.label, one.n_items) for one in found.bins] == [("1", 1.5), ("2", 0.5)]
-    assert found.n_tied == 1
+    result = divergence([[1, 1, 0], [2, 0, 0]], [[1, 0, 0], [1, 0, 0]], by="majority")
+    assert [(bin_.label, bin_.n_items) for bin_ in result.bins] == [("1", 1.5), ("2", 0.5)]
+    assert result.n_tied == 1
 
 
 def test_items_without_labels_on_one_side_are_left_out_and_counted():
     """No overlap at all is NA; a missing side never counts as an empty distribution."""
-    found = divergence([[1, 0, 0], [0, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 0, 0], [0, 0, 0]])
-    one = found.js_divergence_bits
-    assert (one.value, one.n_used, one.n_excluded) == (0.0, 1, 2)
-    assert {x.reason: x.n_items for x in one.excluded} == {
+    result = divergence([[1, 0, 0], [0, 0, 0], [0, 1, 0]], [[1, 0, 0], [1, 0, 0], [0, 0, 0]])
+    estimate = result.js_divergence_bits
+    assert (estimate.value, estimate.n_used, estimate.n_excluded) == (0.0, 1, 2)
+    assert {x.reason: x.n_items for x in estimate.excluded} == {
         "human_no_ratings": 1,
         "judge_no_ratings": 1,
     }
@@ -101,36 +101,36 @@ def test_win_rates_of_both_sides_and_their_difference():
     human = hard(np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0, 0, 1], [0, 1, 0]]))
     judge = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [np.nan] * 3])
     measures = win_rate_metrics(("A", "B", "tie"))
-    found = estimates_of(
+    result = estimates_of(
         win_sums(human, judge),
         measures,
         resampling=seeded(n_resamples=200),
     )
-    assert found["human_win_rate[A]"].value == pytest.approx(1.5 / 3)
-    assert found["judge_win_rate[A]"].value == pytest.approx(2 / 3)
-    assert found["win_rate_difference[A]"].value == pytest.approx(0.5 / 3)
-    assert found["human_win_rate[tie]"].value == pytest.approx(1 / 3)
-    assert found["win_rate_difference[A]"].interval_reason == "too_few_items"
+    assert result["human_win_rate[A]"].value == pytest.approx(1.5 / 3)
+    assert result["judge_win_rate[A]"].value == pytest.approx(2 / 3)
+    assert result["win_rate_difference[A]"].value == pytest.approx(0.5 / 3)
+    assert result["human_win_rate[tie]"].value == pytest.approx(1 / 3)
+    assert result["win_rate_difference[A]"].interval_reason == "too_few_items"
     nobody = estimates_of(
         win_sums(human[:0], judge[:0]),
         measures,
         resampling=seeded(),
     )
-    assert {one.reason for one in nobody.values()} == {"no_items"}
+    assert {estimate.reason for estimate in nobody.values()} == {"no_items"}
 
 
 def test_facts_by_pairs_against_by_hand():
     """Raters a and b share 3 items, b and c share 1: kappas 2/5 and none, mae 1/3 and 1."""
     ratings = np.array([[0, 0, np.nan], [1, 1, np.nan], [1, 0, 1], [np.nan] * 3])
-    found = dataset_facts(ratings, 2)
-    assert (found.n_raters, found.n_items, found.n_pairs) == (3, 3, 3)
-    assert found.items_per_rater == pytest.approx(7 / 3)
-    kappa = found.by_pairs["cohen_kappa"]  # a, b: 2/5; a, c: constant; b, c: 0
+    result = dataset_facts(ratings, 2)
+    assert (result.n_raters, result.n_items, result.n_pairs) == (3, 3, 3)
+    assert result.items_per_rater == pytest.approx(7 / 3)
+    kappa = result.by_pairs["cohen_kappa"]  # a, b: 2/5; a, c: constant; b, c: 0
     assert (kappa.value, kappa.n_used, kappa.n_excluded) == (pytest.approx(0.2), 2, 1)
-    assert found.by_pairs["cohen_kappa_overlap_weighted"].value == pytest.approx(1.2 / 4)
-    assert found.by_pairs["mae"].value == pytest.approx((1 / 3 + 0 + 1) / 3)
-    assert found.by_pairs["pearson"].n_used == 1
-    assert repr(found) == "DatasetFacts(3 items, 3 raters)"
+    assert result.by_pairs["cohen_kappa_overlap_weighted"].value == pytest.approx(1.2 / 4)
+    assert result.by_pairs["mae"].value == pytest.approx((1 / 3 + 0 + 1) / 3)
+    assert result.by_pairs["pearson"].n_used == 1
+    assert repr(result) == "DatasetFacts(3 items, 3 raters)"
 
 
 def test_facts_of_nothing_are_na():

@@ -27,7 +27,7 @@ cells_of_items = st.lists(st.integers(0, 30), min_size=4, max_size=4).map(np.arr
 
 def labels(text):
     """Read one digit per item."""
-    return np.array([int(one) for one in text])
+    return np.array([int(digit) for digit in text])
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_binary_measures_against_sklearn(name, expected):
 @given(cells=cells_of_items)
 def test_five_correlations_are_one_number(cells):
     """On binary data Pearson, Spearman, Kendall's tau-b, phi and MCC coincide, or all are NA."""
-    x, y = (np.repeat(one, cells) for one in ([1, 1, 0, 0], [1, 0, 1, 0]))
+    x, y = (np.repeat(label, cells) for label in ([1, 1, 0, 0], [1, 0, 1, 0]))
     phi = point_estimates(cells, BINARY)["phi"].value
     for other in correlations(x, y).values():
         assert other.value == (None if phi is None else pytest.approx(phi, abs=1e-9))
-    [row] = [one for one in BINARY if one.name == "phi"]
+    [row] = [label for label in BINARY if label.name == "phi"]
     assert row.also == ("mcc", "pearson", "spearman", "kendall_tau_b")
     assert repr(row) == "Metric('phi', better higher)"
 
@@ -67,16 +67,17 @@ def test_five_correlations_are_one_number(cells):
 @given(cells=cells_of_items)
 def test_kappa_never_exceeds_phi(cells):
     """|kappa| <= |phi|, their quotient is 2 sqrt(AB) / (A + B), no gap without drift."""
-    found = {
-        name: one.value for name, one in point_estimates(cells, (*BINARY, *DIAGNOSTICS)).items()
+    result = {
+        name: estimate.value
+        for name, estimate in point_estimates(cells, (*BINARY, *DIAGNOSTICS)).items()
     }
-    if found["phi"] is None:
-        assert found["kappa_over_phi"] is None
+    if result["phi"] is None:
+        assert result["kappa_over_phi"] is None
         return
-    assert abs(found["kappa"]) <= abs(found["phi"]) + 1e-12
-    assert found["kappa_over_phi"] * found["phi"] == pytest.approx(found["kappa"], abs=1e-12)
-    if found["marginal_drift"] == 0:
-        assert found["kappa_phi_gap"] == pytest.approx(0, abs=1e-12)
+    assert abs(result["kappa"]) <= abs(result["phi"]) + 1e-12
+    assert result["kappa_over_phi"] * result["phi"] == pytest.approx(result["kappa"], abs=1e-12)
+    if result["marginal_drift"] == 0:
+        assert result["kappa_phi_gap"] == pytest.approx(0, abs=1e-12)
 
 
 @settings(deadline=None)
@@ -84,11 +85,11 @@ def test_kappa_never_exceeds_phi(cells):
 def test_swapped_errors_leave_the_symmetric_metrics(cells):
     """Only precision and recall, and the drift, tell a strict judge from a lenient one."""
     swapped = point_estimates(cells[[0, 2, 1, 3]], (*BINARY, *DIAGNOSTICS))
-    for name, one in point_estimates(cells, (*BINARY, *DIAGNOSTICS)).items():
+    for name, expected in point_estimates(cells, (*BINARY, *DIAGNOSTICS)).items():
         other = {"precision": "recall", "recall": "precision"}.get(name, name)
         if name in {"accuracy", "f1", "f1_negative", "kappa", "phi", "precision", "recall"}:
             assert swapped[other].value == (
-                None if one.value is None else pytest.approx(one.value, abs=1e-12)
+                None if expected.value is None else pytest.approx(expected.value, abs=1e-12)
             )
 
 
@@ -101,7 +102,9 @@ def test_undefined_precision_recall_and_f1_are_na_not_0():
     assert (absent["recall"].value, absent["recall"].reason) == (None, "no_positive_labels")
     nothing = point_estimates(np.array([0, 0, 0, 90]), BINARY)
     assert (nothing["f1"].value, nothing["f1"].reason) == (None, "no_positives")
-    assert {one.reason for one in point_estimates(np.zeros(4), BINARY).values()} == {"no_items"}
+    assert {estimate.reason for estimate in point_estimates(np.zeros(4), BINARY).values()} == {
+        "no_items"
+    }
 
 
 def test_constant_labels_are_na_with_counts():
@@ -109,31 +112,31 @@ def test_constant_labels_are_na_with_counts():
     human = count_table("human", [["toxic"], ["fine"], ["fine"]])
     judge = count_table("z", [["fine"], ["fine"], ["fine"]])
     rows = binary_metrics(human.space, ("toxic",))
-    found = evaluate_judges(human, judge, metrics=rows).estimates["z"]
-    assert found["kappa(h/h)"].value == 0
-    assert (found["phi(h/h)"].value, found["phi(h/h)"].reason) == (None, "constant_labels")
-    assert found["phi(h/h)"].counts == {"tp": 0, "fn": 1, "fp": 0, "tn": 2}
+    estimates = evaluate_judges(human, judge, metrics=rows).estimates["z"]
+    assert estimates["kappa(h/h)"].value == 0
+    assert (estimates["phi(h/h)"].value, estimates["phi(h/h)"].reason) == (None, "constant_labels")
+    assert estimates["phi(h/h)"].counts == {"tp": 0, "fn": 1, "fp": 0, "tn": 2}
 
 
 def test_undefined_replicates_are_counted():
     """The interval is conditional on being defined, so the share that is not is reported."""
     human, judge = np.array([1.0, 0, 0, 0, 0]), np.array([1.0, 0, 0, 0, 0])
-    found = estimates_of(
+    result = estimates_of(
         binary_cells(human, judge),
         BINARY,
         resampling=seeded(),
     )
-    assert found["phi"].undefined_share == pytest.approx(0.8**5, abs=0.03)
-    assert found["phi"].interval is not None
-    assert found["accuracy"].undefined_share == 0
+    assert result["phi"].undefined_share == pytest.approx(0.8**5, abs=0.03)
+    assert result["phi"].interval is not None
+    assert result["accuracy"].undefined_share == 0
 
 
 def test_items_without_a_verdict_add_nothing():
     """nan on either side is no negative."""
     cells = binary_cells(np.array([1, np.nan, 0.5]), np.array([np.nan, 1, 1]))
     np.testing.assert_allclose(cells, [[0, 0, 0, 0], [0, 0, 0, 0], [0.5, 0, 0.5, 0]])
-    found = estimates_of(cells, BINARY, seeded(n_resamples=0))
-    assert (found["accuracy"].n_used, found["accuracy"].n_excluded) == (1, 2)
+    result = estimates_of(cells, BINARY, seeded(n_resamples=0))
+    assert (result["accuracy"].n_used, result["accuracy"].n_excluded) == (1, 2)
 
 
 def test_one_option_against_the_rest():
@@ -153,7 +156,7 @@ def test_variance_of_kappa_against_statsmodels():
 @pytest.mark.parametrize(("variance", "name"), [(n_var_kappa, "kappa"), (n_var_phi, "phi")])
 def test_variance_is_that_of_a_numerical_gradient(variance, name):
     """The closed forms agree with the delta method on differentiated cell shares."""
-    [measure] = [one for one in BINARY if one.name == name]
+    [measure] = [metric for metric in BINARY if metric.name == name]
     p = np.array([0.35, 0.15, 0.05, 0.45])
     g = optimize.approx_fprime(p, lambda q: float(measure.value(q)), 1e-7)
     wanted = (p * g**2).sum() - (p * g).sum() ** 2
@@ -178,10 +181,10 @@ def test_bootstrap_agrees_with_the_variances():
     """2,000 resamples of 400 items: standard errors within 5 % of the closed forms."""
     cells = np.eye(4)[np.repeat(np.arange(4), [160, 40, 60, 140])]
     rng = np.random.default_rng(0)
-    found = estimates_of(cells, BINARY, stats.Resampling(rng=rng))
+    result = estimates_of(cells, BINARY, stats.Resampling(rng=rng))
     p = np.array([[0.4, 0.1], [0.15, 0.35]])
     for name, variance in (("kappa", n_var_kappa), ("phi", n_var_phi)):
-        width = found[name].interval.high - found[name].interval.low
+        width = result[name].interval.high - result[name].interval.low
         assert width / 2 / 1.96 == pytest.approx(np.sqrt(variance(p) / 400), rel=0.05)
 
 

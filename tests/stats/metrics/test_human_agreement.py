@@ -37,15 +37,15 @@ def agreement(name, counts):
 
 def test_fleiss_against_statsmodels():
     """statsmodels 0.15.0 fleiss_kappa on 10 subjects x 14 raters: 0.20993070442195522."""
-    found, _ = agreement("fleiss_kappa", FLEISS_EXAMPLE)
-    assert found == pytest.approx(0.20993070442195522, abs=1e-15)
+    result, _ = agreement("fleiss_kappa", FLEISS_EXAMPLE)
+    assert result == pytest.approx(0.20993070442195522, abs=1e-15)
 
 
 def test_nominal_alpha_against_krippendorff():
     """krippendorff 0.9.0 alpha(value_counts=...), 0 to 4 ratings per unit: 0.34523809523809523."""
     counts = [[3, 0, 1], [1, 1, 0], [0, 0, 2], [0, 4, 0], [1, 0, 0], [0, 0, 0], [2, 1, 1]]
-    found, _ = agreement("krippendorff_alpha_nominal", counts)
-    assert found == pytest.approx(0.34523809523809523, abs=1e-15)
+    result, _ = agreement("krippendorff_alpha_nominal", counts)
+    assert result == pytest.approx(0.34523809523809523, abs=1e-15)
 
 
 def test_pairwise_agreement_against_by_hand():
@@ -55,15 +55,15 @@ def test_pairwise_agreement_against_by_hand():
 
 def test_randolph_against_statsmodels():
     """statsmodels 0.15.0 fleiss_kappa(method="randolph"), 5 options: 0.2225274725274725."""
-    found, _ = agreement("randolph_kappa", FLEISS_EXAMPLE)
-    assert found == pytest.approx(0.2225274725274725, abs=1e-12)
+    result, _ = agreement("randolph_kappa", FLEISS_EXAMPLE)
+    assert result == pytest.approx(0.2225274725274725, abs=1e-12)
 
 
 def test_generalised_fleiss_is_strict_fleiss_on_equal_raters():
     """One number where every item has as many ratings; on uneven ones only the generalised."""
     for name in ("fleiss_kappa_pooled_pairs", "fleiss_kappa_mean_over_items"):
-        found, _ = agreement(name, FLEISS_EXAMPLE)
-        assert found == pytest.approx(0.20993070442195522, abs=1e-12)
+        result, _ = agreement(name, FLEISS_EXAMPLE)
+        assert result == pytest.approx(0.20993070442195522, abs=1e-12)
     # pairs: 3 of 3 and 0 of 1; items: 1 and 0; shares 4/5 and 1/5, so Pe = 0.68
     uneven = [[3, 0], [1, 1], [1, 0]]
     assert agreement("fleiss_kappa_pooled_pairs", uneven)[0] == pytest.approx((0.75 - 0.68) / 0.32)
@@ -78,13 +78,15 @@ def test_percentage_agreement_is_three_quantities_under_three_names():
         "human", [["fine", "fine", "toxic"], ["fine", "fine"], ["toxic", "fine"], []]
     )
     judge = count_table("z", [["fine"], ["toxic"], [], []])
-    found = evaluate_judges(human, judge)
-    among = found.human_agreement
+    evaluation = evaluate_judges(human, judge)
+    among = evaluation.human_agreement
     assert among["majority_share"].value == pytest.approx((2 / 3 + 1 + 1 / 2) / 3)
     assert among["two_rater_agreement"].value == pytest.approx(1 / 2)
-    assert found.estimates["z"]["hit_rate(h/h)"].value == pytest.approx(1 / 2)
+    assert evaluation.estimates["z"]["hit_rate(h/h)"].value == pytest.approx(1 / 2)
     assert among["two_rater_agreement"].n_used == 2
-    assert {one.reason: one.n_items for one in among["two_rater_agreement"].excluded} == {
+    assert {
+        exclusion.reason: exclusion.n_items for exclusion in among["two_rater_agreement"].excluded
+    } == {
         "human_no_ratings": 1,
         "human_more_ratings": 1,
     }
@@ -120,16 +122,16 @@ def test_constant_labels_and_too_few_raters_are_na(name, counts, reason):
 def test_human_agreement_counts_what_it_left_out():
     """Items with one rating or none are excluded with the reason; one rater is no 0 or 1."""
     human = count_table("human", [["toxic", "toxic"], ["fine", "toxic"], ["fine"], []])
-    found = evaluate_judges(human).human_agreement["pairwise_agreement"]
-    assert (found.value, found.n_used, found.n_excluded) == (0.5, 2, 2)
-    assert {one.reason: one.n_items for one in found.excluded} == {
+    evaluation = evaluate_judges(human).human_agreement["pairwise_agreement"]
+    assert (evaluation.value, evaluation.n_used, evaluation.n_excluded) == (0.5, 2, 2)
+    assert {exclusion.reason: exclusion.n_items for exclusion in evaluation.excluded} == {
         "human_no_ratings": 1,
         "human_single_rating": 1,
     }
     alone = evaluate_judges(count_table("human", [["toxic"], ["fine"]])).human_agreement
-    assert {one.reason for one in alone.values()} == {"too_few_raters"}
+    assert {exclusion.reason for exclusion in alone.values()} == {"too_few_raters"}
     nobody = evaluate_judges(count_table("human", [[], []])).human_agreement
-    assert {one.reason for one in nobody.values()} == {"no_items"}
+    assert {exclusion.reason for exclusion in nobody.values()} == {"no_items"}
 
 
 def test_pearson_is_a_mean_over_raters_not_with_the_mean_rating():

@@ -11,7 +11,7 @@ from harness.stats.data.aggregation import levels
 from harness.stats.metrics.confusion import BINARY
 from harness.stats.metrics.judge_agreement import ensemble_agreement
 
-[KAPPA] = [one for one in BINARY if one.name == "kappa"]
+[KAPPA] = [metric for metric in BINARY if metric.name == "kappa"]
 binary_votes = arrays.arrays(np.float64, (8, 4), elements=st.integers(0, 1).map(float))
 
 
@@ -28,47 +28,50 @@ def ensemble(votes, options=("no", "yes"), **chosen):
 def test_alpha_is_fleiss_up_to_a_finite_sample_correction(votes):
     """Eq. 16: alpha = kappa + (1 - kappa) / (N R) on complete data, labelled as one number."""
     assume(np.ptp(votes) > 0)
-    found = ensemble(votes).agreement
-    kappa, alpha = (found[n].value for n in ("fleiss_kappa", "krippendorff_alpha_nominal"))
+    agreement = ensemble(votes).agreement
+    kappa, alpha = (agreement[n].value for n in ("fleiss_kappa", "krippendorff_alpha_nominal"))
     assert alpha == pytest.approx(kappa + (1 - kappa) / votes.size, abs=1e-12)
-    assert found["alpha_from_fleiss"].value == pytest.approx(alpha, abs=1e-12)
+    assert agreement["alpha_from_fleiss"].value == pytest.approx(alpha, abs=1e-12)
 
 
 def test_mean_pairwise_phi_is_fleiss_where_judges_share_one_rate():
     """Observation 2, and it is not where they do not."""
     shared = [[1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1], [0, 0, 0], [0, 0, 0]]
-    found = ensemble(shared, n_resamples=200)
+    agreement = ensemble(shared, n_resamples=200)
     for name in ("mean_pairwise_phi", "fleiss_kappa", "randolph_kappa"):
-        assert found.agreement[name].value == pytest.approx(1 / 3)
-        assert found.agreement[name].interval is not None
-    assert (found.n_pairs, found.n_pairs_undefined) == (3, 0)
-    assert repr(found).startswith("Ensemble(3 pairs, alpha 0.37")
+        assert agreement.agreement[name].value == pytest.approx(1 / 3)
+        assert agreement.agreement[name].interval is not None
+    assert (agreement.n_pairs, agreement.n_pairs_undefined) == (3, 0)
+    assert repr(agreement).startswith("Ensemble(3 pairs, alpha 0.37")
 
 
 def test_constant_judge_makes_the_mean_phi_na_with_counts():
     """It has no phi with anybody; the pairs concerned are counted, not dropped."""
-    found = ensemble([[1, 1, 0], [1, 0, 1], [1, 1, 1], [1, 0, 0]])
-    phi = found.agreement["mean_pairwise_phi"]
+    agreement = ensemble([[1, 1, 0], [1, 0, 1], [1, 1, 1], [1, 0, 0]])
+    phi = agreement.agreement["mean_pairwise_phi"]
     assert (phi.value, phi.reason) == (None, "constant_labels")
-    assert (found.n_pairs, found.n_pairs_undefined) == (3, 2)
+    assert (agreement.n_pairs, agreement.n_pairs_undefined) == (3, 2)
 
 
 def test_missing_votes_leave_alpha_and_not_strict_fleiss():
     """Unequal numbers of votes: NA with the reason, while alpha takes them as they are."""
-    found = ensemble([[1, 1, np.nan], [0, 0, 1], [1, 0, 1], [0, 0, 0]]).agreement
-    assert (found["fleiss_kappa"].value, found["fleiss_kappa"].reason) == (None, "unequal_raters")
-    assert found["alpha_from_fleiss"].reason == "unequal_raters"
-    assert found["krippendorff_alpha_nominal"].value is not None
+    agreement = ensemble([[1, 1, np.nan], [0, 0, 1], [1, 0, 1], [0, 0, 0]]).agreement
+    assert (agreement["fleiss_kappa"].value, agreement["fleiss_kappa"].reason) == (
+        None,
+        "unequal_raters",
+    )
+    assert agreement["alpha_from_fleiss"].reason == "unequal_raters"
+    assert agreement["krippendorff_alpha_nominal"].value is not None
     alone = ensemble([[1], [0]]).agreement
-    assert {one.reason for one in alone.values()} == {"too_few_raters"}
+    assert {estimate.reason for estimate in alone.values()} == {"too_few_raters"}
 
 
 def test_each_judge_has_its_confusion_matrix():
     """Errors to either side stay apart; unanswered items are in no cell."""
     human = np.array([[1.0, 0], [0, 1], [0.5, 0.5]])
-    found = ensemble([[0, 1], [1, 1], [0, np.nan]], human=human).confusions
-    np.testing.assert_allclose(found["judge 0"], [[1.5, 0], [0.5, 1]])
-    np.testing.assert_allclose(found["judge 1"], [[0, 1], [0, 1]])
+    agreement = ensemble([[0, 1], [1, 1], [0, np.nan]], human=human).confusions
+    np.testing.assert_allclose(agreement["judge 0"], [[1.5, 0], [0.5, 1]])
+    np.testing.assert_allclose(agreement["judge 1"], [[0, 1], [0, 1]])
 
 
 @pytest.mark.parametrize(
@@ -128,37 +131,40 @@ def test_levels_of_aggregation_are_three_estimands():
     judge = np.where(rng.random(2 * n) < np.repeat([0.05, 0.4], n), 1 - human, human)
     criteria = ["a"] * n + ["b"] * n
     items = [f"i{i}" for i in range(n)] * 2
-    found = at_levels(human, judge, criteria, items)
-    each = [one.value for one in found.per_criterion.values()]
-    assert found.macro.value == pytest.approx(np.mean(each))
+    result = at_levels(human, judge, criteria, items)
+    each = [estimate.value for estimate in result.per_criterion.values()]
+    assert result.macro.value == pytest.approx(np.mean(each))
     both = [(side[:n] * side[n:]) for side in (human, judge)]
-    assert found.item.value == pytest.approx(at_levels(*both, ["all"] * n, items[:n]).micro.value)
-    assert len({round(one.value, 6) for one in (found.micro, found.macro, found.item)}) == 3
-    assert [one.interval.unit for one in (found.micro, found.item)] == ["item", "item"]
-    assert found.macro.interval_reason == "too_few_criteria"
-    assert (found.micro.n_used, found.macro.n_used, found.item.n_used) == (2 * n, 2, n)
-    assert repr(found).startswith("Levels('kappa', micro ")
+    assert result.item.value == pytest.approx(at_levels(*both, ["all"] * n, items[:n]).micro.value)
+    assert (
+        len({round(estimate.value, 6) for estimate in (result.micro, result.macro, result.item)})
+        == 3
+    )
+    assert [estimate.interval.unit for estimate in (result.micro, result.item)] == ["item", "item"]
+    assert result.macro.interval_reason == "too_few_criteria"
+    assert (result.micro.n_used, result.macro.n_used, result.item.n_used) == (2 * n, 2, n)
+    assert repr(result).startswith("Levels('kappa', micro ")
 
 
 def test_degenerate_criterion_is_na_with_counts_not_dropped():
     """A criterion with one label on both sides has no kappa, and so the macro mean has none."""
-    found = at_levels([1, 0, 1, 1], [1, 0, 1, 1], ["a", "a", "b", "b"], ["x", "y", "x", "y"])
-    assert found.per_criterion["b"].reason == "constant_labels"
-    assert (found.macro.value, found.macro.reason) == (None, "constant_labels")
-    assert found.macro.counts == {"criteria": 2, "undefined_criteria": 1}
+    result = at_levels([1, 0, 1, 1], [1, 0, 1, 1], ["a", "a", "b", "b"], ["x", "y", "x", "y"])
+    assert result.per_criterion["b"].reason == "constant_labels"
+    assert (result.macro.value, result.macro.reason) == (None, "constant_labels")
+    assert result.macro.counts == {"criteria": 2, "undefined_criteria": 1}
     empty = at_levels([], [], [], [])
-    assert {one.reason for one in (empty.micro, empty.macro, empty.item)} == {"no_items"}
+    assert {estimate.reason for estimate in (empty.micro, empty.macro, empty.item)} == {"no_items"}
 
 
 def test_item_level_takes_weights_and_a_threshold():
     """A weighted share of met criteria is cut; an item with a gap enters no item level."""
     human = [1, 0, 0, 1, 1, np.nan]
     judge = [1, 0, 0, 1, 1, 1]
-    found = at_levels(
+    result = at_levels(
         human, judge, list("ababab"), list("xxyyzz"), weights={"a": 3, "b": 1}, threshold=0.75
     )
-    assert (found.item.n_used, found.item.n_excluded) == (2, 1)
-    assert found.item.value == 1
+    assert (result.item.n_used, result.item.n_excluded) == (2, 1)
+    assert result.item.value == 1
 
 
 @pytest.mark.parametrize(

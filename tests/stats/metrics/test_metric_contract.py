@@ -70,8 +70,8 @@ def test_rows_without_a_best_twin_are_these():
         "mse_without_rater_noise(s/s)",  # may be negative
         "mse_without_rater_noise(srs/srs)",
     }
-    found = {row.name for row in ROWS if row.perfect == "other"}
-    assert found == named | {row.name for row in ROWS if row.human_form != row.judge_form}
+    result = {row.name for row in ROWS if row.perfect == "other"}
+    assert result == named | {row.name for row in ROWS if row.human_form != row.judge_form}
 
 
 @every_metric
@@ -89,7 +89,7 @@ def test_order_of_options_is_nothing(row):
     human, judge = full(random_table, "human", 0), full(random_table, "z", 1)
     ordered = row in ORDINAL_METRICS  # such a scale may only be turned round
     options = OPTIONS[::-1] if ordered else ("fine", "toxic", "rude")
-    permuted = [permute(one, options) for one in (human, judge)]
+    permuted = [permute(table, options) for table in (human, judge)]
     again = row
     if row in BINARY_ROWS:  # these hold the place of the positive option
         again = binary_metrics(permuted[0].space, ("toxic",))[BINARY_ROWS.index(row)]
@@ -102,7 +102,7 @@ def permute(table, options):
     """Rewrite a table for the same options in another order."""
     space = stats.OptionSpace.powerset(options)
     choices = [table.space.option_index(option) for option in options]
-    sets = [table.space.set_index(one) for one in space.sets]
+    sets = [table.space.set_index(response_set) for response_set in space.sets]
     return stats.RatingTable(
         space=space,
         name=table.name,
@@ -164,7 +164,8 @@ def unanimous(table):
 def test_items_without_one_side_add_nothing(row):
     """A nan row contributes zeros, its weight included."""
     y, z = (
-        one.copy() for one in forms(row, full(random_table, "human", 0), full(random_table, "z", 1))
+        form.copy()
+        for form in forms(row, full(random_table, "human", 0), full(random_table, "z", 1))
     )
     kept = row.contributions(y[4:], z[4:]).sum(axis=0)
     y[:2], z[1:4] = np.nan, np.nan
@@ -255,9 +256,9 @@ def test_every_admissible_pair_of_aggregations_has_its_row(name):
     """Guerdan et al. 2025, table 1; pairs that give the number of another row are its ``also``."""
     for forms in PAIRS[name].split():
         starts = tuple(f"{name}({forms}{end}" for end in "),")
-        found = [row for row in stats.METRICS if row.name.startswith(starts)]
-        assert len(found) == (2 if name in {"kl", "ce"} else 1), forms
-    also = " ".join(one for row in stats.METRICS for one in row.also)
+        result = [row for row in stats.METRICS if row.name.startswith(starts)]
+        assert len(result) == (2 if name in {"kl", "ce"} else 1), forms
+    also = " ".join(other_name for row in stats.METRICS for other_name in row.also)
     for same in ("coverage, multi-label precision and recall (h/h)", "fleiss_kappa"):
         assert same in also
     for same in ("multi-label precision(h/hrs)", "multi-label recall(hrs/h)"):
@@ -273,7 +274,7 @@ def test_every_admissible_pair_of_aggregations_has_its_row(name):
 )
 def test_precision_and_recall_of_one_label_are_coverage(name, same):
     """With the mode on one side, the share is the chance."""
-    cover, share = (stats.find_metric(one, stats.METRICS) for one in (name, same))
+    cover, share = (stats.find_metric(metric_name, stats.METRICS) for metric_name in (name, same))
     y, z = forms(cover, full(random_table, "human", 0), full(random_table, "z", 1))
     a, b = (row.value(row.contributions(y, z).sum(axis=0)) for row in (cover, share))
     assert a == pytest.approx(b)
@@ -290,19 +291,19 @@ def test_redundant_coefficients_are_printed_once():
 
     def number(row):
         sides = (
-            stats.aggregate(stats.Distributions.of(one), form, **cut)
-            for one, form in ((human, row.human_form), (judge, row.judge_form))
+            stats.aggregate(stats.Distributions.of(metric), form, **cut)
+            for metric, form in ((human, row.human_form), (judge, row.judge_form))
         )
         return float(row.value(row.contributions(*sides).sum(axis=0)))
 
     dropped = {
         row.name: row
         for row in (*ordinal_metrics(), *binary_metrics(space, ("yes",)))
-        if row.name not in {one.name for one in rows}
+        if row.name not in {metric.name for metric in rows}
     }
     assert len(dropped) == 8
     for name, row in dropped.items():
-        [first] = [one for one in rows if name in one.also]
+        [first] = [metric for metric in rows if name in metric.also]
         assert number(row) == pytest.approx(number(first)), name
     values = [round(number(row), 9) for row in rows if row.family in {"binary", "categorical"}]
     tied = {"hit_rate(h/h)", "hit_rate_ties_lost(h/h)", "hit_rate_ties_won(h/h)"}  # no ties here
@@ -314,7 +315,7 @@ def test_ratio_alpha_of_two_amounts_is_nominal_alpha():
     stars = stats.OptionSpace.powerset(("1", "3"))
     rows = stats.metrics_for(stars, scale="ordinal", positive=())
     ratio = stats.find_metric("krippendorff_alpha_ratio(h/h)", ordinal_metrics([1, 3]))
-    [nominal] = [one for one in rows if ratio.name in one.also]
+    [nominal] = [metric for metric in rows if ratio.name in metric.also]
     cells = np.array([5.0, 2.0, 1.0, 4.0])
     assert nominal.value(cells) == pytest.approx(float(ratio.value(cells)))
 

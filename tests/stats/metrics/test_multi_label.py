@@ -45,8 +45,8 @@ def test_predictive_efficiency_is_the_size_of_the_set():
 
 def test_binary_cross_entropy_sums_over_options():
     """-ln 0.8 - ln 0.5 for a human mode on the first of two options."""
-    found = value(multi_label.binary_cross_entropy, [[1, 0]], [[0.8, 0.5]])
-    assert found == pytest.approx(-np.log(0.8) - np.log(0.5))
+    metric_value = value(multi_label.binary_cross_entropy, [[1, 0]], [[0.8, 0.5]])
+    assert metric_value == pytest.approx(-np.log(0.8) - np.log(0.5))
 
 
 def test_impossible_option_makes_binary_cross_entropy_infinite():
@@ -109,7 +109,7 @@ def test_mse_without_rater_noise_estimates_the_population_value():
     true = float(((multilabel(theta, space) - multilabel(judged, space)) ** 2).sum() / n)
 
     def rated(shares, ratings, name):
-        counts = np.array([rng.multinomial(ratings, one) for one in shares])
+        counts = np.array([rng.multinomial(ratings, share) for share in shares])
         outcomes = np.zeros((n, 3, 5), dtype=np.int64)
         outcomes[:, 1, 0] = ratings
         nothing = np.zeros((n, 2), dtype=np.int64)
@@ -124,7 +124,7 @@ def test_mse_without_rater_noise_estimates_the_population_value():
             outcomes=outcomes,
         )
 
-    found = stats.evaluate(
+    estimates = stats.evaluate(
         rated(theta, m, "human"),
         [rated(judged, samples, "z")],
         tau=0.5,
@@ -132,7 +132,7 @@ def test_mse_without_rater_noise_estimates_the_population_value():
         resampling=stats.Resampling(rng=rng, n_resamples=200),
         metrics=["mse(srs/srs)", "mse_without_rater_noise(srs/srs)"],
     ).estimates["z"]
-    plain, population = found["mse(srs/srs)"], found["mse_without_rater_noise(srs/srs)"]
+    plain, population = estimates["mse(srs/srs)"], estimates["mse_without_rater_noise(srs/srs)"]
     assert population.interval.low < true < population.interval.high
     assert plain.interval.low > true  # the interval of the design value does not cover it
     assert plain.interval.estimand == "design value"
@@ -143,9 +143,11 @@ def test_one_rating_shows_no_noise():
     """NA, and the items say why they were left out."""
     human = count_table("human", [["toxic", "fine"], ["fine", "fine"]])
     once = count_table("z", [["toxic"], ["fine"]])
-    found = evaluate_judges(human, once).estimates["z"]["mse_without_rater_noise(s/s)"]
-    assert (found.value, found.reason) == (None, "single_rating")
-    assert [(one.reason, one.n_items) for one in found.excluded] == [("judge_single_rating", 2)]
+    estimates = evaluate_judges(human, once).estimates["z"]["mse_without_rater_noise(s/s)"]
+    assert (estimates.value, estimates.reason) == (None, "single_rating")
+    assert [(exclusion.reason, exclusion.n_items) for exclusion in estimates.excluded] == [
+        ("judge_single_rating", 2)
+    ]
 
 
 def test_bca_moves_the_ends_of_a_skewed_statistic():
@@ -202,10 +204,10 @@ def test_every_interval_names_its_method(method):
     """Values are the same; intervals differ a little and say how they were made."""
     human, judge = random_table("human", 0), random_table("x", 1)
     plain = evaluate_judges(human, judge).estimates["x"]["mse(srs/srs)"]
-    found = evaluate_judges(human, judge, method=method).estimates["x"]["mse(srs/srs)"]
-    assert found.value == plain.value
-    assert found.interval.method == method
-    assert found.interval.low == pytest.approx(plain.interval.low, abs=0.05)
+    estimates = evaluate_judges(human, judge, method=method).estimates["x"]["mse(srs/srs)"]
+    assert estimates.value == plain.value
+    assert estimates.interval.method == method
+    assert estimates.interval.low == pytest.approx(plain.interval.low, abs=0.05)
 
 
 def test_unknown_interval_is_refused():

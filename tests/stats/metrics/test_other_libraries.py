@@ -37,7 +37,7 @@ def metric(name):
 
 def of_binary(name):
     tn, fp, fn, tp = cells("YES", "SAID_YES", 2)
-    [measure] = [one for one in stats.BINARY if one.name == name]
+    [measure] = [metric for metric in stats.BINARY if metric.name == name]
     return float(measure.value(np.array([tp, fn, fp, tn])))
 
 
@@ -120,8 +120,8 @@ def metric_of_modes(name):
 @pytest.mark.parametrize(("library", "call"), CASES)
 def test_against_other_libraries(library, call):
     """The stored value of each call is ours to rounding."""
-    found = OURS[call]()
-    assert found == pytest.approx(CASES[library, call], abs=EXACT.get(library, 1e-12))
+    result = OURS[call]()
+    assert result == pytest.approx(CASES[library, call], abs=EXACT.get(library, 1e-12))
 
 
 def test_every_comparison_has_a_stored_value():

@@ -23,15 +23,17 @@ def test_cohen_kappa_against_sklearn():
     """sklearn 1.9.1: cohen_kappa_score(h, j) and confusion_matrix(h, j) on these labels."""
     h = [(i * i + i // 3) % 3 for i in range(60)]
     j = [label if i % 4 else (i * 5 + 1) % 3 for i, label in enumerate(h)]
-    found, totals, _ = value("cohen_kappa(h/h)", one_hot(h), one_hot(j))
-    assert found == pytest.approx(0.7496871088861077, abs=1e-15)
+    metric_value, totals, _ = value("cohen_kappa(h/h)", one_hot(h), one_hot(j))
+    assert metric_value == pytest.approx(0.7496871088861077, abs=1e-15)
     np.testing.assert_array_equal(totals.reshape(3, 3), [[15, 2, 2], [1, 18, 2], [2, 1, 17]])
 
 
 def test_cohen_kappa_against_by_hand():
     """4 of 5 agree; chance is (2*3 + 2*1 + 1*1) / 25 = 0.36; (0.8 - 0.36) / 0.64 = 0.6875."""
-    found, _, _ = value("cohen_kappa(h/h)", one_hot([1, 0, 1, 2, 0]), one_hot([1, 0, 1, 2, 1]))
-    assert found == pytest.approx(0.6875)
+    metric_value, _, _ = value(
+        "cohen_kappa(h/h)", one_hot([1, 0, 1, 2, 0]), one_hot([1, 0, 1, 2, 1])
+    )
+    assert metric_value == pytest.approx(0.6875)
 
 
 def test_js_divergence_that_returns_its_square_root_in_nats():
@@ -44,15 +46,15 @@ def test_js_divergence_that_returns_its_square_root_in_nats():
 
 def test_js_distance_is_averaged_item_by_item():
     """Root of each item's divergence, then the mean: 1 and 0 nats-root halves to sqrt(ln 2) / 2."""
-    found, _, _ = value("js_distance(s/s)", [[1, 0], [1, 0]], [[0, 1], [1, 0]])
-    assert found == pytest.approx(np.sqrt(np.log(2)) / 2)
+    metric_value, _, _ = value("js_distance(s/s)", [[1, 0], [1, 0]], [[0, 1], [1, 0]])
+    assert metric_value == pytest.approx(np.sqrt(np.log(2)) / 2)
 
 
 def test_kl_is_infinite_where_one_cell_is_empty():
     """The plain row is NA, `infinite`, and counts the cells; the other direction is defined."""
     human, judge = [[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [0.5, 0.5]]
-    found, totals, row = value("kl(s/s, human->judge)", human, judge)
-    assert np.isnan(found)
+    metric_value, totals, row = value("kl(s/s, human->judge)", human, judge)
+    assert np.isnan(metric_value)
     assert row.reason(totals) == "infinite"
     assert row.counts(totals, stats.OptionSpace.powerset("ab")) == {"empty_cells": 1.0}
     back, _, _ = value("kl(s/s, judge->human)", human, judge)
@@ -61,8 +63,10 @@ def test_kl_is_infinite_where_one_cell_is_empty():
 
 def test_smoothed_kl_is_defined_and_says_its_pseudo_count():
     """7 of 7 against 5 of 5, by hand: (7.5, 0.5) / 8 against (0.5, 5.5) / 6."""
-    found = evaluate_judges(count_table("human", [["toxic"] * 7]), count_table("z", [["fine"] * 5]))
-    estimates = found.estimates["z"]
+    evaluation = evaluate_judges(
+        count_table("human", [["toxic"] * 7]), count_table("z", [["fine"] * 5])
+    )
+    estimates = evaluation.estimates["z"]
     assert estimates["kl(s/s, human->judge)"].reason == "infinite"
     p, q = np.array([7.5, 0.5]) / 8, np.array([0.5, 5.5]) / 6
     expected = (p * np.log(p / q)).sum()
@@ -75,14 +79,14 @@ def test_smoothed_kl_is_defined_and_says_its_pseudo_count():
 )
 def test_constant_labels_are_na(human, judge, expected):
     """Kappa of two sides constant on one label is 0/0; one constant side is 0 by its formula."""
-    found, totals, row = value("cohen_kappa(h/h)", one_hot(human), one_hot(judge))
+    metric_value, totals, row = value("cohen_kappa(h/h)", one_hot(human), one_hot(judge))
     if expected is None:
-        assert np.isnan(found)
+        assert np.isnan(metric_value)
         assert row.reason(totals) == "constant_labels"
         counts = row.counts(totals, ("a", "b", "c"))
         assert counts["a | a"] == 3.0
     else:
-        assert found == pytest.approx(expected)
+        assert metric_value == pytest.approx(expected)
 
 
 def test_mse_sums_over_options_and_averages_over_items():
@@ -122,8 +126,8 @@ def test_without_positive_options_decisions_are_na_with_that_reason():
         resampling=stats.Resampling(rng=rng, n_resamples=0),
     )
     for name in ("decision_consistency", "prevalence_bias"):
-        one = result.estimates["judge"][name]
-        assert (one.value, one.reason, one.n_used) == (None, "no_positive_option", 0)
-        assert [(e.reason, e.n_items) for e in one.excluded] == [("no_positive_option", 2)]
+        estimate = result.estimates["judge"][name]
+        assert (estimate.value, estimate.reason, estimate.n_used) == (None, "no_positive_option", 0)
+        assert [(e.reason, e.n_items) for e in estimate.excluded] == [("no_positive_option", 2)]
     assert result.translations["judge"].beta.reason == "no_positive_option"
     assert result.estimates["judge"]["hit_rate(h/h)"].value == 1.0

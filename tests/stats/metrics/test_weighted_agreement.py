@@ -35,7 +35,7 @@ tables = arrays.arrays(np.float64, (4, 3), elements=st.integers(0, 6).map(float)
 
 def cells_of(human, judge, n_options=5):
     """Sum the confusion cells of digits."""
-    one_hot = [np.eye(n_options)[[int(one) for one in text]] for text in (human, judge)]
+    one_hot = [np.eye(n_options)[[int(digit) for digit in text]] for text in (human, judge)]
     return confusion(*one_hot).sum(axis=0)
 
 
@@ -85,8 +85,8 @@ def test_randolph_counts_the_declared_options():
 def test_cells_give_the_rank_correlations_of_scipy(table):
     """Contingency cells and the spelt-out vectors say the same; NA where one is constant."""
     x, y = (
-        np.repeat(one, table.ravel().astype(int))
-        for one in (np.indices(table.shape).reshape(2, -1))
+        np.repeat(indices, table.ravel().astype(int))
+        for indices in (np.indices(table.shape).reshape(2, -1))
     )
     constant = len(set(x)) < 2 or len(set(y)) < 2
     for value, reference in (
@@ -109,15 +109,17 @@ def test_correlations_of_half_points_and_means():
         x = reduce(human, axis=1)
         cells, rows, columns = contingency(x, judge)
         measures = correlation_metrics(rows, columns)
-        found = estimates_of(cells, measures, resampling=stats.Resampling(rng=rng, n_resamples=200))
+        result = estimates_of(
+            cells, measures, resampling=stats.Resampling(rng=rng, n_resamples=200)
+        )
         direct = correlations(x, judge)
         rated = ~np.isnan(judge)
         wanted = scipy.stats.kendalltau(x[rated], judge[rated]).statistic
-        assert found["kendall_tau_b"].value == pytest.approx(wanted)
-        for name, one in direct.items():
-            assert found[name].value == pytest.approx(one.value)
-            assert found[name].interval.low < one.value < found[name].interval.high
-            assert (found[name].n_used, found[name].n_excluded, one.n_used) == (79, 1, 79)
+        assert result["kendall_tau_b"].value == pytest.approx(wanted)
+        for name, coefficient in direct.items():
+            assert result[name].value == pytest.approx(coefficient.value)
+            assert result[name].interval.low < coefficient.value < result[name].interval.high
+            assert (result[name].n_used, result[name].n_excluded, coefficient.n_used) == (79, 1, 79)
 
 
 def test_continuous_vectors_are_ranked():
@@ -125,14 +127,14 @@ def test_continuous_vectors_are_ranked():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
     y = x + rng.normal(size=400)
-    found = {name: one.value for name, one in correlations(x, y).items()}
-    assert found["pearson"] == pytest.approx(scipy.stats.pearsonr(x, y).statistic)
-    assert found["spearman"] == pytest.approx(scipy.stats.spearmanr(x, y).statistic)
-    assert found["kendall_tau_b"] == pytest.approx(scipy.stats.kendalltau(x, y).statistic)
-    assert {one.reason for one in correlations([], []).values()} == {"no_items"}
+    result = {name: estimate.value for name, estimate in correlations(x, y).items()}
+    assert result["pearson"] == pytest.approx(scipy.stats.pearsonr(x, y).statistic)
+    assert result["spearman"] == pytest.approx(scipy.stats.spearmanr(x, y).statistic)
+    assert result["kendall_tau_b"] == pytest.approx(scipy.stats.kendalltau(x, y).statistic)
+    assert {estimate.reason for estimate in correlations([], []).values()} == {"no_items"}
     many = np.arange(70_000.0)
     constant = correlations(many, np.ones(70_000))
-    assert {one.reason for one in constant.values()} == {"constant_labels"}
+    assert {estimate.reason for estimate in constant.values()} == {"constant_labels"}
 
 
 def test_user_weights_put_abstention_where_the_user_says():
@@ -153,12 +155,12 @@ def test_jackknife_of_correlations_against_theory():
     rng, n = np.random.default_rng(0), 300
     x = rng.normal(size=n)
     y = x + rng.normal(size=n)
-    found = correlations_by_jackknife(x, y, Units.of(n, None), rng=rng)
-    for name, one in found.items():
-        assert one.value == correlations(x, y)[name].value
-        assert one.interval.low < one.value < one.interval.high
-        assert (one.interval.method, one.interval.unit) == ("jackknife", "item")
-    r, ends = found["pearson"].value, found["pearson"].interval
+    result = correlations_by_jackknife(x, y, Units.of(n, None), rng=rng)
+    for name, coefficient in result.items():
+        assert coefficient.value == correlations(x, y)[name].value
+        assert coefficient.interval.low < coefficient.value < coefficient.interval.high
+        assert (coefficient.interval.method, coefficient.interval.unit) == ("jackknife", "item")
+    r, ends = result["pearson"].value, result["pearson"].interval
     assert (ends.high - ends.low) / 2 / 1.96 == pytest.approx((1 - r**2) / n**0.5, rel=0.15)
     groups = Units.of(n, [str(i // 2) for i in range(n)])
     twice = correlations_by_jackknife(np.repeat(x[::2], 2), np.repeat(y[::2], 2), groups, rng=rng)
@@ -174,7 +176,7 @@ def test_jackknife_of_correlations_against_theory():
 def test_interval_rows_take_the_numbers_of_the_scale(scale):
     """Alpha of the cells is alpha of the numbers that the options stand for."""
     human, judge = "012012012200", "012002112210"
-    [row] = [one for one in ordinal_metrics(scale) if "interval" in one.name]
+    [row] = [metric for metric in ordinal_metrics(scale) if "interval" in metric.name]
     pairs = [[scale[int(h)], scale[int(j)]] for h, j in zip(human, judge, strict=True)]
     wanted = krippendorff_alpha(pairs, "interval").value
     assert row.value(cells_of(human, judge, 3)) == pytest.approx(wanted)
@@ -186,7 +188,11 @@ def test_interval_rows_take_the_numbers_of_the_scale(scale):
 def test_ratio_alpha_of_judge_and_human_is_there_for_amounts(scale, there):
     """Numbers, none negative: alpha of the cells is alpha of the amounts themselves."""
     human, judge = "012012012200", "012002112210"
-    rows = [one for one in ordinal_metrics(scale) if one.name == "krippendorff_alpha_ratio(h/h)"]
+    rows = [
+        metric
+        for metric in ordinal_metrics(scale)
+        if metric.name == "krippendorff_alpha_ratio(h/h)"
+    ]
     assert bool(rows) is there
     if there:
         pairs = [[scale[int(h)], scale[int(j)]] for h, j in zip(human, judge, strict=True)]
@@ -200,9 +206,9 @@ def test_cells_are_shown_beside_the_value():
         count_table("human", [["toxic"], ["fine"]]),
         count_table("z", [["toxic"], ["toxic"]]),
     )
-    found = evaluate_judges(human, judge, metrics=ORDINAL_METRICS).estimates["z"]
-    assert found["spearman(h/h)"].reason == "constant_labels"
-    assert found["spearman(h/h)"].counts["fine | toxic"] == 1
+    estimates = evaluate_judges(human, judge, metrics=ORDINAL_METRICS).estimates["z"]
+    assert estimates["spearman(h/h)"].reason == "constant_labels"
+    assert estimates["spearman(h/h)"].counts["fine | toxic"] == 1
 
 
 @pytest.mark.parametrize(

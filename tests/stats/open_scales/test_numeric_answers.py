@@ -44,8 +44,10 @@ def test_metrics_are_those_of_scipy_and_numpy(triples):
     assert value(rows, x, "mean_absolute_error") == pytest.approx(abs(error).mean())
     assert value(rows, x, "mean_difference") == pytest.approx(error.mean(), abs=1e-9)
     alpha = krippendorff_alpha(np.column_stack([x, y]), "interval").value
-    found = value(rows, x, "krippendorff_alpha_interval")
-    assert np.isnan(found) if alpha is None else found == pytest.approx(alpha, abs=1e-9)
+    metric_value = value(rows, x, "krippendorff_alpha_interval")
+    assert (
+        np.isnan(metric_value) if alpha is None else metric_value == pytest.approx(alpha, abs=1e-9)
+    )
     for name, reference in (("pearson", pearsonr), ("spearman", spearmanr)):
         if len(set(x)) > 1 and len(set(y)) > 1:
             expected = reference(x, y).statistic

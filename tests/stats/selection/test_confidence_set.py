@@ -15,14 +15,14 @@ def test_ranks_and_chance_of_being_best_by_hand():
     assert (b.low, b.high) == (1, 2)  # ranks 2 1 1 2
     assert (c.low, c.high) == (2, 3)  # ranks 3 3 2; not ranked in the last
     wide = rank_spread("abc", losses, level=0.99)
-    assert [(one.low, one.high) for one in wide] == [(1, 3), (1, 2), (2, 3)]
+    assert [(estimate.low, estimate.high) for estimate in wide] == [(1, 3), (1, 2), (2, 3)]
 
 
 def test_judges_without_replicates_have_no_rank():
     """NA, never rank 0."""
-    found = rank_spread("ab", np.array([[1.0, 2.0], [np.nan, np.nan]]))
-    assert (found[1].low, found[1].p_best) == (None, None)
-    assert found[0].p_best == 1.0
+    spreads = rank_spread("ab", np.array([[1.0, 2.0], [np.nan, np.nan]]))
+    assert (spreads[1].low, spreads[1].p_best) == (None, None)
+    assert spreads[0].p_best == 1.0
     assert rank_spread("a", np.empty((1, 0)))[0].p_best is None
 
 
@@ -31,11 +31,11 @@ def test_set_keeps_what_cannot_be_told_apart():
     rng = np.random.default_rng(0)
     losses = np.array([0.5, 0.101, 0.1])
     replicates = losses[:, None] + rng.normal(0, 0.01, (3, 1000))
-    found = model_confidence_set("abc", losses, replicates)
-    assert found.judges == ("c", "b")
-    assert found.p_values[2] == 1.0
-    assert found.p_values[0] < 0.05 < found.p_values[1]
-    assert repr(found) == "ConfidenceSet(95%: c, b)"
+    confidence_set = model_confidence_set("abc", losses, replicates)
+    assert confidence_set.judges == ("c", "b")
+    assert confidence_set.p_values[2] == 1.0
+    assert confidence_set.p_values[0] < 0.05 < confidence_set.p_values[1]
+    assert repr(confidence_set) == "ConfidenceSet(95%: c, b)"
 
 
 def test_two_judges_against_by_hand():
@@ -45,8 +45,8 @@ def test_two_judges_against_by_hand():
     1 in absolute value on the worse judge's side, and as many on the other's.
     """
     drawn = np.array([[-1.0, 0.0, 1.0, 2.0, 3.0], [0.0] * 5])
-    found = model_confidence_set("ab", np.array([1.0, 0.0]), drawn)
-    np.testing.assert_allclose(found.p_values, [0.8, 1.0])
+    confidence_set = model_confidence_set("ab", np.array([1.0, 0.0]), drawn)
+    np.testing.assert_allclose(confidence_set.p_values, [0.8, 1.0])
 
 
 def test_p_values_never_fall_as_judges_leave():
@@ -61,8 +61,8 @@ def test_p_values_never_fall_as_judges_leave():
 def test_certain_differences_are_certain():
     """Losses that no replicate moves: equal judges stay together, a worse one leaves."""
     losses = np.array([0.1, 0.1, 0.2])
-    found = model_confidence_set("abc", losses, np.repeat(losses[:, None], 50, axis=1))
-    assert found.judges == ("a", "b")
+    confidence_set = model_confidence_set("abc", losses, np.repeat(losses[:, None], 50, axis=1))
+    assert confidence_set.judges == ("a", "b")
 
 
 def test_undefined_judges_are_not_compared():
@@ -71,10 +71,10 @@ def test_undefined_judges_are_not_compared():
     losses = np.array([0.1, np.nan, 0.9])
     replicates = losses[:, None] + rng.normal(0, 0.01, (3, 100))
     replicates[2, :10] = np.nan
-    found = model_confidence_set("abc", losses, replicates)
-    assert found.judges == ("a",)
-    assert np.isnan(found.p_values[1])
-    assert found.n_replicates == 90
+    confidence_set = model_confidence_set("abc", losses, replicates)
+    assert confidence_set.judges == ("a",)
+    assert np.isnan(confidence_set.p_values[1])
+    assert confidence_set.n_replicates == 90
     nothing = model_confidence_set("abc", losses, np.empty((3, 0)))
     assert (nothing.judges, nothing.reason) == ((), "undefined")
     assert model_confidence_set("a", losses[:1], np.empty((1, 0))).judges == ("a",)
@@ -95,8 +95,8 @@ def coverage_of_the_best(n_data_sets):
         rng = np.random.default_rng(seed)
         items = rng.normal([0.0, 0.0, 0.0, 0.05, 0.3], 1.0, (200, 5))
         draws = rng.multinomial(200, np.full(200, 1 / 200), 300) / 200
-        found = model_confidence_set("abcde", items.mean(axis=0), (draws @ items).T)
-        held += {"a", "b", "c"} <= set(found.judges)
+        confidence_set = model_confidence_set("abcde", items.mean(axis=0), (draws @ items).T)
+        held += {"a", "b", "c"} <= set(confidence_set.judges)
     return held / n_data_sets
 
 

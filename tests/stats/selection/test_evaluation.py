@@ -14,14 +14,16 @@ from harness import stats
 
 def test_every_metric_of_every_judge_is_estimated():
     """A row is never dropped: it has a value with interval, or a reason."""
-    found = evaluate_judges(random_table("human", 0), random_table("x", 1), random_table("y", 2))
-    assert found.judges == ("x", "y")
-    for judge in found.judges:
-        assert list(found.estimates[judge]) == [row.name for row in stats.METRICS]
-        for estimate in found.estimates[judge].values():
+    evaluation = evaluate_judges(
+        random_table("human", 0), random_table("x", 1), random_table("y", 2)
+    )
+    assert evaluation.judges == ("x", "y")
+    for judge in evaluation.judges:
+        assert list(evaluation.estimates[judge]) == [row.name for row in stats.METRICS]
+        for estimate in evaluation.estimates[judge].values():
             assert (estimate.value is None) == bool(estimate.reason) == (estimate.interval is None)
             assert estimate.n_used + estimate.n_excluded == 40
-    assert repr(found) == (
+    assert repr(evaluation) == (
         f"Evaluation(2 judges, {len(stats.METRICS)} metrics, Units(40 items in 40 items))"
     )
 
@@ -33,9 +35,9 @@ def test_point_estimates_do_not_depend_on_who_else_is_compared():
         evaluate_judges(human, x, y),
         evaluate_judges(human, y, metrics=["mse(srs/srs)"]),
     )
-    one, other = (found.estimates["y"]["mse(srs/srs)"] for found in (together, alone))
-    assert one.value == other.value
-    assert one.interval.low == pytest.approx(other.interval.low, abs=1e-12)
+    estimate, other = (result.estimates["y"]["mse(srs/srs)"] for result in (together, alone))
+    assert estimate.value == other.value
+    assert estimate.interval.low == pytest.approx(other.interval.low, abs=1e-12)
     np.testing.assert_allclose(
         together.replicates["mse(srs/srs)"][1], alone.replicates["mse(srs/srs)"][0]
     )
@@ -43,20 +45,26 @@ def test_point_estimates_do_not_depend_on_who_else_is_compared():
 
 def test_replicates_of_metrics_see_the_same_items():
     """Replicate b of two metrics is one draw: 2-option mse(s/s) is a function of nothing else."""
-    found = evaluate_judges(random_table("human", 0), random_table("x", 1), random_table("y", 1))
+    evaluation = evaluate_judges(
+        random_table("human", 0), random_table("x", 1), random_table("y", 1)
+    )
     for name in ("mse(s/s)", "cohen_kappa(h/h)"):
-        np.testing.assert_allclose(*found.replicates[name])
-        [first, second] = found.ranking(name).rows
+        np.testing.assert_allclose(*evaluation.replicates[name])
+        [first, second] = evaluation.ranking(name).rows
         assert (first.judge, second.judge, second.difference.separated) == ("x", "y", False)
-        assert all(not each.separated for each in found.differences(name))
+        assert all(not each.separated for each in evaluation.differences(name))
 
 
 def test_groups_are_resampled_for_every_metric():
     """One cluster per two items: the unit of every interval is the group."""
     groups = [f"doc {i // 2}" for i in range(40)]
-    found = evaluate_judges(random_table("human", 0), random_table("x", 1), groups=groups)
-    assert found.units.n_units == 20
-    units = {one.interval.unit for one in found.estimates["x"].values() if one.interval}
+    evaluation = evaluate_judges(random_table("human", 0), random_table("x", 1), groups=groups)
+    assert evaluation.units.n_units == 20
+    units = {
+        estimate.interval.unit
+        for estimate in evaluation.estimates["x"].values()
+        if estimate.interval
+    }
     assert units == {"group"}
 
 
@@ -72,29 +80,29 @@ def test_very_many_items_say_what_few_do(monkeypatch, options):
     for module in ("data.arrays", "inference.bootstrap"):
         monkeypatch.setattr(f"harness.stats.{module}.MANY", 30)
         monkeypatch.setattr(f"harness.stats.{module}.BLOCK", 16)
-    for name, found in evaluate_judges(*tables, **options).estimates["x"].items():
+    for name, result in evaluate_judges(*tables, **options).estimates["x"].items():
         wanted = few[name]
-        assert (found.n_used, found.excluded) == (wanted.n_used, wanted.excluded)
-        assert found.counts == pytest.approx(wanted.counts)
-        assert (found.value, found.reason) == (pytest.approx(wanted.value), wanted.reason)
+        assert (result.n_used, result.excluded) == (wanted.n_used, wanted.excluded)
+        assert result.counts == pytest.approx(wanted.counts)
+        assert (result.value, result.reason) == (pytest.approx(wanted.value), wanted.reason)
         if wanted.interval:
             wide = wanted.interval.high - wanted.interval.low
             same = 0.0 if options else 0.4 * wide
-            assert found.interval.low == pytest.approx(wanted.interval.low, abs=same + 1e-9)
-            assert found.interval.high == pytest.approx(wanted.interval.high, abs=same + 1e-9)
+            assert result.interval.low == pytest.approx(wanted.interval.low, abs=same + 1e-9)
+            assert result.interval.high == pytest.approx(wanted.interval.high, abs=same + 1e-9)
 
 
 def test_differences_compare_each_pair_once():
     """Later against earlier, as losses."""
-    found = evaluate_judges(
+    evaluation = evaluate_judges(
         random_table("human", 0),
         random_table("human", 0),
         random_table("y", 2),
         random_table("x", 1),
     )
-    pairs = [(each.judge, each.reference) for each in found.differences("mse(srs/srs)")]
+    pairs = [(each.judge, each.reference) for each in evaluation.differences("mse(srs/srs)")]
     assert pairs == [("y", "human"), ("x", "human"), ("x", "y")]
-    first = found.differences("hit_rate(h/h)")[0]
+    first = evaluation.differences("hit_rate(h/h)")[0]
     assert first.value > 0  # y has the greater loss
     assert first.separated
 
@@ -102,10 +110,10 @@ def test_differences_compare_each_pair_once():
 def test_judge_without_response_sets_is_na_there_alone():
     """The reason is what is missing, and forced-choice metrics stand."""
     human = count_table("human", [["toxic"], ["fine"]], [[("toxic",)], [("fine",)]])
-    found = evaluate_judges(human, count_table("z", [["toxic"], ["fine"]])).estimates["z"]
-    assert found["mse(srs/srs)"].reason == "no_response_sets"
-    assert found["decision_consistency"].reason == "no_response_sets"
-    assert found["hit_rate(h/h)"].value == 1.0
+    estimates = evaluate_judges(human, count_table("z", [["toxic"], ["fine"]])).estimates["z"]
+    assert estimates["mse(srs/srs)"].reason == "no_response_sets"
+    assert estimates["decision_consistency"].reason == "no_response_sets"
+    assert estimates["hit_rate(h/h)"].value == 1.0
     back = evaluate_judges(count_table("human", [["toxic"], ["fine"]]), human).estimates["human"]
     assert back["coverage(h/hrs)"].reason == "no_response_sets"
     silent = evaluate_judges(human, count_table("z", [[], []], [[("toxic",)], []])).estimates["z"]
@@ -118,7 +126,7 @@ def test_reasons_tell_abstention_from_absence():
     judge = count_table("z", [[], ["fine"]])
     estimate = evaluate_judges(human, judge).estimates["z"]["hit_rate(h/h)"]
     assert estimate.reason == "no_overlap"
-    assert {one.reason: one.n_items for one in estimate.excluded} == {
+    assert {exclusion.reason: exclusion.n_items for exclusion in estimate.excluded} == {
         "human_not_asked": 1,
         "judge_not_asked": 1,
     }
@@ -148,7 +156,7 @@ def test_exclusions_name_the_outcome():
     estimate = evaluate_judges(human, replace(judge, outcomes=outcomes)).estimates["z"][
         "hit_rate(h/h)"
     ]
-    assert {one.reason: one.n_items for one in estimate.excluded} == {
+    assert {exclusion.reason: exclusion.n_items for exclusion in estimate.excluded} == {
         "judge_refused": 1,
         "judge_invalid": 1,
         "judge_mixed_outcomes": 1,
@@ -166,10 +174,10 @@ def test_fully_specified_task_needs_no_response_sets():
     )
     outcomes = judge.outcomes.copy()
     outcomes[2, 0, 2] = 1
-    found = evaluate_judges(human, replace(judge, outcomes=outcomes)).estimates["z"]
-    assert found["mse(srs/srs)"].value == found["mse(s/s)"].value == 1.0
-    assert found["decision_consistency"].value == 0.5
-    assert found["mse(srs/srs)"].excluded == (stats.Exclusion("judge_refused", 1),)
+    estimates = evaluate_judges(human, replace(judge, outcomes=outcomes)).estimates["z"]
+    assert estimates["mse(srs/srs)"].value == estimates["mse(s/s)"].value == 1.0
+    assert estimates["decision_consistency"].value == 0.5
+    assert estimates["mse(srs/srs)"].excluded == (stats.Exclusion("judge_refused", 1),)
 
 
 def test_metric_that_ranks_follows_what_the_humans_gave():
@@ -190,11 +198,11 @@ def test_users_own_row_is_evaluated_like_any_other():
     """A metric is a row, given as such."""
     base = stats.find_metric("mse(s/s)", stats.METRICS)
     fields = {field: getattr(base, field) for field in base.__slots__} | {"name": "mine(s/s)"}
-    found = evaluate_judges(
+    evaluation = evaluate_judges(
         random_table("human", 0), random_table("x", 1), metrics=[stats.Metric(**fields), base]
     )
-    assert found.estimates["x"]["mine(s/s)"] == found.estimates["x"]["mse(s/s)"]
-    assert found.ranking("mine(s/s)").best == "x"
+    assert evaluation.estimates["x"]["mine(s/s)"] == evaluation.estimates["x"]["mse(s/s)"]
+    assert evaluation.ranking("mine(s/s)").best == "x"
 
 
 def test_tables_that_do_not_belong_together_are_refused():
@@ -228,9 +236,9 @@ def test_exported_members_are_importable():
 @pytest.mark.parametrize("name", ["data.option_space", "data.rating_table", "inference.estimate"])
 def test_examples_in_docstrings_run(name):
     """What a docstring shows is what happens."""
-    found = doctest.testmod(import_module(f"harness.stats.{name}"))
-    assert found.attempted
-    assert not found.failed
+    outcome = doctest.testmod(import_module(f"harness.stats.{name}"))
+    assert outcome.attempted
+    assert not outcome.failed
 
 
 def test_importing_stats_imports_neither_numpy_nor_scipy():

@@ -27,9 +27,9 @@ def ranking(better, values, spread=0.01, *, replicates=None, largest=np.inf):
     return rank(metric, judges, estimates, drawn, level=0.95, unit="item", n_units=30)
 
 
-def close_to_best(found):
+def close_to_best(actual):
     """Name the judges whose difference to the best is not separated from 0."""
-    return [row.judge for row in found.rows if row.difference and not row.difference.separated]
+    return [row.judge for row in actual.rows if row.difference and not row.difference.separated]
 
 
 @pytest.mark.parametrize(
@@ -37,43 +37,43 @@ def close_to_best(found):
 )
 def test_direction_is_data_on_the_row(better, order):
     """The ranker reads ``better`` and nothing else."""
-    found = ranking(better, [-0.4, 0.1, 0.9])
-    assert [row.judge for row in found.rows] == list(order)
-    assert found.best == order[0]
+    ranked = ranking(better, [-0.4, 0.1, 0.9])
+    assert [row.judge for row in ranked.rows] == list(order)
+    assert ranked.best == order[0]
 
 
 def test_signed_bias_is_minimised():
     """-0.4 does not beat 0: bias ranks by its absolute value and keeps its sign."""
-    found = ranking("zero", [-0.4, 0.0, 0.3])
-    assert [row.judge for row in found.rows] == ["b", "c", "a"]
-    assert found.rows[-1].difference.value == pytest.approx(0.4)
+    ranked = ranking("zero", [-0.4, 0.0, 0.3])
+    assert [row.judge for row in ranked.rows] == ["b", "c", "a"]
+    assert ranked.rows[-1].difference.value == pytest.approx(0.4)
 
 
 def test_undefined_judges_come_last_without_a_rank():
     """NA is no score: it neither wins nor is told apart."""
-    found = ranking("lower", [None, 0.2, 0.1])
-    assert [(row.judge, row.rank) for row in found.rows] == [("c", 1), ("b", 2), ("a", None)]
-    assert found.rows[-1].difference is None
-    assert "a" not in close_to_best(found)
+    ranked = ranking("lower", [None, 0.2, 0.1])
+    assert [(row.judge, row.rank) for row in ranked.rows] == [("c", 1), ("b", 2), ("a", None)]
+    assert ranked.rows[-1].difference is None
+    assert "a" not in close_to_best(ranked)
     assert ranking("lower", [None, None]).best is None
     assert ranking("lower", []).best is None
 
 
 def test_equal_values_share_a_rank():
     """1, 1, 3, in the order given."""
-    found = ranking("higher", [0.5, 0.7, 0.7])
-    assert [(row.judge, row.rank) for row in found.rows] == [("b", 1), ("c", 1), ("a", 3)]
+    ranked = ranking("higher", [0.5, 0.7, 0.7])
+    assert [(row.judge, row.rank) for row in ranked.rows] == [("b", 1), ("c", 1), ("a", 3)]
 
 
 def test_judges_that_cannot_be_told_apart_from_the_best():
     """The interval of the difference holds 0."""
-    found = ranking("lower", [0.10, 0.101, 0.5])
-    assert close_to_best(found) == ["b"]
-    near, far = found.rows[1].difference, found.rows[2].difference
+    ranked = ranking("lower", [0.10, 0.101, 0.5])
+    assert close_to_best(ranked) == ["b"]
+    near, far = ranked.rows[1].difference, ranked.rows[2].difference
     assert near.interval.low < 0 < near.interval.high
     assert (far.judge, far.reference, far.separated) == ("c", "a", True)
     assert far.interval.low > 0
-    assert repr(found) == "Ranking('metric', a < b < c)"
+    assert repr(ranked) == "Ranking('metric', a < b < c)"
 
 
 def test_differences_are_paired():
@@ -103,9 +103,9 @@ def test_identical_judges_cannot_be_told_apart():
 
 def test_without_replicates_nothing_is_told_apart():
     """No interval, no claim."""
-    found = ranking("lower", [0.1, 0.9], replicates=np.empty((2, 0)))
-    assert close_to_best(found) == ["b"]
-    assert found.rows[1].difference.interval is None
+    ranked = ranking("lower", [0.1, 0.9], replicates=np.empty((2, 0)))
+    assert close_to_best(ranked) == ["b"]
+    assert ranked.rows[1].difference.interval is None
 
 
 def test_loss_is_lower_for_the_better():

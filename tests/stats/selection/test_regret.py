@@ -24,11 +24,11 @@ def cell(by, goal, by_replicates=NONE, goal_replicates=NONE):
 
 def test_regret_is_the_loss_of_the_selected_less_the_least():
     """The metric picks a; b is best downstream: 0.5 - 0.1, and one pair of three is inverted."""
-    found = cell([0.1, 0.2, 0.9], [0.5, 0.1, 0.8])
-    assert found.value == pytest.approx(0.4)
-    assert (found.selected, found.best) == (("a",), ("b",))
-    assert (found.inversions, found.n_pairs) == (1, 3)
-    assert found.interval is None
+    regret = cell([0.1, 0.2, 0.9], [0.5, 0.1, 0.8])
+    assert regret.value == pytest.approx(0.4)
+    assert (regret.selected, regret.best) == (("a",), ("b",))
+    assert (regret.inversions, regret.n_pairs) == (1, 3)
+    assert regret.interval is None
 
 
 def test_choosing_the_best_costs_nothing():
@@ -38,10 +38,10 @@ def test_choosing_the_best_costs_nothing():
 
 def test_ties_of_the_metric_cost_their_mean():
     """a and b are chosen from at random."""
-    found = cell([0.1, 0.1, 0.9], [0.5, 0.1, 0.8])
-    assert found.value == pytest.approx(0.2)
-    assert found.selected == ("a", "b")
-    assert (found.inversions, found.n_pairs) == (0, 2)
+    regret = cell([0.1, 0.1, 0.9], [0.5, 0.1, 0.8])
+    assert regret.value == pytest.approx(0.2)
+    assert regret.selected == ("a", "b")
+    assert (regret.inversions, regret.n_pairs) == (0, 2)
 
 
 def test_undefined_regret_is_na_with_its_reason():
@@ -49,8 +49,8 @@ def test_undefined_regret_is_na_with_its_reason():
     nan = np.nan
     assert cell([nan] * 3, [0.1, 0.2, 0.3]).reason == "no_metric"
     assert cell([0.1, 0.2, 0.3], [nan] * 3).reason == "no_goal"
-    found = cell([0.1, 0.2, 0.3], [nan, 0.2, 0.3])
-    assert (found.value, found.reason) == (None, "selected_undefined")
+    regret = cell([0.1, 0.2, 0.3], [nan, 0.2, 0.3])
+    assert (regret.value, regret.reason) == (None, "selected_undefined")
     assert cell([nan, 0.2, 0.3], [0.1, 0.4, 0.3]).value == pytest.approx(0.3)
 
 
@@ -58,31 +58,31 @@ def test_interval_selects_anew_in_every_replicate():
     """Half the replicates select a, at a cost of 0.4, the others b, at none."""
     by = np.array([[0.1, 0.3] * 50, [0.2] * 100, [0.9] * 100])
     goal = np.repeat([[0.5], [0.1], [0.8]], 100, axis=1)
-    found = cell([0.1, 0.2, 0.9], [0.5, 0.1, 0.8], by, goal)
-    assert found.interval.low == 0.0
-    assert found.interval.high == pytest.approx(0.4)
-    assert found.undefined_share == 0.0
+    regret = cell([0.1, 0.2, 0.9], [0.5, 0.1, 0.8], by, goal)
+    assert regret.interval.low == 0.0
+    assert regret.interval.high == pytest.approx(0.4)
+    assert regret.undefined_share == 0.0
 
 
 def test_matrix_reads_directions_and_absolute_bias():
     """Rows are all metrics, columns the downstream goals; choosing by a goal costs it nothing."""
     human = random_table("human", 0)
-    found = evaluate_judges(
+    evaluation = evaluate_judges(
         human, *(random_table(name, seed) for seed, name in enumerate("abc", start=1))
     )
-    matrix = regret_matrix(found)
-    assert list(matrix) == [row.name for row in found.metrics]
+    matrix = regret_matrix(evaluation)
+    assert list(matrix) == [row.name for row in evaluation.metrics]
     for goal in ("decision_consistency", "prevalence_bias"):
         assert matrix[goal][goal].value == 0.0
         assert matrix[goal][goal].inversions == 0
         assert all(row[goal].value is None or row[goal].value >= 0 for row in matrix.values())
-    worst = {j: abs(found.estimates[j]["prevalence_bias"].value) for j in "abc"}
+    worst = {j: abs(evaluation.estimates[j]["prevalence_bias"].value) for j in "abc"}
     [selected] = matrix["mse(srs/srs)"]["prevalence_bias"].selected
     cost = matrix["mse(srs/srs)"]["prevalence_bias"].value
     assert cost == pytest.approx(worst[selected] - min(worst.values()))
-    only = regret_matrix(found, metrics=["mse(srs/srs)"], goals=["decision_consistency"])
+    only = regret_matrix(evaluation, metrics=["mse(srs/srs)"], goals=["decision_consistency"])
     assert only == {
         "mse(srs/srs)": {"decision_consistency": matrix["mse(srs/srs)"]["decision_consistency"]}
     }
     with pytest.raises(ValueError, match="no metric is named"):
-        regret_matrix(found, metrics=["nonsense"])
+        regret_matrix(evaluation, metrics=["nonsense"])
