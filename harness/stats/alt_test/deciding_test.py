@@ -10,13 +10,14 @@ import numpy as np
 
 from harness.stats.alt_test.exact_test import exact_margin_test, score_test
 from harness.stats.alt_test.rater_comparisons import ScoredPanel
+from harness.stats.data.arrays import how_many
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.crossed_raters import satterthwaite
 from harness.stats.inference.multiple_testing import benjamini_yekutieli
 from harness.stats.inference.special_functions import bdtr, stdtr, stdtrit
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Mapping, Sequence
 
     from harness.stats.alt_test.panel import Coded, Panel
     from harness.stats.alt_test.procedure import AltTestDesign
@@ -58,7 +59,11 @@ class DecidingTest:
 
 
 def deciding_test(
-    difference: FloatArray, eps: float, *, groups: IntArray | None = None
+    difference: FloatArray,
+    eps: float,
+    *,
+    groups: IntArray | None = None,
+    times: IntArray | None = None,
 ) -> DecidingTest:
     """Test H0: E d >= eps, where d is 1 for a loss of the judge, -1 for a win and 0 for a tie.
 
@@ -70,6 +75,8 @@ def deciding_test(
         The cost-benefit margin.
     groups : (n,) int array, optional
         The cluster of each item. Default: items are independent.
+    times : (n,) int array, optional
+        How many items of its cluster each entry stands for. Default: one.
 
     Returns
     -------
@@ -77,12 +84,12 @@ def deciding_test(
         A size of at most the level where it is exact; the t-test and signed-rank test of the
         published procedure reach .18 and .94 on differences of indicators.
     """
-    n = len(difference)
-    wins, losses = int((difference < 0).sum()), int((difference > 0).sum())
+    wins, ties, losses = (how_many(difference == sign, times) for sign in (-1, 0, 1))
+    n = wins + ties + losses
     if n < MIN_ITEMS:
         return DecidingTest(None, "exact", n, wins, losses, "too_few_items")
     if groups is not None and len(np.unique(groups)) < n:
-        return _clustered(difference, eps, groups, wins, losses)
+        return _clustered(difference, eps, groups, times, (n, wins, losses))
     if n <= MOST_EXACT or eps == 0.0:
         return DecidingTest(_exact_p(n, wins, losses, eps), "exact", n, wins, losses)
     return DecidingTest(score_test(n, wins, losses, eps).p, "score", n, wins, losses)
@@ -96,10 +103,14 @@ def _exact_p(n: int, wins: int, losses: int, eps: float) -> float:
 
 
 def _clustered(
-    difference: FloatArray, eps: float, groups: IntArray, wins: int, losses: int
+    difference: FloatArray,
+    eps: float,
+    groups: IntArray,
+    times: IntArray | None,
+    counts: tuple[int, int, int],
 ) -> DecidingTest:
-    n = len(difference)
-    estimate = cluster_mean(difference, groups)
+    n, wins, losses = counts
+    estimate = cluster_mean(difference, groups, times)
     if not wins and not losses and estimate.n_clusters >= MIN_GROUPS:
         p = _exact_p(estimate.n_clusters, 0, 0, eps)  # as if a group were one item
         return DecidingTest(p, "cluster_robust", n, wins, losses)
@@ -186,51 +197,91 @@ def deciding_annotator_test(
         raise ValueError("weighted designs have no exact test; use annotator_test")
     scored = ScoredPanel.of(panel, design)
     comparisons = scored.against(scored.coded(verdicts))
-    difference = comparisons.outcome.astype(np.float64) - 1.0
     clusters = None if groups is None else groups[comparisons.item]
+    return decided(
+        comparisons,
+        panel.raters,
+        design,
+        quality=scored.quality,
+        clusters=clusters,
+        units=comparisons.item if clusters is None else clusters,
+        level=level,
+    )
+
+
+def decided(
+    comparisons: RaterComparisons,
+    raters: Sequence[str],
+    design: AltTestDesign,
+    *,
+    quality: FloatArray,
+    clusters: IntArray | None,
+    units: IntArray,
+    level: float,
+) -> DecidingAnnotatorTest:
+    """Test a judge that was compared with every rater.
+
+    Parameters
+    ----------
+    comparisons : RaterComparisons
+        Without weights.
+    raters : m names
+        Whom it was compared with.
+    design, level
+        As in `deciding_annotator_test`.
+    quality : (m,) array
+        Of the raters.
+    clusters : (D,) int array or None
+        The cluster of each comparison, where items come in clusters.
+    units : (D,) int array
+        What is independent, for the interval of the advantage.
+    """
+    difference, times = comparisons.outcome.astype(np.float64) - 1.0, comparisons.times
     by_rater = np.argsort(comparisons.rater, kind="stable")
-    starts = np.searchsorted(comparisons.rater[by_rater], np.arange(1, len(panel.raters)))
+    starts = np.searchsorted(comparisons.rater[by_rater], np.arange(1, len(raters)))
     tests = {}
-    for rater, rows in zip(panel.raters, np.split(by_rater, starts), strict=True):
+    for rater, rows in zip(raters, np.split(by_rater, starts), strict=True):
         if len(rows):
-            of_rater = None if clusters is None else clusters[rows]
-            tests[rater] = deciding_test(difference[rows], design.eps, groups=of_rater)
+            tests[rater] = deciding_test(
+                difference[rows],
+                design.eps,
+                groups=None if clusters is None else clusters[rows],
+                times=None if times is None else times[rows],
+            )
     p = np.array([np.nan if test.p is None else test.p for test in tests.values()])
     tested = ~np.isnan(p)
-    advantage, ends = _advantage(comparisons, difference, clusters, level)
+    advantage, ends = _advantage(comparisons, difference, units, level)
     if not tested.any():
         reasons = [test.reason for test in tests.values()] or ["no_items"]
         reason = max(set(reasons), key=reasons.count)
         return DecidingAnnotatorTest(tests, None, None, advantage, *ends, reason)
-    quality = scored.quality[[panel.raters.index(rater) for rater in tests]][tested]
+    of_tested = quality[[raters.index(rater) for rater in tests]][tested]
     rejected = benjamini_yekutieli(p, design.q).rejected[tested]
-    winning_rate = float((quality * rejected).sum() / quality.sum())
+    winning_rate = float((of_tested * rejected).sum() / of_tested.sum())
     passes = winning_rate >= design.threshold
     return DecidingAnnotatorTest(tests, winning_rate, passes, advantage, *ends)
 
 
 def _advantage(
-    comparisons: RaterComparisons,
-    difference: FloatArray,
-    clusters: IntArray | None,
-    level: float,
+    comparisons: RaterComparisons, difference: FloatArray, units: IntArray, level: float
 ) -> tuple[float | None, tuple[float | None, float | None]]:
     """Return the mean advantage over raters and its interval over items and raters."""
     if not len(difference):
         return None, (None, None)
     _, rater = np.unique(comparisons.rater, return_inverse=True)
-    n_ratings = np.bincount(rater).astype(np.float64)
-    means = np.bincount(rater, -difference) / n_ratings
-    m = len(means)
+    times = 1.0 if comparisons.times is None else comparisons.times.astype(np.float64)
+    n_ratings = np.bincount(rater, times * np.ones(len(rater)))
+    means = np.bincount(rater, -difference * times) / n_ratings
+    m, n = len(means), float(n_ratings.sum())
     if m < MIN_RATERS:
         return float(means.mean()), (None, None)
     influence = (-difference - means[rater]) / n_ratings[rater] / m  # of a rating on the mean
-    _, unit = np.unique(comparisons.item if clusters is None else clusters, return_inverse=True)
-    v_items = float((np.bincount(unit, influence) ** 2).sum())
+    _, unit = np.unique(units, return_inverse=True)
+    v_items = float((np.bincount(unit, influence * times) ** 2).sum())
     v_raters = float(((means - means.mean()) ** 2).sum()) / (m * (m - 1.0))
-    v_cells = float((influence**2).sum())
+    v_cells = float((influence**2 * times).sum())
     variance, freedom = satterthwaite(
-        (v_items, float(unit.max())), (v_raters, m - 1.0), (v_cells, float(len(difference) - 1))
+        (v_items, float(unit.max())), (v_raters, m - 1.0), (v_cells, n - 1.0)
     )
     reach = float(stdtrit(freedom, (1.0 + level) / 2.0)) * float(np.sqrt(variance))
     centre = float(means.mean())

@@ -18,12 +18,12 @@ from harness.stats.alt_test.outcome import AltTest, RaterSums, Reason, decide, w
 from harness.stats.alt_test.rater_comparisons import (
     EXACT,
     N_OUTCOMES,
+    Entering,
     RaterComparisons,
     ScoredPanel,
     Test,
     advantages,
     means_left_out,
-    median_count,
     p_values,
     share_won,
     sums_by_resample,
@@ -212,16 +212,56 @@ def annotator_tests(
     """
     scored = ScoredPanel.of(panel, design)
     units = resampling.units(len(panel.items))
-    resamples = resampling.draw(units)
-    comparisons = [scored.against(scored.coded(verdicts)) for verdicts in judges.values()]
-    rater_sums = [_rater_sums(scored, judge) for judge in comparisons]
+    return tests_of_comparisons(
+        {name: scored.against(scored.coded(verdicts)) for name, verdicts in judges.items()},
+        panel.raters,
+        design,
+        quality=scored.quality,
+        resampling=resampling,
+        units=units,
+        resamples=resampling.draw(units),
+    )
+
+
+def tests_of_comparisons(
+    judges: Mapping[str, RaterComparisons],
+    raters: tuple[str, ...],
+    design: AltTestDesign,
+    *,
+    quality: FloatArray,
+    resampling: Resampling,
+    units: Units,
+    resamples: Resamples,
+) -> dict[str, AltTest]:
+    """Test judges that were compared with every rater.
+
+    Parameters
+    ----------
+    judges : mapping of str to RaterComparisons
+        By judge.
+    raters : m names
+        Whom they were compared with.
+    design, resampling
+        As in `annotator_tests`.
+    quality : (m,) array
+        Of the raters.
+    units, resamples : Units, Resamples
+        Of the items of the comparisons.
+    """
+    comparisons = list(judges.values())
+    rater_sums = [_rater_sums(raters, quality, design, judge) for judge in comparisons]
     replicates = _replicates(design, comparisons, rater_sums, units, resamples)
     p = _p_of_judges(rater_sums, design.eps)
     decisions = benjamini_yekutieli(p, design.q)
     results = {}
     for j, name in enumerate(judges):
         test = _undecided(
-            scored, comparisons[j], rater_sums[j], resampling.level, units.kind, p=p[j]
+            design,
+            comparisons[j].entering,
+            rater_sums[j],
+            resampling.level,
+            units.kind,
+            p=p[j],
         )
         left_out = np.empty(0)
         if resampling.method in NEED_LEFT_OUT:
@@ -282,7 +322,8 @@ def _replicates(
         return replicates
     columns, resamples = _columns(comparisons, units, resamples, m)
     n_columns = int(columns.max(initial=-1)) + 1
-    whole = units.n_units < EXACT and all(judge.weight is None for judge in comparisons)
+    single = all(judge.weight is None and judge.times is None for judge in comparisons)
+    whole = single and units.n_units < EXACT
     dtype = np.float32 if whole else np.float64
     matrices = [judge.matrix(columns, n_columns, m).astype(dtype) for judge in comparisons]
     for j, at, sums in sums_by_resample(matrices, resamples, m):
@@ -340,8 +381,8 @@ def _mean_advantage(sums: FloatArray, tests: Sequence[Test]) -> FloatArray:
 
 
 def _undecided(
-    scored: ScoredPanel,
-    comparisons: RaterComparisons,
+    design: AltTestDesign,
+    entering: Entering,
     raters: RaterSums,
     level: float,
     unit: Unit,
@@ -350,11 +391,12 @@ def _undecided(
 ) -> AltTest:
     """Return a test with all that depends neither on the decisions nor on the resamples."""
     n_tested = int(_tested(raters.tests).sum())
-    counts = _counts(scored, comparisons, n_tested)
-    reason = "" if n_tested else _why_none(scored, comparisons, counts)
-    estimate = _estimate_without_value(scored, comparisons, reason)
+    counts = _counts(design, entering, raters, n_tested)
+    reason = "" if n_tested else _why_none(design, entering, raters)
+    estimate = _estimate_without_value(entering, reason)
+    n_answered = entering.n_eligible - entering.n_unanswered
     return AltTest(
-        design=scored.design,
+        design=design,
         winning_rate=estimate,
         advantage=estimate,
         wins=0,
@@ -363,7 +405,7 @@ def _undecided(
         p=frozen(p),
         p_adjusted=np.full(len(raters.tests), np.nan),
         rejected=np.zeros(len(raters.tests), dtype=np.bool_),
-        answered_fraction=_answered_fraction(comparisons),
+        answered_fraction=n_answered / entering.n_eligible if entering.n_eligible else None,
         counts=counts,
         warnings=(),
         n_family=n_tested,
@@ -375,16 +417,21 @@ def _undecided(
     )
 
 
-def _rater_sums(scored: ScoredPanel, comparisons: RaterComparisons) -> RaterSums:
-    counts = comparisons.counts(len(scored.panel.raters))
-    tests = [_test_of(n, scored.design) for n in counts.sum(axis=1).tolist()]
+def _rater_sums(
+    raters: tuple[str, ...],
+    quality: FloatArray,
+    design: AltTestDesign,
+    comparisons: RaterComparisons,
+) -> RaterSums:
+    counts = comparisons.counts(len(raters))
+    tests = [_test_of(n, design) for n in counts.sum(axis=1).tolist()]
     return RaterSums(
-        raters=scored.panel.raters,
+        raters=raters,
         sums=frozen(comparisons.sums(counts)),
         counts=frozen(counts),
         tests=tuple(test for test, _ in tests),
         reasons=tuple(reason for _, reason in tests),
-        quality=frozen(scored.quality),
+        quality=frozen(quality),
     )
 
 
@@ -400,51 +447,40 @@ def _test_of(n: int, design: AltTestDesign) -> tuple[Test, Reason]:
     return ("t", "") if n >= MIN_TESTED else ("", "too_few_items")
 
 
-def _counts(scored: ScoredPanel, comparisons: RaterComparisons, n_tested: int) -> dict[str, int]:
-    expert = 0 if scored.design.expert is None else 1
-    unanswered = comparisons.eligible & ~comparisons.answered
+def _counts(
+    design: AltTestDesign, entering: Entering, raters: RaterSums, n_tested: int
+) -> dict[str, int]:
+    expert = 0 if design.expert is None else 1
     return {
-        "n_raters": len(scored.panel.raters),
-        "n_raters_skipped": len(scored.panel.raters) - expert - n_tested,
-        "n_items_with_two_raters": int(comparisons.eligible.sum()),
-        "n_items_without_verdict": int(unanswered.sum()),
+        "n_raters": len(raters.raters),
+        "n_raters_skipped": len(raters.raters) - expert - n_tested,
+        "n_items_with_two_raters": entering.n_eligible,
+        "n_items_without_verdict": entering.n_unanswered,
     }
 
 
-def _why_none(scored: ScoredPanel, comparisons: RaterComparisons, counts: Mapping[str, int]) -> str:
+def _why_none(design: AltTestDesign, entering: Entering, raters: RaterSums) -> str:
     """Return the reason why no rater could be tested."""
-    voices = counts["n_raters"] + (0 if scored.design.gold is None else 1)
-    if not len(scored.panel.code):
+    if not raters.raters:
         return "no_items"
-    if voices < MIN_RATERS:
+    if len(raters.raters) + (0 if design.gold is None else 1) < MIN_RATERS:
         return "too_few_raters"
-    if not comparisons.eligible.any():
+    if not entering.n_eligible:
         return "no_overlap"
-    return "too_few_items" if len(comparisons.item) else "no_items"
+    return "too_few_items" if raters.counts.any() else "no_items"
 
 
-def _estimate_without_value(
-    scored: ScoredPanel, comparisons: RaterComparisons, reason: str
-) -> Estimate:
+def _estimate_without_value(entering: Entering, reason: str) -> Estimate:
     """Return an estimate with the items that entered."""
-    n_used = int(comparisons.counted.sum())
     excluded = {
-        "too_few_ratings": int((~comparisons.eligible).sum()),
-        "judge_unanswered": int((comparisons.eligible & ~comparisons.counted).sum()),
+        "too_few_ratings": entering.n_items - entering.n_eligible,
+        "judge_unanswered": entering.n_eligible - entering.n_counted,
     }
-    ratings_per_item = scored.ratings_per_item
-    if comparisons.counted is not scored.eligible:
-        ratings_per_item = median_count(scored.n_ratings[comparisons.counted])
     return Estimate(
         value=None,
         reason=reason,
-        n_used=n_used,
-        n_excluded=len(comparisons.counted) - n_used,
+        n_used=entering.n_counted,
+        n_excluded=entering.n_items - entering.n_counted,
         excluded=tuple(Exclusion(why, n) for why, n in excluded.items() if n),
-        ratings_per_item=ratings_per_item,
+        ratings_per_item=entering.ratings_per_item,
     )
-
-
-def _answered_fraction(comparisons: RaterComparisons) -> float | None:
-    n = int(comparisons.eligible.sum())
-    return int((comparisons.eligible & comparisons.answered).sum()) / n if n else None

@@ -39,8 +39,61 @@ PER_CELL = 32  # and up to how many cells per p-value
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Entering:
+    """How many items enter the test of a judge.
+
+    Attributes
+    ----------
+    n_items : int
+        All.
+    n_eligible : int
+        With enough ratings, answered or not.
+    n_counted : int
+        That enter.
+    n_unanswered : int
+        Eligible ones without a verdict.
+    n_rated : (C,) int array
+        How many of those that enter have 0, 1, 2, ... ratings.
+    """
+
+    n_items: int
+    n_eligible: int
+    n_counted: int
+    n_unanswered: int
+    n_rated: IntArray
+
+    @classmethod
+    def merged(cls, parts: Sequence[Entering]) -> Entering:
+        """Add up the items of shards."""
+        n_rated = np.zeros(max(len(part.n_rated) for part in parts), dtype=np.int64)
+        for part in parts:
+            n_rated[: len(part.n_rated)] += part.n_rated
+        return cls(
+            n_items=sum(part.n_items for part in parts),
+            n_eligible=sum(part.n_eligible for part in parts),
+            n_counted=sum(part.n_counted for part in parts),
+            n_unanswered=sum(part.n_unanswered for part in parts),
+            n_rated=n_rated,
+        )
+
+    def __repr__(self) -> str:
+        return f"Entering({self.n_counted} of {self.n_items} items)"
+
+    @property
+    def ratings_per_item(self) -> float | None:
+        """Median over the items that enter; None without any."""
+        if not self.n_counted:
+            return None
+        up_to, n = np.cumsum(self.n_rated), self.n_counted
+        middle = np.searchsorted(up_to, [(n - 1) // 2, n // 2], side="right")
+        return float(middle.sum()) / 2.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class RaterComparisons:
     """One judge against the raters: one entry per rating that counts.
+
+    Or, of shards, one per block of items, rater and outcome, for several ratings.
 
     Attributes
     ----------
@@ -51,28 +104,26 @@ class RaterComparisons:
         tie (both win), 2 where the rater did.
     weight : (D,) array or None
         The inverse share of the item's label; None for 1 throughout.
-    counted : (n,) bool array
-        Items that enter.
-    eligible : (n,) bool array
-        Items with enough ratings, answered or not.
-    answered : (n,) bool array
-        Items with a verdict.
+    entering : Entering
+        The items.
+    times : (D,) int array or None
+        How many ratings each entry stands for; None for one each.
     """
 
     item: IntArray
     rater: IntArray
     outcome: IntArray
     weight: FloatArray | None
-    counted: BoolArray
-    eligible: BoolArray
-    answered: BoolArray
+    entering: Entering
+    times: IntArray | None = None
 
     def counts(self, n_raters: int) -> IntArray:
         """Count each rater's outcomes: (m, 3)."""
         counts = np.zeros(N_OUTCOMES * n_raters, dtype=np.int64)
         for at in blocks(len(self.rater)):
             cell = self.rater[at] * N_OUTCOMES + self.outcome[at]
-            counts += np.bincount(cell, minlength=len(counts))
+            times = None if self.times is None else self.times[at]
+            counts += np.bincount(cell, times, len(counts)).astype(np.int64)
         return counts.reshape(n_raters, N_OUTCOMES)
 
     def sums(self, counts: IntArray) -> FloatArray:
@@ -111,7 +162,9 @@ class RaterComparisons:
             column, weight = np.tile(column, 2), np.concatenate([weight, weight**2])
             n_sums += 1
         kept = column >= 0
-        added = np.ones(int(kept.sum())) if weight is None else weight[kept]
+        if weight is None:
+            weight = np.ones(len(kept)) if self.times is None else self.times.astype(np.float64)
+        added = weight[kept]
         shape = (n_sums * n_raters, n_columns)
         return csr_array((added, (row[kept], column[kept])), shape=shape)
 
@@ -134,8 +187,8 @@ class ScoredPanel:
         Items with enough ratings, and with a reference where the design has one.
     rows : (R,) bool array
         Ratings that count if the judge answered their item.
-    ratings_per_item : float or None
-        Median over the eligible items; None without any.
+    n_rated : (C,) int array
+        How many eligible items have 0, 1, 2, ... ratings.
     """
 
     panel: Panel
@@ -146,7 +199,7 @@ class ScoredPanel:
     n_ratings: IntArray
     eligible: BoolArray
     rows: BoolArray
-    ratings_per_item: float | None
+    n_rated: IntArray
 
     @classmethod
     def of(cls, panel: Panel, design: AltTestDesign) -> ScoredPanel:
@@ -172,7 +225,7 @@ class ScoredPanel:
             n_ratings=n_ratings,
             eligible=eligible,
             rows=rows,
-            ratings_per_item=median_count(n_ratings[eligible]),
+            n_rated=np.bincount(n_ratings[eligible]),
         )
 
     def coded(self, verdicts: Mapping[str, Hashable] | Coded) -> Coded:
@@ -206,9 +259,18 @@ class ScoredPanel:
             rater=panel.of_rater[at],
             outcome=_outcome(lead[at], self.aligner.tolerance),
             weight=self._weights(rows),
-            counted=counted,
-            eligible=self.eligible,
-            answered=answered,
+            entering=self._entering(counted, answered),
+        )
+
+    def _entering(self, counted: BoolArray, answered: BoolArray) -> Entering:
+        """Count the items that enter, of those that are eligible."""
+        same = counted is self.eligible
+        return Entering(
+            n_items=len(counted),
+            n_eligible=int(self.eligible.sum()),
+            n_counted=int(counted.sum()),
+            n_unanswered=int((self.eligible & ~answered).sum()),
+            n_rated=self.n_rated if same else np.bincount(self.n_ratings[counted]),
         )
 
     def _weights(self, rows: BoolArray) -> FloatArray | None:
@@ -219,15 +281,6 @@ class ScoredPanel:
         np.add.at(by_class, rater, shares)
         n = by_class.sum(axis=1, keepdims=True)
         return np.asarray((shares * np.nan_to_num(ratio(n, by_class))[rater]).sum(axis=1))
-
-
-def median_count(counts: IntArray) -> float | None:
-    """Return the median of small whole numbers; None without any."""
-    if not len(counts):
-        return None
-    up_to, n = np.cumsum(np.bincount(counts)), len(counts)
-    middle = np.searchsorted(up_to, [(n - 1) // 2, n // 2], side="right")
-    return float(middle.sum()) / 2.0
 
 
 def _outcome(lead: FloatArray, tolerance: float) -> IntArray:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.data.arrays import total
 from harness.stats.inference.special_functions import stdtrit
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ class ClusterMean:
         return self.mean - reach, self.mean + reach
 
 
-def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:
+def cluster_mean(
+    values: FloatArray, clusters: IntArray, times: IntArray | None = None
+) -> ClusterMean:
     """Return the mean of (n,) values with an error that allows for alike values in a cluster.
 
     Parameters
@@ -65,6 +68,8 @@ def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:
         Finite values.
     clusters : (n,) int array
         The cluster of each value, any labels.
+    times : (n,) int array, optional
+        How often each value occurs in its cluster. Default: once.
 
     Returns
     -------
@@ -80,16 +85,17 @@ def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:
     Small-sample methods for cluster-robust variance estimation and hypothesis testing in fixed
     effects models, Journal of Business & Economic Statistics 36 (2018), 672-683.
     """
-    n = len(values)
+    n = len(values) if times is None else int(times.sum())
     if not n:
         return ClusterMean(float("nan"), float("nan"), float("nan"), 0)
     labels, place = np.unique(clusters, return_inverse=True)
-    mean = float(values.mean())
+    mean = float(values.mean() if times is None else total(values[:, None], times)[0] / n)
     if len(labels) < MIN_CLUSTERS:
         return ClusterMean(mean, float("nan"), float("nan"), len(labels))
-    sizes = np.bincount(place).astype(np.float64)
+    sizes = np.bincount(place, weights=times).astype(np.float64)
     adjusted = 1.0 - sizes / n
-    sums = np.bincount(place, weights=values - mean)
+    apart = values - mean
+    sums = np.bincount(place, weights=apart if times is None else apart * times)
     variance = float((sums**2 / adjusted).sum() / n**2)
     weights = sizes**2 / adjusted
     between = (weights.sum() ** 2 - (weights**2).sum()) / n**2  # all pairs of different clusters
