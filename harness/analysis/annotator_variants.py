@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Unanswered
     from harness.stats import AltTest, AltTestDesign, RatingTable
+    from harness.stats.data.arrays import FloatArray
 
 NO_EXPERT, NO_SET = "no_expert_ratings", "no_ratings_of_one_set"
 
@@ -53,10 +54,10 @@ class Annotators:
     @classmethod
     def of(cls, p: Prepared, scale: Scale) -> Self:
         """Collect choices and verdicts on a scale."""
-        rng, items = p.rng(), p.human.items
+        items, seed = p.human.items, p.source.seed
         verdicts, n_tied = {}, {}
         for table in p.judges:
-            values, n_tied[table.name] = _verdicts(scale, table, rng)
+            values, n_tied[table.name] = _verdicts(scale, table, seed)
             verdicts[table.name] = dict(zip(items, values, strict=True))
         return cls(p, scale, _panel(p, scale, items), verdicts, n_tied)
 
@@ -107,15 +108,40 @@ def _panel(p: Prepared, scale: Scale, items: Sequence[str]) -> Panel:
     )
 
 
-def _verdicts(
-    scale: Scale, table: RatingTable, rng: np.random.Generator
-) -> tuple[list[str | float | None], int]:
-    counts = scale.counts(table)
+def _verdicts(scale: Scale, table: RatingTable, seed: int) -> tuple[list[str | float | None], int]:
+    numbers, n_tied = values_of_verdicts(
+        scale, scale.counts(table), table.items, judge=table.name, seed=seed
+    )
+    labels = scale.options if scale.numbers is None else None
+    return [
+        None if math.isnan(x) else x if labels is None else labels[int(x)] for x in numbers.tolist()
+    ], n_tied
+
+
+def values_of_verdicts(
+    scale: Scale, counts: FloatArray, items: Sequence[str], *, judge: str, seed: int
+) -> tuple[FloatArray, int]:
+    """Return a judge's value for each item, and how many were drawn among several modes.
+
+    Parameters
+    ----------
+    scale : Scale
+        With order, a value is the median of the replies; else the place of their mode.
+    counts : (n, K) array
+        How often each option of the scale was chosen.
+    items : n names
+        Of the items.
+    judge, seed : str, int
+        Determine what is drawn, with the item.
+
+    Returns
+    -------
+    (n,) array, int
+        nan where there is no reply.
+    """
     if scale.numbers is not None:
-        values = medians(counts, scale.numbers).tolist()
-        return [None if math.isnan(value) else value for value in values], 0
-    modes, n_tied = drawn_modes(counts, rng)
-    return [None if math.isnan(k) else scale.options[int(k)] for k in modes.tolist()], n_tied
+        return medians(counts, scale.numbers), 0
+    return drawn_modes(counts, items, judge=judge, seed=seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

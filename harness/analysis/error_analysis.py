@@ -395,8 +395,13 @@ def _ensemble(p: Prepared, judges: Sequence[RatingTable]) -> tuple[Ensemble | No
     """Return the agreement among judges, and how many of their votes were drawn."""
     if len(judges) < SEVERAL:
         return None, 0
-    options, rng = p.task.space.options, p.rng()
-    votes = [drawn_modes(table.forced_choice.astype(np.float64), rng) for table in judges]
+    options, seed = p.task.space.options, p.source.seed
+    votes = [
+        drawn_modes(
+            table.forced_choice.astype(np.float64), table.items, judge=table.name, seed=seed
+        )
+        for table in judges
+    ]
     either = options[:1] if len(options) == SEVERAL else ()  # phi is the same for both
     ensemble = ensemble_agreement(
         np.stack([labels for labels, _ in votes], axis=1),

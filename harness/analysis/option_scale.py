@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -13,6 +14,8 @@ from harness.stats.metrics.human_agreement import pairwise_agreement
 from harness.tasks.schema import numeric_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.stats import RatingTable
     from harness.tasks import Task
 
@@ -63,19 +66,23 @@ def shares(counts: FloatArray) -> FloatArray:
     return ratio(counts, counts.sum(axis=1, keepdims=True))
 
 
-def drawn_modes(counts: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, int]:
+def drawn_modes(
+    counts: FloatArray, items: Sequence[str], *, judge: str, seed: int
+) -> tuple[FloatArray, int]:
     """Return the place of each row's mode, (n,), and how many were tied.
 
     One label is needed where a judge is held against single raters or judges: a tie is drawn, each
-    mode as likely as another. nan where the row is empty.
+    mode as likely as another, by a hash of seed, judge and item, whatever the other items are. nan
+    where the row is empty.
     """
     shares_of_modes = modes(counts)
-    tied = (shares_of_modes > 0).sum(axis=1) > 1
-    jitter = rng.random(
-        shares_of_modes.shape
-    )  # drawn for all, so that one tie does not move another
-    drawn = np.where(shares_of_modes > 0, jitter, -1.0).argmax(axis=1).astype(np.float64)
-    return np.where(counts.any(axis=1), drawn, np.nan), int(tied.sum())
+    tied = np.flatnonzero((shares_of_modes > 0).sum(axis=1) > 1)
+    drawn = shares_of_modes.argmax(axis=1).astype(np.float64)
+    for i in tied.tolist():
+        places = np.flatnonzero(shares_of_modes[i] > 0)
+        digest = blake2b(f"{seed} {judge} {items[i]}".encode(), digest_size=8).digest()
+        drawn[i] = places[int.from_bytes(digest, "big") % len(places)]
+    return np.where(counts.any(axis=1), drawn, np.nan), len(tied)
 
 
 def disagreement(counts: FloatArray | IntArray) -> FloatArray:

@@ -160,7 +160,7 @@ class Replacement:
 def section(p: Prepared) -> Replacement:
     """Test every judge against every rater; no test where raters are not named."""
     scale = Scale.of(p.task)
-    design, score = design_of(p, scale), _score(scale)
+    design, score = design_of(p, scale), score_of(scale)
     reason = why_no_test(p.task, p.judges)
     results = (None, ()) if reason else _tested(Annotators.of(p, scale), design)
     return replacement_of(p.task, design, score, reason, results)
@@ -195,8 +195,13 @@ def replacement_of(
 
 
 def design_of(p: Prepared, scale: Scale) -> AltTestDesign:
+    """Return how the annotator test is done in a validation."""
+    return design_for(p.task, scale, p.source.unanswered)
+
+
+def design_for(task: Task, scale: Scale, unanswered: Unanswered) -> AltTestDesign:
     """Return how the annotator test is done on a task."""
-    return AltTestDesign(score=_score(scale), eps=eps_of(p.task), unanswered=p.source.unanswered)
+    return AltTestDesign(score=score_of(scale), eps=eps_of(task), unanswered=unanswered)
 
 
 def eps_of(task: Task) -> float:
@@ -205,7 +210,8 @@ def eps_of(task: Task) -> float:
     return EPS[task.raters] if settings is None or settings.eps is None else settings.eps
 
 
-def _score(scale: Scale) -> Literal["accuracy", "neg_rmse"]:
+def score_of(scale: Scale) -> Literal["accuracy", "neg_rmse"]:
+    """Return how a value aligns with the other ratings: as a label, or as a number."""
     return "accuracy" if scale.numbers is None else "neg_rmse"
 
 
