@@ -1,4 +1,4 @@
-"""Texts of others on terminals, on pages and in JSON: control characters are shown, not sent."""
+"""Escaping of control characters on terminals, on pages and in JSON."""
 
 from __future__ import annotations
 

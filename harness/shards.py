@@ -1,4 +1,4 @@
-"""Validation of more items than fit into memory: shards are counted one by one, then added up.
+"""Validation of more items than fit into memory, shard by shard.
 
 A shard is a folder with ``ratings.parquet`` (columns item, rater, value, optionally group) and
 ``verdicts.parquet`` (item, judge, value, optionally sample and outcome), or the same as ``.arrow``.

@@ -1,4 +1,4 @@
-"""What is kept in the user's state folder: the key of their seal, and tracebacks of crashes."""
+"""The user's state folder: the key of their seal, and tracebacks of crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a judge's verdict depends on which answer of a pairwise item stands first.
+"""Position bias and consistency of judges on pairwise items.
 
 The replies to an item are asked for in both orders in turn; each and the next one form a pair.
 Verdicts name the answers of the item, whatever the order was.

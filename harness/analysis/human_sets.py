@@ -1,4 +1,4 @@
-"""Where the response sets of the raters come from: ratings, pairs of some raters, or a beta."""
+"""Source of the raters' response sets: ratings, pairs of some raters, or a beta."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items that were sampled with unequal probabilities, and what weighting them covers."""
+"""Weights of items that were sampled with unequal probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choices of a user that fit a task whose answers are not chosen among options."""
+"""Checks of a user's choices for tasks without options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a judge chooses what stands at a place, where each sample has its own order."""
+"""Order bias: how often a judge chooses the option at each position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a judge may replace a rater: the alternative annotator test (Calderon et al. 2025)."""
+"""The alternative annotator test of a validation (Calderon et al. 2025)."""
 
 from __future__ import annotations
 

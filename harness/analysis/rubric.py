@@ -1,4 +1,4 @@
-"""A rubric of several criteria: each by itself, pooled, averaged, and as one verdict per item."""
+"""Rubrics of several criteria: per criterion, pooled, averaged, and per item."""
 
 from __future__ import annotations
 

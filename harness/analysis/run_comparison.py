@@ -1,4 +1,4 @@
-"""Two runs of the same judges, compared on the items that both of them answered."""
+"""Comparison of two runs on the items that both answered."""
 
 from __future__ import annotations
 

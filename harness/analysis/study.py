@@ -1,4 +1,4 @@
-"""Several tasks together: decisions, beta of each judge, regret of choosing by each metric."""
+"""Studies of several tasks: decisions, beta of each judge, and regret by metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rater is asked: items in the order of the rater, elicitations, and attention checks."""
+"""Questions for a rater: item order, elicitations and attention checks."""
 
 from __future__ import annotations
 

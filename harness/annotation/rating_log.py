@@ -1,4 +1,4 @@
-"""The log of what a rater answered: append-only, a file per rater, safe before the next question.
+"""Append-only log of a rater's answers, written before the next question is shown.
 
 The first line names task and rater. Each later line is an answer, or the withdrawal of an earlier
 one (its value is null); the last line on an item and elicitation holds. Lines end with a checksum

@@ -1,4 +1,4 @@
-"""A rater at work: the current question, answers, undo and progress."""
+"""State of an annotation session: current question, answers, undo and progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness baseline`: the replies that later looks are compared with."""
+"""`harness baseline`: show and export the baseline of a run."""
 
 from __future__ import annotations
 

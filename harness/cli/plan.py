@@ -1,4 +1,4 @@
-"""`harness plan`: items, raters and replies that a question needs."""
+"""`harness plan`: how many items, raters and replies a study needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness probe`: test what a judge should resist."""
+"""`harness probe`: test the robustness of judges."""
 
 from __future__ import annotations
 

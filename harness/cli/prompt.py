@@ -1,4 +1,4 @@
-"""`harness prompt`: what a judge is sent for an item."""
+"""`harness prompt`: print the prompt of an item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`harness schedule`: emit what re-validates a run on a schedule."""
+"""`harness schedule`: write a workflow, timer or crontab line that re-validates a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names and values of columns say about their role."""
+"""Evidence for the role of a column in its name and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes: how a published data set becomes a task, without its data.
+"""Import recipes of published data sets, without their data.
 
 A recipe is a YAML file: where the data set is, which of its columns hold what, and what its labels
 mean. ``harness curate import FILE --recipe NAME`` reads a file of that form with it.

@@ -1,4 +1,4 @@
-"""Which layout a table has: each candidate is scored by what names and values say for it.
+"""Evidence for each layout of a table.
 
 A layout is accepted from a score of `ACCEPTED` on, if no other comes within `MARGIN` of it. Names
 alone never reach that score: the rest must come from the values, such as ids that repeat once per

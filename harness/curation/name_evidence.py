@@ -1,4 +1,4 @@
-"""Evidence in a name that it is a person's or a model's."""
+"""Evidence that a name is a person's or a model's."""
 
 from __future__ import annotations
 

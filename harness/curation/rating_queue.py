@@ -1,4 +1,4 @@
-"""Queues of the ratings to collect next, by what they are worth for a quantity."""
+"""Queue of the ratings to collect next, by the value of their information."""
 
 from __future__ import annotations
 

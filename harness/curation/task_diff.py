@@ -1,4 +1,4 @@
-"""What changed between two versions of a task, and what that does to the decision."""
+"""Differences between two versions of a task, and their effect on the decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exporting a task to one table, and importing that table again without a change.
+"""Export of a task as one table that can be imported again unchanged.
 
 Beside the table stands ``TABLE.task.yaml``, which says what the options are; a table without it is
 read like any other.

@@ -1,4 +1,4 @@
-"""From a task to a judge to a verdict: everything that meets a model."""
+"""Asking judges: prompts, judges, parsing, running and storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes: whether changes of the items' texts that should not matter change a judge's verdicts."""
+"""Robustness probes: verdicts on perturbed items."""
 
 from harness.probe.flip_rates import (
     FlipRates,

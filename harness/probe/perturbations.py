@@ -1,4 +1,4 @@
-"""Changes of items' texts that a judge should resist, and the task of items with and without them.
+"""Perturbations of item texts, and the task of perturbed and unperturbed items.
 
 The perturbed task has the options and ratings of the original, with each item unchanged and under
 each perturbation; fields of its items name the probe, the original item, the perturbation, its kind

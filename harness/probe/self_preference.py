@@ -1,4 +1,4 @@
-"""Self-preference: whether a judge favours the texts of the system that it is."""
+"""Self-preference: how much a judge favours its own system's texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics in the groups of Guerdan et al. 2025, table 1, and what each group is good for."""
+"""Groups of metrics (Guerdan et al. 2025, table 1)."""
 
 from __future__ import annotations
 

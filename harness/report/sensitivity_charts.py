@@ -1,4 +1,4 @@
-"""Charts of sensitivity to beta and tau, and of what selecting judges by each metric costs."""
+"""Charts of sensitivity to beta and tau, and of regret by metric."""
 
 from __future__ import annotations
 

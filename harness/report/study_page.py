@@ -1,4 +1,4 @@
-"""Several tasks together, as text for a terminal and as a page."""
+"""Studies of several tasks, as text for a terminal and as a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Anchor sets: items that every look asks about, drawn so that the agreement of raters is kept."""
+"""Anchor sets: items of every look, stratified by the agreement of raters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes of a difference other than the judge: prompts, parser, parameters, items, ratings."""
+"""Causes of a difference other than the judge, such as prompts, parser and items."""
 
 from __future__ import annotations
 

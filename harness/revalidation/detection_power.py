@@ -1,4 +1,4 @@
-"""What later looks could find: the smallest change that a baseline allows to see."""
+"""Detection power of later looks: the smallest detectable change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts of a look: which judges changed, which became worse, and which could not be told."""
+"""Drift verdicts of a look: changed, worse, or undecided judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A look in words and tables, for a terminal."""
+"""Text of a look for a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Periods and schedulers that a schedule may name."""
+"""Periods and schedulers of a schedule."""
 
 from __future__ import annotations
 

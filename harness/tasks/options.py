@@ -1,4 +1,4 @@
-"""Answers that a task admits: options, CANNOT_ASSESS, and the meaning of a word list."""
+"""Answers that a task admits."""
 
 from __future__ import annotations
 

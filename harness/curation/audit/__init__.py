@@ -1,4 +1,4 @@
-"""Audit of a task: what in its items and ratings endangers a decision, and what to do about it."""
+"""Audit of a task: problems of its items and ratings, their effects, and their repairs."""
 
 from harness.curation.audit.audit import audit_task
 from harness.curation.audit.audit_text import audit_text

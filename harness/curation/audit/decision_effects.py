@@ -1,4 +1,4 @@
-"""What the items and ratings of a finding do to the decision, by leaving them out."""
+"""Effects of a finding on the decision: the validation without its items or ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repairs of a task that lose no rating and decide nothing for the user."""
+"""Repairs of a task that lose no rating."""
 
 from __future__ import annotations
 

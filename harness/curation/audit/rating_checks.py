@@ -1,4 +1,4 @@
-"""Checks of who rated what and how: raters, options, and how well they cover the items."""
+"""Checks of ratings: raters, options, and coverage of the items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether there are enough ratings: interval widths, power of the annotator test, specification."""
+"""Checks of sample size: interval widths and power of the annotator test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks units of work in an actor of Ray; what it needs comes as data, and no secret with it.
+"""Actor of Ray that asks units of work; secrets are never sent to it.
 
 Judges are built from their specifications and keep their connections. What was paid for is guarded
 by the shared store: a reply is stored before it is returned, and without its driver a worker sends

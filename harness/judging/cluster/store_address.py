@@ -1,4 +1,4 @@
-"""Address of a shared store: what may be written on a command line, and how it is connected to."""
+"""Address of a shared store: parsing, and parameters of the connection."""
 
 from __future__ import annotations
 

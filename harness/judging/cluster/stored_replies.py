@@ -1,4 +1,4 @@
-"""Replies as a shared store keeps them, and what is believed of those that it returns."""
+"""Encoding of replies in a shared store, and validation of what it returns."""
 
 from __future__ import annotations
 

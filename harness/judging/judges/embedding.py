@@ -1,4 +1,4 @@
-"""Embedding models: a vector for a text, asked for like the reply of a judge."""
+"""Embedding models, asked through the same path as judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar of replies: a reply is parsed completely or not at all.
+"""Grammar of replies; a reply is parsed completely or not at all.
 
     reply     = [ "<think>" ... "</think>" ] body
     body      = list | lead-in list | JSON

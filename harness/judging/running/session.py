@@ -1,4 +1,4 @@
-"""A sitting of a run: asks every judge every open unit, with an executor of choice.
+"""Session of a run: asks every judge every open unit with an executor.
 
 Judges do not affect each other: each has its own rate limit, and one that fails stops alone.
 """

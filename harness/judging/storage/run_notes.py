@@ -1,4 +1,4 @@
-"""Notes in a cache: which files of runs in progress hold what other runs must know.
+"""Notes in a cache of the files that runs in progress write.
 
 A note on a verdict log that is left by a run that was killed says where its replies are.
 """

@@ -1,4 +1,4 @@
-"""Verdict log: an append-only file, the record of what was received and so paid for.
+"""Verdict log: append-only record of the replies that were received.
 
 Lines are never changed. On reading, the newest success of each unit wins; a torn last line is cut
 off, and a line whose checksum fails is set aside.

@@ -1,4 +1,4 @@
-"""Items, prompts and provenance, as the page shows them."""
+"""Items, prompts and provenance on the page."""
 
 from __future__ import annotations
 

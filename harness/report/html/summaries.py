@@ -1,4 +1,4 @@
-"""The numbers of the first screen, and the line that opens each folded section."""
+"""Numbers of the first screen, and summaries of the folded sections."""
 
 from __future__ import annotations
 

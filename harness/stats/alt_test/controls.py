@@ -1,4 +1,4 @@
-"""Beside every annotator test: random and majority judges, human agreement, correlations."""
+"""Controls of the annotator test: random and majority judges, human agreement, correlations."""
 
 from __future__ import annotations
 

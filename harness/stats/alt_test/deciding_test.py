@@ -1,4 +1,4 @@
-"""The test of a judge's losses against its wins that a decision rests on."""
+"""Non-inferiority test of a judge's losses against its wins."""
 
 from __future__ import annotations
 

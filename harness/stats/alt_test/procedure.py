@@ -1,4 +1,4 @@
-"""The alternative annotator test: may a judge take a human rater's place.
+"""Procedure of the alternative annotator test.
 
 Calderon, Reichart and Dror 2025. Each rater in turn is compared with the judge: whose value aligns
 better with the other raters of the item? The judge wins against a rater when it is at least as good

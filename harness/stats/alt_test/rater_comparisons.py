@@ -1,4 +1,4 @@
-"""A judge against each rater of a panel: item by item, p-values, and sums in resamples.
+"""Comparison of a judge with each rater of a panel.
 
 In a pool of many raters each of whom rated a few items, all work is linear in the number of
 ratings: what items add to the sums of each rater is a sparse matrix, with a row ``k * m + rater``

@@ -1,4 +1,4 @@
-"""How well a value aligns with the other ratings of its item, by labels, numbers or similarity."""
+"""Alignment scores of a value with the other ratings of its item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The alternative annotator test at other margins, over judges or domains, on combined raters."""
+"""Variants of the alternative annotator test: other margins, judges, domains, combined raters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One criterion at a time, all together, or one verdict per item: three levels, three estimands.
+"""Levels of aggregation over criteria: per criterion, micro, macro and per item.
 
 Each level is estimated with the bootstrap that matches it (Rao and Callison-Burch 2026, section
 5.1): decisions for micro, criteria for macro, items for the item level.

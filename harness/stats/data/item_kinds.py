@@ -1,4 +1,4 @@
-"""Kinds of items: items with the same ratings, which add the same to all sums."""
+"""Kinds of items: groups of items with the same ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the labels of an item say together: how often each was given, the middle, the agreement."""
+"""Summaries of the labels of an item: counts, median, mode and agreement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options and response sets in their one fixed order, and which option is in which set."""
+"""Option spaces: the order of options and response sets, and their membership matrix."""
 
 from __future__ import annotations
 

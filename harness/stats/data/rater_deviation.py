@@ -1,4 +1,4 @@
-"""Raters who agree less with the others, or vary less, than interchangeable raters."""
+"""Tests of raters who agree less with the others, or vary less."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of ratings, the rating distributions they give, and how those become rating vectors."""
+"""Rating tables: counts of ratings, rating distributions and rating vectors."""
 
 from __future__ import annotations
 

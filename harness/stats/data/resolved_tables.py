@@ -1,4 +1,4 @@
-"""Rating tables after abstentions or criteria have been resolved into ordinary ratings."""
+"""Rating tables with abstentions or criteria resolved."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests of whether a judge still answers as it did, valid however often they are looked at."""
+"""Sequential tests for drift of a judge."""

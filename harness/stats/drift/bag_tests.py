@@ -1,4 +1,4 @@
-"""Evidence that replies in a window come from another source than all earlier replies.
+"""Evidence against exchangeability of the replies in a window and all earlier replies.
 
 Given how often each category occurs among all replies of an item (its bag), how often it occurs in
 the window is hypergeometric if nothing changed, whatever the item's own distribution is. Two tests

@@ -1,4 +1,4 @@
-"""Which judges changed, on one error rate for all judges, elicitations and looks."""
+"""Changed judges, at one error rate over judges, elicitations and looks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a change must be for a schedule of looks to notice it."""
+"""Smallest change that a schedule of looks detects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies of one judge to one elicitation, counted per look, item and category."""
+"""Counts of a judge's replies per look, item and category."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a judge contradicts itself: in its baseline, and between baseline and a look."""
+"""Retest noise: self-contradiction within the baseline, and between baseline and look."""
 
 from __future__ import annotations
 

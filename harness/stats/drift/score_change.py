@@ -1,4 +1,4 @@
-"""Confidence sequence of the change of a metric: intervals that hold at all looks at once."""
+"""Confidence sequence of the change of a metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence of a change of one stream, look after look, on one error rate for all looks."""
+"""Evidence of a change of one stream over looks."""
 
 from __future__ import annotations
 

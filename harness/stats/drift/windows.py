@@ -1,4 +1,4 @@
-"""Windows of looks that are compared with all earlier replies, and their weights."""
+"""Windows of looks, and their weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a judge that changed became worse, by a bound on the paired change of a metric."""
+"""Bound on the paired change of a metric of a judge that changed."""
 
 from __future__ import annotations
 

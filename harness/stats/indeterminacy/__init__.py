@@ -1,1 +1,1 @@
-"""Response sets behind forced choices: translation, beta, bounds."""
+"""Indeterminacy: translation between response sets and forced choices, beta, and bounds."""

@@ -1,4 +1,4 @@
-"""One F common to all items, by maximum likelihood from calls that did not know of each other."""
+"""Maximum-likelihood estimate of F and beta from independent calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Response sets of raters who only chose, from a subset of items with paired ratings."""
+"""Reconstruction of response-set distributions from forced choices and paired ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sensitivity to beta: a grid of it, the winners over it, and decisions that change along it."""
+"""Sensitivity to beta: metrics, winners and decisions over a grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals where the same raters rated all items: both items and raters are a sample."""
+"""Variance of a mean over crossed random items and raters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an interval is made from replicates of a value, or from leaving out one unit at a time."""
+"""Interval methods: percentile, BCa and jackknife."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type of every metric, the parts that metrics share, and how one is found by name."""
+"""The metric type, shared parts of metrics, and look-up by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions about many hypotheses at once."""
+"""Multiple-testing procedures."""
 
 from __future__ import annotations
 

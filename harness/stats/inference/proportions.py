@@ -1,4 +1,4 @@
-"""Shares of counted units, with an interval that also holds where the share is 0 or 1."""
+"""Score intervals of proportions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Krippendorff's alpha: any level of measurement, missing ratings, linear in the ratings.
+"""Krippendorff's alpha for any level of measurement, with missing ratings.
 
 On a finite scale, `coincidences` are what each item adds and `alpha_metric` reads their sums, so
 that bootstrap, strata and weights come for free. `krippendorff_alpha` takes raw ratings of any

@@ -1,4 +1,4 @@
-"""Binned Jensen-Shannon divergence: whether a judge's labels spread as those of the humans do.
+"""Binned Jensen-Shannon divergence between judge and human labels.
 
 Items are binned by their median or most frequent human label, and the labels of a bin are pooled on
 each side (Elangovan et al. 2025, Eq. 1 and 2). A median halfway between two options makes a bin of

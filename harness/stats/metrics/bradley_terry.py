@@ -1,4 +1,4 @@
-"""Systems compared in pairs: win rates, and the Bradley-Terry model."""
+"""Win rates and Bradley-Terry scores of systems compared in pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement corrected for chance: each formula once, for two sides and for many raters."""
+"""Chance-corrected agreement, for two sides and for many raters."""
 
 from __future__ import annotations
 

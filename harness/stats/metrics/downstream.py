@@ -1,4 +1,4 @@
-"""What a judge is used for: deciding item by item, and estimating how many are positive.
+"""Downstream metrics: consistency of decisions, and bias of prevalence estimates.
 
 Both compare decisions: whether the chance that the endorsed response set meets the positive options
 is at least tau (Guerdan et al. 2025, section 2.2). Rating vectors are (n, 1) arrays of 0.0 and 1.0,

@@ -1,4 +1,4 @@
-"""Agreement that needs the single ratings: among the humans, and of a judge with each of them."""
+"""Agreement among raters, and of a judge with each rater."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several judges on the same items: how far they agree with each other.
+"""Agreement among judges.
 
 On binary votes Fleiss' kappa, Krippendorff's alpha and the mean pairwise phi are one number up to
 a finite-sample correction and the judges' different rates of positive votes; report one of them,

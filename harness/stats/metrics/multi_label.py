@@ -1,4 +1,4 @@
-"""Agreement on several options at once: what is endorsed, what is covered, and how closely.
+"""Multi-label agreement metrics.
 
 Rating vectors are those of Guerdan et al. 2025, table 1, under every pair of aggregations it admits
 that gives another number. Functions whose name ends in ``_of_modes`` are for forms ``h``: a tied

@@ -1,1 +1,1 @@
-"""Metrics and comparisons of judges whose answers are not chosen among options."""
+"""Metrics and comparisons of judges on continuous and text scales."""

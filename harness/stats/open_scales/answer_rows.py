@@ -1,4 +1,4 @@
-"""Answers beside what they are compared with, valued by a metric in every resample of the items."""
+"""Metrics of open answers in resamples of the items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Raters and judges on a continuous scale, and what they are compared by."""
+"""Raters and judges on a continuous scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Value of more ratings, and of pairs that show beta, for what is computed from them."""
+"""Value of more ratings, and of paired ratings that estimate beta."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges against humans from counts that merge: how many items of a block were rated in each way.
+"""Metrics from mergeable counts of items by block.
 
 What an item adds to a metric is a function of how it was rated. Items that were rated alike are
 counted, per block; counts of shards are whole numbers, so their sums do not depend on how the items

@@ -1,4 +1,4 @@
-"""What is estimated from a human and a judge table: which items enter, which not, and why not."""
+"""Items that enter an estimate from a human and a judge table, and reasons for exclusion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks of judges in the replicates, chance of being best, and the model confidence set."""
+"""Rank intervals, chance of being best, and the model confidence set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges against humans: every metric, its interval and the rankings, from one set of resamples."""
+"""Evaluation of judges: metrics, intervals and rankings from one set of resamples."""
 
 from __future__ import annotations
 

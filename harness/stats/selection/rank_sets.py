@@ -1,4 +1,4 @@
-"""Simultaneous comparison of judges: rank sets, and an interval for the winner."""
+"""Simultaneous comparison of judges: rank sets, and an interval of the best judge's value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rankings of judges on one metric, with the difference of each judge to the best."""
+"""Rankings of judges by a metric, with the difference of each judge to the best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Raters who rated the same items: what their choice adds to the variance of each metric."""
+"""Variance that the choice of raters adds to each metric."""
 
 from __future__ import annotations
 

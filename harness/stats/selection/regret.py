@@ -1,4 +1,4 @@
-"""What it costs downstream to choose a judge by one metric or another, and which pairs it swaps."""
+"""Regret of choosing a judge by a metric, and discordant pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which judges are ranked, and on which items they are compared."""
+"""Judges that are ranked, and the items on which they are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CANNOT_ASSESS resolved in three ways that estimate three different things.
+"""Three resolutions of CANNOT_ASSESS, with different estimands.
 
 Cells are those of `confusion` over the K options and, last, abstention: (K + 1, K + 1), human by
 judge. Each mode is a sum of cells: *exclude* drops the pairs in which either side abstained,

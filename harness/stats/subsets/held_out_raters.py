@@ -1,4 +1,4 @@
-"""Agreement of a held-out rater, and of the judge in that rater's place, by stratum.
+"""Agreement of held-out raters, and of a judge in their place, by stratum.
 
 Where the ratings that define a stratum are also compared with the judge, their agreement is a
 matter of selection. Here the remaining raters of an item define its stratum.

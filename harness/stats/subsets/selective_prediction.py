@@ -1,4 +1,4 @@
-"""When a judge abstains: what it gains by it, and whether it depends on what it is asked."""
+"""Selective prediction: risk and coverage of a judge that abstains, and tests of dependence."""
 
 from __future__ import annotations
 

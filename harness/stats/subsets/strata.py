@@ -1,4 +1,4 @@
-"""Agreement stratified by how certain the humans were.
+"""Agreement by human certainty.
 
 Over all items a judge may agree with the humans as well as they agree with each other because of
 items on which they disagree, where a random rater does so, too. Each stratum therefore compares

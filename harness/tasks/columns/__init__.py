@@ -1,1 +1,1 @@
-"""Tables of another form than a task folder's: roles of columns, cells and answers."""
+"""Foreign tables: roles of columns, cells and answers."""

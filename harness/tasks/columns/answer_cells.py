@@ -1,4 +1,4 @@
-"""The answers in a table, whatever its layout: who answered what about which row."""
+"""Answers in a table of any layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of a table that another program wrote: labels, names, dates, counts and conversations."""
+"""Cells of foreign tables: labels, names, dates, counts and conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that another program wrote, held column by column as distinct texts and their codes."""
+"""Foreign tables, held column by column as distinct texts and their codes."""
 
 from __future__ import annotations
 
