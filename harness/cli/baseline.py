@@ -1,4 +1,4 @@
-"""`harness baseline`: show and export the baseline of a run."""
+"""`harness baseline`: export the baseline of a run as a small folder."""
 
 from __future__ import annotations
 

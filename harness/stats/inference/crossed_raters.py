@@ -1,4 +1,4 @@
-"""Variance of a mean over crossed random items and raters."""
+"""Variance of metrics where the same raters rated all items: crossed items and raters."""
 
 from __future__ import annotations
 

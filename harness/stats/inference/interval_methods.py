@@ -1,4 +1,4 @@
-"""Interval methods: percentile, BCa and jackknife."""
+"""Interval methods: score, percentile, BCa and jackknife."""
 
 from __future__ import annotations
 
