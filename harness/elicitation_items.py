@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from harness.analysis import compares_response_sets
-from harness.judging.prompts.option_orders import OptionOrders
+from harness.judging.prompts.presentation_orders import OptionOrders
 from harness.judging.prompts.strategies import VERBALISED
 from harness.ratings import select_items
 from harness.tasks import CANNOT_ASSESS

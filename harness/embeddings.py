@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from harness.cache_folder import cache_folder
 from harness.errors import JudgeError, RunError
 from harness.judging.judges.config import EMBEDDING, load_judges
 from harness.judging.judges.embedding import embedding_type, text_id
@@ -23,6 +22,7 @@ from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.sources import read_vectors, texts_of
 from harness.stopping import StopRequests, run_until_stopped
 from harness.tasks import Item
+from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

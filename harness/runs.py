@@ -45,8 +45,8 @@ from harness.judging.judges.config import ENSEMBLE, JudgeSpec
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
 from harness.judging.prompts.requests import Elicitation
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
-from harness.state_folder import is_seal, seal_of
 from harness.tasks import Task, load_task, write_task
+from harness.user_folders import is_seal, seal_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

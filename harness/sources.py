@@ -19,11 +19,9 @@ from harness.judging.judges.judge_registry import notice_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import VERDICT_AFTER_PROSE
-from harness.judging.prompts.reply_schema import is_structured
-from harness.judging.prompts.strategies import SOFT, STRUCTURED, VERBALISED
+from harness.judging.prompts.strategies import SOFT, STRUCTURED, VERBALISED, is_structured
 from harness.judging.storage.verdict_log import read_log
-from harness.judging.vote_weights import WEIGHTED, vote_weights
-from harness.judging.voting import with_votes
+from harness.judging.voting import WEIGHTED, vote_weights, with_votes
 from harness.ratings import select_items
 from harness.runs import RunFolder
 from harness.tasks import CANNOT_ASSESS, Task, load_task

@@ -12,11 +12,11 @@ from support.stub_server import letter_counts
 
 import harness
 from harness.analysis import validate
-from harness.cache_folder import cache_folder
 from harness.errors import JudgeError, JudgeUnavailable, RunError
 from harness.judging.judges.embedding import decode_vector, encode_vector
 from harness.runs import RunFolder
 from harness.sources import source_of
+from harness.user_folders import cache_folder
 
 TASK = "name: shapes\nproperty: what it is\nscale: text\nsimilarity: {embedding: letters}\n"
 REPLIES = {"i1": "hut", "i2": "wolf"}

@@ -15,7 +15,7 @@ import numpy as np
 from harness.analysis.item_means import item_mean, points_on_items, share_of_items
 from harness.judging.parsing.option_probabilities import distribution
 from harness.judging.parsing.verdict import PairValue
-from harness.judging.prompts.answer_orders import N_ORDERS
+from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.stats import Estimate, Resampling
 
 if TYPE_CHECKING:

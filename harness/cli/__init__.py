@@ -121,7 +121,7 @@ def main() -> None:
             _fail("harness: interrupted.", ExitCode.INTERRUPTED)
         _fail("harness: nothing was written.", ExitCode.WRONG_INPUT)
     except Exception as error:  # noqa: BLE001 -- a fault of this program is one line, too
-        from harness.state_folder import keep_traceback  # loads OpenSSL
+        from harness.user_folders import keep_traceback  # loads OpenSSL
 
         kept = keep_traceback(error)
         _fail(f"harness: internal error ({type(error).__name__}); {kept}.", ExitCode.INTERNAL)

@@ -86,7 +86,7 @@ def _argument(folder: str) -> str:
 
 
 def _write_page(page: Path, audit: Audit) -> None:
-    from harness.curation.audit.audit_page import audit_page
+    from harness.curation.audit.audit_report import audit_page
     from harness.errors import TaskError
     from harness.files import write_file
 

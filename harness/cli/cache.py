@@ -31,9 +31,9 @@ def cache(ctx: typer.Context, *, folder: Folder = None, as_json: options.Json = 
       harness cache copy ~/.cache/judge-harness postgresql://db.example.org/judges
     """
     if ctx.invoked_subcommand is None:
-        from harness.cache_folder import cache_folder
         from harness.cli.lists import show
         from harness.judging.storage.response_cache import measure_cache
+        from harness.user_folders import cache_folder
 
         path = folder or cache_folder()
         show([{"folder": str(path), **measure_cache(path)._asdict()}], as_json=as_json)
@@ -52,8 +52,8 @@ def clear(
       harness cache clear
       harness cache clear --yes
     """
-    from harness.cache_folder import cache_folder
     from harness.judging.storage.response_cache import ResponseCache, measure_cache
+    from harness.user_folders import cache_folder
 
     path = folder or cache_folder()
     n_replies = measure_cache(path).n_replies

@@ -13,7 +13,7 @@ from harness.cli.output import echo, echo_json
 from harness.errors import ExitCode, RunError
 
 if TYPE_CHECKING:
-    from harness.gates.requirements import GateResult
+    from harness.gates import GateResult
 
 
 def gate(
@@ -45,8 +45,7 @@ def gate(
       harness gate --require decision=use
       harness gate RUN --require 'mse(srs/srs)<0.2:upper' --junit gate.xml
     """
-    from harness.gates.gate_reports import gate_junit, gate_summary, gate_table
-    from harness.gates.requirements import check_requirements
+    from harness.gates import check_requirements, gate_junit, gate_summary, gate_table
     from harness.report.rebuild import validation_of
     from harness.runs import default_out, find_run
     from harness.sources import source_of

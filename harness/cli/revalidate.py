@@ -9,7 +9,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json
-from harness.revalidation.periods import Period
+from harness.revalidation import Period
 
 if TYPE_CHECKING:
     from harness.revalidation.fail_on import Condition

@@ -208,10 +208,10 @@ def plan_unfinished(
 ) -> Plan:
     """Plan the rest of a run; a probe is resumed by its own command."""
     from harness.app import plan_resumed_run
-    from harness.cache_folder import resume_command
     from harness.errors import RunError
     from harness.probe import is_perturbed, probe_of
     from harness.runs import default_out, find_run
+    from harness.user_folders import resume_command
 
     folder = find_run(out or default_out(), run_name, unfinished=True)
     plan = plan_resumed_run(folder, **settings)

@@ -10,7 +10,7 @@ import typer
 from harness.cli import options
 from harness.cli.output import echo
 from harness.errors import RunError
-from harness.revalidation.periods import Period, Target
+from harness.revalidation import Period, Target
 
 
 def schedule(

@@ -43,7 +43,7 @@ def systems(
     """
     from harness.analysis.serialize import to_json
     from harness.analysis.systems import rank_systems
-    from harness.report.systems_text import systems_text
+    from harness.report.text import systems_text
 
     ranking = rank_systems(_source(run, task, verdicts, out))
     if as_json:

@@ -8,9 +8,9 @@ from harness.curation.convert import (
     make_task,
 )
 from harness.curation.import_plan import Plan, make_plans
+from harness.curation.new_folder import write_starter
 from harness.curation.option_guess import SCALES, Answers, AnswerSettings
 from harness.curation.source_formats import read_source
-from harness.curation.starter import write_starter
 from harness.tasks.columns.column_mapping import LAYOUTS, ColumnMapping
 from harness.tasks.columns.table_columns import Column, Table
 

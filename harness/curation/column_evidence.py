@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
 
-from harness.curation.name_evidence import is_model, who_are
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import (
     counts_of,
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.table_columns import Column, Table
 
+
+Who = Literal["person", "model", "unclear"]
+
+VERSION = re.compile(r"(?<![a-z0-9])v\d|\d\.\d|\d+b(?![a-z0-9])|(?<=\d)o(?![a-z0-9])")
+FILLERS = frozenset({"by", "of", "from", "s", "the", "no", "nr", "number", "id"})
+MAX_PLACE_CHARS = 3
 SHARED = 0.8  # share of a column's labels that a family of columns must have in common
 UNIQUE = 0.99  # share of rows that a key must tell apart
 MOSTLY = 0.5
@@ -32,6 +39,101 @@ ID_CHARS = 80
 VARIED = 0.2  # distinct values per item above which a column is no category
 MAX_VALUES = 2000  # distinct values of a column that are looked at
 SHARES_SUM = 0.02  # tolerance of shares that sum to 1
+
+
+def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:
+    """Say of names whether each is a person's or a model's, or that it is unclear.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of columns or of raters. A letter and a number, as in ``r1``, is a person where
+        another is numbered alike.
+    people : bool, optional
+        Whether the column that holds the names is called after people. Such a name is a person's
+        unless it looks like a model's.
+
+    Examples
+    --------
+    >>> who_are(["annotator_2", "gpt-4o", "mini"])
+    {'annotator_2': 'person', 'gpt-4o': 'model', 'mini': 'unclear'}
+    >>> who_are(["rater_gpt4"])  # a rater, or what a model says of raters
+    {'rater_gpt4': 'unclear'}
+    >>> who_are(["Bert", "our_finetune_2"], people=True)
+    {'Bert': 'person', 'our_finetune_2': 'unclear'}
+    """
+    distinct = list(dict.fromkeys(names))
+    forms = Counter(
+        form for name in distinct for form in {_numbered_form(name), _lettered_form(name)}
+    )
+    return {name: _who_is(name, forms, people=people) for name in distinct}
+
+
+def _who_is(name: str, forms: Mapping[str, int], *, people: bool) -> Who:
+    if is_model(name):
+        return "model"
+    place = {_numbered_form(name), _lettered_form(name)} - {""}
+    words = parts(name)
+    if _opens_with_rater(words) and is_model("_".join(words[1:])):
+        return "unclear"
+    if _opens_with_rater(words) or any(forms[form] > 1 for form in place):
+        return "person"
+    if people:
+        return "unclear" if _may_be_model(name) else "person"
+    return "unclear"
+
+
+def is_model(name: str) -> bool:
+    """Whether a name holds a product's name, or a model's family with a version.
+
+    Examples
+    --------
+    >>> is_model("gpt-4o-mini"), is_model("claude-3-opus"), is_model("Claude")
+    (True, True, False)
+    """
+    words = {*parts(name), "".join(parts(name))}
+    words |= {re.sub(r"\d+$", "", word) for word in words}
+    if not words.isdisjoint(column_words.RATERS):
+        return False
+    family = not words.isdisjoint(column_words.MODEL_FAMILIES)
+    return not words.isdisjoint(column_words.MODELS) or (family and _has_version(name))
+
+
+def _has_version(name: str) -> bool:
+    return VERSION.search(name.casefold()) is not None or (
+        len(parts(name)) > 1 and any(part.isdecimal() for part in parts(name))
+    )
+
+
+def _may_be_model(name: str) -> bool:
+    """Whether a name has the marks of a model's name; a single given name does not count."""
+    words = parts(name)
+    marked = not column_words.MODEL_MARKS.isdisjoint(words)
+    return (marked and len(words) > 1) or VERSION.search(name.casefold()) is not None
+
+
+def _opens_with_rater(words: tuple[str, ...]) -> bool:
+    """Whether the first word that is no label or filler is a word for raters."""
+    content = [w for w in words if w not in column_words.LABELS and w not in FILLERS]
+    return bool(content) and content[0] in column_words.RATERS
+
+
+def _numbered_form(name: str) -> str:
+    """Return what a place shares with those beside it, as ``r1`` shares ``r``."""
+    words = parts(name)
+    opening = stem(name)
+    short = len(opening) < MAX_PLACE_CHARS and opening not in column_words.COUNT_MARKS
+    labelled = set(words[:-1]) <= column_words.LABELS | FILLERS
+    numbered = len(words) > 1 and words[-1].isdecimal() and bool(opening)
+    return opening if numbered and (short or labelled) else ""
+
+
+def _lettered_form(name: str) -> str:
+    """Return what a label and a letter share with those beside it: ``rating by`` A, B, C."""
+    words = parts(name)
+    lettered = len(words) > 1 and len(words[-1]) == 1 and words[-1].isalpha()
+    labelled = set(words[:-1]) <= column_words.LABELS | FILLERS
+    return " ".join((*words[:-1], "*")) if lettered and labelled else ""
 
 
 def free_columns(table: Table, mapping: ColumnMapping) -> list[Column]:

@@ -7,8 +7,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from harness.curation import column_evidence as evidence
+from harness.curation.column_evidence import is_model, who_are
 from harness.curation.layout_evidence import ACCEPTED, MARGIN, candidates, names_of
-from harness.curation.name_evidence import is_model, who_are
 from harness.plain_text import visible
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import is_number

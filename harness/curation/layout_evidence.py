@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.curation import column_evidence as evidence
-from harness.curation.name_evidence import FILLERS, is_model, who_are
+from harness.curation.column_evidence import FILLERS, is_model, who_are
 from harness.tasks.columns import column_words
 from harness.tasks.columns.answer_cells import OPTION_MARKS
 from harness.tasks.columns.cell_values import counts_of, is_number, list_of

@@ -13,8 +13,7 @@ from harness.errors import TaskError
 from harness.ratings import human_table
 from harness.tasks.changelog import record_change
 from harness.tasks.model import INCLUSION_PROBABILITY, Item, Rating
-from harness.tasks.provenance import read_provenance
-from harness.tasks.write import write_task
+from harness.tasks.write import read_provenance, write_task
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence

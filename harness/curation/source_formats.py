@@ -2,29 +2,180 @@
 
 from __future__ import annotations
 
+import json
+import re
+import zipfile
+import zlib
+from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from harness.curation.annotation_exports import rows_of_json
-from harness.curation.arrow_files import arrow_rows, saved_rows
-from harness.curation.excel import excel_rows
 from harness.errors import TaskError
 from harness.tasks.columns.table_columns import Table, encode
-from harness.tasks.tables import LIMITS, parse_json, read_rows
-from harness.tasks.tables.checks import PlaceError, check_lengths, check_size, too_many_rows
+from harness.tasks.tables import LIMITS, native_rows, parse_json, read_rows
+from harness.tasks.tables.checks import (
+    PlaceError,
+    check_columns,
+    check_lengths,
+    check_size,
+    too_many_rows,
+)
 from harness.tasks.tables.delimited import BOM, csv_rows
+from harness.tasks.tables.native_rows import native_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from harness.curation.import_recipe import Recipe
     from harness.tasks.tables import Limits, Row
 
     Ragged = list[tuple[int, str]]
+
     Reader = Callable[[Path, Limits, list[str]], Iterator[tuple[int, Row]]]
 
+
+CHUNK = 1 << 20
+SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
+FORMULA = re.compile(rb'<c r="([A-Z]+\d+)"[^<>]*>\s*<f\b[^<>]*?(?:/>|>[^<]*</f>)\s*(<v>[^<]|<is>)?')
+STATE = "state.json"
 IMPORT_LIMITS = replace(LIMITS, n_columns=4096)  # a column per criterion and rater
+SEPARATORS = {".csv": "", ".tsv": "\t"}  # of csv it is read from the header
+
+
+def excel_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
+    """Yield number and cells by column of each row of the first sheet; blank rows are skipped.
+
+    Parameters
+    ----------
+    path : Path
+        An xlsx workbook.
+    limits : Limits
+        Limits of size, also of the unpacked workbook.
+    notes : list of str
+        Gets what the reader of the import should know.
+    """
+    n_formulas = _check_unpacked(path, limits)
+    with closing(native_lines("xlsx", path, limits)) as lines:
+        names = next(lines)
+        _add_notes(names, n_formulas, notes)
+        yield from _sheet_rows(lines, limits)
+
+
+def _add_notes(names: Sequence[str], n_formulas: int, notes: list[str]) -> None:
+    if len(names) > 1:
+        others = ", ".join(map(repr, names[1:6]))
+        notes.append(f"only the first sheet, {names[0]!r}, is read, not {others}")
+    if n_formulas:
+        notes.append(f"{n_formulas} cells are formulas; their stored values are read")
+
+
+def _sheet_rows(cells: Iterable[Sequence[object]], limits: Limits) -> Iterator[tuple[int, Row]]:
+    header: list[str] = []
+    for line, texts in enumerate(cells, 1):
+        if all(text == "" for text in texts):
+            continue
+        if not header:
+            header = _header([str(text) for text in texts])
+            check_columns(header, (), limits, f"row {line}")
+            continue
+        if line > limits.n_rows:
+            too_many_rows(limits)
+        if extra := [text for text in texts[len(header) :] if text != ""]:
+            raise PlaceError(
+                f"row {line}", f"found {len(extra)} cells beyond the header's columns."
+            )
+        entries = dict(zip(header, texts, strict=False))
+        check_lengths(entries, limits, f"row {line}")
+        yield line, entries
+
+
+def _header(names: list[str]) -> list[str]:
+    while names and not names[-1].strip():
+        names.pop()
+    return names
+
+
+def _check_unpacked(path: Path, limits: Limits) -> int:
+    """Unpack the workbook's parts once, within the limit, and count the cells that are formulas.
+
+    Raises
+    ------
+    PlaceError
+        If it is no zip archive, unpacks to too much, or a formula has no stored value.
+    """
+    n_bytes = n_formulas = 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(part.file_size for part in archive.infolist()) > limits.n_bytes:
+                _too_large(limits)
+            for part in archive.infolist():
+                is_sheet = SHEET.fullmatch(part.filename) is not None
+                tail = b""
+                with archive.open(part) as file:
+                    while chunk := file.read(CHUNK):
+                        n_bytes += len(chunk)
+                        if n_bytes > limits.n_bytes:
+                            _too_large(limits)
+                        if is_sheet:
+                            text = tail + chunk
+                            end = max(text.rfind(b"</c>"), 0)
+                            n_formulas += _n_formulas(text[:end])
+                            tail = text[end:][-CHUNK:]
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise PlaceError("", f"cannot be read as xlsx ({error}); save it anew.") from None
+    return n_formulas
+
+
+def _too_large(limits: Limits) -> NoReturn:
+    raise PlaceError("", f"unpacks to more than {limits.n_bytes} bytes; split the file.")
+
+
+def _n_formulas(text: bytes) -> int:
+    """Count the formulas in a piece of a sheet, each of which must have a stored value."""
+    matches = list(FORMULA.finditer(text))
+    for match in matches:
+        if match[2] is None:
+            cell = match[1].decode()
+            problem = "holds a formula without a stored value; open the file and save it"
+            raise PlaceError(f"cell {cell}", f"{problem}, or paste the values.")
+    return len(matches)
+
+
+def arrow_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
+    """Yield number and row of each entry of an arrow file, stream or file format."""
+    del notes
+    yield from native_rows.arrow_rows(path, (), limits)
+
+
+def saved_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
+    """Yield number and row of each entry of a folder that ``save_to_disk`` wrote."""
+    n_before = 0
+    for file in _saved_files(path, limits):
+        check_size(file, limits)
+        number = 0
+        for number, row in arrow_rows(file, limits, notes):
+            yield n_before + number, row
+        n_before += number
+
+
+def _saved_files(path: Path, limits: Limits) -> list[Path]:
+    """Return the arrow files that a folder's state names, in order."""
+    try:
+        check_size(path / STATE, limits)
+        state = json.loads((path / STATE).read_text(encoding="utf-8"))
+        names = [str(entry["filename"]) for entry in state["_data_files"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise PlaceError(
+            "",
+            f"this folder has no {STATE} of save_to_disk; give a file, or the folder of a split.",
+        ) from None
+    if state.get("_indices_files") or any("/" in name or "\\" in name for name in names):
+        raise PlaceError(
+            "", "the data set selects rows of another; save it after flatten_indices()."
+        )
+    return [path / name for name in names]
 
 
 def _json_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
@@ -46,7 +197,6 @@ def _json_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[i
         yield number, row
 
 
-SEPARATORS = {".csv": "", ".tsv": "\t"}  # of csv it is read from the header
 READERS: dict[str, Reader] = {
     ".xlsx": excel_rows,
     ".json": _json_rows,

@@ -20,8 +20,8 @@ from harness.errors import TaskError
 from harness.files import write_file
 from harness.tasks import record_change
 from harness.tasks.human_ratings import PROVENANCE
-from harness.tasks.provenance import read_provenance
 from harness.tasks.tables import read_rows
+from harness.tasks.write import read_provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,10 +12,10 @@ from harness.report.charts import (
     Titles,
     interval_chart,
     interval_ends,
+    items_link,
     line_chart,
 )
 from harness.report.formatting import counted, percent, tenths, with_bounds
-from harness.report.item_links import items_link
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import quote, urlencode
 
 from harness.report.formatting import number
 from harness.report.svg import (
@@ -22,6 +23,7 @@ from harness.report.svg import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 Cell: TypeAlias = str | int | float | None
 # Lengths in CSS pixels
@@ -429,3 +431,14 @@ def _key(series: Series, y: float) -> list[Mark]:
     if series.points:
         swatch = line(0, y + 8, KEY_LINE - 5, y + 8, f"series {series.style}")
     return [swatch, label(KEY_LINE, y + 12, clip(series.name, WIDTH - KEY_LINE), "name")]
+
+
+def items_link(**filters: str) -> str:
+    """Return the fragment that opens the item table with these filters.
+
+    Parameters
+    ----------
+    **filters : str
+        ``judge``, ``raters`` and ``answer`` (keys of options), or ``stratum``.
+    """
+    return "#" + urlencode({"open": "errors", **filters}, quote_via=quote)

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.analysis.serialize import rows_of
-from harness.report.charts import Titles, heat_map, interval_chart
+from harness.report.charts import Titles, heat_map, interval_chart, items_link
 from harness.report.formatting import counted, estimate
-from harness.report.item_links import items_link
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,

@@ -22,8 +22,8 @@ from harness.report.formatting import (
 )
 from harness.report.judge_charts import ends_of, metric_label, ranked_judges
 from harness.report.recommendation import alike_words, decided_alike, decision
-from harness.report.translation_text import READING as READING_F
-from harness.report.translation_text import translation_text
+from harness.report.text import READING as READING_F
+from harness.report.text import translation_text
 
 if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.report.charts import Band, IntervalRow, Titles, interval_chart, interval_ends
 from harness.report.formatting import READING, counted, number, reason, replies_each
-from harness.report.metric_groups import grouped
 from harness.report.recommendation import GOAL_WORDS, capitalized, compared_metrics
 from harness.report.svg import Scale
 from harness.report.text import BASELINE_NAMES
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.evidence import Evidence, JudgeEvidence
     from harness.report.charts import Chart
-    from harness.report.metric_groups import Group
     from harness.stats import Estimate
 
 USUAL_FORMS = ("(h/h)", "(s/s)", "(h/hrs)", "(srs/srs)")
@@ -32,6 +30,59 @@ FIRST_CHART_WIDTH = 420.0
 MAX_CHART_JUDGES = 8  # of the first screen's chart; the ranking lists all
 SMALL_CHART_WIDTH = 340.0
 MEASURES = {row.name: row.display_name for row in (*HUMAN_AGREEMENT, *BINARY, *DIAGNOSTICS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A family of metrics.
+
+    Attributes
+    ----------
+    family : str
+        As the metrics' own facts name it.
+    description : str
+        What they compare, in a sentence.
+    """
+
+    family: str
+    description: str
+
+    @property
+    def title(self) -> str:
+        """The family as a heading."""
+        return self.family[:1].upper() + self.family[1:]
+
+
+GROUPS = (
+    Group(
+        "downstream",
+        "What the judge is used for: deciding item by item, and estimating how many are positive.",
+    ),
+    Group(
+        "continuous multi-label",
+        "How likely each option is to be found reasonable, compared option by option.",
+    ),
+    Group(
+        "categorical multi-label",
+        "Whether the judge stays within the options that the raters allow.",
+    ),
+    Group("distributional", "How often each option is chosen, compared as distributions."),
+    Group("categorical", "One label a side: the most frequent answer, right or wrong."),
+    Group("binary", "The same, with the positive options against all others."),
+)
+OTHER = Group("further", "Metrics outside these groups.")
+
+
+def grouped(v: Validation, names: Iterable[str]) -> list[tuple[Group, list[str]]]:
+    """Return the groups that hold any of these metrics, in order; every name is in one of them."""
+    family = {facts.name: facts.family for facts in v.metrics}
+    families = {group.family for group in GROUPS}
+    members: dict[str, list[str]] = {}
+    for name in names:
+        group = family.get(name, "")
+        members.setdefault(group if group in families else OTHER.family, []).append(name)
+    groups = (*GROUPS, OTHER)
+    return [(group, members[group.family]) for group in groups if group.family in members]
 
 
 def ranked_judges(v: Validation) -> list[JudgeResult]:

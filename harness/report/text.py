@@ -1,22 +1,25 @@
-"""A validation as text for a terminal, 80 columns wide."""
+"""Results as text for a terminal, 80 columns wide: validations and rankings of systems."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from harness.analysis.answer_positions import in_words
+from harness.analysis.serialize import rows_of
 from harness.report.formatting import (
     compared_on,
+    counted,
     estimate,
     headline,
     number,
     percent,
     raters_covered,
+    reason,
     with_bounds,
 )
 from harness.report.recommendation import capitalized, decided_alike, sentences, summary
-from harness.report.rubric_table import rubric_heads, rubric_rows, rubric_title
 from harness.report.text_table import draw_table, paragraph
-from harness.report.translation_text import READING, translation_text
 from harness.stats.inference.metric import DESIGN_VALUE
 
 if TYPE_CHECKING:
@@ -25,8 +28,21 @@ if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.evidence import Evidence
     from harness.analysis.result import Settings
+    from harness.analysis.rubric import RubricResult, RubricRow
+    from harness.analysis.serialize import Matrix
+    from harness.analysis.systems import SideResult, SystemRanking
     from harness.stats import Ranking
 
+
+READING = (
+    "F-hat is the chance of each choice, given the response set endorsed; "
+    "sets of one option leave no choice and are not listed."
+)
+LEVELS = {
+    "micro": "all decisions pooled (micro)",
+    "macro": "mean over criteria (macro)",
+    "item": "one verdict per item",
+}
 BASELINE_NAMES = {
     "uniform": "guessing",
     "prior": "marginal",
@@ -35,6 +51,97 @@ BASELINE_NAMES = {
     "median": "median rating",
 }
 UNITS = {"item": "items", "group": "groups", "criterion": "criteria"}
+PAIR_HEADS = ("first", "second", "items", "first won", "tied", "second won")
+TIES = {
+    "class": "with a tie as an answer of its own",
+    "left_out": "with ties left out",
+    "half": "with a tie as half of each side",
+}
+HEADS = ("rank", "system", "win rate", "strength")
+LEGEND = (
+    "Strength: of the Bradley-Terry model, in logits, mean 0; a tie is half a win. 95% intervals. "
+    "NA: a system won or lost every comparison with the others, or met none of them. tau-b: rank "
+    "correlation of the strengths."
+)
+
+
+def translation_text(v: Validation, judge: JudgeResult) -> str:
+    """Return F-hat from pairs, else by maximum likelihood from independent calls, or NA."""
+    if judge.F is not None:
+        n_endorsed = judge.translated.n_endorsed if judge.translated else ()
+        reasons = ("never_endorsed",) * len(v.task.response_sets)
+        columns = _columns(v, judge.F, reasons, n_endorsed)
+        return f"from pairs ({counted([sum(n_endorsed)], 'pair')}): {'; '.join(columns)}"
+    fit = v.sensitivity.judge_translations.get(judge.name) if v.sensitivity else None
+    if fit is None:
+        return f"NA ({reason(judge.beta)}, and no item with independent calls of both kinds)"
+    calls = f"{counted([fit.n_items])}, {fit.n_forced} choices and {fit.n_sets} sets"
+    columns = _columns(v, rows_of(fit.F), fit.reasons)
+    return f"by maximum likelihood ({calls}): {'; '.join(columns)}"
+
+
+def _columns(
+    v: Validation, matrix: Matrix, reasons: tuple[str, ...], n_endorsed: tuple[int, ...] = ()
+) -> Iterator[str]:
+    """Yield each set of several options with its choices, then how many are NA and why."""
+    undefined: Counter[str] = Counter()
+    for i, (keys, shares) in enumerate(
+        zip(v.task.response_sets, zip(*matrix, strict=True), strict=True)
+    ):
+        if len(keys) == 1:
+            continue
+        if None in shares:
+            undefined[reasons[i].replace("_", " ")] += 1
+            continue
+        chances = dict(zip(v.task.options, shares, strict=True))
+        n = f" ({counted([n_endorsed[i]], 'pair')})" if n_endorsed else ""
+        choices = ", ".join(f"{v.task.options[key]} {number(chances[key], 2)}" for key in keys)
+        yield f"{{{', '.join(v.task.options[key] for key in keys)}}}{n} {choices}"
+    if undefined:
+        yield ", ".join(f"{counted([n], 'set')} NA ({why})" for why, n in undefined.items())
+
+
+def rubric_title(rubric: RubricResult) -> str:
+    """Say what the table holds, and when an item is met."""
+    share = "all criteria are met"
+    if rubric.threshold < 1.0:
+        share = f"the criteria met hold at least {rubric.threshold:.0%} of the weight"
+    return f"Kappa with most raters, by criterion. An item is met where {share}."
+
+
+def rubric_heads(v: Validation) -> list[str]:
+    """Return the heads of the columns: a column of kappa per judge, the best first."""
+    return ["criterion", "weight", "rated", "met", *_judges(v)]
+
+
+def rubric_rows(v: Validation, *, intervals: bool) -> list[list[str]]:
+    """Return a row per criterion and level, kappa with or without its intervals."""
+    assert v.rubric is not None
+    judges = _judges(v)
+    return [[*_row(row), *_kappas(row, judges, intervals=intervals)] for row in v.rubric.rows]
+
+
+def _judges(v: Validation) -> list[str]:
+    return [row.judge for row in v.ranking.rows] if v.ranking else []
+
+
+def _row(row: RubricRow) -> list[str]:
+    weight = "" if row.weight is None else f"{row.weight:g}"
+    met = "" if row.met is None else percent(row.met)
+    return [row.name or LEVELS[row.level], weight, str(row.n), met]
+
+
+def _kappas(row: RubricRow, judges: list[str], *, intervals: bool) -> list[str]:
+    if intervals:
+        return [estimate(row.kappa[judge], 2) for judge in judges]
+    return [number(row.kappa[judge].value, 2) for judge in judges]
+
+
+def rubric_table(v: Validation) -> tuple[str, list[str], list[list[str]]] | None:
+    """Return title, heads and rows with intervals; None without a rubric."""
+    if v.rubric is None:
+        return None
+    return rubric_title(v.rubric), rubric_heads(v), rubric_rows(v, intervals=True)
 
 
 def render(validation: Validation, *, details: bool = False) -> str:
@@ -208,3 +315,57 @@ def _human_agreement(validation: Validation) -> str:
     agreement = validation.humans.agreement
     rows = [(name, estimate(value), str(value.n_used)) for name, value in agreement.items()]
     return draw_table(("inter-rater agreement", "value", "items"), rows)
+
+
+def systems_text(ranking: SystemRanking, *, pairs: bool = False) -> str:
+    """Return a table for the raters and one for each judge, and one of each pair of systems."""
+    parts = [part for side in ranking.sides for part in _parts(side, pairs=pairs)]
+    return "\n\n".join([f"{ranking.task}: compared systems", *parts, paragraph(LEGEND)])
+
+
+def _parts(side: SideResult, *, pairs: bool) -> Iterator[str]:
+    yield _headline(side)
+    yield _table(side)
+    if pairs:
+        yield _pair_table(side)
+    if side.agreement:
+        named = [f"{estimate(side.agreement[key], 2)} {words}" for key, words in TIES.items()]
+        yield paragraph(f"Agreement with a rater: {'; '.join(named)}.")
+    if side.position:
+        effects = in_words(side.position.consistency, side.position.bias)
+        yield paragraph(f"Order of the answers: {effects}.")
+
+
+def _pair_table(side: SideResult) -> str:
+    rows = [
+        (
+            pair.first,
+            pair.second,
+            str(pair.n_items),
+            percent(pair.first_won),
+            percent(pair.tied),
+            percent(pair.second_won),
+        )
+        for pair in side.pairs
+    ]
+    return draw_table(PAIR_HEADS, rows)
+
+
+def _headline(side: SideResult) -> str:
+    text = f"{side.side}: {counted([side.n_items])}"
+    if side.kendall_tau is not None:
+        text += f", tau-b with the raters {number(side.kendall_tau, 2)}"
+    return text
+
+
+def _table(side: SideResult) -> str:
+    rows = [
+        (
+            "-" if row.rank is None else str(row.rank),
+            row.system,
+            "NA" if row.win_rate.value is None else estimate(row.win_rate, 2),
+            "NA" if row.strength.value is None else estimate(row.strength, 2),
+        )
+        for row in side.systems
+    ]
+    return draw_table(HEADS, rows)

@@ -21,7 +21,7 @@ from harness.checksummed_log import (
 )
 from harness.errors import RunError
 from harness.files import read_file
-from harness.revalidation.detection_power import DetectionPower
+from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.reply_categories import StreamReplies
 from harness.stats.drift.stream_path import LookResult
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 FILE = "history.jsonl"
 JudgeVerdict = Literal["stable", "changed", "worse", "underpowered", "not comparable", "not asked"]
+_ENCODER = msgspec.json.Encoder()
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -240,7 +241,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
         all its later replies are calibrated too.
     vote_weights : dict of str to dict of str to tuple of tuple of float
         Weights of the members of each weighted ensemble in the run, as
-        `harness.judging.vote_weights.vote_weights` returns them; its later verdicts have them too.
+        `harness.judging.voting.vote_weights` returns them; its later verdicts have them too.
     streams : tuple of StreamReplies
         The replies.
     """
@@ -448,7 +449,6 @@ class HistoryFile(ChecksummedLog):
             ) from None
 
 
-_ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Baseline | Look)
 
 

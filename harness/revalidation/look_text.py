@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.formatting import counted, number, p_value, percent, with_bounds
 from harness.report.text_table import draw_table, paragraph
-from harness.revalidation.detection_power import N_LOOKS, WANTED_SHARE
+from harness.revalidation.baseline_design import N_LOOKS, WANTED_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

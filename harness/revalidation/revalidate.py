@@ -16,7 +16,7 @@ from harness.judging.judges.judge_registry import check_destinations, shuffles
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.verdict import Reader
 from harness.ratings import select_items
-from harness.revalidation.anchor import draw_anchor
+from harness.revalidation.baseline_design import draw_anchor, power_by_judge
 from harness.revalidation.causes import (
     PARAMETERS_CHANGED,
     changed_causes,
@@ -24,7 +24,6 @@ from harness.revalidation.causes import (
     hashes_of,
     setup_of,
 )
-from harness.revalidation.detection_power import power_by_judge
 from harness.revalidation.drift_verdicts import Replies, assess_look
 from harness.revalidation.history import (
     FILE,
@@ -38,16 +37,14 @@ from harness.revalidation.history import (
 from harness.revalidation.metric_changes import Yardstick, decision_on
 from harness.revalidation.occasion import (
     Answers,
+    FixedInRun,
     Questions,
     ask_occasion,
     close_occasion,
     now,
+    occasion_verdicts,
     plan_occasion,
     provider_of,
-)
-from harness.revalidation.occasion_verdicts import (
-    FixedInRun,
-    occasion_verdicts,
     with_ensembles,
 )
 from harness.revalidation.reply_categories import StreamReplies, joined, stream_of
@@ -61,8 +58,8 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
+    from harness.revalidation.baseline_design import DetectionPower
     from harness.revalidation.causes import Setup
-    from harness.revalidation.detection_power import DetectionPower
     from harness.revalidation.history import JudgeVerdict
     from harness.runs import RunFolder
     from harness.tasks import Item

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
+    from harness.revalidation import Period, Target
     from harness.revalidation.history import HistoryReading
-    from harness.revalidation.periods import Period, Target
     from harness.runs import RunFolder
+
 
 PERIODS: dict[Period, timedelta] = {
     "day": timedelta(days=1),

@@ -7,9 +7,9 @@ import os
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from harness.cache_folder import cache_folder
 from harness.errors import TaskError
 from harness.files import write_file
+from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

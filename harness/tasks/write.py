@@ -1,4 +1,4 @@
-"""Writing a task folder."""
+"""Writing a task folder, and reading when and how its ratings were made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ import msgspec
 import yaml
 
 from harness.files import read_file, write_file
-from harness.tasks.schema import TASK_FILE
+from harness.tasks.human_ratings import PROVENANCE
+from harness.tasks.load import table_path
+from harness.tasks.schema import TASK_FILE, read_task_file
+from harness.tasks.tables import read_rows
+from harness.tasks.tables.checks import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,3 +103,22 @@ def _row(rating: Rating) -> dict[str, Any]:
         "elicitation": rating.elicitation,
         "value": rating.value,
     }
+
+
+def read_provenance(task: Task) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Return the columns that `harness annotate` adds, by item, rater and elicitation.
+
+    Ratings without any are left out.
+
+    Raises
+    ------
+    TaskError
+        If the ratings of the task's folder cannot be read.
+    """
+    path = table_path(task.folder, "ratings", read_task_file(task.folder / TASK_FILE).ratings)
+    made = {}
+    for _, row in read_rows(path) if path else ():
+        if cells := {name: as_text(row[name]) for name in sorted(PROVENANCE) if row.get(name)}:
+            elicitation = as_text(row.get("elicitation") or "forced_choice")
+            made[as_text(row["item"]), as_text(row["rater"]), elicitation] = cells
+    return made

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.api import Run
-    from harness.gates.requirements import End
+    from harness.gates import End
 
 
 def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
@@ -100,8 +100,7 @@ class MetricAssertion:
 
     def _check(self, sign: str, limit: float, end: End) -> None:
         __tracebackhide__ = True
-        from harness.gates.gate_reports import failure  # noqa: PLC0415 -- numpy, when it is used
-        from harness.gates.requirements import check_requirements  # noqa: PLC0415 -- as above
+        from harness.gates import check_requirements, failure  # noqa: PLC0415 -- as above
 
         suffix = "" if end == "value" else f":{end}"
         text = f"{self.judge}: {self.metric}{sign}{float(limit)!r}{suffix}"

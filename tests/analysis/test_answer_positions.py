@@ -13,7 +13,7 @@ from support.task_folders import make_pairwise_folder
 from harness.analysis.answer_positions import position_effects, position_notes
 from harness.analysis.systems import rank_systems
 from harness.judging.parsing.verdict import with_swapped_answers
-from harness.judging.prompts.answer_orders import is_swapped
+from harness.judging.prompts.presentation_orders import is_swapped
 from harness.tasks import load_task
 
 

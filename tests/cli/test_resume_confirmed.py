@@ -15,7 +15,7 @@ import harness
 from harness.app import plan_resumed_run, plan_run, run_plan, start
 from harness.errors import HarnessError, JudgeError, RunError
 from harness.runs import RunFolder, find_run
-from harness.state_folder import is_seal, seal_of, state_folder
+from harness.user_folders import is_seal, seal_of, state_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,7 @@ from support.hostile_run import BAD_NAME
 from support.processes import invoke
 from support.task_folders import TASK, make_task_folder, write_jsonl
 
-from harness.curation.croissant import croissant
-from harness.curation.data_card import data_card
+from harness.curation.data_card import croissant, data_card
 from harness.errors import TaskError
 from harness.tasks import load_task, record_change
 

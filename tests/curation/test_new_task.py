@@ -21,8 +21,8 @@ from harness.judging.parsing.external_verdicts import read_external
 from harness.runs import RunConfig
 from harness.tasks import CANNOT_ASSESS, load_task, read_changes
 from harness.tasks.columns.cell_values import labels_of
-from harness.tasks.provenance import read_provenance
 from harness.tasks.tables import Limits
+from harness.tasks.write import read_provenance
 
 NAMED = {",": "commas", ";": "semicolons", "\t": "tabs"}
 JUDGES = {

@@ -12,7 +12,7 @@ from support.task_folders import make_task_folder, write_jsonl
 
 from harness.curation.task_export import export_task, import_exported, neutralized, restored
 from harness.tasks import load_task
-from harness.tasks.provenance import read_provenance
+from harness.tasks.write import read_provenance
 
 TABLE = (
     "item_id,body,ann1,ann2,gpt-4o\n"

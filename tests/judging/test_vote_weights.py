@@ -11,8 +11,7 @@ from harness.errors import JudgeError
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.judge_registry import resolve
 from harness.judging.parsing.verdict import PairValue, Verdict
-from harness.judging.vote_weights import MIN_ITEMS, half_of, vote_weights
-from harness.judging.voting import Question, majority, with_votes
+from harness.judging.voting import MIN_ITEMS, Question, half_of, majority, vote_weights, with_votes
 from harness.stats import OptionSpace
 from harness.tasks import Rating, load_task
 

@@ -8,7 +8,7 @@ import pytest
 from harness.checksummed_log import with_checksum
 from harness.errors import RunError
 from harness.judging.parsing.verdict import Verdict
-from harness.revalidation.detection_power import DetectionPower
+from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.history import (
     Baseline,
     HistoryFile,

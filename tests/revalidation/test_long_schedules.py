@@ -12,7 +12,7 @@ from support.look_schedules import Schedule, flawed, majority, other, replies, v
 from support.task_folders import make_task_folder
 
 from harness.analysis import Choices
-from harness.revalidation.detection_power import DetectionPower
+from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.drift_verdicts import Replies, assess_look
 from harness.revalidation.history import (
     Baseline,

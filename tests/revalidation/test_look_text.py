@@ -6,7 +6,7 @@ import re
 
 from msgspec.structs import replace
 
-from harness.revalidation.detection_power import DetectionPower
+from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.history import (
     Baseline,
     DecisionFacts,

@@ -1,7 +1,7 @@
 """Audit of a task: problems of its items and ratings, their effects, and their repairs."""
 
 from harness.curation.audit.audit import audit_task
-from harness.curation.audit.audit_text import audit_text
+from harness.curation.audit.audit_report import audit_text
 from harness.curation.audit.finding import (
     Audit,
     Effect,
@@ -12,7 +12,7 @@ from harness.curation.audit.finding import (
     RaterFacts,
     Version,
 )
-from harness.curation.audit.repaired_version import write_repaired
+from harness.curation.audit.fixes import write_repaired
 
 __all__ = [
     "Audit",

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from harness.analysis.decision import verdict_and_judge
 from harness.analysis.evidence import deciding_evidence
 from harness.curation.audit.decision_effects import suspected_errors, with_effects
-from harness.curation.audit.duplicate_texts import SIMILAR, duplicates
 from harness.curation.audit.finding import Audit, Finding, NotChecked
-from harness.curation.audit.personal_data import items_by_pattern
 from harness.curation.audit.rating_checks import (
     RatedChoices,
     drift_findings,
@@ -21,6 +19,7 @@ from harness.curation.audit.rating_checks import (
     single_rater_items,
 )
 from harness.curation.audit.sufficiency import sufficiency_findings
+from harness.curation.audit.text_checks import SIMILAR, duplicates, items_by_pattern
 from harness.curation.task_export import verdicts_of
 from harness.report.formatting import counted
 from harness.sources import source_on_task
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from harness.curation.audit.duplicate_texts import Cluster
     from harness.curation.audit.finding import RaterFacts
+    from harness.curation.audit.text_checks import Cluster
     from harness.tasks import Task
 
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from harness.curation.convert import MaxRejected
 from harness.curation.task_export import neutralized
 from harness.curation.verdict_sources.inspect_logs import inspect_entries
-from harness.curation.verdict_sources.label_files import label_entries
 from harness.curation.verdict_sources.openai_batches import batch_entries
 from harness.curation.verdict_sources.promptfoo_results import promptfoo_entries
 from harness.curation.verdict_sources.verdict_entries import Selection, listed
-from harness.curation.verdict_sources.verdict_tables import table_entries
+from harness.curation.verdict_sources.verdict_tables import label_entries, table_entries
 from harness.errors import VerdictError
 from harness.files import reader, write_file
 from harness.judging.parsing.external_verdicts import is_empty, key_text, open_answer

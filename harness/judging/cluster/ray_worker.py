@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.demonstrations import Demonstrations
-    from harness.judging.prompts.option_orders import OptionOrders
+    from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.judging.prompts.requests import Unit
     from harness.judging.prompts.templates import Template
     from harness.judging.running.rate_limit import RateGate

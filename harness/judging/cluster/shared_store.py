@@ -12,7 +12,6 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.cache_folder import cache_folder
 from harness.errors import RunError
 from harness.judging.cluster.database import StoreAway
 from harness.judging.cluster.driver_lease import DriverLease
@@ -22,6 +21,7 @@ from harness.judging.cluster.worker_lease import WorkerLease
 from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
 from harness.judging.running.services import NoCache
 from harness.judging.storage.run_notes import RunNotes, note_name
+from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

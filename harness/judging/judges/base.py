@@ -13,9 +13,8 @@ from harness.errors import CallFailed, TaskError
 from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import key_of
 from harness.judging.judges.http_exchange import Wire
-from harness.judging.prompts.reply_schema import response_format
 from harness.judging.prompts.requests import Request, answer_kind
-from harness.judging.prompts.strategies import CALIBRATED, STRUCTURED
+from harness.judging.prompts.strategies import CALIBRATED, STRUCTURED, response_format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,7 +23,7 @@ from harness import plugins
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
-from harness.judging.prompts.answer_orders import N_ORDERS
+from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.judging.prompts.strategies import (
     CALIBRATED,
     ENDORSEMENTS,

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.cache_folder import cache_folder
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.endpoint import EndpointJudge
 from harness.judging.prompts.strategies import VERBALISED
+from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,17 +2,120 @@
 
 from __future__ import annotations
 
+import json
+import re
+from math import isfinite
 from typing import TYPE_CHECKING
 
-from harness.judging.parsing.grammar import MAX_DIAGNOSED, REFUSAL, Parsed, reply_body
-from harness.judging.parsing.number_grammar import parse_number, verdict_member
+from harness.judging.parsing.grammar import (
+    MAX_DIAGNOSED,
+    MAX_REPLY,
+    OTHER_MEMBERS,
+    REFUSAL,
+    Parsed,
+    forms,
+    no_duplicates,
+    not_a_verdict,
+    reply_body,
+)
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.schema import MAX_ANSWER_CHARS
+from harness.tasks.schema import MAX_ANSWER_CHARS, number_text
 
 if TYPE_CHECKING:
     from harness.tasks import Task
 
+
+NUMBER = re.compile(r"[+\u2212-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
+OUT_OF = re.compile(r"(?P<number>\S+?)\s*/\s*(?P<most>\S+)")
+SPACED_SIGN = re.compile(r"[-\u2212\u2013]\s")  # a bullet, or a minus
+MEMBERS = frozenset({"answer", "number", "rating", "score", "value", "verdict"})
+MAX_NUMBER_CHARS = 40
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=no_duplicates,
+    parse_constant=not_a_verdict,
+    parse_int=str,
+    parse_float=str,
+)
 QUOTES = (('"', '"'), ("\u201c", "\u201d"))
+
+
+def parse_number(
+    text: str, bounds: tuple[float, float] | None, *, abstain: bool
+) -> tuple[Parsed, str]:
+    """Parse a complete reply that is to be a number.
+
+    Parameters
+    ----------
+    text : str
+        The reply as received; any text at all.
+    bounds : (float, float) or None
+        Least and greatest number; None without bounds.
+    abstain : bool
+        Whether CANNOT_ASSESS was offered.
+
+    Returns
+    -------
+    parsed : Parsed
+        Its value is the number as `harness.tasks.schema.number_text` writes it. Reasons beside
+        those of `Parsed`: ``out_of_bounds``.
+    quotable : str
+        Text that makes the reply a quotation if it occurs in the text of the item; mostly empty.
+    """
+    body = reply_body(text)
+    if not body or len(body) > MAX_REPLY:
+        return Parsed("invalid", reason="too_long" if body else "empty"), ""
+    for form, _, has_lead in forms(body):
+        if SPACED_SIGN.match(form):
+            break
+        answer = verdict_member(form) if form.startswith("{") else form
+        parsed = _answer(answer, bounds, abstain=abstain)
+        if parsed is not None:
+            return parsed, body if has_lead or answer != form else ""
+    if REFUSAL.match(body[:MAX_DIAGNOSED]):
+        return Parsed("refused", reason="refusal"), ""
+    return Parsed("invalid", reason="unreadable"), ""
+
+
+def _answer(form: str, bounds: tuple[float, float] | None, *, abstain: bool) -> Parsed | None:
+    """Return what a form of a reply means; None where it is neither number nor abstention."""
+    if form.upper() == CANNOT_ASSESS:
+        return (
+            Parsed("abstained") if abstain else Parsed("invalid", reason="abstention_not_offered")
+        )
+    number = _number(form, bounds)
+    if number is None:
+        return None
+    if bounds and not bounds[0] <= number <= bounds[1]:
+        return Parsed("invalid", reason="out_of_bounds")
+    return Parsed("answered", number_text(number))
+
+
+def _number(form: str, bounds: tuple[float, float] | None) -> float | None:
+    """Read a number, or one out of the upper bound of a scale from 0."""
+    if bounds and bounds[0] == 0 and (match := OUT_OF.fullmatch(form)):
+        most = _plain(match["most"])
+        return _plain(match["number"]) if most == bounds[1] else None
+    return _plain(form)
+
+
+def verdict_member(form: str) -> str:
+    """Return the verdict in a JSON object; "" where it holds none, or several."""
+    try:
+        members = _DECODER.decode(form)
+    except (ValueError, RecursionError):
+        return ""
+    [*names] = members.keys() & MEMBERS
+    if len(names) != 1 or not members.keys() - names <= OTHER_MEMBERS:
+        return ""
+    value = members[names[0]]
+    return value if isinstance(value, str) else ""
+
+
+def _plain(text: str) -> float | None:
+    if len(text) > MAX_NUMBER_CHARS or not NUMBER.fullmatch(text):
+        return None
+    number = float(text.replace("\u2212", "-"))
+    return number if isfinite(number) else None
 
 
 def parse_open(text: str, task: Task) -> tuple[Parsed, str]:

@@ -36,7 +36,7 @@ from harness.judging.parsing.option_probabilities import (
     distribution,
     word_probabilities,
 )
-from harness.judging.prompts.answer_orders import is_swapped, turn_of
+from harness.judging.prompts.presentation_orders import is_swapped, turn_of
 from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
     SOFT,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from harness.judging.prompts.option_orders import OptionOrders, Order
+    from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.judging.prompts.requests import Elicitation, Unit
     from harness.tasks import Task, Wording
 
@@ -73,6 +73,10 @@ ALWAYS_WRITTEN = (
     "request",
     "attempt",
 )  # and crc
+NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+MEMBER = re.compile(r"field `(\w+)`|at `\$\.?([^`]*)`")  # the place in a message of msgspec
+_ENCODER = msgspec.json.Encoder()
+_ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to worst
 
 
 class _Record(
@@ -610,11 +614,7 @@ def verdict_schema() -> dict[str, Any]:
     return schema
 
 
-NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-MEMBER = re.compile(r"field `(\w+)`|at `\$\.?([^`]*)`")  # the place in a message of msgspec
-_ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Verdict)
-_ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to worst
 
 
 def _item_text(item_id: str, task: Task) -> str:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 from harness.errors import PromptError
 from harness.files import write_file
 from harness.judging.parsing.grammar import render as render_answer
-from harness.judging.prompts.answer_orders import is_swapped, turn_of
 from harness.judging.prompts.demonstrations import Demonstrations
+from harness.judging.prompts.presentation_orders import is_swapped, turn_of
 from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
     VERBALISED,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from harness.judging.prompts.demonstrations import Answer, AnswerKind, Demonstration
-    from harness.judging.prompts.option_orders import OptionOrders, Order
+    from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.tasks import Item, Option, Task
     from harness.tasks.images import Image
 
@@ -58,6 +58,7 @@ _WITH_REASONS: dict[Elicitation, TemplateName] = {
     "paired": "paired_cot",
 }
 MAX_LISTED_SETS = 7  # the sets of three options; of more options, examples are shown
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Message(NamedTuple):
@@ -196,9 +197,6 @@ def _url(url: str) -> str:
 def _stem(frame: tuple[str, str], turns: str) -> bytes:
     before, after = frame
     return f"{before}{turns}{after}".encode()
-
-
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Unit(NamedTuple):

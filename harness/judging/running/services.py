@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from harness.judging.prompts.answer_orders import N_ORDERS
+from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.judging.prompts.requests import Unit
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reader, Reply, Verdict
-    from harness.judging.prompts.option_orders import OptionOrders
+    from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.judging.prompts.requests import Elicitation, Request
     from harness.judging.running.budget import CallBill
     from harness.judging.running.retry import RetryPolicy

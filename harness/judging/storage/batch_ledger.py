@@ -8,10 +8,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.cache_folder import resume_command
 from harness.errors import RunError
 from harness.files import read_file, write_file
 from harness.judging.storage.run_notes import RunNotes
+from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.cache_folder import resume_command
 from harness.checksummed_log import ChecksummedLog
 from harness.errors import RunError, VerdictError
 from harness.files import bounded_lines, reader
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header, decode, encode
+from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

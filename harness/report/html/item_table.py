@@ -13,21 +13,24 @@ from harness.analysis.option_scale import Scale
 from harness.analysis.rater_agreement import Dispute
 from harness.judging.parsing.verdict import PairValue
 from harness.ratings import human_table, judge_table
-from harness.report.formatting import cut
+from harness.report.certainty_charts import stratum_words
+from harness.report.formatting import control_pictures, cut
+from harness.report.judge_charts import option_label
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS
 from harness.stats.subsets.abstention import NO_VERDICT, with_abstention, with_outcomes
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from harness.analysis import Source
+    from harness.analysis import Source, Validation
     from harness.judging.parsing.verdict import Verdict
     from harness.stats import RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.subsets.strata import Stratum
     from harness.tasks import Item, Task
+
 
 MAX_ITEMS = 10_000
 MAX_CHARACTERS = 3_000_000  # of the ratings and replies that open in place
@@ -36,6 +39,9 @@ MAX_FULL_TEXT = 6000
 MAX_REPLY = 600
 ANSWER_SIZE = 25  # characters of a rating or a reply in the page besides its text
 NOT_ASKED = "not_asked"
+DIGITS = 4
+AGREEMENT = {"agrees": "as most raters", "differs": "other than most raters"}
+CLASS_WORDS = {"CANNOT_ASSESS": "cannot assess"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,3 +382,122 @@ def _text(item: Item, task: Task) -> str:
     if task.image and (name := item.fields.get(task.image)):
         parts.append(f"(image: {name})")
     return "\n\n".join(parts)
+
+
+class Interned:
+    """Distinct values in the order of their first use, referred to by their index."""
+
+    def __init__(self) -> None:
+        self.indices: dict[Hashable, int] = {}
+
+    def index(self, value: Hashable) -> int:
+        """Return the index of a value, which is added where it is new."""
+        return self.indices.setdefault(value, len(self.indices))
+
+    @property
+    def values(self) -> list[Hashable]:
+        """The values by index."""
+        return list(self.indices)
+
+
+def item_block(table: ItemTable) -> dict[str, object]:
+    """Return the rows, the texts and classes they refer to, and the items in full.
+
+    A row is id, text, raters, disagreement, judges apart, strata and a cell per judge; raters,
+    strata and cells are indices. An item in full is its text and four indices of texts for each
+    rating and each reply: name, elicitation, answer and reply.
+    """
+    raters, strata, cells, texts = Interned(), Interned(), Interned(), Interned()
+    rows = [
+        [
+            row.id,
+            row.text,
+            raters.index((row.raters, row.classes)),
+            None if row.disagreement is None else round(row.disagreement, DIGITS),
+            row.n_judges_apart,
+            strata.index(row.strata),
+            *(
+                cells.index((cell.text, cell.classes, cell.outcomes, cell.agreement))
+                for cell in row.judges
+            ),
+        ]
+        for row in table.rows
+    ]
+    return {
+        "rows": rows,
+        "judges": table.judges,
+        "classes": table.classes,
+        "raters": raters.values,
+        "strata": strata.values,
+        "cells": cells.values,
+        "full": [_full(item, texts) for item in table.full],
+        "texts": texts.values,
+    }
+
+
+def _full(item: FullItem, texts: Interned) -> list[object]:
+    answers = (_answers(side, texts) for side in (item.raters, item.judges))
+    return [texts.index(control_pictures(item.text)), *answers]
+
+
+def _answers(answers: tuple[Answer, ...], texts: Interned) -> list[int]:
+    return [
+        texts.index(control_pictures(text))
+        for answer in answers
+        for text in (answer.name, answer.elicitation, answer.text, answer.reply)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFilter:
+    """One filter of the item table.
+
+    Attributes
+    ----------
+    name : str
+        In the address.
+    label : str
+        On the page.
+    choices : tuple of (str, str)
+        Values in the address and their words.
+    """
+
+    name: str
+    label: str
+    choices: tuple[tuple[str, str], ...]
+
+
+def item_filters(v: Validation, table: ItemTable) -> list[ItemFilter]:
+    """Return the filters with the values that occur in the table; one of a single value is none."""
+    cells = [cell for row in table.rows for cell in row.judges]
+    raters = {index for row in table.rows for index in row.classes}
+    answers = {index for cell in cells for index in cell.classes}
+    outcomes = sorted({outcome for cell in cells for outcome in cell.outcomes})
+    agreements = {cell.agreement for cell in cells}
+    filters = (
+        ItemFilter("judge", "Judge", tuple((name, name) for name in table.judges)),
+        ItemFilter("raters", "Raters' answer", _class_choices(v, table, raters)),
+        ItemFilter("answer", "Judge's answer", _class_choices(v, table, answers)),
+        ItemFilter(
+            "agreement",
+            "Judge answers",
+            tuple(pair for pair in AGREEMENT.items() if pair[0] in agreements),
+        ),
+        ItemFilter(
+            "outcome", "Outcome", tuple((name, name.replace("_", " ")) for name in outcomes)
+        ),
+        ItemFilter("stratum", "Agreement among raters", _stratum_choices(v)),
+    )
+    return [row for row in filters if len(row.choices) > 1 or row.name == "judge"]
+
+
+def _class_choices(
+    v: Validation, table: ItemTable, used: Iterable[int]
+) -> tuple[tuple[str, str], ...]:
+    keys = [table.classes[index] for index in sorted(used)]
+    return tuple((key, CLASS_WORDS.get(key, option_label(v, key))) for key in keys)
+
+
+def _stratum_choices(v: Validation) -> tuple[tuple[str, str], ...]:
+    strata = [row.stratum for row in v.certainty.strata if row.n_items] if v.certainty else []
+    return tuple((stratum.name, stratum_words(stratum)) for stratum in strata)

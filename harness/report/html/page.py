@@ -6,10 +6,15 @@ import base64
 import hashlib
 import json
 import re
+import sys
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from jinja2 import FileSystemBytecodeCache
 
 from harness.report import (
     annotator_charts,
@@ -19,10 +24,9 @@ from harness.report import (
     judge_charts,
     sensitivity_charts,
 )
-from harness.report.charts import draw_interval
+from harness.report.charts import draw_interval, items_link
 from harness.report.checklist import checklist
-from harness.report.html.item_block import item_block
-from harness.report.html.item_filters import item_filters
+from harness.report.html.item_table import item_block, item_filters
 from harness.report.html.summaries import (
     GLOSSARY,
     changes,
@@ -31,7 +35,6 @@ from harness.report.html.summaries import (
     no_sweep_reason,
     section_results,
 )
-from harness.report.item_links import items_link
 from harness.report.judge_card import paragraph_latex, paragraph_markdown
 from harness.report.recommendation import (
     GOAL_WORDS,
@@ -44,19 +47,20 @@ from harness.report.recommendation import (
     reasons,
     summary,
 )
-from harness.report.rubric_table import rubric_table
 from harness.report.svg import Mark, label, line
-from harness.report.text import BASELINE_NAMES, beta_hat, rank_set
+from harness.report.text import BASELINE_NAMES, beta_hat, rank_set, rubric_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jinja2 import Environment
+    from jinja2.bccache import Bucket
     from markupsafe import Markup
 
     from harness.analysis import Validation
     from harness.report.charts import Chart
     from harness.report.html.details import Details
+
 
 HERE = Path(__file__).parent
 POLICY = (
@@ -213,7 +217,7 @@ def block_json(value: object) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- only for pages
 
-    from harness.report.html.compiled_templates import (  # noqa: PLC0415 -- needs jinja2
+    from harness.report.html.page import (  # noqa: PLC0415 -- needs jinja2
         compiled_templates,
     )
 
@@ -402,3 +406,25 @@ def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]
             *details.versions.items(),
         ]
     return [(name, value) for name, value in rows if value]
+
+
+class CompiledTemplates(FileSystemBytecodeCache):
+    """Compiled templates of one folder; what cannot be read or written is compiled again."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Read a compiled template, if there is one."""
+        with suppress(OSError):
+            super().load_bytecode(bucket)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Write a compiled template."""
+        with suppress(OSError):
+            Path(self.directory).mkdir(parents=True, exist_ok=True)
+            super().dump_bytecode(bucket)
+
+
+def compiled_templates(templates: Path) -> CompiledTemplates | None:
+    """Return the compiled templates of a folder; None where Python writes no compiled modules."""
+    if sys.dont_write_bytecode:
+        return None
+    return CompiledTemplates(str(Path(cache_from_source(str(templates / "compiled.py"))).parent))

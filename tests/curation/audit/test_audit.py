@@ -17,8 +17,8 @@ from support.task_folders import TASK, write_jsonl
 from harness.analysis import validate
 from harness.curation.audit import audit_task, audit_text
 from harness.curation.audit.decision_effects import source_without
-from harness.curation.audit.personal_data import items_by_pattern
 from harness.curation.audit.sufficiency import annotator_power, items_needed
+from harness.curation.audit.text_checks import items_by_pattern
 from harness.sources import source_of_verdicts
 from harness.tasks import Item, load_task
 

@@ -23,7 +23,7 @@ from harness.judging.parsing.verdict import (
     encode,
     with_swapped_answers,
 )
-from harness.judging.prompts.answer_orders import is_swapped
+from harness.judging.prompts.presentation_orders import is_swapped
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.services import NoCache
 from harness.judging.storage.response_cache import ResponseCache

@@ -15,7 +15,7 @@ from harness.analysis.order_bias import order_bias, order_notes
 from harness.app import ask_open_units, estimate_costs, plan_resumed_run, plan_run, start
 from harness.errors import PromptError
 from harness.judging.parsing.verdict import PairValue, Reader, Reply, Verdict, decode, encode
-from harness.judging.prompts.option_orders import OptionOrders
+from harness.judging.prompts.presentation_orders import OptionOrders
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.services import NoCache
 from harness.revalidation.causes import setup_of

@@ -13,8 +13,8 @@ from harness.errors import JudgeError
 from harness.judging.judges.config import JSON_MAX_TOKENS, load_judges
 from harness.judging.judges.judge_registry import look_up
 from harness.judging.parsing.verdict import Reader, Reply
-from harness.judging.prompts.reply_schema import is_structured
 from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.strategies import is_structured
 from harness.judging.running.services import NoCache
 from harness.sources import source_of
 from harness.tasks import load_task

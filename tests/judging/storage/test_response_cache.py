@@ -10,7 +10,6 @@ import diskcache
 import msgspec
 import pytest
 
-from harness.cache_folder import cache_folder
 from harness.errors import RunError
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Message, Request
@@ -22,6 +21,7 @@ from harness.judging.storage.response_cache import (
     ResponseCache,
     measure_cache,
 )
+from harness.user_folders import cache_folder
 
 REQUEST = Request(provider="p", model="m", messages=(Message("user", "text"),))
 

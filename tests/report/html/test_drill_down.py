@@ -10,9 +10,9 @@ from support.hostile_run import BAD_NAME, N_ITEMS
 
 from harness.report import page
 from harness.report.certainty_charts import stratum_words
+from harness.report.charts import items_link
 from harness.report.html import item_table as item_table_module
 from harness.report.html.item_table import item_table
-from harness.report.item_links import items_link
 from harness.report.judge_charts import unique_slug
 from harness.sources import source_of
 

@@ -1,10 +1,11 @@
-"""The user's state folder: the key of their seal, and tracebacks of crashes."""
+"""The user's cache folder, and their state folder with the key of their seal and tracebacks."""
 
 from __future__ import annotations
 
 import hmac
 import os
 import secrets
+import shlex
 import traceback
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -82,3 +83,20 @@ def _hmac(file: Path, data: bytes) -> str:
     if len(key) != KEY_BYTES:
         raise OSError(f"{file}: damaged")
     return hmac.digest(key, data, "sha256").hex()
+
+
+def cache_folder() -> Path:
+    """Return ``$HARNESS_CACHE``, else ``judge-harness`` in the user's cache folder."""
+    if configured := os.environ.get("HARNESS_CACHE"):
+        return Path(configured)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "judge-harness"
+
+
+def resume_command(
+    run: Path, cache: Path | None = None, verb: str = "run", store: str | None = None
+) -> str:
+    """Return the command that resumes a run; names the cache unless it is the default one."""
+    options = [] if cache in {None, cache_folder()} else ["--cache", str(cache)]
+    options += ["--store", store] if store else []
+    return shlex.join(["harness", *verb.split(), "--resume", str(run), *options])

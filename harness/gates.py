@@ -1,4 +1,4 @@
-"""Requirements on a run's numbers: read from text, and checked."""
+"""Requirements on a run's numbers: read from text, checked, and reported."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, TypeAlias
+from xml.etree import ElementTree as ET
 
 from harness.errors import HarnessError
+from harness.plain_text import visible
+from harness.report.formatting import number, span
+from harness.report.text_table import draw_table
 from harness.stats import Estimate, Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from harness.analysis import Validation
     from harness.analysis.result import JudgeResult
+
 
 End: TypeAlias = Literal["value", "lower", "upper"]
 
@@ -33,6 +38,8 @@ FORM = (
     "write it as decision=use, 'mse(srs/srs)<0.1', 'cohen_kappa(h/h)>0.6:lower' or "
     "'JUDGE: answered>=0.95'"
 )
+HEADS = ("requirement", "judge", "value", "n", "result")
+SUITE = "harness gate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,3 +235,70 @@ def _end(estimate: Estimate, end: End) -> float | None:
     if estimate.interval is None:
         return None
     return estimate.interval.low if end == "lower" else estimate.interval.high
+
+
+def gate_table(results: Sequence[GateResult]) -> str:
+    """Return the results as a table for a terminal."""
+    return draw_table(HEADS, [_cells(result) for result in results])
+
+
+def gate_summary(run: str, results: Sequence[GateResult]) -> str:
+    """Return the results as Markdown, as for the summary of a pipeline's job."""
+    n_failed = sum(not result.passed for result in results)
+    title = f"{n_failed} of {len(results)} requirements failed" if n_failed else "All passed"
+    lines = [
+        f"### Judge gate: {title}",
+        "",
+        f"Run `{_code(run)}`",
+        "",
+        f"| {' | '.join(HEADS)} |",
+        "| --- | --- | --- | --: | --- |",
+        *(f"| {' | '.join(map(_escaped, _cells(result)))} |" for result in results),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def gate_junit(run: str, results: Sequence[GateResult]) -> str:
+    """Return the results as JUnit XML, a test case for each requirement."""
+    n_failed = sum(not result.passed for result in results)
+    counts = {"tests": str(len(results)), "failures": str(n_failed), "errors": "0"}
+    suites = ET.Element("testsuites", counts)
+    suite = ET.SubElement(suites, "testsuite", {"name": SUITE, **counts})
+    for result in results:
+        case = ET.SubElement(
+            suite,
+            "testcase",
+            {"classname": visible(run), "name": visible(result.requirement), "time": "0"},
+        )
+        if not result.passed:
+            ET.SubElement(case, "failure", {"message": visible(failure(result))})
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def failure(result: GateResult) -> str:
+    """Return what was measured, on one line: judge, value with interval, and n."""
+    n = "" if result.n is None else f" on n = {result.n}"
+    judge = f"{result.judge}: " if result.judge else ""
+    return f"{judge}{_value(result)}{n}; required: {result.requirement}"
+
+
+def _cells(result: GateResult) -> tuple[str, ...]:
+    n = "" if result.n is None else str(result.n)
+    verdict = "passed" if result.passed else "failed"
+    return result.requirement, result.judge or "", _value(result), n, verdict
+
+
+def _value(result: GateResult) -> str:
+    if isinstance(result.value, str):
+        return result.value
+    text = f"{number(result.value)} {span(result.interval)}".rstrip()
+    return f"{text} ({result.reason})" if result.reason else text
+
+
+def _escaped(text: str) -> str:
+    return visible(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def _code(text: str) -> str:
+    return visible(text).replace("`", "'")

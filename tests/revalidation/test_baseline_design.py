@@ -8,7 +8,7 @@ import pytest
 from support.task_folders import make_task_folder
 
 from harness.errors import RunError
-from harness.revalidation.anchor import draw_anchor, proportional_sizes
+from harness.revalidation.baseline_design import draw_anchor, proportional_sizes
 from harness.tasks import load_task
 
 

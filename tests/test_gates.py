@@ -13,8 +13,13 @@ from support.task_folders import make_task_folder
 
 import harness
 from harness.errors import ExitCode, HarnessError
-from harness.gates.gate_reports import gate_junit, gate_summary
-from harness.gates.requirements import GateResult, check_requirements, read_requirement
+from harness.gates import (
+    GateResult,
+    check_requirements,
+    gate_junit,
+    gate_summary,
+    read_requirement,
+)
 
 JUDGES = ("gpt", "ollama/llama3:8b")
 METRICS = ("hit_rate(h/h)", "mse(srs/srs)", "kl(s/s, human->judge)")

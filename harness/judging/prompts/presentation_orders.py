@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from harness.judging.prompts.strategies import ENDORSEMENTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.tasks import Option
+    from harness.tasks import Option, Task
+
 
 Order = tuple[str, ...]  # the keys of the options by the place at which they are shown; () as given
+N_ORDERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +84,17 @@ class OptionOrders:
         wanted = set(shown)
         named = {own for own, key in self.keys_shown(order).items() if key in wanted}
         return tuple(option.key for option in self.options if option.key in named)
+
+
+def is_swapped(item: str, turn: int) -> bool:
+    """Return whether the answers of an item stand in the other order in a turn.
+
+    Successive turns alternate. A hash of the item's id decides how they begin, so that neither
+    order comes first on all items.
+    """
+    return (sha256(item.encode("utf-8", "surrogatepass")).digest()[0] + turn) % N_ORDERS == 1
+
+
+def turn_of(sample: int, strategy: str, task: Task) -> int:
+    """Return the number of the turn that a sample belongs to; endorsements take one per option."""
+    return sample // len(task.options) if strategy in ENDORSEMENTS else sample

@@ -7,7 +7,7 @@ from support.hostile_run import BAD_NAME
 from support.task_folders import TASK, write_jsonl
 
 from harness.curation.audit import audit_task
-from harness.curation.audit.audit_page import audit_page
+from harness.curation.audit.audit_report import audit_page
 from harness.tasks import load_task
 
 pytestmark = pytest.mark.slow

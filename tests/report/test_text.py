@@ -11,7 +11,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 from harness.analysis import validate
 from harness.report import judge_card, render
 from harness.report.confusion_charts import translation_charts
-from harness.report.translation_text import READING, translation_text
+from harness.report.text import READING, translation_text
 
 
 @pytest.fixture(scope="module")

@@ -1,1 +1,0 @@
-"""Requirements that a finished run must meet, and their reports."""
