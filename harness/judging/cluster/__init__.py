@@ -30,7 +30,7 @@ def open_store(
     Raises
     ------
     RunError
-        If the address is none, psycopg is not installed, or the database cannot be used.
+        If the address is none, the extra is not installed, or the database cannot be used.
     """
     check_address(address)
     # psycopg is an extra, without which this module says what to install
@@ -48,10 +48,10 @@ def check_address(address: str) -> None:
     Raises
     ------
     RunError
-        Also if psycopg is not installed.
+        Also if the extra is not installed.
     """
-    if find_spec("psycopg") is None:
-        raise RunError(f"--store needs psycopg; install it: {INSTALL}")
+    if not all(map(find_spec, ("psycopg", "psycopg_pool"))):
+        raise RunError(f"--store needs psycopg and its pool; install them: {INSTALL}")
     from harness.judging.cluster.store_address import store_address  # noqa: PLC0415 -- needs it
 
     store_address(address)

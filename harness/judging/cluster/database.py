@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import threading
+import logging
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
+from psycopg_pool import ConnectionPool
 
 from harness.errors import RunError
 from harness.judging.storage.response_cache import CacheUnwritable
@@ -17,13 +16,17 @@ from harness.judging.storage.response_cache import CacheUnwritable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from psycopg.abc import PQGen
+
     from harness.judging.cluster.store_address import StoreAddress
 
 T = TypeVar("T")
 
+CONNECTIONS = 3  # at most: for claims, for replies that wait for a disk, and for the lease
 CONNECT_S = 3
-STATEMENT_S = 5.0  # longest that one statement may take
+STATEMENT_S = 5.0  # longest that the server works on one statement
 EXCHANGE_S = STATEMENT_S + CONNECT_S  # longest that one exchange may take, by default
+CHECK_S = 1.0  # longest that a statement of the pool itself may take
 SCHEMA_LOCK = 7_244_118  # advisory: one process at a time creates the tables
 SCHEMA = (  # a script per version
     """
@@ -63,25 +66,65 @@ class StoreAway(CacheUnwritable):
     """The database cannot be reached now; what was to be stored stands in the verdict log."""
 
 
-class Database:
-    """One connection, for one thread at a time, that is opened again after it was lost.
+class TimedConnection(psycopg.Connection):
+    """A connection that waits for no reply beyond ``ends_s``, on the monotonic clock.
 
-    Where it is not ``durable``, the last second before the database crashes may be lost. An
-    exchange that takes longer than ``exchange_s`` is ended by `end_late_exchange`.
+    A server that a partition of the network has cut off sends no error, and what TCP has delivered
+    to a proxy has no timeout.
     """
 
-    def __init__(
-        self, address: StoreAddress, *, durable: bool = False, exchange_s: float = EXCHANGE_S
-    ) -> None:
-        self._address = address
-        self._durable = durable
-        self._exchange_s = exchange_s
-        self._connection: psycopg.Connection | None = None
-        self._lock = threading.Lock()
-        self._late_s = float("inf")
+    ends_s: float | None = None
 
-    def run(self, action: Callable[[psycopg.Connection], T]) -> T:
-        """Call a function with the connection, which commits each statement.
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        """Run an exchange; raise `psycopg.OperationalError` if it takes too long."""
+        del timeout
+        left_s = CHECK_S if self.ends_s is None else self.ends_s - time.monotonic()
+        return super().wait(gen, interval, left_s)
+
+
+class Database:
+    """A pool of connections that any thread may use; each statement commits.
+
+    The last second before the database crashes may be lost, except of what is committed with
+    ``synchronous_commit``.
+
+    Raises
+    ------
+    RunError
+        If the database cannot be used.
+    """
+
+    def __init__(self, address: StoreAddress) -> None:
+        self._address = address
+        logging.getLogger("psycopg").setLevel(logging.CRITICAL + 1)  # errors are raised
+        limits = {
+            "connect_timeout": CONNECT_S,
+            "tcp_user_timeout": int(STATEMENT_S * 1000),
+            "application_name": "judge-harness",
+            "client_encoding": "UTF8",
+        }
+        parameters = address.parameters | limits | {"autocommit": True}
+        # Without the pool, which does not say why it cannot connect
+        with explained(address), TimedConnection.connect(**parameters) as first:  # type: ignore[arg-type]  # libpq checks them
+            first.ends_s = time.monotonic() + EXCHANGE_S
+            configure(first)
+            prepare(first)
+        self._pool = ConnectionPool(
+            kwargs=parameters,
+            connection_class=TimedConnection,
+            configure=configure,
+            min_size=1,
+            max_size=CONNECTIONS,
+            timeout=CONNECT_S,
+            reconnect_timeout=CONNECT_S,
+            num_workers=1,
+            open=True,
+        )
+
+    def exchange(
+        self, action: Callable[[psycopg.Connection], T], within_s: float = EXCHANGE_S
+    ) -> T:
+        """Call a function with a connection.
 
         Raises
         ------
@@ -91,54 +134,32 @@ class Database:
         RunError
             If it refuses what was asked for.
         """
-        with self._lock, explained(self._address):
-            self._late_s = time.monotonic() + self._exchange_s
+        ends_s = time.monotonic() + within_s
+        wait_s = min(within_s, CONNECT_S)
+        with explained(self._address), self._pool.connection(wait_s) as connection:
+            connection.ends_s = ends_s
             try:
-                if self._connection is None:
-                    self._connection = connect(self._address)
-                    if not self._durable:
-                        self._connection.execute("SET synchronous_commit = off")
-                return action(self._connection)
-            except psycopg.Error:
-                self._drop()
-                raise
+                return action(connection)
             finally:
-                self._late_s = float("inf")
+                connection.ends_s = None
 
-    def end_late_exchange(self) -> None:
-        """Close the connection if the database does not reply in time; for another thread."""
-        connection = self._connection
-        if connection is not None and time.monotonic() > self._late_s:
-            with (
-                suppress(OSError, psycopg.Error),
-                socket.socket(fileno=os.dup(connection.fileno())) as copy,
-            ):
-                copy.shutdown(socket.SHUT_RDWR)
+    def check(self) -> None:
+        """Replace idle connections that were lost."""
+        self._pool.check()
 
     def close(self) -> None:
-        """Close the connection."""
-        with self._lock:
-            self._drop()
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(psycopg.Error):
-                connection.close()
+        """Close all connections."""
+        self._pool.close()
 
 
-def connect(address: StoreAddress) -> psycopg.Connection:
-    """Connect to a database; each statement commits, within a bounded time."""
-    limits = {
-        "connect_timeout": CONNECT_S,
-        "tcp_user_timeout": int(STATEMENT_S * 1000),
-        "application_name": "judge-harness",
-    }
-    connection = psycopg.connect(**(address.parameters | limits), autocommit=True)  # type: ignore[arg-type]  # libpq checks them
-    connection.execute(f"SET statement_timeout = {int(STATEMENT_S * 1000)}")
-    connection.execute(f"SET idle_in_transaction_session_timeout = {int(STATEMENT_S * 1000)}")
-    connection.execute("SET client_encoding = 'UTF8'")
-    return connection
+def configure(connection: psycopg.Connection) -> None:
+    """Bound the time of each statement and transaction, and commit without waiting for a disk."""
+    limit_ms = int(STATEMENT_S * 1000)
+    connection.execute(
+        f"SET statement_timeout = {limit_ms}; "
+        f"SET idle_in_transaction_session_timeout = {limit_ms}; "
+        "SET synchronous_commit = off"
+    )
 
 
 @contextmanager

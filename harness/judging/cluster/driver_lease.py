@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from harness.judging.cluster.worker_lease import WorkerLease
 
 DRIVER_S = 3.5  # nothing is sent when the driver did not renew its lease for so long
 LOOK_EVERY_S = 0.5
@@ -23,27 +23,28 @@ class DriverLease:
     ----------
     driver : str
         Id of its lease.
-    lease_s : float
-        How long the lease lasts after it was renewed.
+    lease : WorkerLease
+        Of this process, as long as that of the driver.
     """
 
-    def __init__(self, driver: str, lease_s: float) -> None:
+    def __init__(self, driver: str, lease: WorkerLease) -> None:
         self._driver = driver
-        self._lease_s = lease_s
+        self._lease = lease
         self._looked_s = float("-inf")
         self._renewed_s = float("-inf")
+        lease.background.append(self._look)
 
     @property
     def is_fresh(self) -> bool:
         """Whether the driver renewed its lease just now."""
         return time.monotonic() - self._renewed_s < DRIVER_S
 
-    def look(self, connection: Connection) -> None:
-        """Look, unless that was done just now; for the thread of this process's own lease."""
+    def _look(self) -> None:
         now = time.monotonic()
         if now - self._looked_s < LOOK_EVERY_S:
             return
-        row = connection.execute(AGE, (self._lease_s, self._driver)).fetchone()
+        values = (self._lease.lease_s, self._driver)
+        row = self._lease.exchange(lambda c: c.execute(AGE, values).fetchone())
         self._looked_s = now
         if row is not None:
             self._renewed_s = now - row[0]

@@ -100,10 +100,13 @@ class SharedLocks:
     def release(self, request: str) -> None:
         """Give the right back, soon."""
         with self._mutex:
-            self._replies.pop(request, None)
-            if request in self._held:
-                self._held.discard(request)
-                self._released.add(request)
+            self._release(request)
+
+    def _release(self, request: str) -> None:
+        self._replies.pop(request, None)
+        if request in self._held:
+            self._held.discard(request)
+            self._released.add(request)
 
     def forget(self, requests: Iterable[str]) -> None:
         """Note that locks were removed with the storing of their replies."""
@@ -154,25 +157,22 @@ class SharedLocks:
             self._replies.update(replies)
         return set(replies)
 
-    def _work(self, connection: Connection) -> None:
+    def _work(self) -> None:
         """Release what was released, and claim what is waited for."""
         now = time.monotonic()
         with self._mutex:
-            released = list(self._released)
+            for request in [r for r, s in self._granted.items() if now - s > FORGET_S]:
+                del self._granted[request]
+                self._release(request)
             self._waited_for = {r: s for r, s in self._waited_for.items() if now - s < FORGET_S}
-            unclaimed = [r for r, s in self._granted.items() if now - s > FORGET_S]
-            waited_for = list(self._waited_for)
+            released, waited_for = list(self._released), list(self._waited_for)
         if released:
-            connection.execute(RELEASE, (list(map(self._keys.key, released)), self._lease.id))
+            values = (list(map(self._keys.key, released)), self._lease.id)
+            self._lease.exchange(lambda c: c.execute(RELEASE, values))
             with self._mutex:
                 self._released.difference_update(released)
-        for request in unclaimed:
-            with self._mutex:
-                granted = self._granted.pop(request, None)
-            if granted is not None:
-                self.release(request)
         if waited_for and not self._lease.has_lapsed:
-            claimed = self._claim(connection, waited_for)
+            claimed = self._lease.exchange(lambda c: self._claim(c, waited_for))
             with self._mutex:
                 for request in claimed:
                     self._granted[request] = now

@@ -39,7 +39,8 @@ FIND = (
 )
 STORE = (  # in one statement: a transaction that is cut off would hold its locks
     "WITH stored AS (INSERT INTO harness_reply (request, reply) "
-    "SELECT * FROM unnest(%b::bytea[], %b::bytea[]) ON CONFLICT DO NOTHING) "
+    "SELECT replies.* FROM set_config('synchronous_commit', 'on', true), "
+    "unnest(%b::bytea[], %b::bytea[]) AS replies ON CONFLICT DO NOTHING) "
     "DELETE FROM harness_lock WHERE request = ANY(%b) AND worker = %s"
 )
 PAGE_AFTER = (
@@ -109,9 +110,7 @@ class SharedStore:
     ) -> None:
         self._keys = RequestKeys(run if is_private else "")
         self.lease = WorkerLease(address, run, longest_call_s)
-        self._driver = DriverLease(driver, self.lease.lease_s) if driver else None
-        if self._driver:
-            self.lease.background.append(self._driver.look)
+        self._driver = DriverLease(driver, self.lease) if driver else None
         self.locks = SharedLocks(self.lease, self._keys, say)
         self.batches: PendingRequests = NoCache()
         self._notes = RunNotes(cache_folder() / "store-logs")
@@ -155,12 +154,9 @@ class SharedStore:
         rows = sorted((self._keys.key(r.request), encode_reply(r)) for r in replies)
         keys, values = [key for key, _ in rows], [value for _, value in rows]
         self._behind = True
-        self.lease.store(lambda c: self._store(c, keys, values))
+        self.lease.exchange(lambda c: c.execute(STORE, (keys, values, keys, self.lease.id)))
         self._behind = False
         self.locks.forget(reply.request for reply in replies)
-
-    def _store(self, connection: Connection, keys: list[bytes], values: list[bytes]) -> None:
-        connection.execute(STORE, (keys, values, keys, self.lease.id))
 
     def follow(self, log: Path, ledger: Path | None = None) -> None:
         """Register the verdict log of this run; what it holds from a killed process is stored.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from harness.errors import RunError
-from harness.judging.cluster.database import Database, StoreAway, prepare
+from harness.judging.cluster.database import EXCHANGE_S, Database, StoreAway
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,6 @@ LEASE_MARGIN_S = 10.0  # of the lease beyond the longest call
 ASK_S = 1.0  # that the event loop waits for the database; its calls' deadlines go on meanwhile
 CONTACT_S = 5.0  # nothing is sent when the lease was not renewed for so long
 RENEW_EVERY_S = 1.0
-RETRY_S = 0.25  # while the database is away
 TICK_S = 0.1
 REGISTER = (
     "INSERT INTO harness_worker (worker, run, host, process, expires) "
@@ -49,7 +48,7 @@ REMOVE_EXPIRED = (  # but not while workers find their way back after a restart
 
 
 class WorkerLease:
-    """The lease of this process, and the connections that it may use.
+    """The lease of this process, and its way to the database.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ class WorkerLease:
     has_lapsed : bool
         Whether the lease expired and was removed.
     background : list of callable
-        Called with the thread's connection about every `TICK_S`.
+        Called by the thread of the lease about every `TICK_S`.
     held_usd : float
         What this process holds of the budget of its run.
 
@@ -85,26 +84,19 @@ class WorkerLease:
         self.lease_s = longest_call_s + LEASE_MARGIN_S
         self.is_away = self.has_lapsed = False
         self.held_usd = 0.0
-        self.background: list[Callable[[Connection], object]] = []
-        self._asking = Database(address, exchange_s=ASK_S)
-        self._renewing = Database(address)
-        self._storing = Database(address, durable=True)
+        self.background: list[Callable[[], object]] = []
+        self._database = Database(address)
         try:
-            self._renewing.run(prepare)
-            self._renewing.run(self._register)
+            self._database.exchange(self._register)
         except BaseException:
-            self._renewing.close()
+            self._database.close()
             raise
         self._renewed_s = time.monotonic()
-        self._ended, self._unwatched = threading.Event(), threading.Event()
+        self._ended = threading.Event()
         self._renewal = threading.Thread(
             target=self._renew_regularly, name="store lease", daemon=True
         )
-        self._watchdog = threading.Thread(
-            target=self._end_late_exchanges, name="store watchdog", daemon=True
-        )
         self._renewal.start()
-        self._watchdog.start()
 
     @property
     def is_fresh(self) -> bool:
@@ -112,39 +104,28 @@ class WorkerLease:
         return time.monotonic() - self._renewed_s < CONTACT_S
 
     def ask(self, action: Callable[[Connection], T]) -> T:
-        """Run an exchange of at most `ASK_S` in the event loop's thread; see `Database.run`."""
-        return self._run(self._asking, action)
+        """Run an exchange of at most `ASK_S`, for the thread of the event loop; see `exchange`."""
+        return self.exchange(action, ASK_S)
 
-    def store(self, action: Callable[[Connection], T]) -> T:
-        """Run an exchange that may wait for a disk; see `Database.run`."""
-        return self._run(self._storing, action)
-
-    def exchange(self, action: Callable[[Connection], T]) -> T:
-        """Run an exchange of any other thread; see `Database.run`."""
-        return self._run(self._renewing, action)
+    def exchange(self, action: Callable[[Connection], T], within_s: float = EXCHANGE_S) -> T:
+        """Run an exchange unless the database is away; see `Database.exchange`."""
+        if self.is_away:
+            raise StoreAway(f"{self.name}: the store cannot be reached")
+        try:
+            return self._database.exchange(action, within_s)
+        except StoreAway:
+            self.is_away = True
+            raise
 
     def close(self) -> None:
         """End the lease, and with it all locks."""
         self._ended.set()
         self._renewal.join()
-        if not self.is_away:
-            with suppress(RunError):
-                self._renewing.run(
-                    lambda c: c.execute("DELETE FROM harness_worker WHERE worker = %s", [self.id])
-                )
-        self._unwatched.set()
-        self._watchdog.join()
-        for database in (self._asking, self._storing, self._renewing):
-            database.close()
-
-    def _run(self, database: Database, action: Callable[[Connection], T]) -> T:
-        if self.is_away:
-            raise StoreAway(f"{self.name}: the store cannot be reached")
-        try:
-            return database.run(action)
-        except StoreAway:
-            self.is_away = True
-            raise
+        with suppress(RunError):
+            self.exchange(
+                lambda c: c.execute("DELETE FROM harness_worker WHERE worker = %s", [self.id])
+            )
+        self._database.close()
 
     def _register(self, connection: Connection) -> None:
         place = (socket.gethostname(), os.getpid())
@@ -152,31 +133,32 @@ class WorkerLease:
 
     def _renew_regularly(self) -> None:
         next_s = 0.0
-        while not self._ended.wait(TICK_S if not self.is_away else RETRY_S):
+        while not self._ended.wait(TICK_S):
             try:
                 if self.is_away or time.monotonic() >= next_s:
                     next_s = time.monotonic() + RENEW_EVERY_S
                     self._renew()
                 for work in self.background:
-                    self._renewing.run(work)
+                    work()
             except RunError:
                 self.is_away = True
 
     def _renew(self) -> None:
+        if self.is_away:
+            self._database.check()
         before_s = time.monotonic()
-        renewal = (self.lease_s, self.held_usd, self.id)
-        renewed = self._renewing.run(lambda c: c.execute(RENEW, renewal).rowcount)
-        if renewed:
+        if self._database.exchange(self._extend):
             self._renewed_s = before_s
         else:
             self.has_lapsed = True
-        self._renewing.run(lambda c: c.execute(REMOVE_EXPIRED, [RESTART_S]))
         self.is_away = False
 
-    def _end_late_exchanges(self) -> None:
-        while not self._unwatched.wait(TICK_S):
-            for database in (self._asking, self._storing, self._renewing):
-                database.end_late_exchange()
+    def _extend(self, connection: Connection) -> int:
+        """Extend this lease and remove those that have expired; return 0 if this one was."""
+        renewal = (self.lease_s, self.held_usd, self.id)
+        n_renewed = connection.execute(RENEW, renewal).rowcount
+        connection.execute(REMOVE_EXPIRED, [RESTART_S])
+        return n_renewed
 
     def __repr__(self) -> str:
         state = "lapsed" if self.has_lapsed else "away" if self.is_away else "held"

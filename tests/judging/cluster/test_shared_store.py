@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -96,6 +97,16 @@ def test_a_stored_reply_is_never_replaced(database):
         store.add_many([reply_to(1), reply_to(2)])
         other.add_many([reply_to(2, "B"), reply_to(3)])
         assert [r.text for r in stored(store, 1, 2, 3).values()] == ["A", "A", "A"]
+
+
+def test_stored_reply_survives_a_crash_of_the_database(postgres, database):
+    """It is on the disk when storing it returns; the connections that were lost are replaced."""
+    with opened(database) as [store]:
+        for i in range(3):
+            store.add_many([reply_to(i)])
+            postgres.stop(signal.SIGQUIT)
+            postgres.start()
+            wait_until(lambda n=i + 1: len(stored(store, *range(n))) == n)
 
 
 @pytest.mark.parametrize(
