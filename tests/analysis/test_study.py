@@ -9,6 +9,7 @@ from statistics import mean
 
 import numpy as np
 import pytest
+from support.html_pages import assert_headings_are_numbered_as_listed
 from support.processes import invoke
 
 from harness.analysis import Validation
@@ -114,6 +115,7 @@ def test_study_of_finished_runs_is_that_of_the_command_that_ran_them(place, vali
     assert "Regret, share of items decided alike" in table.stdout
     assert written.exit_code == 0, written.output
     page = (place / "study.html").read_text(encoding="utf-8")
+    assert_headings_are_numbered_as_listed(page)
     assert page.count("<svg") >= 2
     assert "rudeness" in page
 

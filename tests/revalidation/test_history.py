@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from support.html_pages import assert_headings_are_numbered_as_listed
 
 from harness.checksummed_log import with_checksum
 from harness.errors import RunError
@@ -139,6 +140,7 @@ def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
     page = history_page("run", history)
     assert "upper end, all looks together" in page
     assert page.count("<svg") == 3
+    assert_headings_are_numbered_as_listed(page)
 
 
 def test_a_line_of_another_version_is_named(tmp_path):

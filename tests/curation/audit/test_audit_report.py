@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.hostile_run import BAD_NAME
+from support.html_pages import assert_headings_are_numbered_as_listed
 from support.task_folders import TASK, write_jsonl
 
 from harness.curation.audit import audit_task
@@ -29,7 +30,9 @@ def page(tmp_path):
     ]
     write_jsonl(folder / "ratings.jsonl", rows)
     path = tmp_path / "audit.html"
-    path.write_text(audit_page(audit_task(load_task(folder))), encoding="utf-8")
+    text = audit_page(audit_task(load_task(folder)))
+    assert_headings_are_numbered_as_listed(text)
+    path.write_text(text, encoding="utf-8")
     return path
 
 
