@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence  # noqa: TC003 -- readers of a field's type need it
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
@@ -195,17 +196,18 @@ class Resamples:
         return np.concatenate([np.empty((0, _width(parts))), *blocks])
 
     def sums(
-        self, parts: Sequence[Summands], units: Units
+        self, parts: Sequence[Summands], units: Units, of_items: Sequence[Summands]
     ) -> tuple[FloatArray, Iterable[FloatArray]]:
-        """Return the (D,) sums over all units, and blocks (b, D) of those that `totals` returns.
+        """Return the (D,) sums over all items, and blocks (b, D) of those that `totals` returns.
 
-        Each block is in the memory of the one before.
+        Each block is in the memory of the one before. ``parts`` are what the units contribute.
         """
         distinct = self._distinct(parts)
-        if distinct is None and self.times is None and parts and self.n_units > MANY:
+        is_plain = distinct is None and self.times is None and units.kind == "item"
+        if is_plain and parts and self.n_units > MANY:
             totals, resampled = self._block_sums(parts)
             return totals, [resampled]
-        return units.totals(parts), self._sums(parts, distinct)
+        return units.totals(of_items), self._sums(parts, distinct)
 
     def _distinct(self, parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
         if not self.n_replicates or not parts or self.drawn is not None:
@@ -367,10 +369,7 @@ class Units:
             return cls(np.arange(n_items), n_items, "item")
         if len(groups) != n_items:
             raise ValueError(f"groups has {len(groups)} entries for {n_items} items")
-        index: dict[object, int] = {}
-        keys = (i if group is None else group for i, group in enumerate(groups))
-        of_item = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.int64)
-        return cls(of_item, len(index), "group")
+        return cls(*_grouped(tuple(groups)), "group")
 
     @classmethod
     def alike(cls, times: IntArray) -> Self:
@@ -422,6 +421,15 @@ def merged(
         return np.arange(n), units, resamples
     kinds = Kinds.few(n // 2, *tables) or Kinds.single(n)
     return kinds.first, Units.alike(kinds.times), resamples.of_kinds(kinds)
+
+
+@lru_cache(maxsize=8)  # the items of a task, and those that some judges share
+def _grouped(groups: tuple[str | None, ...]) -> tuple[IntArray, int]:
+    """Return the number of each item's group, (n,), and how many groups there are."""
+    keys = [i if group is None else group for i, group in enumerate(groups)]
+    index = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    of_item = np.fromiter((index[key] for key in keys), np.int64, len(keys))
+    return frozen(of_item), len(index)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -478,9 +486,7 @@ def replicate(
             parts.append(units.sums(contributions))
             different.append(contributions)
             width += d
-    totals, blocks = resamples.sums(parts, units)
-    if units.kind == "group" and different:
-        totals = np.concatenate([total(contributions) for contributions in different])
+    totals, blocks = resamples.sums(parts, units, different)
     places = [columns[id(item_sums.contributions)] for item_sums in sums]
     values = [np.empty((len(item_sums.metrics), resamples.n_replicates)) for item_sums in sums]
     start = 0

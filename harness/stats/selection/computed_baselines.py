@@ -45,6 +45,7 @@ def baseline_values(
     vectors: Vectors,
     evaluated: BoolArray | None = None,
     weights: FloatArray | None = None,
+    by_unit: Vectors = np.asarray,
     squared: SquaredDistance | None = None,
 ) -> dict[str, FloatArray]:
     """Return a metric's value for each baseline, fitted anew under each row of weights.
@@ -63,8 +64,10 @@ def baseline_values(
         ``(n, W) shares -> (n, D')``: rating vectors in the judge's form.
     evaluated : (n,) bool array, optional
         The items on which the metric is computed; the baselines are fitted on all.
-    weights : (B, n) array, optional
-        How often each item counts, in fitting and in the metric. Default: once.
+    weights : (B, U) array, optional
+        How often each unit counts, in fitting and in the metric. Default: once.
+    by_unit : callable, optional
+        ``(n, d) -> (U, d)``: what items add, summed within units. Default: each item is a unit.
     squared : SquaredDistance, optional
         See `contributions_at_replies`.
 
@@ -76,24 +79,30 @@ def baseline_values(
     """
     n, W = np.shape(counts)
     weights = np.ones((1, n)) if weights is None else weights
-    inside = weights if evaluated is None else weights * evaluated
-    pooled = weights @ counts
+    pooled = weights @ by_unit(np.asarray(counts))
+
+    def inside(rows: FloatArray) -> FloatArray:
+        return by_unit(rows if evaluated is None else np.where(evaluated[:, None], rows, 0.0))
+
     uniform = np.full((len(weights), W), 1.0 / W)
     unrated = pooled.sum(axis=1) == 0
     prior = np.where(unrated[:, None], uniform, prior_answers(pooled))
     distributions = {"uniform": uniform, "prior": prior}
 
+    def weigh(rows: FloatArray) -> FloatArray:
+        return weights @ inside(rows)
+
     def score(shares: FloatArray) -> FloatArray:
         judge = vectors(shares)
-        return contributions(human, np.broadcast_to(judge, (n, judge.shape[1])))
+        return inside(contributions(human, np.broadcast_to(judge, (n, judge.shape[1]))))
 
     if squared is None:
-        totals = _totals_by_draw(score, inside, W, n_replies)
+        totals = _totals_by_draw(score, weights, W, n_replies)
     else:
-        totals = _totals_in_closed_form(human, vectors, inside, n_replies, squared)
+        totals = _totals_in_closed_form(human, vectors, weigh, n_replies, squared)
     values = dict(zip(distributions, map(value, totals(list(distributions.values()))), strict=True))
     values["prior"] = np.where(unrated, np.nan, values["prior"])
-    values["most_frequent"] = _constant_values(score, value, inside, most_frequent_answers(pooled))
+    values["most_frequent"] = _constant_values(score, value, weights, most_frequent_answers(pooled))
     return {name: values[name] for name in BASELINES}
 
 
@@ -145,7 +154,7 @@ def _totals_by_draw(score: Vectors, weights: FloatArray, W: int, n_replies: floa
 def _totals_in_closed_form(
     human: FloatArray,
     vectors: Vectors,
-    weights: FloatArray,
+    weigh: Vectors,
     n_replies: float,
     squared: SquaredDistance,
 ) -> Totals:
@@ -153,8 +162,10 @@ def _totals_in_closed_form(
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)
     raters = squared.linear(np.where(rated[:, None], human, 0.0))
     raters = np.where(rated[:, None], raters, 0.0)
-    squares = weights @ (raters**2).sum(axis=1)
-    sums, n_items = weights @ raters, weights @ rated.astype(np.float64)
+    D = raters.shape[1]
+    rows = np.column_stack([raters, (raters**2).sum(axis=1), rated])
+    sums, squares, n_items = np.split(weigh(rows), [D, D + 1], axis=1)
+    squares, n_items = squares[:, 0], n_items[:, 0]
 
     def totals(shares: FloatArray) -> FloatArray:
         judge = squared.linear(vectors(shares))

@@ -275,14 +275,16 @@ def common_footing(
     )
     shared = items.shared
     fit = None if implied_in is None else partial(scoring.with_implied, human, implied_in)
-    of_judges, of_baselines = scoring.resample(replies, shared, n_replies, resampling, fit)
-    units = resampling.units(len(shared))
+    units, sums = resampling.units(len(shared)), scoring.sums_of(replies, shared, n_replies)
+    of_judges, of_baselines = scoring.resample(
+        replies, sums, shared, n_replies, resampling=resampling, fit=fit
+    )
     ratings = panel.of(human, metric.human_form) if panel and implied is None else None
     raters = None
     if ratings is not None and replies:
         raters = scoring.rater_covariance(ratings, replies, shared, n_replies)
     n_units = units.n_entering(shared)
-    n_discordant = scoring.n_discordant(replies, shared, n_replies, units)
+    n_discordant = _n_discordant([np.asarray(units.sums(of_judge)) for of_judge in sums])
     return Footing(
         metric=metric,
         n_replies=n_replies,
@@ -440,6 +442,14 @@ def _over_raters(estimate: ClusterMean, raters: RaterVariance | None) -> Cluster
     return replace(estimate, standard_error=variance**0.5, degrees_of_freedom=freedom)
 
 
+def _n_discordant(by_unit: Sequence[FloatArray]) -> IntArray:
+    """Return (J, J): on how many units the (U, d) contributions of two judges differ."""
+    n = np.zeros((len(by_unit), len(by_unit)), dtype=np.int64)
+    for i, j in combinations(range(len(by_unit)), 2):
+        n[i, j] = n[j, i] = (np.abs(by_unit[i] - by_unit[j]) > TOLERANCE).any(axis=1).sum()
+    return n
+
+
 def check_is_mean(metric: Metric) -> None:
     """Refuse a metric under which an item cannot be lost; ValueError."""
     if metric.value is not mean or metric.better == "zero":
@@ -527,6 +537,12 @@ class Scoring:
         sums[shared] = kept
         return sums
 
+    def sums_of(
+        self, replies: Sequence[Replies], shared: BoolArray, n_replies: float
+    ) -> list[FloatArray]:
+        """Return the `sums` of each judge."""
+        return [self.sums(of_judge, shared, n_replies) for of_judge in replies]
+
     def value_with_losses(self, replies: Replies, n_replies: float) -> float:
         """Return the metric on all rated items, unanswered ones with the worst answer."""
         every = self.with_worst_answers(replies, n_replies)
@@ -558,8 +574,10 @@ class Scoring:
     def resample(
         self,
         replies: Sequence[Replies],
+        sums: Sequence[FloatArray],
         shared: BoolArray,
         n_replies: float,
+        *,
         resampling: Resampling,
         fit: Callable[[FloatArray], Scoring] | None,
     ) -> tuple[Drawn, Drawn]:
@@ -568,41 +586,51 @@ class Scoring:
         ``fit`` makes the scoring of a resample, where it is not the same in all.
         """
         units = resampling.units(len(shared))
-        resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
-        point = self.evaluator(replies, shared, n_replies)(self.weights[None])
+        resamples = resampling.draw(units)
+        point = self.evaluator(sums, shared, n_replies)(self.weights[None])
         every = point[:, :0]
         if resamples.n_replicates and fit is not None:
             every = np.hstack(
                 [
-                    fit(times).evaluator(replies, shared, n_replies)((times * self.weights)[None])
+                    scoring.evaluator(
+                        scoring.sums_of(replies, shared, n_replies), shared, n_replies
+                    )((times * self.weights)[None])
                     for times in _times_of_items(units, resamples)
+                    for scoring in [fit(times)]
                 ]
             )
         elif resamples.n_replicates:
-            every = np.hstack(list(self.in_resamples(replies, shared, n_replies, units, resamples)))
-        J, weights = len(replies), self.weights[:, None]
-        sums = (self.sums(of_judge, shared, n_replies) for of_judge in replies)
+            kinds = self.few_kinds(replies, shared) if units.kind == "item" else None
+            evaluated = self.in_resamples(
+                sums, shared, n_replies, resamples=resamples, units=units, kinds=kinds
+            )
+            every = np.hstack(list(evaluated))
+        J, weights = len(sums), self.weights[:, None]
         values = [float(self.metric.value(total(weights * of_judge))) for of_judge in sums]
         return Drawn(np.array(values), every[:J]), Drawn(point[J:, 0], every[J:])
 
     def in_resamples(
         self,
-        replies: Sequence[Replies],
+        sums: Sequence[FloatArray],
         shared: BoolArray,
         n_replies: float,
-        units: Units,
+        *,
         resamples: Resamples,
+        units: Units,
+        kinds: Kinds | None,
     ) -> Iterator[FloatArray]:
         """Yield (J + 3, b) values of judges and baselines until all resamples were drawn.
 
         Items that are rated and answered alike are drawn together where there are few kinds.
         """
-        kinds = self.few_kinds(replies, shared) if units.kind == "item" else None
         if kinds is None:
-            values = self.evaluator(replies, shared, n_replies)
-            for by_unit in resamples.blocks():
-                of_items = by_unit if units.kind == "item" else by_unit[:, units.of_item]
-                yield values(of_items * self.weights)
+
+            def by_unit(rows: FloatArray) -> FloatArray:
+                return np.asarray(units.sums(rows * self.weights[:, None]))
+
+            yield from map(
+                self.evaluator(sums, shared, n_replies, by_unit=by_unit), resamples.blocks()
+            )
             return
         at = kinds.first
         scoring = replace(
@@ -611,8 +639,7 @@ class Scoring:
             human_vectors=self.human_vectors[at],
             weights=self.weights[at],
         )
-        of_kinds = [Replies(z.shares[at], z.n_samples[at]) for z in replies]
-        values = scoring.evaluator(of_kinds, shared[at], n_replies)
+        values = scoring.evaluator([of_judge[at] for of_judge in sums], shared[at], n_replies)
         for times in resamples.of_rows(kinds.times).blocks():
             yield values(times * scoring.weights)
 
@@ -623,23 +650,19 @@ class Scoring:
         columns = (np.nan_to_num(table, nan=-1.0) for table in tables)
         return Kinds.few(len(shared) // ALIKE, *columns)
 
-    def n_discordant(
-        self, replies: Sequence[Replies], shared: BoolArray, n_replies: float, units: Units
-    ) -> IntArray:
-        """Return (J, J): on how many units two judges differ."""
-        sums = [units.sums(self.sums(of_judge, shared, n_replies)) for of_judge in replies]
-        n = np.zeros((len(sums), len(sums)), dtype=np.int64)
-        for i, j in combinations(range(len(sums)), 2):
-            apart = np.abs(np.asarray(sums[i]) - np.asarray(sums[j])) > TOLERANCE
-            n[i, j] = n[j, i] = apart.any(axis=1).sum()
-        return n
-
     def evaluator(
-        self, replies: Sequence[Replies], shared: BoolArray, n_replies: float
+        self,
+        sums: Sequence[FloatArray],
+        shared: BoolArray,
+        n_replies: float,
+        *,
+        by_unit: Callable[[FloatArray], FloatArray] = np.asarray,
     ) -> Callable[[FloatArray], FloatArray]:
-        """Return a function of (B, n) weights: (J + 3, B) values of judges and baselines."""
-        sums = [self.sums(of_judge, shared, n_replies) for of_judge in replies]
-        together = np.hstack([np.empty((len(shared), 0)), *sums])
+        """Return a function of (B, U) weights: (J + 3, B) values of judges and baselines.
+
+        ``sums`` are those of the judges; ``by_unit`` is that of `baseline_values`.
+        """
+        together = by_unit(np.hstack([np.empty((len(shared), 0)), *sums]))
 
         def values(weights: FloatArray) -> FloatArray:
             totals = np.split(weights @ together, len(sums), axis=1) if sums else []
@@ -653,6 +676,7 @@ class Scoring:
                 vectors=self.judge_form,
                 evaluated=shared,
                 weights=weights,
+                by_unit=by_unit,
                 squared=self.metric.squared,
             )
             return np.array([*of_judges, *(of_baselines[name] for name in BASELINES)])

@@ -104,7 +104,8 @@ def test_many_units_are_drawn_block_by_block(n_resamples):
     """Every resample has as many units as the data, and sums vary as if each were drawn alone."""
     values = np.random.default_rng(0).normal(size=400)
     walk, units = bootstrap.Resamples(400, n_resamples, 3), bootstrap.Units.of(400, None)
-    totals, [result] = walk.sums([rows_of(values), weighted(values)], units)
+    parts = [rows_of(values), weighted(values)]
+    totals, [result] = walk.sums(parts, units, parts)
     np.testing.assert_allclose(totals, [values.sum(), 400.0] * 2)
     assert result.shape == (n_resamples, 4)
     np.testing.assert_array_equal(result[:, :2], result[:, 2:])
@@ -120,10 +121,10 @@ def test_replicates_of_many_units_do_not_depend_on_memory(monkeypatch):
     """They are the same however many are held at once."""
     values = np.random.default_rng(0).normal(size=400)
     units = bootstrap.Units.of(400, None)
-    _, whole = bootstrap.Resamples(400, 7, 3).sums([rows_of(values)], units)
+    _, whole = bootstrap.Resamples(400, 7, 3).sums([rows_of(values)], units, [rows_of(values)])
     monkeypatch.setattr(bootstrap, "CHUNK_CELLS", 150)
     monkeypatch.setattr(bootstrap, "DRAWN_CELLS", 64)
-    _, chunks = bootstrap.Resamples(400, 7, 3).sums([rows_of(values)], units)
+    _, chunks = bootstrap.Resamples(400, 7, 3).sums([rows_of(values)], units, [rows_of(values)])
     np.testing.assert_allclose(chunks, whole, rtol=1e-12)
 
 
