@@ -37,6 +37,11 @@ class RecordingObserver:
         self.lines.append(line)
 
 
+def n_lines(log):
+    """How many verdicts a log holds, those that later ones replace among them."""
+    return len(log.read_bytes().splitlines()) - 1
+
+
 def run_judge(
     spec,
     task,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.errors import RunError
 from harness.judging.cluster import open_store
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.storage.run_notes import REPLIES_PER_TRANSACTION
+from harness.judging.storage.verdict_log import REPLIES_PER_TRANSACTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

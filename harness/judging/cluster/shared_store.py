@@ -20,7 +20,7 @@ from harness.judging.cluster.stored_replies import RequestKeys, decode_reply, en
 from harness.judging.cluster.worker_lease import WorkerLease
 from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
 from harness.judging.running.services import NoCache
-from harness.judging.storage.run_notes import RunNotes, note_name
+from harness.judging.storage.verdict_log import RunNotes, note_name
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
@@ -170,8 +170,7 @@ class SharedStore:
             raise RunError("--batch cannot be used with --store; leave one of the two out.")
         self._log = log.absolute()
         try:
-            if note := self._notes.read(note_name(self._log)):
-                note.recover(self.add_many)
+            self._notes.adopt(note_name(self._log), self.add_many)
             cache_folder().mkdir(parents=True, exist_ok=True)
             self._notes.leave(self._log)
         except OSError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError
 from harness.files import read_file, write_file
-from harness.judging.storage.run_notes import RunNotes
+from harness.judging.storage.verdict_log import RunNotes
 from harness.user_folders import resume_command
 
 if TYPE_CHECKING:

@@ -7,19 +7,19 @@ when it ends, however it ends; a process that is stopped (Ctrl-Z) keeps them.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from errno import EACCES, EAGAIN
+from fcntl import F_GETLK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_UN, fcntl, lockf
 from typing import TYPE_CHECKING
 
 from harness.files import open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 DIGITS = 15  # of a request's hash: 60 bits, the offset of its byte; the files stay empty
@@ -31,21 +31,10 @@ FLOCK = "qqihh" if IS_MACOS else "hhqqi"  # type, whence, start, length, process
 
 
 class FileLocks:
-    """Byte-range locks of this process on the files of one folder.
+    """Byte-range locks of this process on files of one folder; OSError if they cannot be opened.
 
-    Where the file system has no locks, every claim succeeds.
-
-    Parameters
-    ----------
-    folder : Path
-        Created if it does not exist.
-    on_wait : callable
-        Receives the process that holds a lock, once, when that has been waited for.
-
-    Raises
-    ------
-    OSError
-        If the files cannot be opened.
+    Where the file system has no locks, every claim succeeds. ``on_wait`` receives the process that
+    holds a lock, once, when that has been waited for.
     """
 
     def __init__(self, folder: Path, on_wait: Callable[[int], None] = lambda _: None) -> None:
@@ -54,19 +43,19 @@ class FileLocks:
         self._descriptors = [open_regular(file, os.O_RDWR | os.O_CREAT) for file in files]
         self._on_wait = on_wait
         self._reported: set[int] = set()
-        self._offsets: set[int] = set()
+        self._offsets: dict[str, int] = {}  # of the hashes that are locked
 
     def claim(self, name: str) -> bool:
         """Lock a hash; False if anybody holds it, this process included."""
-        offset = _offset(name)
-        if offset in self._offsets:
+        if name in self._offsets:
             return False
+        offset = int(name[:DIGITS], 16)
         try:
-            self._lock(fcntl.LOCK_EX | fcntl.LOCK_NB, offset)
+            lockf(self._descriptors[offset % N_FILES], LOCK_EX | LOCK_NB, 1, offset)
         except OSError as error:
             if error.errno in {EACCES, EAGAIN}:
                 return False
-        self._offsets.add(offset)
+        self._offsets[name] = offset
         return True
 
     def claim_many(self, names: Sequence[str]) -> set[str]:
@@ -75,11 +64,10 @@ class FileLocks:
 
     def release(self, name: str) -> None:
         """Unlock a hash, if this process holds it."""
-        offset = _offset(name)
-        if offset in self._offsets:
-            self._offsets.discard(offset)
+        offset = self._offsets.pop(name, None)
+        if offset is not None:
             with suppress(OSError):
-                self._lock(fcntl.LOCK_UN, offset)
+                lockf(self._descriptors[offset % N_FILES], LOCK_UN, 1, offset)
 
     def wait_for(self, name: str) -> None:
         """Wait until nobody holds a hash, then lock it."""
@@ -89,15 +77,23 @@ class FileLocks:
                 self.report_holder(name)
             time.sleep(POLL_S)
 
+    @contextmanager
+    def held(self, name: str) -> Iterator[None]:
+        """Hold a hash, after waiting for it."""
+        self.wait_for(name)
+        try:
+            yield
+        finally:
+            self.release(name)
+
     def report_holder(self, name: str) -> None:
         """Report the process that holds a hash, unless it is this one or was reported before."""
-        offset = _offset(name)
-        kind, place = (fcntl.F_WRLCK, os.SEEK_SET), (offset, 1, 0)
+        offset = int(name[:DIGITS], 16)
+        kind, place = (F_WRLCK, os.SEEK_SET), (offset, 1, 0)
         lock = struct.pack(FLOCK, *(place + kind if IS_MACOS else kind + place))
         with suppress(OSError):
-            lock = fcntl.fcntl(self._descriptors[offset % N_FILES], fcntl.F_GETLK, lock)
-        fields = struct.unpack(FLOCK, lock)
-        process = fields[2] if IS_MACOS else fields[4]  # 0 where nobody else holds it
+            lock = fcntl(self._descriptors[offset % N_FILES], F_GETLK, lock)
+        process = struct.unpack(FLOCK, lock)[2 if IS_MACOS else 4]  # 0 where nobody else holds it
         if process > 0 and process not in self._reported:
             self._reported.add(process)
             self._on_wait(process)
@@ -107,13 +103,3 @@ class FileLocks:
         while self._descriptors:
             os.close(self._descriptors.pop())
         self._offsets.clear()
-
-    def _lock(self, kind: int, offset: int) -> None:
-        fcntl.lockf(self._descriptors[offset % N_FILES], kind, 1, offset)
-
-    def __repr__(self) -> str:
-        return f"FileLocks({len(self._offsets)} held)"
-
-
-def _offset(name: str) -> int:
-    return int(name[:DIGITS], 16)

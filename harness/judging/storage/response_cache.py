@@ -11,29 +11,25 @@ import os
 import sqlite3
 import time
 from contextlib import closing, suppress
-from datetime import UTC, datetime
-from errno import EINVAL
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import diskcache
 import msgspec
 from diskcache.core import DBNAME, MODE_RAW
 
-from harness.errors import RunError
+from harness.errors import HarnessError, RunError
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.batch_ledger import OutstandingBatches
 from harness.judging.storage.request_locks import FileLocks
-from harness.judging.storage.run_notes import RunNotes, note_name
+from harness.judging.storage.verdict_log import RunNotes, note_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 T = TypeVar("T")
-
 BUSY_TIMEOUT_S = 10.0  # for a write of another process to end
 OPENING = "f" * 64  # stands for a request: held while the database is opened or replaced
-DATABASE_FILES = (DBNAME, f"{DBNAME}-journal", f"{DBNAME}-shm", f"{DBNAME}-wal")
 SETTINGS = {
     "eviction_policy": "none",  # a paid reply is never dropped
     "cull_limit": 0,
@@ -47,21 +43,14 @@ FIND = (
     "SELECT Cache.key, mode, filename, Cache.value FROM json_each(?) AS wanted "
     "JOIN Cache ON Cache.key = wanted.value AND raw = 1"
 )
+READ = "SELECT mode, filename, value FROM Cache"
 STORE = (
-    "INSERT INTO Cache (key, raw, store_time, access_time, size, mode, filename, value) "
-    "VALUES (?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (key, raw) DO UPDATE SET "
-    "store_time = excluded.store_time, size = excluded.size, mode = excluded.mode, "
-    "filename = excluded.filename, value = excluded.value"
+    "INSERT OR REPLACE INTO Cache (key, raw, size, mode, filename, value) VALUES (?, 1, ?, ?, ?, ?)"
 )
+ADVICE = "choose another with --cache DIR, or use --no-cache"
+WHEN_DAMAGED = "the next run moves it aside; replies of finished runs are in their run folders"
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(list[Reply]).decode
-
-
-ADVICE = "choose another with --cache DIR, or use --no-cache"
-WHEN_DAMAGED = (
-    "the next run moves it aside and starts a new one; replies of finished runs are in their run "
-    "folders"
-)
 
 
 class CacheUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
@@ -78,57 +67,62 @@ class CacheUnusable(RunError):  # noqa: N818
         super().__init__(f"{folder}: cannot be used as a cache: {self.problem}; {self.advice}.")
 
 
-class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Text keys and bytes values inside the database; never a pickle, never a file.
+class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
+    """Text keys, and replies as JSON inside the database; other rows hold no reply.
 
     `diskcache.Disk` unpickles what a row calls a pickle, and opens and removes the files that rows
-    name (CVE-2025-69872). Here a row that is not plain bytes holds nothing.
+    name (CVE-2025-69872).
     """
 
     def put(self, key: str) -> tuple[str, bool]:
         """Convert a key for the database."""
         return key, True
 
-    def get(self, key: object, raw: object) -> object:
+    def get(self, key: object, _raw: object) -> object:
         """Convert a key from the database."""
-        del raw
         return key
 
-    def store(self, value: bytes, read: object, key: object = None) -> tuple[int, int, None, bytes]:
-        """Convert a value for the database: size, mode, no file name, and the bytes."""
-        del read, key
-        return len(value), MODE_RAW, None, value
+    def store(self, value: Sequence[Reply], *_: object, **__: object) -> tuple[object, ...]:
+        """Convert replies for the database: size, mode, no file name, and JSON."""
+        data = _ENCODE(value)
+        return len(data), MODE_RAW, None, data
 
-    def fetch(self, mode: object, filename: object, value: object, read: object = None) -> bytes:
-        """Convert a value from the database; empty for a row that is not plain bytes."""
-        del read
-        if mode == MODE_RAW and filename is None and isinstance(value, bytes):
-            return value
-        return b""
+    def fetch(self, mode: object, filename: object, value: object, *_: object) -> list[Reply]:
+        """Convert replies from the database."""
+        with suppress(ValueError):
+            if mode == MODE_RAW and filename is None and isinstance(value, bytes):
+                return _DECODE(value)
+        return []
 
     def remove(self, file_path: object) -> None:
         """Remove no file."""
 
 
 class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no types
-    """A `diskcache.Cache` that reads and writes many entries in one statement."""
+    """A `diskcache.Cache` of replies that reads and writes many entries in one statement."""
 
-    def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
+    def get_many(self, keys: Iterable[str]) -> dict[str, list[Reply]]:
         """Return the entries of those keys that have one."""
-        rows = self._sql(FIND, (msgspec.json.encode(list(keys)).decode(),)).fetchall()
-        fetch = self.disk.fetch
-        return {key: fetch(mode, filename, value) for key, mode, filename, value in rows}
+        rows = self._sql(FIND, (_ENCODE(list(keys)).decode(),)).fetchall()
+        return {key: self.disk.fetch(*row) for key, *row in rows}
 
-    def set_many(self, entries: Mapping[str, bytes]) -> None:
-        """Write entries; call within `transact`."""
-        now, store = time.time(), self.disk.store
-        rows = [(key, now, now, *store(value, read=False)) for key, value in entries.items()]
-        self._con.executemany(STORE, rows)
+    def add_many(self, replies: Iterable[Reply]) -> None:
+        """Extend the entries of replies in one transaction; a stored reply is never replaced."""
+        entries: dict[str, dict[str, Reply]] = {}
+        for reply in replies:
+            entry = entries.setdefault(reply.cache_key or reply.request, {})
+            entry.setdefault(reply.request, reply)
+        with self.transact():
+            for key, cached in self.get_many(entries).items():
+                stored = {reply.request: reply for reply in cached}
+                entries[key] = stored | entries[key] | stored  # these first, and as they were
+            rows = [(key, *self.disk.store([*entry.values()])) for key, entry in entries.items()]
+            self._con.executemany(STORE, rows)
 
-    def vacuum(self) -> None:
-        """Return the space of removed entries to the file system."""
-        self._sql("VACUUM")
-        self._sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    def clear(self) -> None:
+        """Remove all entries, and return their space to the file system."""
+        for statement in ("DELETE FROM Cache", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            self._sql(statement)
 
 
 class CacheStats(NamedTuple):
@@ -143,26 +137,16 @@ class CacheStats(NamedTuple):
 class ResponseCache:
     """Cached replies, with the request locks and outstanding batches of all runs that share them.
 
-    Parameters
-    ----------
-    folder : Path
-        Created if it does not exist.
-    say : callable
-        Receives one line for each damaged database that is moved aside, now or later, and for each
-        process that holds what has been waited for.
-
-    Raises
-    ------
-    CacheUnusable
-        If the folder cannot be written, or holds another program's database; or if its path names
-        an environment variable, which diskcache would replace.
+    ``say`` receives a line for each damaged database that is moved aside and each process that is
+    waited for. CacheUnusable if the folder cannot be written or holds another program's database,
+    or if its path names an environment variable, which diskcache would replace.
     """
 
     write_through = False  # what is logged and not stored is read from the log
 
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
         if os.path.expandvars(folder.absolute()) != str(folder.absolute()):
-            raise CacheUnusable(folder, OSError(EINVAL, "its path names an environment variable"))
+            raise CacheUnusable(folder, sqlite3.Error("its path names an environment variable"))
         self.folder = folder
         self._path: Path = folder / DBNAME
         self._say = say
@@ -172,56 +156,40 @@ class ResponseCache:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self.locks = FileLocks(folder / "locks", self._say_holder)
-            self._open()
+            with self.locks.held(OPENING):
+                self._connect()
             self.batches = OutstandingBatches(folder, say)
         except (sqlite3.Error, OSError) as error:
             raise CacheUnusable(folder, error) from None
 
     def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
-        """Return cached replies by request hash, of requests given by cache key and hash.
-
-        An entry that cannot be read holds none. What killed runs had logged is stored first.
-        """
+        """Return cached replies by request hash; what killed runs had logged is stored first."""
         self._adopt_logs()
         keys, hashes = {key for key, _ in requests}, {request for _, request in requests}
         try:
             entries = self._retried(lambda database: database.get_many(keys))
         except (sqlite3.Error, OSError) as error:
             raise CacheUnusable(self.folder, error) from None
-        cached = (reply for entry in entries.values() for reply in _read(entry))
+        cached = (reply for entry in entries.values() for reply in entry)
         return {reply.request: reply for reply in cached if reply.request in hashes}
 
     def add_many(self, replies: Sequence[Reply]) -> None:
-        """Store replies in one transaction; a stored reply is never replaced.
-
-        Raises
-        ------
-        CacheUnwritable
-            If none of them could be stored now; a later call may succeed.
-        """
-        by_key: dict[str, list[Reply]] = {}
-        for reply in replies:
-            by_key.setdefault(reply.cache_key or reply.request, []).append(reply)
+        """Store replies in one transaction; CacheUnwritable if none could be stored now."""
         self._behind = True
         try:
-            self._retried(lambda database: _extend(database, by_key))
+            self._retried(lambda database: database.add_many(replies))
         except (sqlite3.Error, OSError, diskcache.Timeout) as error:
-            raise CacheUnwritable(
-                f"{self.folder}: the cache cannot be written ({error or 'it is locked'})"
-            ) from None
+            reason = str(error) or "it is locked"
+            raise CacheUnwritable(f"{self.folder}: cannot be written ({reason})") from None
         self._behind = False
 
     def follow(self, log: Path, ledger: Path | None = None) -> None:
-        """Register the verdict log and the batch ledger of this run.
-
-        If the process is killed, the next look-up of another run stores what its log holds; that of
-        a run that was killed before is stored here.
-        """
+        """Register this run's batch ledger, and its log, which others store if it is killed."""
         self._log = log.absolute()
         name = note_name(self._log)
         self.locks.wait_for(name)
         try:
-            self._adopt(name)
+            self._notes.adopt(name, self.add_many)
             self._notes.leave(self._log)
             if ledger is not None:
                 self.batches.register(ledger)
@@ -229,28 +197,17 @@ class ResponseCache:
             raise CacheUnusable(self.folder, error) from None
 
     def _adopt_logs(self) -> None:
-        """Store the replies that killed runs had logged."""
-        names: list[str] = []
         with suppress(OSError):
-            names = self._notes.names()
-        for name in names:
-            if self.locks.claim(name):
-                with suppress(CacheUnwritable, OSError):  # the note stays for another time
-                    self._adopt(name)
+            for name in filter(self.locks.claim, self._notes.names()):
+                with suppress(HarnessError, OSError):  # the note stays for another time
+                    self._notes.adopt(name, self.add_many)
                 self.locks.release(name)
 
-    def _adopt(self, name: str) -> None:
-        if note := self._notes.read(name):
-            note.recover(self.add_many)
-            self._notes.remove(note.path)
-
     def _say_holder(self, process: int) -> None:
-        """Say which run has been waited for, and since when it has been running."""
         holder = f"process {process}"
         for run in self._notes.read_all():
             if run.process == process:
-                since = datetime.fromtimestamp(run.since_s, UTC).astimezone()
-                holder = f"{run.path.parent} ({holder}, running since {since:%Y-%m-%d %H:%M:%S})"
+                holder = f"{run.path.parent} ({holder}, running since {run.since})"
         self._say(
             f"waiting for requests that {holder} has begun; if it is stopped, continue it (fg) "
             f"or end it (kill {process})"
@@ -259,15 +216,14 @@ class ResponseCache:
     def replies(self) -> Iterator[Reply]:
         """Yield all cached replies."""
         for key in self._database.iterkeys():
-            yield from _read(self._database.get(key))
+            yield from self._database.get(key, ())
 
     def clear(self) -> None:
         """Remove all replies; CacheUnwritable if that is not possible now."""
         try:
             self._database.clear()
-            self._database.vacuum()
-        except (sqlite3.Error, diskcache.Timeout) as error:
-            raise CacheUnwritable(f"{self.folder}: the cache cannot be cleared ({error})") from None
+        except sqlite3.Error as error:
+            raise CacheUnwritable(f"{self.folder}: cannot be cleared ({error})") from None
 
     def close(self) -> None:
         """Close the database and release all locks."""
@@ -278,26 +234,20 @@ class ResponseCache:
         self._database.close()
         self.locks.close()
 
-    def _open(self, damaged: os.stat_result | None = None) -> None:
+    def _connect(self) -> None:
         """Open the database, or a new one in the place of a damaged one."""
-        self.locks.wait_for(OPENING)
         try:
-            if damaged and os.path.samestat(self._path.stat(), damaged):
-                self._move_aside()  # else another run has done so
-            self._connect()
+            with closing(sqlite3.connect(self._path, BUSY_TIMEOUT_S)) as connection, connection:
+                if check_schema(connection):
+                    connection.execute("DELETE FROM Settings")  # diskcache would apply them all
+            folder = str(self.folder.absolute())
+            self._database = BulkCache(folder, timeout=BUSY_TIMEOUT_S, disk=ReplyDisk, **SETTINGS)
+            self._file = self._path.stat()
         except sqlite3.DatabaseError as error:
             if not _is_damage(error):
                 raise
             self._move_aside()
             self._connect()
-        finally:
-            self.locks.release(OPENING)
-
-    def _connect(self) -> None:
-        reset_settings(self._path)
-        folder = str(self.folder.absolute())
-        self._database = BulkCache(folder, timeout=BUSY_TIMEOUT_S, disk=BytesDisk, **SETTINGS)
-        self._file = self._path.stat()
 
     def _retried(self, action: Callable[[BulkCache], T]) -> T:
         """Run an action; if the database is damaged, once more on a new one."""
@@ -307,46 +257,36 @@ class ResponseCache:
             if not _is_damage(error):
                 raise
         self._database.close()
-        self._open(damaged=self._file)
+        with self.locks.held(OPENING):
+            if os.path.samestat(self._path.stat(), self._file):
+                self._move_aside()  # else another run has done so
+            self._connect()
         return action(self._database)
 
     def _move_aside(self) -> None:
         aside = self.folder.with_name(f"{self.folder.name}.damaged-{time.time_ns()}")
         aside.mkdir()
-        for name in DATABASE_FILES:
+        for file in self.folder.glob(f"{DBNAME}*"):
             with suppress(FileNotFoundError):
-                (self.folder / name).rename(aside / name)
+                file.rename(aside / file.name)
         self._say(f"The cache was damaged and was moved to {aside}; its replies are asked again.")
-
-    def __repr__(self) -> str:
-        return f"ResponseCache({str(self.folder)!r})"
 
 
 def measure_cache(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheStats:
-    """Count what a cache holds, without writing to it; nothing where there is none.
-
-    Raises
-    ------
-    CacheUnusable
-        If it cannot be read, is damaged, or is another program's.
-    """
-    path = folder / DBNAME
-    if not path.exists():
+    """Count what a cache holds, without writing to it; CacheUnusable if it cannot be read."""
+    if not (path := folder / DBNAME).exists():
         return CacheStats(0, 0, 0, 0)
-    disk = BytesDisk(str(folder))
-    address = f"{path.absolute().as_uri()}?mode=ro"
+    disk, address = ReplyDisk(str(folder)), f"{path.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=timeout_s)) as connection:
             [integrity] = connection.execute("PRAGMA quick_check(1)").fetchone()
             if integrity != "ok":
                 raise sqlite3.DatabaseError(integrity)
-            query = "SELECT mode, filename, value FROM Cache"
-            rows = connection.execute(query) if check_schema(connection) else ()
-            n_replies = [len(_read(disk.fetch(*row))) for row in rows]
+            rows = connection.execute(READ) if check_schema(connection) else ()
+            n_replies = [len(disk.fetch(*row)) for row in rows]
     except sqlite3.Error as error:
         raise CacheUnusable(folder, error) from None
-    files = [folder / name for name in DATABASE_FILES]
-    n_bytes = sum(file.stat().st_size for file in files if file.exists())
+    n_bytes = sum(file.stat().st_size for file in folder.glob(f"{DBNAME}*"))
     n_requests = sum(map(bool, n_replies))
     return CacheStats(n_requests, sum(n_replies), len(n_replies) - n_requests, n_bytes)
 
@@ -357,42 +297,6 @@ def check_schema(connection: sqlite3.Connection) -> bool:
     if types and (SCHEMA.items() - types.items() or "view" in types.values()):
         raise sqlite3.OperationalError("it is a database of another program")
     return bool(types)
-
-
-def reset_settings(path: Path) -> None:
-    """Remove the settings of a diskcache, which it would apply unchecked; counts are kept."""
-    with closing(sqlite3.connect(path, BUSY_TIMEOUT_S, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        if check_schema(connection):
-            connection.execute(
-                "DELETE FROM Settings WHERE typeof(value) != 'integer' "
-                "OR key NOT IN ('count', 'size', 'hits', 'misses')"
-            )
-        connection.execute("COMMIT")
-
-
-def _read(entry: bytes | None) -> list[Reply]:
-    try:
-        return _DECODE(entry) if entry else []
-    except ValueError:
-        return []
-
-
-def _extend(database: BulkCache, replies: Mapping[str, Sequence[Reply]]) -> None:
-    with database.transact():
-        stored = database.get_many(replies)
-        entries = {key: _merged(stored.get(key), new) for key, new in replies.items()}
-        database.set_many(entries)
-
-
-def _merged(entry: bytes | None, replies: Sequence[Reply]) -> bytes:
-    """Extend an entry; of two replies to one request the first is kept."""
-    if entry is None and len(replies) == 1:
-        return _ENCODE(replies)
-    merged: dict[str, Reply] = {}
-    for reply in (*_read(entry), *replies):
-        merged.setdefault(reply.request, reply)
-    return _ENCODE(list(merged.values()))
 
 
 def _is_damage(error: Exception) -> bool:

@@ -1,28 +1,34 @@
 """Verdict log: append-only record of the replies that were received.
 
 Lines are never changed. On reading, the newest success of each unit wins; a torn last line is cut
-off, and a line whose checksum fails is set aside.
+off, and a line whose checksum fails is set aside. Runs in progress leave notes on files that other
+runs must know: the note on the log of a run that was killed says where its replies are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+import re
+import time
+from contextlib import suppress
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.checksummed_log import ChecksummedLog
 from harness.errors import RunError, VerdictError
-from harness.files import bounded_lines, reader
+from harness.files import NO_DESCRIPTORS, bounded_lines, reader, write_file
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header, decode, encode
 from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-    from typing import Self
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harness.judging.prompts.requests import Elicitation
 
-REPLY_FIELDS = tuple(name for name in Reply.__struct_fields__ if name != "text")
+NOTE_NAME = re.compile(r"[0-9a-f]{64}")
+REPLIES_PER_TRANSACTION = 1000  # when a log is read back
 
 
 class UnitKey(NamedTuple):
@@ -39,73 +45,41 @@ def unit_key(verdict: Verdict) -> UnitKey:
     return UnitKey(verdict.judge, verdict.item, verdict.elicitation, verdict.sample)
 
 
-@dataclass(slots=True)
-class LogReading:
-    """Contents of a verdict log.
+class LogReading(NamedTuple):
+    """Contents of a verdict log."""
 
-    Attributes
-    ----------
-    final : dict of UnitKey to Verdict
-        The newest success of each unit, else its newest failure.
-    n_lines : int
-        Readable verdict lines.
-    damaged : list of bytes
-        Lines that were set aside because their checksum fails.
-    """
-
-    final: dict[UnitKey, Verdict] = field(default_factory=dict)
-    n_lines: int = 0
-    damaged: list[bytes] = field(default_factory=list)
-
-    def add(self, verdict: Verdict) -> None:
-        """Replay one line."""
-        self.n_lines += 1
-        key = unit_key(verdict)
-        previous = self.final.get(key)
-        if previous is None or previous.outcome == "failed" or verdict.outcome != "failed":
-            self.final[key] = verdict
+    final: dict[UnitKey, Verdict]  # the newest success of each unit, else its newest failure
+    damaged: list[bytes]  # lines that were set aside because their checksum fails
 
 
 def read_log(path: Path) -> LogReading:
-    """Replay a log file; damaged lines are set aside, not raised.
-
-    Raises
-    ------
-    VerdictError
-        If the file cannot be opened or has a format of another version.
-    """
+    """Replay a log file; VerdictError if it cannot be read or is of another version."""
+    final: dict[UnitKey, Verdict] = {}
+    damaged: list[bytes] = []
     try:
-        return replay(path)
+        with reader(path) as file:
+            lines = bounded_lines(file)
+            check_header(next(lines, b""), path)
+            for line in lines:
+                try:
+                    verdict = decode(line)
+                except VerdictError:
+                    damaged.append(line)
+                    continue
+                key = unit_key(verdict)
+                if verdict.outcome != "failed" or final.get(key, verdict).outcome == "failed":
+                    final[key] = verdict
     except OSError as error:
         raise VerdictError(f"{path}: cannot be read ({error.strerror}).") from None
-
-
-def replay(path: Path) -> LogReading:
-    """Replay a log file as `read_log`; OSError if it cannot be opened or a line is too long."""
-    reading = LogReading()
-    with reader(path) as file:
-        lines = bounded_lines(file)
-        check_header(next(lines, b""), path)
-        for line in lines:
-            try:
-                reading.add(decode(line))
-            except VerdictError:
-                reading.damaged.append(line)
-    return reading
+    return LogReading(final, damaged)
 
 
 class VerdictLog(ChecksummedLog):
     """An open verdict log; only one process can have it open."""
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open or create a log for appending, lock it and cut off a torn last line.
-
-        Raises
-        ------
-        RunError
-            If another process has it open, or the folder cannot be written to.
-        """
+    def open(cls, path: Path) -> VerdictLog:
+        """Open or create a log; RunError if another process has it open, or the disk refuses."""
         try:
             return cls(path, header=HEADER)
         except BlockingIOError:
@@ -116,13 +90,7 @@ class VerdictLog(ChecksummedLog):
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
 
     def append(self, verdicts: Iterable[Verdict]) -> None:
-        """Write verdicts in one call; they are safe when it returns.
-
-        Raises
-        ------
-        RunError
-            If not all could be written. Earlier lines and those written whole stay readable.
-        """
+        """Write verdicts in one call; they are safe when it returns, else there is a RunError."""
         try:
             self.write(b"".join(map(encode, verdicts)))
         except OSError as error:
@@ -136,7 +104,89 @@ def replies_of(verdict: Verdict) -> Iterator[Reply]:
     """Yield the replies that a verdict holds, as they were received."""
     if verdict.first is not None:
         yield verdict.first
-    if verdict.reply is None:
-        return
-    members = {name: getattr(verdict, name) for name in REPLY_FIELDS}
-    yield Reply(text=verdict.reply, **members)
+    if verdict.reply is not None:
+        shared = set(Reply.__struct_fields__).intersection(verdict.__struct_fields__)
+        yield Reply(text=verdict.reply, **{name: getattr(verdict, name) for name in shared})
+
+
+class RunNote(NamedTuple):
+    """A file of a run, with its identity, the run's process and when the note was left."""
+
+    path: Path
+    identity: str
+    process: int
+    since: str
+
+
+class RunNotes:
+    """Notes in one folder; whatever else lies there is ignored."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        """Return the names of all notes; none where the folder is not created yet, or deleted."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return list(filter(NOTE_NAME.fullmatch, os.listdir(self._folder)))  # noqa: PTH208 -- faster
+        return []
+
+    def read(self, name: str) -> RunNote | None:
+        """Read a note; None if it was removed, or is none."""
+        try:
+            with reader(self._folder / name) as file:
+                identity, process, since = file.readline().decode().rstrip().split(" ", 2)
+                path = Path(os.fsdecode(file.read()))
+            note = RunNote(path, identity, int(process), since)
+        except (OSError, ValueError) as error:
+            if getattr(error, "errno", None) in NO_DESCRIPTORS:
+                raise
+            return None
+        return note if name == note_name(path) else None
+
+    def read_all(self) -> list[RunNote]:
+        """Read all notes."""
+        return [note for name in self.names() if (note := self.read(name))]
+
+    def leave(self, file: Path) -> None:
+        """Leave a note on a file of this process's run."""
+        self._folder.mkdir(exist_ok=True)
+        heading = f"{identity_of(file)} {os.getpid()} {time.strftime('%Y-%m-%d %H:%M:%S')}\n"
+        write_file(self._folder / note_name(file), heading.encode() + bytes(file))
+
+    def remove(self, file: Path) -> None:
+        """Remove the note on a file, if there is one."""
+        (self._folder / note_name(file)).unlink(missing_ok=True)
+
+    def adopt(self, name: str, add_many: Callable[[Sequence[Reply]], None]) -> None:
+        """Store the replies in the log that a note is on, and remove the note.
+
+        Another run's log that lies there is left alone. With a VerdictError the note stays.
+        """
+        if note := self.read(name):
+            if note.identity == identity_of(note.path):
+                final = read_log(note.path).final.values()
+                replies = (
+                    r for verdict in final if not verdict.cached for r in replies_of(verdict)
+                )
+                while batch := list(islice(replies, REPLIES_PER_TRANSACTION)):
+                    add_many(batch)
+            self.remove(note.path)
+
+
+def note_name(file: Path) -> str:
+    """Return the name of the note on a file."""
+    return sha256(bytes(file)).hexdigest()
+
+
+def identity_of(file: Path) -> str:
+    """Return what tells a file of a run from a copy, and from that of another run at its path.
+
+    It is made of the file's inode, the inode of the run's copy of the task, and the time at which
+    the system wrote that, which no run changes and no copy keeps.
+    """
+    parts = []
+    with suppress(OSError):
+        parts.append(file.lstat().st_ino)
+        task = (file.parent / "task" / "task.yaml").lstat()
+        parts += [task.st_ino, task.st_ctime_ns]
+    return "-".join(map(str, parts)) or "missing"

@@ -11,7 +11,7 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from support.judge_runs import QUICK_RETRIES, RecordingObserver, run_judge
+from support.judge_runs import QUICK_RETRIES, RecordingObserver, n_lines, run_judge
 from support.processes import BATCH_SERVER, start_harness, start_server
 from support.task_folders import make_task_folder
 
@@ -376,7 +376,7 @@ def test_limit_bounds_what_is_handed_in(place, provider):
 def test_refused_key_stops_the_judge_before_anything_is_handed_in(place, stub):
     """A server without batches says 404: the judge stops, nothing stays outstanding."""
     log, end = place(stub)
-    assert (end, log.n_lines) == ("not_found", 0)
+    assert (end, log.final) == ("not_found", {})
     assert BatchLedger(place.folder / "batches.json").batches == []
 
 
@@ -437,4 +437,4 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     assert provider.stats()["batches"] == 1
     assert provider.stats()["requests"] == N_ITEMS * 2
     log = read_log(folder / "verdicts.jsonl")
-    assert len(log.final) == log.n_lines == N_ITEMS * 2
+    assert len(log.final) == n_lines(folder / "verdicts.jsonl") == N_ITEMS * 2

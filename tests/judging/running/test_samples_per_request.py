@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 import pytest
-from support.judge_runs import run_judge
+from support.judge_runs import n_lines, run_judge
 from support.task_folders import make_task_folder
 
 from harness.judging.judges.config import JudgeSpec
@@ -42,13 +42,13 @@ def sizes(stub) -> Counter:
     return Counter(json.loads(seen["body"]).get("n", 1) for seen in stub.requests())
 
 
-def test_samples_of_an_item_share_one_request(asked, stub):
+def test_samples_of_an_item_share_one_request(asked, stub, tmp_path):
     """Ten samples of six items are six requests, and sixty verdicts with their own numbers."""
     log, end, _ = asked()
     assert end == ""
     assert sizes(stub) == {10: N_ITEMS}
     assert {key.sample for key in log.final} == set(range(10))
-    assert len(log.final) == log.n_lines == 10 * N_ITEMS
+    assert len(log.final) == n_lines(tmp_path / "log.jsonl") == 10 * N_ITEMS
     assert len({verdict.request for verdict in log.final.values()}) == 10 * N_ITEMS
 
 

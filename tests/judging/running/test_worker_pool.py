@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from support.judge_runs import n_lines
 from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed
@@ -130,12 +131,12 @@ def spec(name="j", **fields):
     return JudgeSpec(name=name, kind="scripted", replies={"*": "A"}, **fields)
 
 
-def test_every_unit_has_exactly_one_final_record(run, task):
+def test_every_unit_has_exactly_one_final_record(run, task, tmp_path):
     """A run that ends by itself has one verdict per item, judge, elicitation and sample."""
     judges = [Acting(spec(name), task, answer) for name in ("one", "two")]
     ends, log, watching = run(*judges, samples=3)
     assert ends == {"one": "", "two": ""} == watching.ends
-    assert len(log.final) == log.n_lines == 2 * len(task.items) * 2 * 3
+    assert len(log.final) == n_lines(tmp_path / "log.jsonl") == 2 * len(task.items) * 2 * 3
 
 
 def test_calls_in_flight_never_exceed_the_judges_concurrency(run, task):
@@ -398,7 +399,8 @@ def test_first_turn_of_a_pair_is_not_kept_back_until_the_second(run, task, tmp_p
 
     _, log, watching = run(Acting(spec(), task, look_into_log), elicitations=("paired",), samples=2)
     assert {v.reason for v in log.final.values()} == {"choice:several"}
-    assert log.n_lines == 2 * len(log.final) == 2 * len(watching.verdicts)
+    n_written = n_lines(tmp_path / "log.jsonl")
+    assert n_written == 2 * len(log.final) == 2 * len(watching.verdicts)
 
 
 @pytest.mark.parametrize("cached", [True, False])

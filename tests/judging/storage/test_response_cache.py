@@ -15,9 +15,9 @@ from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Message, Request
 from harness.judging.storage.response_cache import (
     BulkCache,
-    BytesDisk,
     CacheStats,
     CacheUnusable,
+    ReplyDisk,
     ResponseCache,
     measure_cache,
 )
@@ -134,17 +134,17 @@ def test_planted_row_is_neither_unpickled_nor_followed(
 
 
 def test_single_entry_interface_of_diskcache_follows_no_row_either(tmp_path, monkeypatch):
-    """`BytesDisk` holds for all of diskcache: get, pop, delete and iteration."""
+    """`ReplyDisk` holds for all of diskcache: get, pop, delete and iteration."""
     monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
     outside = tmp_path / "outside"
     outside.write_bytes(b"[]")
-    with BulkCache(str(tmp_path / "cache"), disk=BytesDisk) as cache:
+    with BulkCache(str(tmp_path / "cache"), disk=ReplyDisk) as cache:
         insert = "INSERT INTO Cache (key, raw, mode, filename, value) VALUES (?, ?, 4, ?, ?)"
         cache._sql(insert, ("key", 1, str(outside), None))
         cache._sql(insert, (pickle.dumps(Bomb()), 0, None, None))
-        assert cache.get("key") == b""
+        assert cache.get("key") == []
         assert len(list(cache)) == 2
-        assert cache.pop("key") == b""
+        assert cache.pop("key") == []
     assert outside.exists()
     assert not (tmp_path / "exploded").exists()
 

@@ -21,8 +21,7 @@ from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.running import ask
 from harness.judging.storage import request_locks
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.storage.run_notes import RunNotes, note_name
-from harness.judging.storage.verdict_log import VerdictLog
+from harness.judging.storage.verdict_log import RunNotes, VerdictLog, note_name
 from harness.tasks import load_task
 
 KEYS = [f"{n:064x}" for n in range(9)]
