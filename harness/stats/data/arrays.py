@@ -170,6 +170,8 @@ def sums_by_step(rows: FloatArray, times: IntArray | None = None) -> FloatArray:
         rest = rows[at].astype(np.float64)
         multiples = np.empty_like(rest)
         for i, step in enumerate(STEPS):
+            if not rest.any():
+                break
             np.multiply(rest, 1 / step, out=multiples)
             np.rint(multiples, out=multiples)
             multiples *= step

@@ -10,7 +10,7 @@ the strata, so a difference between strata is partly selection; `held_out_raters
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -208,7 +208,10 @@ def stratify(
     def estimates(parts: _Parts, *tables: FloatArray) -> dict[bytes, _Estimates]:
         """Return the results of each part in each of the different strata."""
         first, of_kinds, drawn = merged(units, resamples, *tables)
-        sums = parts(*(table[first] for table in tables), level, scale)
+        sums = {
+            name: [replace(of_part, used=of_part.entered) for of_part in group]
+            for name, group in parts(*(table[first] for table in tables), level, scale).items()
+        }
         by_members = {}
         for key, inside in different.items():
             groups = [
@@ -272,14 +275,22 @@ def _human_parts(h: FloatArray, level: Level, scale: ArrayLike | None) -> dict[s
 def _judge_parts(
     h: FloatArray, j: FloatArray, level: Level, scale: ArrayLike | None
 ) -> dict[str, list[ItemSums]]:
-    """Make the comparisons of a judge with itself and with the humans."""
+    """Make the comparisons of a judge with itself and with the humans.
+
+    Those of the humans among themselves are the ones that a coefficient of modes is taken from.
+    """
     K = h.shape[1]
     options, of_h, of_j, numbers = _labels(h, j, level, scale)
     metrics = pair_metrics(level, numbers, K)
     by: BinBy = "majority" if level == "nominal" else "median"
     bins, _ = bins_of(h, by, options=[str(k) for k in range(K)], scale=scale)
+    of_two = {metric.name for metric in metrics}
     return {
-        "hh": among(h, level, scale),
+        "hh": [
+            replace(sums, metrics=paired)
+            for sums in among(h, level, scale)
+            if (paired := tuple(m for m in sums.metrics if counterparts([m.name], of_two)))
+        ],
         "mm": among(j, level, scale),
         "hw_mw": _sums(_cells(of_h, of_j), metrics),
         "h_mw": _sums(_cells(_single_rating(h) @ options, of_j), metrics),
