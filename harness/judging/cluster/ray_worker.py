@@ -18,7 +18,7 @@ from harness.judging.judges.judge_registry import build, check, shuffles
 from harness.judging.parsing.verdict import Reader
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.ask import ask_unit, claim_many
-from harness.judging.running.local_executor import STORING_PARTS, Deadline, grouped
+from harness.judging.running.local_executor import Deadline, Places, grouped
 from harness.judging.running.services import Outcome, Services
 from harness.judging.running.session import Recorder
 from harness.tasks import Task
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.templates import Template
     from harness.judging.running.rate_limit import RateGate
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.services import Clock, WorkUnit
+    from harness.judging.running.services import WorkUnit
 
 GATHER_S = 0.02  # for which finished units are gathered before they are returned
 LONGEST_EXCHANGE_S = 1.0
@@ -186,8 +186,7 @@ class WorkerJudge:
     """One judge in a worker: asks units as they come and keeps them until they are fetched."""
 
     def __init__(self, services: Services, recorder: Recorder) -> None:
-        concurrency = services.judge.spec.concurrency
-        self._places = Places(concurrency + max(1, concurrency // STORING_PARTS), services.clock)
+        self._places = Places(services.judge.spec.concurrency, services.clock)
         self._services = replace(services, clock=self._places)
         self._recorder = recorder
         self._samples_per_request = services.judge.spec.n_per_request
@@ -267,30 +266,6 @@ class WorkerJudge:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._error = error
             self._has_finished.set()
-
-
-class Places(asyncio.Semaphore):
-    """Places of calls that are sent or not stored yet; one that waits to be retried leaves its own.
-
-    Parameters
-    ----------
-    n : int
-        Number of places.
-    clock : Clock
-        How calls wait.
-    """
-
-    def __init__(self, n: int, clock: Clock) -> None:
-        super().__init__(n)
-        self._clock = clock
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait; meanwhile another call may take this one's place."""
-        self.release()
-        try:
-            await self._clock.sleep(seconds)
-        finally:
-            await self.acquire()
 
 
 def _parts(unit: WorkUnit) -> tuple[Unit, ...]:

@@ -14,11 +14,10 @@ from harness.judging.running.services import Services
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from harness.judging.running.services import Outcome, WorkUnit
+    from harness.judging.running.services import Clock, WorkUnit
     from harness.judging.running.session import JudgeRun, Session
 
 LOOKUP_BATCH = 64  # units looked up in the store at once
-STORING_PARTS = 4  # calls that are replaced while their replies are stored: a part of the places
 WORKERS_PER_PLACE = 4  # most workers (calling or backing off) per call that may be in flight
 
 
@@ -57,9 +56,8 @@ class WorkerPool:
         self._group = group
         self._concurrency = judge.gate.rate.ceiling
         self._samples_per_request = spec.n_per_request
-        self._n_workers = self._n_waiting = self._n_storing = 0
-        self._record = self._record_slowly if session.cache.write_through else judge.record_outcome
-        self._most_storing = max(1, self._concurrency // STORING_PARTS)
+        self._n_workers = self._n_waiting = 0
+        self._places = Places(self._concurrency, judge.gate)
         self._services = Services(
             judge=judge.judge,
             reader=judge.reader,
@@ -84,7 +82,7 @@ class WorkerPool:
         self._n_waiting += 1
         self.hire()
         try:
-            await self._judge.gate.sleep(seconds)
+            await self._places.sleep(seconds)
         finally:
             self._n_waiting -= 1
 
@@ -98,7 +96,8 @@ class WorkerPool:
                 await asyncio.sleep(0)
                 continue
             self.hire()
-            await self.answer(unit)
+            async with self._places:
+                await self.answer(unit)
             if self._n_workers - self._n_waiting > self._concurrency:
                 break  # those that backed off are back
         self._n_workers -= 1
@@ -108,24 +107,10 @@ class WorkerPool:
         outcome = await ask_unit(unit, self._services)
         if outcome.too_few:
             self._samples_per_request = 1
-        await self._record(outcome)
+        await self._judge.record_outcome(outcome)
         for part in outcome.unanswered:
             if not self._judge.gate.is_shut:
                 await self.answer(part)
-
-    async def _record_slowly(self, outcome: Outcome) -> None:
-        """Record an outcome; while its replies are stored elsewhere, others may take its place."""
-        if self._n_storing >= self._most_storing:
-            await self._judge.record_outcome(outcome)
-            return
-        self._n_storing += 1
-        self._n_waiting += 1
-        self.hire()
-        try:
-            await self._judge.record_outcome(outcome)
-        finally:
-            self._n_waiting -= 1
-            self._n_storing -= 1
 
     def _units(self) -> Generator[WorkUnit | None]:
         """Yield units that must be asked, and None now and then, to let other tasks run.
@@ -166,6 +151,30 @@ class WorkerPool:
         if unit is not None and unit.claimed:
             for request in unit.hashes:
                 self._services.cache.locks.release(request)
+
+
+class Places(asyncio.Semaphore):
+    """Places of calls that are sent or not recorded yet; one that backs off leaves its own.
+
+    Parameters
+    ----------
+    n : int
+        Number of places.
+    clock : Clock
+        How calls wait.
+    """
+
+    def __init__(self, n: int, clock: Clock) -> None:
+        super().__init__(n)
+        self._clock = clock
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; meanwhile another call may take this one's place."""
+        self.release()
+        try:
+            await self._clock.sleep(seconds)
+        finally:
+            await self.acquire()
 
 
 class Deadline:

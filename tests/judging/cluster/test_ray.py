@@ -15,7 +15,6 @@ from support.processes import run_harness
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 N, CONCURRENCY, N_BEFORE = 500, 8, 60
-IN_FLIGHT = CONCURRENCY + CONCURRENCY // 4  # sent and not stored, at most
 SHORT_LEASE = {"deadline_s": 10}  # it is 10 s longer
 ON_RAY = ("--executor", "ray")
 FAULTS = "429*1,409*1"  # 500 might have the server given up
@@ -91,7 +90,7 @@ def test_killed_worker_loses_nothing(machine, stub, cluster, database):
     ended(run)
     assert len(contents(on_ray)) == N
     assert all(v.outcome == "answered" for v in on_ray.verdicts().values())
-    assert N <= stub.stats()["requests"] <= N + IN_FLIGHT
+    assert N <= stub.stats()["requests"] <= N + CONCURRENCY
 
 
 def test_killed_driver_stops_its_workers(machine, stub, database):
@@ -110,7 +109,7 @@ def test_killed_driver_stops_its_workers(machine, stub, database):
     assert stub.stats()["requests"] == n_requests
     ended(on_ray.run(database, resume=True))
     assert len(contents(on_ray)) == N
-    assert stub.stats()["requests"] <= N + IN_FLIGHT
+    assert stub.stats()["requests"] <= N + CONCURRENCY
 
 
 def test_stopped_run_goes_on_there_and_back(machine, stub, database):
