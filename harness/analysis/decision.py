@@ -172,6 +172,7 @@ def decide(
     choosing: Choosing | None,
     sensitivity: Sensitivity | None,
     errors: Errors | None,
+    advice: str = "",
 ) -> Decision:
     """Make the decision from a validation's parts.
 
@@ -185,6 +186,8 @@ def decide(
         The judges on common footing; None without any.
     choosing, sensitivity, errors
         The sections of the validation that bear on it.
+    advice : str
+        Which ratings to collect where raters gave no response sets; see `Identifiability`.
     """
     disputed = tuple(item.item for item in errors.disputed) if errors else ()
     rows = evidence.judges if evidence else ()
@@ -222,7 +225,7 @@ def decide(
         break_even=_break_even(sensitivity) if others and not close else None,
         usual_choices=_usual_choices(leader.judge, evidence.metric, choosing),
         disputed=disputed,
-        next_step=_next_step(winner, evidence, humans, sensitivity),
+        next_step=_next_step(winner, evidence, "" if humans.n_response_sets else advice),
     )
 
 
@@ -411,12 +414,7 @@ def _within(difference: Difference | None, margin: float) -> bool:
     return max(abs(difference.interval.low), abs(difference.interval.high)) < margin
 
 
-def _next_step(
-    winner: JudgeResult,
-    evidence: Evidence,
-    humans: HumanResult,
-    sensitivity: Sensitivity | None,
-) -> NextStep:
+def _next_step(winner: JudgeResult, evidence: Evidence, advice: str) -> NextStep:
     equivalent = tuple(
         row.judge for row in evidence.judges if _within(row.difference, evidence.margin)
     )
@@ -429,9 +427,7 @@ def _next_step(
         worth=evidence.margin,
         n_items_needed=n_items_needed(evidence),
         equivalent=equivalent,
-        advice=sensitivity.identifiability.advice
-        if sensitivity and not humans.n_response_sets
-        else "",
+        advice=advice,
         n_missing=sum(count.not_asked for count in counts),
         n_planned=sum(count.planned for count in counts),
         unusable=few and any(n_answered < least * n for n_answered, n in replies),

@@ -145,18 +145,36 @@ def section(p: Prepared, evidence: Evidence | None) -> Choosing | None:
         return None
     tables = p.on_shared_items(candidates)
     n_replies = _replies_of(tables, evidence.n_replies)
-    shared = p.evaluated(tables, n_replies)
-    compared = dict.fromkeys((p.metric, *GOALS))
+    return choosing_of(p.evaluated(tables, n_replies), candidates, p.metric, n_replies)
+
+
+def choosing_of(
+    shared: Evaluation, candidates: tuple[str, ...], metric: str, n_replies: dict[str, float]
+) -> Choosing:
+    """Return the section.
+
+    Parameters
+    ----------
+    shared : Evaluation
+        Of the candidates, on the items that all of them answered.
+    candidates : tuple of str
+        Best first.
+    metric : str
+        That ranks.
+    n_replies : dict of str to float
+        As in `Choosing`.
+    """
+    compared = dict.fromkeys((metric, *GOALS))
     return Choosing(
         goals=GOALS,
         candidates=candidates,
         n_replies=n_replies,
         metrics={
-            name: {metric: _brief(e) for metric, e in shared.estimates[name].items()}
+            name: {row: _brief(e) for row, e in shared.estimates[name].items()}
             for name in candidates
         },
         orders={row.name: _order(shared, row.name) for row in shared.metrics},
-        differences=tuple(pair for metric in compared for pair in _differences(shared, metric)),
+        differences=tuple(pair for row in compared for pair in _differences(shared, row)),
         regret=regret_matrix(shared, goals=GOALS),
         usual=USUAL,
     )

@@ -64,7 +64,7 @@ def validate_open(source: Source) -> Validation:
     draws = Draws(_weights(source), units, resampling)
     humans = _humans(scale)
     judges = tuple(_judge(scale, facts, draws) for facts in source.judges)
-    parts = {"choosing": None, "sensitivity": None, "errors": None}
+    parts: dict[str, Any] = {"choosing": None, "sensitivity": None, "errors": None}
     return Validation(
         task=task_facts(source),
         settings=_settings(source, metric, units.kind),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.stats import RatingTable
     from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.tasks import Task
 
 MAX_DISPUTED = 20
 NOMINAL_ALPHA = "krippendorff_alpha_nominal"
@@ -80,7 +81,7 @@ def agreement_sums(p: Prepared) -> tuple[list[ItemSums], dict[str, str]]:
     if p.panel is not None:
         sums = with_rater_variance(sums, p.panel, p.human)
     papers = {row.name: row.paper for row in HUMAN_AGREEMENT}
-    for batch in _alphas(p):
+    for batch in alpha_sums(p.task, p.human):
         sums.append(batch)
         papers |= {metric.name: metric.paper for metric in batch.metrics}
     return sums, papers
@@ -103,15 +104,15 @@ def agreement_rows(
     )
 
 
-def _alphas(p: Prepared) -> list[ItemSums]:
+def alpha_sums(task: Task, human: RatingTable) -> list[ItemSums]:
     """Return the sums of alpha on ordered scales, and with the weights of the task.
 
     The ratio level asks for options that are numbers, none negative.
     """
-    scale = Scale.of(p.task)
+    scale = Scale.of(task)
     batches: list[ItemSums] = []
     if scale.numbers is not None:
-        sums = coincidences(scale.counts(p.human))
+        sums = coincidences(scale.counts(human))
         numbers = scale.numbers.tolist()
         ordered = [alpha_metric("ordinal"), alpha_metric("interval", scale=numbers)]
         if numeric_keys(scale.options) and numbers[0] >= 0:
@@ -119,10 +120,10 @@ def _alphas(p: Prepared) -> list[ItemSums]:
         batches.append(
             ItemSums(contributions=sums, metrics=tuple(ordered), nothing="too_few_raters")
         )
-    if p.task.weights is not None:
-        of_options = len(p.task.weights) == len(scale.options)
-        counts = p.human.forced_choice if of_options else with_abstention(p.human)
-        weighted = (alpha_metric(weights=p.task.weights),)
+    if task.weights is not None:
+        of_options = len(task.weights) == len(scale.options)
+        counts = human.forced_choice if of_options else with_abstention(human)
+        weighted = (alpha_metric(weights=task.weights),)
         sums = coincidences(counts)
         batches.append(ItemSums(contributions=sums, metrics=weighted, nothing="too_few_raters"))
     return batches

@@ -87,13 +87,14 @@ def validate(source: Source) -> Validation:
     common = sections["evidence"]
     ranking = ranking_of(common, p.evaluation.row(p.metric)) if common else None
     parts = {name: sections[name] for name in DECIDING}
+    advice = sections["sensitivity"].identifiability.advice if sections["sensitivity"] else ""
     return Validation(
         task=task_facts(p.source, p.human.space.sets),
         settings=_settings(p),
         humans=humans,
         judges=judges,
         ranking=ranking,
-        decision=decide(humans, judges, **parts),
+        decision=decide(humans, judges, **parts, advice=advice),
         metrics=tuple(metric_facts(row) for row in p.evaluation.metrics),
         notes=(
             *source.notes,

@@ -229,7 +229,19 @@ Details = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alone.")]
 
 
-WITH_SHARDS = frozenset({"task", "shards", "workers", "seed", "confidence", "as_json", "quiet"})
+WITH_SHARDS = frozenset(
+    {
+        "task",
+        "shards",
+        "workers",
+        "seed",
+        "confidence",
+        "fail_unless",
+        "as_json",
+        "details",
+        "quiet",
+    }
+)
 WITH_RESUME = frozenset(
     {
         "task",

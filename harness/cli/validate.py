@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +12,6 @@ from harness.cli.output import echo, echo_json
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.shards import ShardedValidation
-    from harness.stats.selection.ranking import Ranking
 
 
 def validate(
@@ -77,16 +74,10 @@ def validate(
     from harness.runs import RunFolder
 
     if shards is not None:
-        from harness.shards import validate_shards
+        from harness.shards.shard_validation import validate_shards
 
         options.check_shards(ctx)
-        level_of_shards = confidence or 0.95
-        counted = validate_shards(
-            task or "", shards, seed=seed, level=level_of_shards, n_workers=workers or 1
-        )
-        _print_shards(counted, level_of_shards, as_json=as_json)
-        return
-    if workers is not None:
+    elif workers is not None:
         raise typer.BadParameter("--workers is for --shards; leave it out")
     options.check_fail_unless(fail_unless)
     choices = options.choices(
@@ -106,7 +97,11 @@ def validate(
         humans=humans,
     )
     validation: Validation
-    if run is not None:
+    if shards is not None:
+        validation = validate_shards(
+            task or "", shards, seed=seed, level=confidence or 0.95, n_workers=workers or 1
+        )
+    elif run is not None:
         if task or verdicts:
             raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
         validation = finish(RunFolder.open(run), choices)
@@ -121,56 +116,3 @@ def validate(
     else:
         echo(render(validation, details=details and not quiet))
     raise typer.Exit(options.exit_code_of(validation, fail_unless))
-
-
-def _print_shards(validation: ShardedValidation, level: float, *, as_json: bool) -> None:
-    from harness.cli.lists import show
-
-    if as_json:
-        echo_json(json.dumps(validation.to_json(), indent=2))
-        return
-    rows = _rows_of_ranking(validation, validation.ranking) if validation.ranking else []
-    show(rows, as_json=False)
-    echo(
-        f"{validation.n_items} items with ratings, {validation.n_compared} of which all ranked "
-        f"judges answered; {100 * level:g} % intervals over {validation.n_blocks} blocks of items"
-    )
-    for judge, fraction in validation.answered_fraction.items():
-        if judge not in {row["judge"] for row in rows}:
-            echo(f"{judge} answered {fraction:.1%} of the rated items and is not ranked")
-    if validation.ranking:
-        echo(_on_baselines(validation, validation.ranking.rows[0].judge))
-    reasons = (f"{part} ({reason})" for part, reason in validation.not_computed.items())
-    echo(f"NA: {', '.join(reasons)}")
-    if validation.n_foreign:
-        echo(f"{validation.n_foreign} verdicts on items without ratings were left out")
-
-
-def _on_baselines(validation: ShardedValidation, judge: str) -> str:
-    unbeaten = [name for name, better in validation.better_than[judge].items() if not better]
-    values = ", ".join(
-        f"{name} {'NA' if value is None else f'{value:.4f}'}"
-        for name, value in validation.baselines.items()
-    )
-    better = (
-        f"not significantly better than {', '.join(unbeaten)}" if unbeaten else "better than all"
-    )
-    return f"{judge} is {better} of the computed baselines: {values}"
-
-
-def _rows_of_ranking(validation: ShardedValidation, ranking: Ranking) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    for ranked in ranking.rows:
-        estimate = validation.compared[ranked.judge]
-        counts, interval = validation.outcomes[ranked.judge], estimate.interval
-        rows.append(
-            {
-                "judge": ranked.judge,
-                ranking.metric: "NA" if estimate.value is None else f"{estimate.value:.4f}",
-                "interval": f"[{interval.low:.4f}, {interval.high:.4f}]" if interval else "none",
-                "items": estimate.n_used,
-                "answered": counts["answered"],
-                "not": sum(counts.values()) - counts["answered"],
-            }
-        )
-    return rows

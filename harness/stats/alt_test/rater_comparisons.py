@@ -7,7 +7,7 @@ for the k-th sum of each of m raters, and a column per unit that is drawn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -18,6 +18,7 @@ from harness.stats.alt_test.margin_tests import signed_rank, student
 from harness.stats.alt_test.panel import UNANSWERED, Coded
 from harness.stats.alt_test.scoring import OtherRatings, aligner
 from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, blocks, ratio
+from harness.stats.data.item_kinds import Kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -116,6 +117,33 @@ class RaterComparisons:
     weight: FloatArray | None
     entering: Entering
     times: IntArray | None = None
+
+    @classmethod
+    def merged(cls, parts: Sequence[RaterComparisons]) -> RaterComparisons:
+        """Add up the counts of shards, which have the same raters."""
+        times = [part.times for part in parts if part.times is not None]
+        return cls(
+            item=np.concatenate([part.item for part in parts]),
+            rater=np.concatenate([part.rater for part in parts]),
+            outcome=np.concatenate([part.outcome for part in parts]),
+            weight=None,
+            entering=Entering.merged([part.entering for part in parts]),
+            times=np.concatenate(times),
+        ).counted()
+
+    def counted(self) -> RaterComparisons:
+        """Return an entry for all that are alike; without weights."""
+        if not len(self.item):
+            return replace(self, times=np.zeros(0, dtype=np.int64))
+        kinds = Kinds.of(self.item, self.rater, self.outcome)
+        times = np.bincount(kinds.of_item, self.times, len(kinds.first)).astype(np.int64)
+        return replace(
+            self,
+            item=self.item[kinds.first],
+            rater=self.rater[kinds.first],
+            outcome=self.outcome[kinds.first],
+            times=times,
+        )
 
     def counts(self, n_raters: int) -> IntArray:
         """Count each rater's outcomes: (m, 3)."""

@@ -155,6 +155,14 @@ def total(rows: Summands, times: IntArray | None = None) -> FloatArray:
     return joined_steps(sums)
 
 
+def weighted_total(rows: Summands, weights: FloatArray) -> FloatArray:
+    """Return (d,): `total` of (n, d) rows times (n,) weights; those that are whole are counts."""
+    whole = np.rint(weights)
+    if np.array_equal(whole, weights):
+        return total(rows, whole.astype(np.int64))
+    return total(weights[:, None] * np.asarray(rows))
+
+
 def sums_by_step(rows: FloatArray, times: IntArray | None = None) -> FloatArray:
     """Return (4, d): the sums of the multiples of each of `STEPS` that (n, d) numbers consist of.
 

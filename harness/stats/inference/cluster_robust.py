@@ -101,3 +101,13 @@ def cluster_mean(
     between = (weights.sum() ** 2 - (weights**2).sum()) / n**2  # all pairs of different clusters
     freedom = float(n**2 / ((sizes**2).sum() + between))
     return ClusterMean(mean, float(np.sqrt(variance)), freedom, len(labels))
+
+
+def independent_mean(values: FloatArray, times: IntArray) -> ClusterMean:
+    """Return `cluster_mean` of (n,) values that occur so many times, each a cluster by itself."""
+    n = int(times.sum())
+    if n < MIN_CLUSTERS:
+        return ClusterMean(float(values[times > 0].sum()) if n else np.nan, np.nan, np.nan, n)
+    mean = float(total(values[:, None], times)[0] / n)
+    squares = float(times @ (values - mean) ** 2)
+    return ClusterMean(mean, float(np.sqrt(squares / (n * (n - 1.0)))), n - 1.0, n)

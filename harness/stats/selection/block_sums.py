@@ -10,6 +10,8 @@ id and the seed.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -24,15 +26,17 @@ from harness.stats.data.rating_table import (
     aggregate,
 )
 from harness.stats.inference.bootstrap import Units
+from harness.stats.inference.crossed_raters import CountedRatings
 from harness.stats.inference.estimate import Estimated, ItemSums, estimate_all
-from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
-from harness.stats.selection.comparisons import Cut, Side, human_sums, judge_sums
-from harness.stats.selection.computed_baselines import baseline_values
+from harness.stats.selection.comparisons import Cut, Side, human_sums, judge_sums, scorer
+from harness.stats.selection.computed_baselines import added_exactly, baseline_values
+from harness.stats.selection.rater_panel import RaterPanel, rater_covariances, with_rater_variance
 from harness.stats.selection.replies import counts_of, vectors_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from harness.stats.alt_test.rater_comparisons import RaterComparisons
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.inference.bootstrap import Resamples, Resampling
@@ -40,6 +44,39 @@ if TYPE_CHECKING:
     from harness.stats.inference.metric import Metric
 
 N_BLOCKS = 1024
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Choices:
+    """Choices that m raters made, one per rater and item.
+
+    Attributes
+    ----------
+    item, rater, option : (N,) int arrays
+        Of each.
+    n_raters : int
+        m.
+    """
+
+    item: IntArray
+    rater: IntArray
+    option: IntArray
+    n_raters: int
+
+    def __repr__(self) -> str:
+        return f"Choices({len(self.item)} by {self.n_raters} raters)"
+
+    def among(self, items: BoolArray) -> Choices:
+        """Return the choices about some of (n,) items, numbered anew."""
+        kept, place = items[self.item], np.cumsum(items) - 1
+        item = place[self.item[kept]]
+        return Choices(item, self.rater[kept], self.option[kept], self.n_raters)
+
+    def by_kind(self, kinds: Kinds, n_options: int) -> IntArray:
+        """Return (R, m, K): on how many items of each kind a rater chose each option."""
+        shape = (len(kinds.first), self.n_raters, n_options)
+        cell = (kinds.of_item[self.item] * self.n_raters + self.rater) * n_options + self.option
+        return frozen(np.bincount(cell, minlength=prod(shape)).reshape(shape))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,28 +90,89 @@ class BlockCounts:
         sorted, each once.
     counts : (R, N_BLOCKS) int array
         Number of items.
+    chosen : (R, m, K) int array or None
+        On how many of the items each of m raters chose each option; None where raters are many, or
+        not named.
     """
 
     kinds: IntArray
     counts: IntArray
+    chosen: IntArray | None = None
 
     @classmethod
-    def of(cls, human: IntArray, judge: IntArray, block: IntArray) -> Self:
-        """Count items: what the humans and the judge answered, (n, K + 5) each, and blocks (n,)."""
-        kinds = Kinds.of(human, judge)
-        n_kinds = len(kinds.first)
+    def of(
+        cls,
+        human: IntArray,
+        judge: IntArray,
+        block: IntArray,
+        choices: Choices | None = None,
+        kinds: Kinds | None = None,
+    ) -> Self:
+        """Count items.
+
+        Parameters
+        ----------
+        human, judge : (n, K + 5) int arrays
+            What they answered.
+        block : (n,) int array
+            Of the items.
+        choices : Choices, optional
+            Of the raters, about these items.
+        kinds : Kinds, optional
+            `Kinds` of ``human`` and ``judge``.
+        """
+        kinds = kinds or Kinds.of(human, judge)
+        n_kinds, width = len(kinds.first), human.shape[1]
         cells = np.bincount(kinds.of_item * N_BLOCKS + block, minlength=n_kinds * N_BLOCKS)
         pairs = np.stack([human[kinds.first], judge[kinds.first]], axis=1).astype(np.int64)
-        return cls.merged([cls(pairs, cells.reshape(n_kinds, N_BLOCKS))])
+        chosen = None
+        if choices is not None:
+            chosen = choices.by_kind(kinds, width - len(OUTCOMES))
+        return cls(frozen(pairs), frozen(cells.reshape(n_kinds, N_BLOCKS)), chosen)
 
     @classmethod
-    def merged(cls, parts: Sequence[Self]) -> Self:
-        """Add up the counts of shards, in any order."""
+    def merged(cls, parts: Sequence[Self]) -> tuple[Self, list[IntArray]]:
+        """Add up the counts of shards, in any order.
+
+        Returns
+        -------
+        BlockCounts, list of (R,) int arrays
+            And the place of the kinds of each part among the kinds of the whole.
+        """
         kinds = np.concatenate([part.kinds for part in parts])
-        rows, place = np.unique(kinds.reshape(len(kinds), -1), axis=0, return_inverse=True)
+        width = prod(kinds.shape[1:])
+        rows, place = np.unique(kinds.reshape(-1, width), axis=0, return_inverse=True)
+        place = place.ravel().astype(np.int64)
         counts = np.zeros((len(rows), N_BLOCKS), dtype=np.int64)
-        np.add.at(counts, place.ravel(), np.concatenate([part.counts for part in parts]))
-        return cls(frozen(rows.reshape(len(rows), *kinds.shape[1:])), frozen(counts))
+        np.add.at(counts, place, np.concatenate([part.counts for part in parts]))
+        tables = [part.chosen for part in parts if part.chosen is not None]
+        chosen = None
+        if len(tables) == len(parts):
+            chosen = np.zeros((len(rows), *tables[0].shape[1:]), dtype=np.int64)
+            np.add.at(chosen, place, np.concatenate(tables))
+        starts = np.cumsum([len(part.kinds) for part in parts])[:-1]
+        places: list[IntArray] = list(np.split(place, starts))
+        return cls(
+            frozen(rows.reshape(len(rows), *kinds.shape[1:])), frozen(counts), chosen
+        ), places
+
+    def with_raters(self, place: IntArray, n_raters: int | None) -> Self:
+        """Return counts of so many raters, where those here stand at (m,) places; None for none."""
+        if self.chosen is None or n_raters is None:
+            return replace(self, chosen=None)
+        n_kinds, _, n_options = self.chosen.shape
+        chosen = np.zeros((n_kinds, n_raters, n_options), dtype=np.int64)
+        chosen[:, place] = self.chosen
+        return replace(self, chosen=chosen)
+
+    @property
+    def ratings(self) -> CountedRatings | None:
+        """Who chose what, where five or more raters rated most items; else None."""
+        if self.chosen is None:
+            return None
+        options = self.kinds[:, 0, : self.chosen.shape[2]]
+        ratings = CountedRatings(options, self.times, self.chosen)
+        return ratings if ratings.is_crossed else None
 
     @property
     def times(self) -> IntArray:
@@ -135,11 +233,15 @@ class BlockDraws:
         n = self.resamples.n_units
         return Units(np.arange(n), n, "group")
 
+    def within(self, compared: RaterComparisons) -> RaterComparisons:
+        """Return comparisons of blocks, numbered as these are."""
+        return replace(compared, item=(np.cumsum(self.filled) - 1)[compared.item])
+
     @property
     def weights(self) -> FloatArray:
-        """How often each block counts: once, then in each resample; (1 + B, n_units)."""
+        """How often each block counts in each resample; (B, n_units)."""
         drawn = self.resamples.weights() if self.resamples.n_replicates else ()
-        return np.concatenate([np.ones((1, self.resamples.n_units)), *drawn])
+        return np.concatenate([np.ones((0, self.resamples.n_units)), *drawn])
 
     def __repr__(self) -> str:
         return f"BlockDraws({self.resamples!r})"
@@ -154,7 +256,7 @@ class BlockEvaluation:
     judges : dict of str to dict of str to Estimated
         By judge and name of the metric.
     human_agreement : dict of str to Estimate
-        By name of a row of `HUMAN_AGREEMENT`.
+        By name of the coefficient.
     """
 
     judges: dict[str, dict[str, Estimated]]
@@ -174,6 +276,7 @@ def evaluate_blocks(
     positive: Sequence[str],
     resampling: Resampling,
     n_replies: Mapping[str, float] | None = None,
+    agreement: Callable[[RatingTable], Sequence[ItemSums]] = lambda _: (),
 ) -> BlockEvaluation:
     """Evaluate metrics from counts over the same items.
 
@@ -191,9 +294,14 @@ def evaluate_blocks(
         As in `evaluate`.
     resampling : Resampling
         How intervals are made.
+    agreement : callable, optional
+        What the items of the humans' table add to more coefficients of agreement.
     """
     cut = Cut(tau, tuple(positive))
-    groups = [_item_sums(counts, space, metrics, cut, n_replies) for counts in judges.values()]
+    groups = [
+        _item_sums(counts, space, metrics, cut, n_replies=n_replies, more=agreement)
+        for counts in judges.values()
+    ]
     blocks = [
         [
             _block_sums(item_sums, counts.counts[:, draws.filled])
@@ -208,14 +316,14 @@ def evaluate_blocks(
             resampled, groups, judges.values(), strict=True
         )
     ]
-    agreement = [row.name for row in HUMAN_AGREEMENT]
+    rows = [metric.name for _, of_humans in groups[:1] for s in of_humans for metric in s.metrics]
     return BlockEvaluation(
         judges={
             name: {metric.name: of_judge[metric.name] for metric in metrics}
             for name, of_judge in zip(judges, results, strict=True)
         },
         human_agreement={
-            name: of_judge[name].estimate for of_judge in results[:1] for name in agreement
+            name: of_judge[name].estimate for of_judge in results[:1] for name in rows
         },
     )
 
@@ -251,8 +359,9 @@ def baselines_of_blocks(
     humans = _table("humans", np.concatenate([every.kinds[:, 0], shared.kinds[:, 0]]), space)
     evaluated = np.arange(len(humans.items)) >= len(every.kinds)
     counts = np.asarray(counts_of(humans, metric.judge_form), dtype=np.float64)
-    weights = draws.weights @ np.concatenate([every.counts, shared.counts])[:, draws.filled].T
-    return baseline_values(
+    by_block = np.concatenate([every.counts, shared.counts])[:, draws.filled]
+    values = partial(
+        baseline_values,
         metric.contributions,
         metric.value,
         aggregate(Distributions.of(humans), metric.human_form, tau=tau, positive=positive),
@@ -260,9 +369,11 @@ def baselines_of_blocks(
         n_replies,
         vectors=vectors_of(humans, metric.judge_form, tau=tau, positive=positive),
         evaluated=evaluated,
-        weights=weights,
         squared=metric.squared,
     )
+    point = values(weights=by_block.sum(axis=1, dtype=np.float64)[None], add=added_exactly)
+    resampled = values(weights=draws.weights @ by_block.T)
+    return {name: np.append(point[name], rows) for name, rows in resampled.items()}
 
 
 def _item_sums(
@@ -270,14 +381,37 @@ def _item_sums(
     space: OptionSpace,
     metrics: Sequence[Metric],
     cut: Cut,
+    *,
     n_replies: Mapping[str, float] | None,
+    more: Callable[[RatingTable], Sequence[ItemSums]],
 ) -> tuple[list[ItemSums], list[ItemSums]]:
     """Return what an item of each kind adds to the metrics of a judge, and to human agreement."""
     human, judge = (
-        Side.of(_table(name, counts.kinds[:, side], space), cut, metrics, times=counts.times)
-        for side, name in enumerate(("humans", "judge"))
+        Side.of(table, cut, metrics, times=counts.times) for table in tables_of(counts, space)
     )
-    return judge_sums(human, judge, metrics, n_replies), human_sums(human.table, counts.times)
+    agreement = human_sums(human.table, counts.times)
+    if counts.ratings is None:
+        return judge_sums(human, judge, metrics, n_replies), [*agreement, *more(human.table)]
+    panel = RaterPanel(counts.ratings, None)
+    covariances = rater_covariances(
+        panel,
+        human.table,
+        metrics,
+        [scorer(judge, n_replies)],
+        tau=cut.tau,
+        positive=cut.positive,
+    )
+    raters = {name: covariance.variance(np.ones(1)) for name, covariance in covariances.items()}
+    defined = {name: variance for name, variance in raters.items() if variance is not None}
+    return (
+        judge_sums(human, judge, metrics, n_replies, defined),
+        [*with_rater_variance(agreement, panel, human.table), *more(human.table)],
+    )
+
+
+def tables_of(counts: BlockCounts, space: OptionSpace) -> tuple[RatingTable, RatingTable]:
+    """Return what the humans and the judge answered, with an item per kind."""
+    return _table("humans", counts.kinds[:, 0], space), _table("judge", counts.kinds[:, 1], space)
 
 
 def _table(name: str, answers: IntArray, space: OptionSpace) -> RatingTable:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, weighted_total
 from harness.stats.selection.replies import MAX_DRAWS, Replies, draw_probability
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.stats.selection.replies import Contributions, Vectors
 
     Totals = Callable[[Sequence[FloatArray]], list[FloatArray]]
+    Add = Callable[[FloatArray, FloatArray], FloatArray]
 
 BASELINES = ("uniform", "prior", "most_frequent")
 DRAWS_PER_PRODUCT = 32  # of replies, whose totals one matrix product adds up
@@ -46,6 +47,7 @@ def baseline_values(
     evaluated: BoolArray | None = None,
     weights: FloatArray | None = None,
     by_unit: Vectors = np.asarray,
+    add: Add = np.matmul,
     squared: SquaredDistance | None = None,
 ) -> dict[str, FloatArray]:
     """Return a metric's value for each baseline, fitted anew under each row of weights.
@@ -68,6 +70,8 @@ def baseline_values(
         How often each unit counts, in fitting and in the metric. Default: once.
     by_unit : callable, optional
         ``(n, d) -> (U, d)``: what items add, summed within units. Default: each item is a unit.
+    add : callable, optional
+        ``(B, U) weights, (U, d) rows -> (B, d)``: their product; see `added_exactly`.
     squared : SquaredDistance, optional
         See `contributions_at_replies`.
 
@@ -79,7 +83,7 @@ def baseline_values(
     """
     n, W = np.shape(counts)
     weights = np.ones((1, n)) if weights is None else weights
-    pooled = weights @ by_unit(np.asarray(counts))
+    pooled = add(weights, by_unit(np.asarray(counts)))
 
     def inside(rows: FloatArray) -> FloatArray:
         return by_unit(rows if evaluated is None else np.where(evaluated[:, None], rows, 0.0))
@@ -90,20 +94,27 @@ def baseline_values(
     distributions = {"uniform": uniform, "prior": prior}
 
     def weigh(rows: FloatArray) -> FloatArray:
-        return weights @ inside(rows)
+        return add(weights, inside(rows))
 
     def score(shares: FloatArray) -> FloatArray:
         judge = vectors(shares)
         return inside(contributions(human, np.broadcast_to(judge, (n, judge.shape[1]))))
 
     if squared is None:
-        totals = _totals_by_draw(score, weights, W, n_replies)
+        totals = _totals_by_draw(score, weights, W, n_replies, add=add)
     else:
         totals = _totals_in_closed_form(human, vectors, weigh, n_replies, squared)
     values = dict(zip(distributions, map(value, totals(list(distributions.values()))), strict=True))
     values["prior"] = np.where(unrated, np.nan, values["prior"])
-    values["most_frequent"] = _constant_values(score, value, weights, most_frequent_answers(pooled))
+    values["most_frequent"] = _constant_values(
+        score, value, weights, most_frequent_answers(pooled), add=add
+    )
     return {name: values[name] for name in BASELINES}
+
+
+def added_exactly(weights: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return (B, d): the product of (B, U) weights and (U, d) rows, whatever the rows' order."""
+    return np.array([weighted_total(rows, row) for row in weights])
 
 
 def _constant_values(
@@ -111,17 +122,21 @@ def _constant_values(
     value: Callable[[FloatArray], FloatArray],
     weights: FloatArray,
     most_frequent: BoolArray,
+    *,
+    add: Add,
 ) -> FloatArray:
     """Return (B,) means over the tied answers of what always giving that answer is worth."""
     B, W = most_frequent.shape
     values = np.zeros((B, W))
     for k in np.flatnonzero(most_frequent.any(axis=0)):
-        constant = value(weights @ score(np.eye(W)[k : k + 1]))
+        constant = value(add(weights, score(np.eye(W)[k : k + 1])))
         values[:, k] = np.where(most_frequent[:, k], constant, 0.0)
     return ratio(values.sum(axis=1), most_frequent.sum(axis=1).astype(np.float64))
 
 
-def _totals_by_draw(score: Vectors, weights: FloatArray, W: int, n_replies: float) -> Totals:
+def _totals_by_draw(
+    score: Vectors, weights: FloatArray, W: int, n_replies: float, *, add: Add
+) -> Totals:
     """Return a function from (B, W) distributions to (B, d) totals expected from r replies."""
 
     def at_distribution(shares: FloatArray) -> FloatArray:
@@ -142,7 +157,7 @@ def _totals_by_draw(score: Vectors, weights: FloatArray, W: int, n_replies: floa
             draws = [np.bincount(drawn, minlength=W).astype(np.float64) for drawn in batch]
             scores = np.stack([score(drawn[None] / r) for drawn in draws], axis=1)
             n, M, d = scores.shape
-            sums = (weights @ scores.reshape(n, M * d)).reshape(len(weights), M, d)
+            sums = add(weights, scores.reshape(n, M * d)).reshape(len(weights), M, d)
             for i, judge in enumerate(replies):
                 probability = np.column_stack([draw_probability(judge, drawn) for drawn in draws])
                 totals[i] = totals[i] + np.einsum("bm,bmd->bd", probability, sums)

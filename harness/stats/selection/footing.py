@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, frozen, ratio, total
+from harness.stats.data.arrays import TOLERANCE, frozen, how_many, ratio, weighted_total
 from harness.stats.data.item_kinds import Kinds
 from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
 from harness.stats.inference.bootstrap import ALIKE, Resamples
@@ -20,7 +20,7 @@ from harness.stats.inference.estimate import make_interval
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.item_weights import linearized
 from harness.stats.inference.metric import mean
-from harness.stats.selection.computed_baselines import BASELINES, baseline_values
+from harness.stats.selection.computed_baselines import BASELINES, added_exactly, baseline_values
 from harness.stats.selection.one_human import one_human
 from harness.stats.selection.rank_sets import (
     RankSets,
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling, Unit, Units
-    from harness.stats.inference.crossed_raters import CrossedRatings, RaterVariance
+    from harness.stats.inference.crossed_raters import RaterVariance, Ratings
     from harness.stats.inference.metric import Metric
+    from harness.stats.selection.computed_baselines import Add
     from harness.stats.selection.one_human import OneHuman
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.stats.selection.replies import Vectors
@@ -548,7 +549,11 @@ class Scoring:
         every = self.with_worst_answers(replies, n_replies)
         if every is None:
             return np.nan
-        return float(self.metric.value(self.weights @ self.sums(every, self.rated, n_replies)))
+        return self.value_of(self.sums(every, self.rated, n_replies))
+
+    def value_of(self, sums: FloatArray) -> float:
+        """Return the metric of (n, d) contributions, to the last bit whatever the items' order."""
+        return float(self.metric.value(weighted_total(sums, self.weights)))
 
     def with_worst_answers(self, replies: Replies, n_replies: float) -> Replies | None:
         """Give each rated item without enough replies the answer that loses most on it.
@@ -587,7 +592,7 @@ class Scoring:
         """
         units = resampling.units(len(shared))
         resamples = resampling.draw(units)
-        point = self.evaluator(sums, shared, n_replies)(self.weights[None])
+        point = self.evaluator(sums, shared, n_replies, add=added_exactly)(self.weights[None])
         every = point[:, :0]
         if resamples.n_replicates and fit is not None:
             every = np.hstack(
@@ -605,8 +610,7 @@ class Scoring:
                 sums, shared, n_replies, resamples=resamples, units=units, kinds=kinds
             )
             every = np.hstack(list(evaluated))
-        J, weights = len(sums), self.weights[:, None]
-        values = [float(self.metric.value(total(weights * of_judge))) for of_judge in sums]
+        J, values = len(sums), [self.value_of(of_judge) for of_judge in sums]
         return Drawn(np.array(values), every[:J]), Drawn(point[J:, 0], every[J:])
 
     def in_resamples(
@@ -657,10 +661,11 @@ class Scoring:
         n_replies: float,
         *,
         by_unit: Callable[[FloatArray], FloatArray] = np.asarray,
+        add: Add = np.matmul,
     ) -> Callable[[FloatArray], FloatArray]:
         """Return a function of (B, U) weights: (J + 3, B) values of judges and baselines.
 
-        ``sums`` are those of the judges; ``by_unit`` is that of `baseline_values`.
+        ``sums`` are those of the judges; ``by_unit`` and ``add`` are those of `baseline_values`.
         """
         together = by_unit(np.hstack([np.empty((len(shared), 0)), *sums]))
 
@@ -677,6 +682,7 @@ class Scoring:
                 evaluated=shared,
                 weights=weights,
                 by_unit=by_unit,
+                add=add,
                 squared=self.metric.squared,
             )
             return np.array([*of_judges, *(of_baselines[name] for name in BASELINES)])
@@ -685,7 +691,7 @@ class Scoring:
 
     def rater_covariance(
         self,
-        ratings: CrossedRatings,
+        ratings: Ratings,
         replies: Sequence[Replies],
         shared: BoolArray,
         n_replies: float,
@@ -709,7 +715,7 @@ class Scoring:
     def fitted_baselines(self) -> Iterator[FloatArray]:
         """Yield the distribution of each of `BASELINES` on each item, (n, W)."""
         n, W = self.counts.shape
-        pooled = self.counts.sum(axis=0)
+        pooled = self.weights @ self.counts
         most_frequent = (pooled >= pooled.max()).astype(np.float64)
         by_name = {
             "uniform": np.full(W, 1.0 / W),
@@ -739,37 +745,56 @@ class Scoring:
         replies: Replies,
         shared: BoolArray,
         resampling: Resampling,
-        ratings: CrossedRatings | None = None,
+        ratings: Ratings | None = None,
     ) -> HumanReference:
         """Score the judge and one human on the same remaining ratings of the shared items.
 
         Defined for metrics that are means over items, of which less or more is better. Where raters
         are a sample, the interval is over items and raters.
         """
+        clusters = resampling.units(len(shared)).of_item
+
+        def average(differences: FloatArray, used: BoolArray) -> ClusterMean:
+            values = linearized(differences, self.weights[used])
+            return cluster_mean(values, clusters[used], np.ones(len(values), dtype=np.int64))
+
+        return self.reference_by(average, replies, shared, level=resampling.level, ratings=ratings)
+
+    def reference_by(
+        self,
+        average: Callable[[FloatArray, BoolArray], ClusterMean],
+        replies: Replies,
+        shared: BoolArray,
+        *,
+        level: float,
+        ratings: Ratings | None,
+        times: IntArray | None = None,
+    ) -> HumanReference:
+        """Do as `reference`, given how differences are averaged; rows stand for (n,) ``times``."""
         is_mean = self.metric.value is mean and self.metric.better != "zero"
+        nothing = HumanReference(None, None, None, None, None, 0, 0)
         if not (self.can_leave_out and is_mean):
-            return HumanReference(None, None, None, None, None, 0, 0)
+            return nothing
         sides = self.one_human(replies, shared, self.counts)
         if not sides.used.any():
-            return HumanReference(None, None, None, None, None, 0, 0)
+            return nothing
         sign = -1.0 if self.metric.better == "higher" else 1.0
-        clusters = resampling.units(len(shared)).of_item[sides.used]
-        differences = sign * sides.difference[sides.used, 0]
-        estimate = cluster_mean(linearized(differences, self.weights[sides.used]), clusters)
+        estimate = average(sign * sides.difference[sides.used, 0], sides.used)
         if ratings is not None and isfinite(estimate.standard_error):
             left_out = leave_out(ratings, partial(self.one_human_of_counts, replies, shared), mean)
             raters = RaterCovariance.of([left_out], ratings).variance(np.ones(1))
             estimate = _over_raters(estimate, raters)
-        ends = estimate.interval(resampling.level) or (None, None)
+        ends = estimate.interval(level) or (None, None)
+        n_ratings = self.counts.sum(axis=1)[sides.used].astype(np.int64)
         return HumanReference(
-            human=float(self.metric.value(self.weights @ sides.human)),
-            judge=float(self.metric.value(self.weights @ sides.judge)),
+            human=self.value_of(sides.human),
+            judge=self.value_of(sides.judge),
             difference=estimate.mean,
             low=ends[0],
             high=ends[1],
-            n_items=int(sides.used.sum()),
-            n_ratings=sides.n_ratings,
-            judge_by_all=float(self.metric.value(self.weights @ self.sums(replies, shared, 1.0))),
+            n_items=how_many(sides.used, times),
+            n_ratings=int(n_ratings.sum() if times is None else n_ratings @ times[sides.used]),
+            judge_by_all=self.value_of(self.sums(replies, shared, 1.0)),
         )
 
     def one_human(

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import ELICITATION_OF
-from harness.stats.inference.crossed_raters import CrossedRatings, RaterCovariance, leave_out
+from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.metric import by_contributions
 from harness.stats.selection.replies import counts_of, vectors_of
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.data.rating_table import Form, RatingTable
+    from harness.stats.inference.crossed_raters import Ratings
     from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.metric import Metric
 
@@ -31,14 +32,14 @@ class RaterPanel:
 
     Attributes
     ----------
-    forced_choice, response_set : CrossedRatings or None
+    forced_choice, response_set : CrossedRatings or CountedRatings or None
         Of the options and of the response sets.
     """
 
-    forced_choice: CrossedRatings | None
-    response_set: CrossedRatings | None
+    forced_choice: Ratings | None
+    response_set: Ratings | None
 
-    def of(self, human: RatingTable, form: Form) -> CrossedRatings | None:
+    def of(self, human: RatingTable, form: Form) -> Ratings | None:
         """Return the ratings behind a form of the raters' table; None where they are not known."""
         counts = counts_of(human, form)
         is_choice = ELICITATION_OF[form] == "forced_choice" or counts is human.forced_choice

@@ -1,0 +1,435 @@
+"""Validation of judges from counts of shards: the parts of `harness.analysis.validate` that merge.
+
+Values are those of `harness.analysis.validation.validate`, intervals are over blocks of items.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial, reduce
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from harness.analysis.annotator_variants import AnnotatorSummary
+from harness.analysis.decision import decide
+from harness.analysis.evidence import MIN_RATERS, evidence_of, range_of
+from harness.analysis.human_sets import human_sets
+from harness.analysis.inputs import JudgeFacts, Source
+from harness.analysis.judge_costs import cost_of
+from harness.analysis.metric_choice import choosing_of
+from harness.analysis.option_scale import Scale
+from harness.analysis.ranking_and_facts import metric_facts, notes_on_ratings, ranking_of
+from harness.analysis.rater_agreement import alpha_sums
+from harness.analysis.rater_replacement import (
+    design_for,
+    judge_replacement,
+    replacement_of,
+    score_of,
+    why_no_test,
+)
+from harness.analysis.result import HumanResult, JudgeResult, Settings, TaskFacts, Validation
+from harness.errors import TaskError, VerdictError
+from harness.ratings import OutcomeCounts
+from harness.shards.shard_counts import MEMORY_BYTES, ShardCounts, count_shard
+from harness.stats.alt_test.deciding_test import decided
+from harness.stats.alt_test.procedure import tests_of_comparisons
+from harness.stats.alt_test.variants import adjust_jointly
+from harness.stats.data.rating_table import OUTCOMES
+from harness.stats.indeterminacy.rater_error import identifiability
+from harness.stats.inference.bootstrap import Resampling
+from harness.stats.inference.crossed_raters import MIN_RATERS as MIN_CROSSED
+from harness.stats.inference.estimate import Estimate
+from harness.stats.inference.metric import find_metric
+from harness.stats.metrics.registry import metrics_for
+from harness.stats.selection.block_footing import block_footing, evaluation_of_blocks
+from harness.stats.selection.block_sums import BlockDraws, evaluate_blocks, tables_of
+from harness.stats.selection.evaluation import RANKS_ON_ORDERED_SCALES, RANKS_WITHOUT_SETS
+from harness.stats.selection.regret import GOALS
+from harness.tasks import Task, find_task
+from harness.tasks.folders import path_inside
+from harness.tasks.schema import TASK_FILE, TaskFields, read_task_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from harness.analysis.metric_choice import Choosing
+    from harness.analysis.rater_replacement import Replacement
+    from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
+    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.metric import Metric
+    from harness.stats.metrics.registry import Scale as ScaleName
+    from harness.stats.selection.block_sums import BlockEvaluation
+    from harness.stats.selection.footing import Footing
+
+METHOD: IntervalMethod = "score"
+ONE_REPLY: dict[str, float] = {"forced_choice": 1, "response_set": 1}
+NOT_COMPUTED = {
+    "beta": "needs_response_sets",
+    "sensitivity": "needs_all_items",
+    "certainty": "needs_all_items",
+    "errors": "needs_all_items",
+    "decision.break_even": "needs_all_items",
+    "decision.disputed": "needs_all_items",
+    "replacement.controls": "needs_all_items",
+    "replacement.judges.variants": "needs_all_items",
+    "replacement.judges.pearson_mean_over_raters": "needs_all_items",
+}
+
+
+def validate_shards(
+    task: str, folder: Path, *, seed: int = 0, level: float = 0.95, n_workers: int = 1
+) -> Validation:
+    """Validate the verdicts of all shards in a folder.
+
+    Parameters
+    ----------
+    task : str
+        Name or path of a task; only its ``task.yaml`` is read.
+    folder : Path
+        Holds the shards.
+    seed : int
+        Of the resampling.
+    level : float
+        Confidence level.
+    n_workers : int
+        Shards that are counted at a time.
+
+    Raises
+    ------
+    TaskError, VerdictError
+        If the task or a shard is wrong, or a shard takes too much memory.
+    """
+    file = read_task_file(path_inside(find_task(task), TASK_FILE, "task.yaml"))
+    fields = {name: getattr(file, name) for name in TaskFields.model_fields}
+    described = Task.model_construct(**fields, items=(), ratings=())
+    if not described.options:
+        raise TaskError(
+            f"task {described.name}: shards are for tasks with options; use --verdicts."
+        )
+    shards = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    if not shards:
+        raise VerdictError(f"{folder}: found no shards; write a folder for each.")
+    count = partial(count_shard, task=described, seed=seed)
+    counts = _count_all(count, shards, n_workers)
+    if counts.wanted != counts.comparison:  # rare: the shards are read again
+        counts = _count_all(partial(count, comparison=counts.wanted), shards, n_workers)
+    return validate_counts(described, counts, seed=seed, level=level)
+
+
+def _count_all(count: partial[ShardCounts], shards: Sequence[Path], n_workers: int) -> ShardCounts:
+    """Count shards, each in a process that ends with it, and add them up one after the other."""
+    with ProcessPoolExecutor(
+        n_workers, get_context("spawn"), initializer=_bound_memory, max_tasks_per_child=1
+    ) as pool:
+        try:
+            return reduce(lambda *parts: ShardCounts.merged(parts), pool.map(count, shards))
+        except BrokenProcessPool:
+            raise VerdictError(
+                "--shards: a process that read a shard ended; its file is damaged, or too large."
+            ) from None
+
+
+def _bound_memory() -> None:
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # others reserve 1 GiB at once
+    with suppress(OSError, ValueError):  # a lower limit is set, or the system has none
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class _Sums:
+    """Counts of all shards, the blocks that are resampled, and how."""
+
+    source: Source
+    counts: ShardCounts
+    metrics: tuple[Metric, ...]
+    metric: Metric  # that ranks
+    resampling: Resampling
+    draws: BlockDraws
+
+    @classmethod
+    def of(cls, task: Task, counts: ShardCounts, *, seed: int, level: float) -> _Sums:
+        source = Source(
+            task=task,
+            items=(),
+            judges=tuple(JudgeFacts(name=name) for name in counts.judges),
+            verdicts=dict.fromkeys(counts.judges, ()),
+            planned={},
+            confidence=level,
+            interval=METHOD,
+            seed=seed,
+        )
+        scale = cast("ScaleName", task.scale)
+        metrics = metrics_for(task.space, scale=scale, positive=task.positive)
+        name = RANKS_ON_ORDERED_SCALES if task.scale == "ordinal" else RANKS_WITHOUT_SETS
+        resampling = Resampling(rng=np.random.default_rng(seed), level=level, method=METHOD)
+        return cls(
+            source=source,
+            counts=counts,
+            metrics=metrics,
+            metric=find_metric(name, metrics),
+            resampling=resampling,
+            draws=BlockDraws.of(next(iter(counts.judges.values())), resampling),
+        )
+
+    def __repr__(self) -> str:
+        return f"_Sums({self.counts!r})"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What every function of blocks takes."""
+        task = self.source.task
+        return {
+            "resampling": self.resampling,
+            "space": task.space,
+            "tau": task.tau,
+            "positive": task.positive,
+        }
+
+    def evaluated(self) -> BlockEvaluation:
+        """Evaluate every judge on the items that it answered."""
+        return evaluate_blocks(
+            self.counts.judges,
+            self.draws,
+            metrics=self.metrics,
+            agreement=partial(alpha_sums, self.source.task),
+            **self.settings,
+        )
+
+    def footing(self) -> Footing:
+        """Compare the ranked judges on common footing."""
+        counts = self.counts
+        return block_footing(
+            counts.judges,
+            counts.shared,
+            counts.pairs,
+            self.draws,
+            counts.answered_fraction,
+            metric=self.metric,
+            n_replies=counts.comparison.n_replies,
+            min_answered=self.source.min_answered,
+            is_grouped=counts.is_grouped,
+            **self.settings,
+        )
+
+    def choosing(self, candidates: tuple[str, ...]) -> Choosing | None:
+        """Return what choosing by each metric costs; None where several replies are compared."""
+        counts = self.counts
+        if not candidates or counts.comparison.n_replies > 1:
+            return None
+        shared = evaluation_of_blocks(
+            counts.shared,
+            counts.pairs,
+            self.draws,
+            metrics=self.metrics,
+            compared={self.metric.name, *GOALS},
+            n_replies=ONE_REPLY,
+            n_excluded=counts.n_items - counts.shared[candidates[0]].n_items,
+            **self.settings,
+        )
+        return choosing_of(shared, candidates, self.metric.name, ONE_REPLY)
+
+
+def validate_counts(task: Task, counts: ShardCounts, *, seed: int, level: float) -> Validation:
+    """Validate from what was counted in all shards; see `validate_shards`."""
+    sums = _Sums.of(task, counts, seed=seed, level=level)
+    evaluated, footing = sums.evaluated(), sums.footing()
+    evidence = evidence_of(
+        sums.source,
+        footing,
+        margin=sums.source.worth * range_of(sums.metric, len(task.options)),
+        annotator_tests=_deciding_tests(task, counts, level),
+    )
+    choosing = sums.choosing(evidence.candidates)
+    humans = _humans(sums.source, counts, evaluated)
+    judges = tuple(_judge(name, counts, evaluated) for name in counts.judges)
+    return Validation(
+        task=_task_facts(task, counts),
+        settings=_settings(sums, footing),
+        humans=humans,
+        judges=judges,
+        ranking=ranking_of(evidence, sums.metric),
+        decision=decide(
+            humans,
+            judges,
+            evidence,
+            choosing=choosing,
+            sensitivity=None,
+            errors=None,
+            advice=identifiability(task.space).advice,
+        ),
+        metrics=tuple(metric_facts(row) for row in sums.metrics),
+        evidence=evidence,
+        choosing=choosing,
+        replacement=_replacement(task, sums),
+        notes=(*notes_on_ratings(humans), *_notes(sums, footing)),
+    )
+
+
+def _deciding_tests(
+    task: Task, counts: ShardCounts, level: float
+) -> tuple[str, Mapping[str, DecidingAnnotatorTest]]:
+    """Run the annotator test of every ranked judge; groups of items are clustered by block."""
+    if task.rater_ids == "positional":
+        return "positional_raters", {}
+    if len(counts.raters) < MIN_RATERS:
+        return "too_few_raters", {}
+    tests = {}
+    for name in counts.shared:
+        compared = counts.against[name]
+        tests[name] = decided(
+            compared,
+            counts.raters,
+            design_for(task, Scale.of(task), "loss"),
+            quality=np.ones(len(counts.raters)),
+            clusters=compared.item if counts.is_grouped else None,
+            units=compared.item,
+            level=level,
+        )
+    return "", tests
+
+
+def _replacement(task: Task, sums: _Sums) -> Replacement:
+    """Do the published annotator test of every judge, with intervals over blocks."""
+    scale, counts, draws = Scale.of(task), sums.counts, sums.draws
+    design, score = design_for(task, scale, "loss"), score_of(scale)
+    reason = why_no_test(task, counts.judges)
+    if reason:
+        return replacement_of(task, design, score, reason, (None, ()))
+    tests = tests_of_comparisons(
+        {name: draws.within(compared) for name, compared in counts.against.items()},
+        counts.raters,
+        design,
+        quality=np.ones(len(counts.raters)),
+        resampling=sums.resampling,
+        units=draws.units,
+        resamples=draws.resamples,
+    )
+    joint = adjust_jointly(tests, design.q) if len(tests) > 1 else {}
+    judges = tuple(
+        judge_replacement(
+            test,
+            name=name,
+            n_tied=counts.n_tied[name],
+            joint=AnnotatorSummary.of(joint[name]) if name in joint else None,
+        )
+        for name, test in tests.items()
+    )
+    return replacement_of(task, design, score, "", (None, judges))
+
+
+def _humans(source: Source, counts: ShardCounts, evaluated: BlockEvaluation) -> HumanResult:
+    task, any_judge = source.task, next(iter(counts.judges.values()))
+    human, _ = tables_of(any_judge, task.space)
+    answers = any_judge.times @ any_judge.kinds[:, 0]
+    return HumanResult(
+        n_raters=len(counts.raters) + len(counts.others),
+        rater_ids=task.rater_ids,
+        n_forced_choice=int(answers[: len(task.options)].sum()),
+        n_response_sets=0,
+        n_pairs=0,
+        n_abstained=int(answers[len(task.options) + OUTCOMES.index("abstained")]),
+        sets=human_sets(source, human),
+        ignored_labels={},
+        agreement=evaluated.human_agreement,
+        beta=_no_beta(),
+        F=None,
+    )
+
+
+def _judge(name: str, counts: ShardCounts, evaluated: BlockEvaluation) -> JudgeResult:
+    n_planned = len(counts.samples[name]) * counts.n_items
+    by_outcome = dict(zip(OUTCOMES, map(int, counts.outcomes[name]), strict=True))
+    return JudgeResult(
+        name=name,
+        kind="external",
+        model="",
+        reported_models=(),
+        derived=(),
+        outcomes=(
+            OutcomeCounts(
+                elicitation="forced_choice",
+                planned=n_planned,
+                not_asked=n_planned - sum(by_outcome.values()),
+                **by_outcome,
+            ),
+        ),
+        answered_fraction=by_outcome["answered"] / n_planned if n_planned else None,
+        n_planned=n_planned,
+        metrics={metric: row.estimate for metric, row in evaluated.judges[name].items()},
+        beta=_no_beta(),
+        cross_call_beta=_no_beta(),
+        F=None,
+        cost=cost_of(()),
+    )
+
+
+def _no_beta() -> Estimate:
+    return Estimate(value=None, reason=NOT_COMPUTED["beta"], n_used=0)
+
+
+def _task_facts(task: Task, counts: ShardCounts) -> TaskFacts:
+    return TaskFacts(
+        name=task.name,
+        scale=task.scale,
+        property=task.property,
+        notice=task.notice,
+        content_hash="",
+        options={option.key: option.label for option in task.options},
+        response_sets=task.space.sets,
+        positive=task.positive,
+        n_items=counts.n_items,
+        n_items_in_task=counts.n_items,
+    )
+
+
+def _settings(sums: _Sums, footing: Footing) -> Settings:
+    source, metric = sums.source, sums.metric
+    reason = "" if footing.raters else _fixed_raters_reason(source.task, sums.counts)
+    return Settings(
+        tau=source.task.tau,
+        metric=metric.name,
+        beta=None,
+        mode=source.mode,
+        level=source.level,
+        unanswered=source.unanswered,
+        seed=source.seed,
+        n_resamples=source.n_resamples,
+        confidence=source.confidence,
+        interval=source.interval,
+        unit="group",
+        weighted=False,
+        raters="fixed" if reason else "sample",
+        fixed_raters_reason=reason,
+    )
+
+
+def _fixed_raters_reason(task: Task, counts: ShardCounts) -> str:
+    """Return why intervals are for these raters alone."""
+    if task.rater_ids == "positional":
+        return "positional_raters"
+    if len(counts.raters) < MIN_CROSSED:
+        return "fewer_than_five_raters"
+    is_counted = all(of_judge.chosen is not None for of_judge in counts.judges.values())
+    return "raters_not_crossed" if is_counted else "not_computed"
+
+
+def _notes(sums: _Sums, footing: Footing) -> list[str]:
+    counts, several = sums.counts, {"choosing": "needs_one_reply"}
+    missing = NOT_COMPUTED if counts.comparison.n_replies == 1 else several | NOT_COMPUTED
+    parts = ", ".join(f"{part} ({reason})" for part, reason in missing.items())
+    over = (
+        f"{METHOD} intervals are over {footing.n_units} blocks of items, by a hash of an item's id "
+        "or group"
+    )
+    notes = [over, f"NA over shards: {parts}"]
+    if counts.n_foreign:
+        notes.append(f"verdicts on items without ratings are left out: {counts.n_foreign}")
+    return notes
