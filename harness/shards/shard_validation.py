@@ -78,9 +78,9 @@ NOT_COMPUTED = {
     "errors": "needs_all_items",
     "decision.break_even": "needs_all_items",
     "decision.disputed": "needs_all_items",
-    "replacement.controls": "needs_all_items",
-    "replacement.judges.variants": "needs_all_items",
-    "replacement.judges.pearson_mean_over_raters": "needs_all_items",
+    "replacement.controls": "not_counted",
+    "replacement.judges.variants": "not_counted",
+    "replacement.judges.pearson_mean_over_raters": "not_counted",
 }
 
 
