@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from harness.app import Plan
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
-    from harness.judging.running.services import Observer
+    from harness.judging.running.services import Counts, Observer
     from harness.stats.data.resolved_tables import AbstentionMode
     from harness.stats.indeterminacy.translation import SweepVariant
     from harness.stats.inference.interval_methods import IntervalMethod
@@ -525,6 +525,9 @@ class _LogObserver:
     """Logs what the user should know."""
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Log nothing."""
+
+    def counted(self, judge: str, counts: Counts) -> None:
         """Log nothing."""
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:

@@ -47,6 +47,7 @@ from harness.judging.running.services import Job, NoCache
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache
+from harness.judging.storage.verdict_log import merge_parts
 from harness.judging.voting import WEIGHTED
 from harness.model_versions import model_change
 from harness.ratings import select_items
@@ -510,6 +511,7 @@ def ask_open_units(
         if make_executor is not None:
             parts["executor"] = make_executor(store)
         ends, asking_s = _ask(_session(plan, folder, parts), folder, store, observer, stop)
+        merge_parts(log)
     exit_code = _exit_code(ends, budget, stop)
     folder.update(
         state="asked" if exit_code == ExitCode.DONE else "stopped",
@@ -564,6 +566,7 @@ def _ray_executor(  # noqa: PLR0917 -- bound by position
         run=folder.path.name,
         driver=str(cast("SharedStore", store).lease.id),
         max_cost=plan.config.max_cost,
+        log=folder.verdicts.absolute(),
     )
     return partial(RayExecutor, description=description, address=cluster_address(executor))
 

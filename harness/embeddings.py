@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.services import Cache, Observer
+    from harness.judging.running.services import Cache, Counts, Observer
     from harness.runs import RunFolder
     from harness.tasks import Task
 
@@ -175,6 +175,9 @@ class _Messages:
         self._observer = observer
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Pass nothing on."""
+
+    def counted(self, judge: str, counts: Counts) -> None:
         """Pass nothing on."""
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:

@@ -3,7 +3,9 @@
 manifest.json     configuration, judges, versions and how the run ended
 task/             task.yaml, items and ratings as read; without item texts on request
 prompts/          templates of all requests
-verdicts.jsonl    every reply, append-only
+verdicts.jsonl    every reply, append-only; while workers on a cluster ask, and after they were
+                  killed, also verdicts.part-0001.jsonl and so on
+workers.seen      shows workers on a cluster that they see this folder, while they ask
 embeddings.jsonl  every vector of a text, where texts are compared by them, append-only
 verdicts.damaged  lines of the log whose checksum is wrong, if any
 rate.jsonl        changes of the request rate of remote judges
@@ -39,12 +41,13 @@ from pydantic import (
 )
 
 from harness.analysis import Choices
+from harness.checksummed_log import parts_of
 from harness.errors import RunError
 from harness.files import append_text, reader, unsafe_entry, write_file
 from harness.judging.judges.config import ENSEMBLE, JudgeSpec
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
 from harness.judging.prompts.requests import Elicitation
-from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
+from harness.judging.storage.verdict_log import LogReading, VerdictLog, merge_parts, read_log
 from harness.tasks import Task, load_task, write_task
 from harness.user_folders import is_seal, seal_of
 
@@ -316,16 +319,28 @@ class RunFolder:
         return read_log(self.verdicts)
 
     def verdicts_hash(self) -> str:
-        """Return the SHA-256 of the verdict log; "" where there is none."""
+        """Return the SHA-256 of the verdict log, its parts before it; "" where there is none."""
+        digest = hashlib.sha256()
         try:
-            with reader(self.verdicts) as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
+            for path in (*parts_of(self.verdicts), self.verdicts):
+                with reader(path) as file:
+                    hashlib.file_digest(file, lambda: digest)
         except OSError:
             return ""
+        return digest.hexdigest()
 
     def open_log(self) -> VerdictLog:
-        """Open the verdict log for appending; refused while another process has it open."""
-        return VerdictLog.open(self.verdicts)
+        """Open the verdict log for appending; refused while another process has it open.
+
+        Parts that killed workers left are appended to it.
+        """
+        log = VerdictLog.open(self.verdicts)
+        try:
+            merge_parts(log)
+        except BaseException:
+            log.close()
+            raise
+        return log
 
     def quarantine(self, damaged: Sequence[bytes]) -> Path:
         """Write the damaged lines of the log to ``verdicts.damaged``.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from harness.judging.parsing.verdict import Verdict
+    from harness.judging.running.services import Counts
 
 LINE_EVERY_S = 10.0
 RATE_OVER_S = 30.0
@@ -39,6 +40,9 @@ class Silent:
         return None
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Show nothing."""
+
+    def counted(self, judge: str, counts: Counts) -> None:
         """Show nothing."""
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
@@ -107,6 +111,13 @@ class _Tally:
             for reply in () if verdict.cached else replies:
                 self._cost_usd = _sum(self._cost_usd, reply.cost_usd)
 
+    def count(self, counts: Counts) -> None:
+        self.rate.add(counts.n - counts.n_cached, time.monotonic())
+        self.n_done += counts.n
+        self.n_failed += counts.n_failed
+        self.n_cached += counts.n_cached
+        self._cost_usd = _sum(self._cost_usd, counts.cost_usd)
+
     @property
     def speed(self) -> str:
         """Calls per second and the time that the rest takes at this rate; "" before any call."""
@@ -136,6 +147,14 @@ class Lines(Silent):
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Print a judge's progress, at most every `LINE_EVERY_S` seconds."""
         self._tallies[judge].add(verdicts)
+        self._print_regularly(judge)
+
+    def counted(self, judge: str, counts: Counts) -> None:
+        """Print a judge's progress in the same way."""
+        self._tallies[judge].count(counts)
+        self._print_regularly(judge)
+
+    def _print_regularly(self, judge: str) -> None:
         if time.monotonic() >= self._due_s[judge]:
             self._due_s[judge] = time.monotonic() + LINE_EVERY_S
             self._print(judge)
@@ -193,15 +212,21 @@ class Bars(Silent):
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Move a judge's bar."""
-        self._move(judge, verdicts)
+        self._tallies[judge].add(verdicts)
+        self._move(judge)
+
+    def counted(self, judge: str, counts: Counts) -> None:
+        """Move a judge's bar."""
+        self._tallies[judge].count(counts)
+        self._move(judge)
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Move a judge's bar by what an earlier start of the run received."""
-        self._move(judge, verdicts, resumed=True)
+        self._tallies[judge].add(verdicts, resumed=True)
+        self._move(judge)
 
-    def _move(self, judge: str, verdicts: Sequence[Verdict], *, resumed: bool = False) -> None:
+    def _move(self, judge: str) -> None:
         tally = self._tallies[judge]
-        tally.add(verdicts, resumed=resumed)
         self._progress.update(
             self._bars[judge], completed=tally.n_done, speed=tally.speed, cost=tally.cost
         )

@@ -78,11 +78,12 @@ def test_a_report_discloses_no_file_that_a_link_leads_to(foreign, secret, comman
     assert all(SECRET not in file.read_text("utf-8") for file in foreign.glob("*.html"))
 
 
-def test_resume_truncates_nothing_that_the_log_links_to(foreign, secret):
+@pytest.mark.parametrize("name", ["verdicts.jsonl", "verdicts.part-0001.jsonl"])
+def test_resume_truncates_nothing_that_the_log_links_to(foreign, secret, name):
     """A file that is no verdict log keeps its torn last line."""
-    (foreign / "verdicts.jsonl").unlink()
-    (foreign / "verdicts.jsonl").symlink_to(secret)
-    assert_refused("resume", foreign, "verdicts.jsonl is a link")
+    (foreign / name).unlink(missing_ok=True)
+    (foreign / name).symlink_to(secret)
+    assert_refused("resume", foreign, f"{name} is a link")
     assert secret.read_text() == SECRET
 
 

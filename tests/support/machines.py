@@ -103,8 +103,8 @@ class Machine:
             process.communicate()
 
     def _n_logged(self) -> int:
-        logs = list(self.runs.glob("*/verdicts.jsonl"))
-        return logs[0].read_bytes().count(b"\n") - 1 if logs else 0
+        logs = self.runs.glob("*/verdicts*.jsonl")
+        return sum(max(log.read_bytes().count(b"\n") - 1, 0) for log in logs)
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:

@@ -1,4 +1,4 @@
-"""Runs units of work on a Ray cluster; this process sends them out and writes the verdicts.
+"""Runs units of work on a Ray cluster; this process sends them out and shows the progress.
 
 Plain async actors serve better here than a map of Ray Data: units are sent as places become free,
 outcomes come back as they finish and not by blocks, a worker that died gets no block again but only
@@ -9,20 +9,26 @@ guarded by the shared store alone.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, RunError
+from harness.files import write_file
 from harness.judging.cluster.ray_cluster import connected
-from harness.judging.cluster.ray_worker import UnitWorker, WorkerDescription
+from harness.judging.cluster.ray_worker import SIGHT_FILE, UnitWorker, WorkerDescription
 from harness.judging.running.services import NotAsked
+from harness.judging.storage.verdict_log import UnitKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
+    from harness.judging.cluster.ray_worker import FinishedUnits
+    from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Unit
     from harness.judging.running.services import WorkUnit
     from harness.judging.running.session import JudgeRun, Session
@@ -53,15 +59,26 @@ class RayExecutor:
         self._address = address
 
     async def run(self, judges: Sequence[JudgeRun]) -> None:
-        """Ask all open units of some judges."""
+        """Ask all open units of some judges.
+
+        Raises
+        ------
+        HarnessError
+            If the cluster, its workers or the run folder cannot be used.
+        """
+        token = secrets.token_hex()
+        self._description = replace(self._description, token=token)
         async with connected(self._address) as ray:
-            workers = self._workers(ray)
-            await asyncio.gather(*(worker.call("start") for worker in workers))
-            async with asyncio.TaskGroup() as group:
-                for judge in judges:
-                    group.create_task(self._ask_all(judge, workers))
-            closing = (worker.call("close") for worker in workers)
-            await asyncio.gather(*closing, return_exceptions=True)
+            with _visible(self._description.log.with_name(SIGHT_FILE), token):
+                await self._ask(judges, self._workers(ray))
+
+    async def _ask(self, judges: Sequence[JudgeRun], workers: Sequence[_Worker]) -> None:
+        await asyncio.gather(*(worker.call("start") for worker in workers))
+        async with asyncio.TaskGroup() as group:
+            for judge in judges:
+                group.create_task(self._ask_all(judge, workers))
+        closing = (worker.call("close") for worker in workers)
+        await asyncio.gather(*closing, return_exceptions=True)
 
     def _workers(self, ray: Any) -> list[_Worker]:  # noqa: ANN401 -- Ray is imported late
         """Start the workers."""
@@ -98,7 +115,7 @@ class RayExecutor:
     async def _feed(self, judge: JudgeRun, worker: _Worker, units: _OpenUnits) -> None:
         """Send units to a worker and record what it returns, until none is open."""
         held: dict[Unit, WorkUnit] = {}
-        room = worker.rooms[judge.name]
+        room, done = worker.rooms[judge.name], self._session.done
         while True:
             batch = [] if judge.gate.is_shut else units.take(room - len(held))
             held.update((unit.unit(), unit) for unit in batch)
@@ -108,17 +125,57 @@ class RayExecutor:
                 await asyncio.sleep(IDLE_S)
                 continue
             try:
-                finished, exhausted = await worker.call("exchange", judge.name, batch)
+                attempts = _attempts(judge.name, batch, done) if done else {}
+                finished = await worker.call("exchange", judge.name, batch, attempts)
             except worker.errors.RayActorError:
                 units.put_back(held.values())
                 held.clear()
                 await asyncio.sleep(RESTART_S)
                 continue
-            self._session.budget.exhausted |= exhausted
-            self._session.budget.spent_usd += sum(part.cost_usd for part in finished)
-            await asyncio.gather(*(judge.record_outcome(part.outcome) for part in finished))
-            for unit in (unit for part in finished for unit in part.units):
+            self._record(judge, finished)
+            for unit in finished.units:
                 units.finish(held.pop(unit, None))
+
+    def _record(self, judge: JudgeRun, finished: FinishedUnits) -> None:
+        """Write the verdicts that a worker did not write itself, and show what was done."""
+        session = self._session
+        session.budget.exhausted |= finished.budget_is_spent
+        session.budget.spent_usd += finished.cost_usd
+        for failure in finished.failures:
+            judge.count_failure(failure)
+        if session.budget.exhausted:
+            session.drain()
+        if finished.verdicts:
+            session.recorder.record(finished.verdicts)
+        session.observer.counted(judge.name, finished.counts)
+
+
+@contextmanager
+def _visible(path: Path, token: str) -> Iterator[None]:
+    """Write a token by which workers see that a folder is this one; the file is removed in the end.
+
+    Raises
+    ------
+    RunError
+        If it cannot be written.
+    """
+    try:
+        write_file(path, token.encode())
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _attempts(
+    judge: str, units: Iterable[WorkUnit], done: Mapping[UnitKey, Verdict]
+) -> dict[Unit, int]:
+    """Number the attempts at units that were attempted before."""
+    previous = {unit.unit(): done.get(UnitKey(judge, *unit.unit())) for unit in units}
+    return {unit: verdict.attempt + 1 for unit, verdict in previous.items() if verdict}
 
 
 class _Worker:

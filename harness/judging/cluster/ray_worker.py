@@ -1,37 +1,43 @@
 """Actor of Ray that asks units of work; secrets are never sent to it.
 
 Judges are built from their specifications and keep their connections. What was paid for is guarded
-by the shared store: a reply is stored before it is returned, and without its driver a worker sends
-nothing.
+by the shared store: a reply is stored before its unit is finished, and without its driver a worker
+sends nothing. A worker that sees the run folder writes its verdicts to a part of the log; otherwise
+it returns them.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
+from msgspec.structs import replace as replace_fields
+
+from harness.errors import RunError
+from harness.files import read_file
 from harness.judging.cluster import open_store, session_limits
 from harness.judging.judges.judge_registry import build, check, shuffles
-from harness.judging.parsing.verdict import Reader
-from harness.judging.prompts.requests import Prompts
+from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, Reader
+from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.ask import ask_unit, claim_many
 from harness.judging.running.local_executor import Deadline, Places, grouped
-from harness.judging.running.services import Outcome, Services
+from harness.judging.running.services import Counts, Outcome, Services
 from harness.judging.running.session import Recorder
+from harness.judging.storage.verdict_log import VerdictLog, open_part
 from harness.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
+    from harness.errors import CallFailed
     from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.demonstrations import Demonstrations
     from harness.judging.prompts.presentation_orders import OptionOrders
-    from harness.judging.prompts.requests import Unit
     from harness.judging.prompts.templates import Template
     from harness.judging.running.rate_limit import RateGate
     from harness.judging.running.retry import RetryPolicy
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
 
 GATHER_S = 0.02  # for which finished units are gathered before they are returned
 LONGEST_EXCHANGE_S = 1.0
+SIGHT_FILE = "workers.seen"  # in the run folder: who reads there what the driver wrote sees it
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,10 @@ class WorkerDescription:
         With the calls in flight of one worker; keys are named by environment variable.
     store, run, driver : str
         Address of the shared store, name of the run, and lease of the process that started it.
+    log : Path
+        The run's verdict log.
+    token : str
+        Content of the file `SIGHT_FILE` beside it.
     """
 
     task: Task
@@ -66,6 +77,8 @@ class WorkerDescription:
     run: str
     driver: str
     max_cost: float | None
+    log: Path
+    token: str = ""
 
 
 def without_items(task: Task) -> Task:
@@ -74,22 +87,32 @@ def without_items(task: Task) -> Task:
     return Task.model_construct(**fields | {"items": (), "ratings": (), "ignored": ()})
 
 
-class FinishedUnits(NamedTuple):
-    """Units that were asked, as they are returned to the driver.
+@dataclass(slots=True)
+class FinishedUnits:
+    """Units that were asked, as they are returned to the driver; their replies are stored.
 
     Attributes
     ----------
-    units : tuple of Unit
+    units : list of Unit
         Those of which nothing more will come.
-    outcome : Outcome
-        What is to be recorded; its replies are stored already.
+    verdicts : list of Verdict
+        To be written; empty if the worker writes them.
+    counts : Counts
+        Of the verdicts that it wrote.
     cost_usd : float
-        Cost of the replies that were received.
+        Cost of the replies that were received, where it is known.
+    failures : list of CallFailed
+        Why requests were given up.
+    budget_is_spent : bool
+        Whether that of the run is.
     """
 
-    units: tuple[Unit, ...]
-    outcome: Outcome
-    cost_usd: float
+    units: list[Unit] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+    cost_usd: float = 0.0
+    failures: list[CallFailed] = field(default_factory=list)
+    budget_is_spent: bool = False
 
 
 class UnitWorker:
@@ -118,30 +141,31 @@ class UnitWorker:
         )
         limits = session_limits(self._store, description.max_cost)
         self._budget = limits["budget"]
-        silent = cast("Any", _NoLog())
-        self._recorder = Recorder(silent, self._store, silent, lambda: None)
+        log = _open_log(description)
+        observer = cast("Any", _NoProgress())
+        self._recorder = Recorder(cast("Any", log), self._store, observer, self._stop_all)
+        self._log = log
         self._storing = asyncio.create_task(self._recorder.store_regularly())
         for spec in description.specs:
             services = self._services(spec, limits["make_gate"])
-            self._judges[spec.name] = WorkerJudge(services, self._recorder)
+            self._judges[spec.name] = WorkerJudge(
+                services, self._recorder, writes=isinstance(log, VerdictLog)
+            )
 
     async def exchange(
-        self, judge: str, units: Sequence[WorkUnit]
-    ) -> tuple[list[FinishedUnits], bool]:
-        """Take units of a judge and return those that are finished, as soon as there are any.
+        self, judge: str, units: Sequence[WorkUnit], attempts: Mapping[Unit, int]
+    ) -> FinishedUnits:
+        """Take units of a judge and return what is finished, as soon as there is anything.
 
-        Returns
-        -------
-        finished : list of FinishedUnits
-            Empty after `LONGEST_EXCHANGE_S`.
-        exhausted : bool
-            Whether the budget of the run is spent.
+        After `LONGEST_EXCHANGE_S` that may be nothing. ``attempts`` are the numbers of units that
+        were attempted before.
         """
         await self.start()
-        finished = await self._judges[judge].exchange(units)
+        finished = await self._judges[judge].exchange(units, attempts)
         if not any(judge.is_asking for judge in self._judges.values()):
             await self._budget.return_allowance()
-        return finished, self._budget.exhausted
+        finished.budget_is_spent = self._budget.exhausted
+        return finished
 
     async def stop(self, judge: str) -> None:
         """Ask a judge nothing more; calls in flight end."""
@@ -157,6 +181,11 @@ class UnitWorker:
             self._recorder.flush(last=True)
             await asyncio.gather(*(judge.close() for judge in self._judges.values()))
             self._store.close()
+            self._log.close()
+
+    def _stop_all(self) -> None:
+        for judge in self._judges.values():
+            judge.stop()
 
     def _services(
         self, spec: JudgeSpec, make_gate: Callable[[Judge, RetryPolicy, int], RateGate]
@@ -183,15 +212,27 @@ class UnitWorker:
 
 
 class WorkerJudge:
-    """One judge in a worker: asks units as they come and keeps them until they are fetched."""
+    """One judge in a worker: asks units as they come and keeps them until they are fetched.
 
-    def __init__(self, services: Services, recorder: Recorder) -> None:
+    Parameters
+    ----------
+    services : Services
+        Of the judge.
+    recorder : Recorder
+        Of the worker.
+    writes : bool
+        Whether the recorder writes verdicts to a log; otherwise they are returned.
+    """
+
+    def __init__(self, services: Services, recorder: Recorder, *, writes: bool) -> None:
         self._places = Places(services.judge.spec.concurrency, services.clock)
         self._services = replace(services, clock=self._places)
         self._recorder = recorder
         self._samples_per_request = services.judge.spec.n_per_request
+        self._writes = writes
+        self._attempts: dict[Unit, int] = {}
         self._asking: set[asyncio.Task[None]] = set()
-        self._finished: list[FinishedUnits] = []
+        self._finished = FinishedUnits()
         self._has_finished = asyncio.Event()
         self._error: BaseException | None = None
 
@@ -205,8 +246,11 @@ class WorkerJudge:
         """Whether units are being asked."""
         return bool(self._asking)
 
-    async def exchange(self, units: Sequence[WorkUnit]) -> list[FinishedUnits]:
-        """Take units and return those that are finished; see `UnitWorker.exchange`."""
+    async def exchange(
+        self, units: Sequence[WorkUnit], attempts: Mapping[Unit, int]
+    ) -> FinishedUnits:
+        """Take units and return what is finished; see `UnitWorker.exchange`."""
+        self._attempts |= attempts
         self._accept(units)
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_EXCHANGE_S):
@@ -215,7 +259,7 @@ class WorkerJudge:
         if self._error is not None:
             raise self._error
         self._has_finished.clear()
-        finished, self._finished = self._finished, []
+        finished, self._finished = self._finished, FinishedUnits()
         return finished
 
     def stop(self) -> None:
@@ -234,9 +278,11 @@ class WorkerJudge:
         alone = [unit for unit in units if unit.elicitation != "paired"]
         claims = claim_many(alone, self._services)
         verdict, name = self._services.reader.verdict, self._services.judge.spec.name
-        for unit, reply in claims.stored:
-            stored = verdict(reply, unit.unit(), name, cached=True)
-            self._note(FinishedUnits(_parts(unit), Outcome([stored]), 0.0))
+        if claims.stored:
+            stored = [verdict(r, unit.unit(), name, cached=True) for unit, r in claims.stored]
+            outcome = self._numbered(Outcome(stored))
+            self._recorder.record(outcome.verdicts)
+            self._note([unit.unit() for unit, _ in claims.stored], outcome)
         for unit in (*grouped(claims.units, self._samples_per_request), *pairs):
             task = asyncio.create_task(self._ask(unit))
             self._asking.add(task)
@@ -245,20 +291,39 @@ class WorkerJudge:
     async def _ask(self, unit: WorkUnit) -> None:
         """Ask a unit and what is to be asked after it; each reply is stored before it counts."""
         async with self._places:
-            outcome = await ask_unit(unit, self._services)
+            outcome = self._numbered(await ask_unit(unit, self._services))
             if outcome.too_few:
                 self._samples_per_request = 1
-            await self._recorder.record_soon((), outcome.received)
+            await self._recorder.record_soon(outcome.verdicts, outcome.received)
         later = {part for unanswered in outcome.unanswered for part in _parts(unanswered)}
-        cost_usd = sum(reply.cost_usd or 0.0 for reply in outcome.received)
-        units = tuple(part for part in _parts(unit) if part not in later)
-        kept = outcome._replace(received=(), unanswered=())
-        self._note(FinishedUnits(units, kept, cost_usd))
+        self._note([part for part in _parts(unit) if part not in later], outcome)
         for unanswered in outcome.unanswered:
             await self._ask(unanswered)
 
-    def _note(self, finished: FinishedUnits) -> None:
-        self._finished.append(finished)
+    def _numbered(self, outcome: Outcome) -> Outcome:
+        """Return an outcome whose verdicts say how often their unit was attempted."""
+        if not self._attempts:
+            return outcome
+        attempts = self._attempts
+        verdicts = [
+            replace_fields(v, attempt=attempts.get(Unit(v.item, v.elicitation, v.sample), 1))
+            for v in outcome.verdicts
+        ]
+        return outcome._replace(verdicts=verdicts)
+
+    def _note(self, units: Sequence[Unit], outcome: Outcome) -> None:
+        """Note what was recorded, for the driver."""
+        finished = self._finished
+        finished.units += units
+        if self._writes:
+            finished.counts = _sum(finished.counts, outcome)
+        else:
+            finished.verdicts += outcome.verdicts
+        finished.cost_usd += sum(reply.cost_usd or 0.0 for reply in outcome.received)
+        if outcome.failure is not None:
+            finished.failures.append(outcome.failure)
+        for unit in units if self._attempts else ():
+            self._attempts.pop(unit, None)
         self._has_finished.set()
 
     def _end(self, task: asyncio.Task[None]) -> None:
@@ -273,13 +338,46 @@ def _parts(unit: WorkUnit) -> tuple[Unit, ...]:
     return tuple(unit.unit(position) for position in range(len(unit.samples)))
 
 
-class _NoLog:
-    """Log and observer of a worker: the driver writes the verdicts and shows the progress."""
+def _sum(counts: Counts, outcome: Outcome) -> Counts:
+    """Return counts with those of an outcome; the first turn of a pair is no verdict yet."""
+    verdicts = [v for v in outcome.verdicts if v.reason != AWAITS_SECOND_TURN]
+    costs = [counts.cost_usd, *(reply.cost_usd for reply in outcome.received)]
+    priced = [cost_usd for cost_usd in costs if cost_usd is not None]
+    return Counts(
+        counts.n + len(verdicts),
+        counts.n_failed + sum(v.outcome == "failed" for v in verdicts),
+        counts.n_cached + sum(v.cached for v in verdicts),
+        sum(priced) if len(priced) == len(costs) else None,
+    )
 
-    path = Path("verdicts.jsonl")
+
+def _open_log(description: WorkerDescription) -> VerdictLog | _NoLog:
+    """Open a part of the run's log where this machine sees the run folder."""
+    path, expected = description.log.with_name(SIGHT_FILE), description.token.encode()
+    with suppress(OSError, RunError):
+        if read_file(path, len(expected)) == expected:
+            return open_part(description.log)
+    return _NoLog(description.log)
+
+
+class _NoLog:
+    """Log of a worker that does not see the run folder: its verdicts are returned."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def append(self, verdicts: Iterable[Verdict]) -> None:
         """Discard verdicts."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class _NoProgress:
+    """Observer of a worker: the driver shows the progress."""
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Do nothing."""
 
     def say(self, line: str) -> None:
         """Do nothing."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from harness.errors import VerdictError
-from harness.files import bounded_lines
 from harness.judging.parsing.grammar import OUTCOMES, Parsed
 from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.verdict import (
@@ -20,9 +19,10 @@ from harness.judging.parsing.verdict import (
     PairValue,
     Value,
     Verdict,
-    check_header,
     decode,
+    log_lines,
     max_judges,
+    newest,
 )
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.tasks import CANNOT_ASSESS
@@ -92,24 +92,19 @@ def _is_log(path: Path) -> bool:
 def _read_log(path: Path, task: Task) -> list[Verdict]:
     rules = _Rules(task)
     verdicts: dict[Unit, Verdict] = {}
-    with path.open("rb") as file:
-        lines = bounded_lines(file)
-        check_header(next(lines, b""), path)
-        for number, line in enumerate(lines, 2):
-            where = f"{path}: line {number}"
-            try:
-                verdict = decode(line)
-            except VerdictError as error:
-                raise VerdictError(
-                    f"{where}: {error}; `harness validate` on the run's folder leaves it out."
-                ) from None
-            rules.check_item(verdict.item, where)
-            rules.check_judge(verdict.judge, where)
-            unit = (verdict.item, verdict.judge, verdict.elicitation, verdict.sample)
-            previous = verdicts.get(unit)
-            if not previous or previous.outcome == "failed" or verdict.outcome != "failed":
-                verdicts[unit] = rules.checked(verdict)
-    return list(verdicts.values())
+    for file, number, line in log_lines(path.resolve() if path.is_symlink() else path):
+        where = f"{file}: line {number}"
+        try:
+            verdict = decode(line)
+        except VerdictError as error:
+            raise VerdictError(
+                f"{where}: {error}; `harness validate` on the run's folder leaves it out."
+            ) from None
+        rules.check_item(verdict.item, where)
+        rules.check_judge(verdict.judge, where)
+        unit = (verdict.item, verdict.judge, verdict.elicitation, verdict.sample)
+        verdicts[unit] = newest(verdict, verdicts.get(unit))
+    return [rules.checked(verdict) for verdict in verdicts.values()]
 
 
 class _Rules:

@@ -19,8 +19,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harness.checksummed_log import DamagedLine, with_checksum, without_checksum
+from harness.checksummed_log import DamagedLine, parts_of, with_checksum, without_checksum
 from harness.errors import VerdictError
+from harness.files import bounded_lines, reader
 from harness.judging.parsing.grammar import (
     OUTCOMES,
     Outcome,
@@ -47,7 +48,7 @@ from harness.judging.prompts.strategies import (
 from harness.tasks import CANNOT_ASSESS, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
@@ -570,6 +571,52 @@ def decode(line: bytes) -> Verdict:
         return _DECODER.decode(body)
     except ValueError as error:
         return _decode_slowly(body, error)
+
+
+def log_lines(path: Path) -> Iterator[tuple[Path, int, bytes]]:
+    """Yield file, number and bytes of each line of a verdict log, headers aside, its parts first.
+
+    A part that vanishes meanwhile was appended to the log, which is read last.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be opened, or a line is too long.
+    VerdictError
+        If a file has a format of another version.
+    """
+    for file in (*parts_of(path), path):
+        try:
+            with reader(file) as opened:
+                lines = bounded_lines(opened)
+                header = next(lines, b"")
+                if file != path and not header.endswith(b"\n"):
+                    continue  # it was created just now
+                check_header(header, file)
+                for number, line in enumerate(lines, 2):
+                    yield file, number, line
+        except FileNotFoundError:
+            if file == path:
+                raise
+
+
+def newest(verdict: Verdict, other: Verdict | None) -> Verdict:
+    """Return which of two verdicts on a unit counts: the newest success, else the newest failure.
+
+    The order in which they are read does not matter. Of those of one attempt, the one counts that
+    was paid for; the first turn of a pair counts last.
+    """
+    return verdict if other is None else max(verdict, other, key=_age)
+
+
+def _age(verdict: Verdict) -> tuple[bool, int, bool, bool, bytes]:
+    return (
+        verdict.outcome != "failed",
+        verdict.attempt,
+        verdict.reason != AWAITS_SECOND_TURN,
+        not verdict.cached,
+        encode(verdict),
+    )
 
 
 def max_judges(task: Task) -> int:

@@ -184,6 +184,23 @@ class Outcome(NamedTuple):
     command: str = ""
 
 
+class Counts(NamedTuple):
+    """Verdicts of a judge that were written elsewhere, as far as progress shows them.
+
+    Attributes
+    ----------
+    n, n_failed, n_cached : int
+        All verdicts, those without a reply, and those whose reply was stored before.
+    cost_usd : float or None
+        Cost of the replies that were received for them; None if that of one is unknown.
+    """
+
+    n: int = 0
+    n_failed: int = 0
+    n_cached: int = 0
+    cost_usd: float | None = 0.0
+
+
 class ResponseStore(Protocol):
     """Replies that were paid for."""
 
@@ -289,6 +306,9 @@ class Observer(Protocol):
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Receive verdicts that were written to the log."""
+
+    def counted(self, judge: str, counts: Counts) -> None:
+        """Receive the counts of verdicts that a worker on a cluster wrote."""
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Receive verdicts that the log held from an earlier start of the run."""

@@ -1,8 +1,10 @@
 """Verdict log: append-only record of the replies that were received.
 
 Lines are never changed. On reading, the newest success of each unit wins; a torn last line is cut
-off, and a line whose checksum fails is set aside. Runs in progress leave notes on files that other
-runs must know: the note on the log of a run that was killed says where its replies are.
+off, and a line whose checksum fails is set aside. Workers on a cluster write parts of their own,
+which are read like the log and appended to it when they are written no longer. Runs in progress
+leave notes on files that other runs must know: the note on the log of a run that was killed says
+where its replies are.
 """
 
 from __future__ import annotations
@@ -10,16 +12,24 @@ from __future__ import annotations
 import os
 import re
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.checksummed_log import ChecksummedLog
+from harness.checksummed_log import ChecksummedLog, create_part, parts_of
 from harness.errors import RunError, VerdictError
-from harness.files import NO_DESCRIPTORS, bounded_lines, reader, write_file
-from harness.judging.parsing.verdict import HEADER, Reply, Verdict, check_header, decode, encode
+from harness.files import NO_DESCRIPTORS, reader, write_file
+from harness.judging.parsing.verdict import (
+    HEADER,
+    Reply,
+    Verdict,
+    decode,
+    encode,
+    log_lines,
+    newest,
+)
 from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
@@ -53,24 +63,21 @@ class LogReading(NamedTuple):
 
 
 def read_log(path: Path) -> LogReading:
-    """Replay a log file; VerdictError if it cannot be read or is of another version."""
+    """Replay a log and its parts; VerdictError if one cannot be read or is of another version."""
     final: dict[UnitKey, Verdict] = {}
     damaged: list[bytes] = []
     try:
-        with reader(path) as file:
-            lines = bounded_lines(file)
-            check_header(next(lines, b""), path)
-            for line in lines:
-                try:
-                    verdict = decode(line)
-                except VerdictError:
-                    damaged.append(line)
-                    continue
-                key = unit_key(verdict)
-                if verdict.outcome != "failed" or final.get(key, verdict).outcome == "failed":
-                    final[key] = verdict
+        for _, _, line in log_lines(path):
+            try:
+                verdict = decode(line)
+            except VerdictError:
+                damaged.append(line)
+                continue
+            key = unit_key(verdict)
+            final[key] = newest(verdict, final.get(key))
     except OSError as error:
-        raise VerdictError(f"{path}: cannot be read ({error.strerror}).") from None
+        where = error.filename or path
+        raise VerdictError(f"{where}: cannot be read ({error.strerror}).") from None
     return LogReading(final, damaged)
 
 
@@ -98,6 +105,74 @@ class VerdictLog(ChecksummedLog):
                 f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "
                 f"Free some space, then `{resume_command(self.path.parent)}`."
             ) from None
+
+
+def open_part(log: Path) -> VerdictLog:
+    """Create a part of a verdict log and open it; no other process writes to it.
+
+    Raises
+    ------
+    RunError
+        If it cannot be created.
+    """
+    try:
+        return VerdictLog.open(create_part(log))
+    except OSError as error:
+        raise RunError(f"{log.parent}: cannot be written ({error.strerror}).") from None
+
+
+def merge_parts(log: VerdictLog) -> None:
+    """Append to an open log what counts of its parts, and remove these.
+
+    Parts that somebody writes to stay, and those with damaged lines.
+
+    Raises
+    ------
+    RunError
+        If a part cannot be read, or the log not be written; nothing is removed then.
+    VerdictError
+        If a part has a format of another version.
+    """
+    with ExitStack() as opened:
+        try:
+            complete = [part for part in parts_of(log.path) if _is_complete(part, opened)]
+            if complete:
+                damaged = _append_parts(log)
+        except OSError as error:
+            where = error.filename or log.path
+            raise RunError(f"{where}: cannot be read ({error.strerror}).") from None
+        for part in complete:
+            if part not in damaged:
+                with suppress(OSError):  # it is read and merged again
+                    part.unlink()
+
+
+def _is_complete(part: Path, opened: ExitStack) -> bool:
+    """Lock a part and cut off a torn last line, unless another process is writing to it."""
+    try:
+        opened.enter_context(VerdictLog.open(part))
+    except RunError:
+        return False
+    return True
+
+
+def _append_parts(log: VerdictLog) -> set[Path]:
+    """Append the verdicts of parts that count; return the files with damaged lines."""
+    final: dict[UnitKey, Verdict] = {}
+    own: dict[UnitKey, Verdict] = {}
+    damaged: set[Path] = set()
+    for file, _, line in log_lines(log.path):
+        try:
+            verdict = decode(line)
+        except VerdictError:
+            damaged.add(file)
+            continue
+        key = unit_key(verdict)
+        final[key] = newest(verdict, final.get(key))
+        if file == log.path:
+            own[key] = newest(verdict, own.get(key))
+    log.append(verdict for key, verdict in final.items() if own.get(key) is not verdict)
+    return damaged
 
 
 def replies_of(verdict: Verdict) -> Iterator[Reply]:

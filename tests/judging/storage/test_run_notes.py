@@ -21,7 +21,7 @@ from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.running import ask
 from harness.judging.storage import request_locks
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.storage.verdict_log import RunNotes, VerdictLog, note_name
+from harness.judging.storage.verdict_log import RunNotes, VerdictLog, note_name, open_part
 from harness.tasks import load_task
 
 KEYS = [f"{n:064x}" for n in range(9)]
@@ -91,6 +91,13 @@ def test_abandoned_log_is_adopted_once(place):
     assert stored(place, KEYS[1]) == {KEYS[1]: "A"}
     append(place.log, verdict(KEYS[2]))
     assert stored(place, KEYS[2]) == {}
+
+
+def test_parts_of_an_abandoned_log_are_adopted_with_it(place):
+    """What a worker of the killed run received is in no other place of this machine."""
+    with follower(place), open_part(place.log) as part:
+        part.append([verdict(KEYS[2])])
+    assert stored(place, KEYS[1], KEYS[2]) == {KEYS[1]: "A", KEYS[2]: "A"}
 
 
 def test_adopted_log_replaces_no_paid_reply(place):
