@@ -29,7 +29,7 @@ from harness.stats.indeterminacy.rater_error import (
     identifiability,
     mse_without_rater_error,
 )
-from harness.stats.indeterminacy.reconstructed_metrics import reconstructed_metrics
+from harness.stats.indeterminacy.reconstruction import reconstructed_metrics
 from harness.stats.indeterminacy.sensitivity import BreakEven, winning_regions
 from harness.stats.selection.ranking import loss
 from harness.stats.selection.regret import GOALS, chosen_by

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from harness.analysis.human_sets import human_sets
-from harness.analysis.item_sampling import sampling_weights
-from harness.analysis.open_choices import check_open_choices, metrics_of
+from harness.analysis.inputs import check_open_choices, human_sets, metrics_of, sampling_weights
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.errors import TaskError
 from harness.ratings import human_table, judge_table, rater_panel
@@ -32,8 +30,7 @@ from harness.stats.data.resolved_tables import (
     one_verdict_per_group,
     resolve_abstentions,
 )
-from harness.stats.indeterminacy.reconstructed_metrics import reconstructed_metrics
-from harness.stats.indeterminacy.reconstruction import reconstruct
+from harness.stats.indeterminacy.reconstruction import reconstruct, reconstructed_metrics
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.interval_methods import check_level
@@ -48,8 +45,7 @@ from harness.tasks import CANNOT_ASSESS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.analysis.human_sets import HumanSets
-    from harness.analysis.inputs import AggregationLevel, Choices, Source
+    from harness.analysis.inputs import AggregationLevel, Choices, HumanSets, Source
     from harness.stats import Distributions, Evaluation, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.stats.indeterminacy.translation import SweepVariant

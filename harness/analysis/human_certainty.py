@@ -31,8 +31,8 @@ from harness.stats.metrics.association import (
 )
 from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
 from harness.stats.metrics.downstream import win_rate_metrics, win_sums
-from harness.stats.subsets.calibration_curve import calibration_curve
 from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
+from harness.stats.subsets.selective_prediction import calibration_curve
 from harness.stats.subsets.strata import StratumResult  # noqa: TC001 -- read at run time
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Inputs of a validation: a task, verdicts and choices."""
+"""Inputs of a validation: a task, verdicts and choices, response sets and weights of items."""
 
 from __future__ import annotations
 
@@ -7,21 +7,30 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from harness.errors import TaskError
 from harness.stats.data.resolved_tables import AbstentionMode
-from harness.stats.indeterminacy.translation import SweepVariant
+from harness.stats.indeterminacy.reconstruction import missing_pairs
+from harness.stats.indeterminacy.translation import SweepVariant, pairs_by_item
+from harness.stats.inference.cluster_robust import effective_number, inverse_probability_weights
 from harness.stats.inference.interval_methods import IntervalMethod
+from harness.stats.open_scales.open_metrics import numeric_metrics
+from harness.stats.open_scales.text_answers import SIMILARITY
 from harness.stats.selection.footing import Abstention
-from harness.stats.selection.shared_items import MIN_ANSWERED
+from harness.stats.selection.replies import MIN_ANSWERED
+from harness.tasks.model import INCLUSION_PROBABILITY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
+    from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item, Task
+
 
 N_RESAMPLES = 2000
 AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
@@ -85,7 +94,7 @@ class Choices(Frozen):
         "rated": the response sets that raters gave, or an assumed beta implies; "reconstructed":
         of all raters who chose, as their choices and the pairs of some imply them. None for the
         latter where the pairs suffice and beta is assumed or most choices have no set; see
-        `harness.analysis.human_sets`.
+        `harness.analysis.inputs`.
     """
 
     tau: float | None = None
@@ -172,4 +181,168 @@ def shared_items(first: Sequence[Item], second: Sequence[Item]) -> tuple[Item, .
         for item in second
         if item.id in earlier
         and all(item.fields.get(name, text) == text for name, text in earlier[item.id].items())
+    )
+
+
+Origin: TypeAlias = Literal["rated", "reconstructed", "assumed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanSets:
+    """Where the response sets of the raters come from, and which pairs there are.
+
+    Attributes
+    ----------
+    origin : {"rated", "reconstructed", "assumed"}
+        The sets that raters gave; those that the forced choices of all imply by the F' of the pairs
+        of some; those that they imply by an assumed beta.
+    by_default : bool
+        Whether nobody asked for this origin.
+    missing_pairs : str
+        What the pairs lack to stand for the choices without a set; "" where they suffice.
+    n_pairs, n_paired_items, n_paired_raters : int
+        Pairs whose choice is in their set, the items that have any, and the raters who gave both
+        forms on an item.
+    """
+
+    origin: Origin
+    by_default: bool
+    missing_pairs: str
+    n_pairs: int
+    n_paired_items: int
+    n_paired_raters: int
+
+
+def human_sets(source: Source, human: RatingTable) -> HumanSets:
+    """Decide where the response sets of the raters come from.
+
+    Unless the user says so, they are reconstructed where the pairs suffice (see `missing_pairs`),
+    and beta is assumed or most forced choices have no set beside them.
+
+    Parameters
+    ----------
+    human : RatingTable
+        What the raters answered, abstentions resolved.
+    """
+    pairs, missing = pairs_by_item(human), missing_pairs(human)
+    n_pairs = int(pairs.sum())
+    wanted = source.beta is not None or 2 * n_pairs < human.forced_choice.sum()
+    origin: Origin = "rated" if source.beta is None else "assumed"
+    if source.humans == "reconstructed" or (
+        source.humans is None and source.level != "item" and not missing and wanted
+    ):
+        origin = "reconstructed"
+    return HumanSets(
+        origin=origin,
+        by_default=source.humans is None,
+        missing_pairs=missing,
+        n_pairs=n_pairs,
+        n_paired_items=int(pairs.any(axis=(1, 2)).sum()),
+        n_paired_raters=_n_paired_raters(source),
+    )
+
+
+def _n_paired_raters(source: Source) -> int:
+    ratings, items = source.task.ratings, {item.id for item in source.items}
+    sets = {(r.item, r.rater) for r in ratings if r.elicitation == "response_set"}
+    choices = {
+        (r.item, r.rater)
+        for r in (ratings if sets else ())
+        if r.elicitation == "forced_choice" and r.item in items
+    }
+    return len({rater for _, rater in sets & choices})
+
+
+METHODS = ("score", "percentile")
+OF_OPTIONS = ("tau", "beta", "family", "mode", "level", "humans", "abstention")
+
+
+def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
+    """Refuse choices that mean something among options alone, and metrics of other scales.
+
+    Parameters
+    ----------
+    task : Task
+        On an open scale.
+    choices : mapping of str to value
+        Fields of `Choices` that a user has set.
+
+    Raises
+    ------
+    TaskError
+        Naming the choice and what to do.
+    """
+    where, scale = f"task {task.name}", f"a {task.scale} scale"
+    for name in OF_OPTIONS:
+        if name in choices:
+            raise TaskError(f"{where}: --{name} has no meaning on {scale}; leave it out.")
+    if choices.get("replies", 1) != 1:
+        raise TaskError(f"{where}: judges are compared at one reply on {scale}; drop --replies.")
+    if choices.get("interval", "score") not in METHODS:
+        raise TaskError(f"{where}: --interval: use score or percentile on {scale}.")
+    metric, names = choices.get("metric"), [row.name for row in metrics_of(task)]
+    if metric is not None and metric not in names:
+        raise TaskError(f"{where}: {metric!r} is no metric of {scale}; use {', '.join(names)}.")
+
+
+def metrics_of(task: Task) -> tuple[Metric, ...]:
+    """Return the metrics of a task on an open scale."""
+    if task.scale == "text":
+        return (SIMILARITY,)
+    width = inf if task.bounds is None else task.bounds[1] - task.bounds[0]
+    return numeric_metrics(width)
+
+
+WEIGHTED = "metrics, ranking, baselines, human agreement and regret"
+UNWEIGHTED = (
+    "beta, F, the annotator test, strata, error analysis and sensitivity describe the sample"
+)
+
+
+def sampling_weights(items: Sequence[Item]) -> FloatArray | None:
+    """Return the weights of items whose field ``inclusion_probability`` tells how likely they were.
+
+    None where no item has the field, or all were equally likely.
+
+    Raises
+    ------
+    ValueError
+        If some items lack the field, or a value is no probability above 0.
+    """
+    probabilities = _probabilities(items)
+    return None if probabilities is None else inverse_probability_weights(probabilities)
+
+
+def on_sampling(items: Sequence[Item], *, is_weighted: bool) -> str:
+    """Say what the numbers of sampled items describe; "" where items count alike."""
+    probabilities = _probabilities(items)
+    weights = sampling_weights(items)
+    if probabilities is None or weights is None:
+        return ""
+    if not is_weighted:
+        return (
+            f"items were sampled with unequal probabilities ({INCLUSION_PROBABILITY}); at level "
+            "item they are not weighted, and numbers describe the sample"
+        )
+    return (
+        f"{WEIGHTED} weight items by 1/{INCLUSION_PROBABILITY}: {len(items)} items stand for "
+        f"{(1.0 / probabilities).sum():.0f} that could be sampled, and are worth "
+        f"{effective_number(weights):.0f} equally likely ones; {UNWEIGHTED}"
+    )
+
+
+def _probabilities(items: Sequence[Item]) -> FloatArray | None:
+    texts = [item.fields.get(INCLUSION_PROBABILITY) for item in items]
+    if not any(text is not None for text in texts):
+        return None
+    return np.array([_probability(item, text) for item, text in zip(items, texts, strict=True)])
+
+
+def _probability(item: Item, text: str | None) -> float:
+    with suppress(ValueError, TypeError):
+        if 0.0 < (probability := float(text or "")) <= 1.0:
+            return probability
+    raise ValueError(
+        f"{INCLUSION_PROBABILITY} of item {item.id} is {text!r}; give every item a number above 0 "
+        "and at most 1, or remove the field"
     )

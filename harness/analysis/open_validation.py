@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from harness.analysis.continuous_scale import ContinuousScale
 from harness.analysis.decision import decide
 from harness.analysis.estimates import groups_of, resampling_of
 from harness.analysis.evidence import MIN_RATERS, deciding_tests, evidence_of
-from harness.analysis.human_sets import HumanSets
-from harness.analysis.inputs import Source
-from harness.analysis.item_sampling import on_sampling, sampling_weights
-from harness.analysis.judge_costs import cost_of
-from harness.analysis.open_choices import OF_OPTIONS, check_open_choices
-from harness.analysis.ranking_and_facts import (
-    metric_facts,
-    notes_on_ratings,
-    ranking_of,
-    task_facts,
+from harness.analysis.inputs import (
+    OF_OPTIONS,
+    HumanSets,
+    Source,
+    check_open_choices,
+    on_sampling,
+    sampling_weights,
 )
+from harness.analysis.judge_costs import cost_of
+from harness.analysis.open_scale import ContinuousScale, TextScale
 from harness.analysis.rater_replacement import (
     controls_result,
     eps_of,
@@ -30,8 +28,16 @@ from harness.analysis.rater_replacement import (
     replacement_of,
     why_no_test,
 )
-from harness.analysis.result import HumanResult, JudgeResult, Settings, Validation
-from harness.analysis.text_scale import TextScale
+from harness.analysis.result import (
+    HumanResult,
+    JudgeResult,
+    Settings,
+    Validation,
+    metric_facts,
+    notes_on_ratings,
+    ranking_of,
+    task_facts,
+)
 from harness.ratings import count_outcomes
 from harness.stats import AltTestDesign, Estimate, annotator_controls, annotator_tests
 from harness.stats.inference.estimate import Exclusion

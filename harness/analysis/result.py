@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from harness.analysis.answer_positions import PositionEffects  # noqa: TC001 -- msgspec reads it
+import numpy as np
+
 from harness.analysis.beta_sensitivity import Sensitivity  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.decision import Decision  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.error_analysis import Errors  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.evidence import Evidence  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.human_certainty import Certainty  # noqa: TC001 -- msgspec reads it at run time
-from harness.analysis.human_sets import HumanSets  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.inputs import (
     AggregationLevel,  # noqa: TC001 -- msgspec reads it at run time
+    HumanSets,  # noqa: TC001 -- msgspec reads it at run time
     Unanswered,  # noqa: TC001 -- msgspec reads it at run time
 )
 from harness.analysis.judge_costs import Cost  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.metric_choice import Choosing  # noqa: TC001 -- msgspec reads it at run time
-from harness.analysis.notebook import table
-from harness.analysis.order_bias import PlaceBias  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.order_bias import (
+    PlaceBias,  # noqa: TC001 -- msgspec reads it at run time
+    PositionEffects,  # noqa: TC001 -- msgspec reads it
+)
 from harness.analysis.rater_replacement import Replacement  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.rubric import RubricResult  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.serialize import from_json, schema_of, to_json
@@ -28,7 +33,6 @@ from harness.judging.prompts.requests import Elicitation  # noqa: TC001 -- msgsp
 from harness.ratings import OutcomeCounts  # noqa: TC001 -- msgspec reads it at run time
 from harness.stats import (
     Estimate,  # noqa: TC001 -- msgspec reads it at run time
-    Ranking,  # noqa: TC001 -- msgspec reads it at run time
 )
 from harness.stats.data.resolved_tables import (
     AbstentionMode,  # noqa: TC001 -- msgspec reads it at run time
@@ -39,6 +43,16 @@ from harness.stats.indeterminacy.translation import (
 from harness.stats.inference.interval_methods import (
     IntervalMethod,  # noqa: TC001 -- msgspec reads it at run time
 )
+from harness.stats.selection.ranking import Ranked, Ranking, loss, ranks_of
+from harness.tasks import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.analysis.evidence import JudgeEvidence
+    from harness.analysis.inputs import Source
+    from harness.stats import Metric
+
 
 SCHEMA_VERSION = 1
 
@@ -299,3 +313,134 @@ class Validation:
     def _repr_html_(self) -> str:
         """Show the ranking in a notebook."""
         return table(self)
+
+
+POPULATION_ROWS = {
+    "mse(s/s)": "mse_without_rater_noise(s/s)",
+    "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
+}
+
+
+def ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
+    """Return the places of the judges on common footing."""
+    values = [np.nan if row.value is None else row.value for row in evidence.judges]
+    ranks = ranks_of(loss(np.array(values, dtype=np.float64), metric.better))
+    return Ranking(
+        metric=metric.name,
+        better=metric.better,
+        unit=metric.unit,
+        rows=tuple(
+            Ranked(row.judge, rank, row.difference)
+            for row, rank in zip(evidence.judges, ranks, strict=True)
+        ),
+    )
+
+
+def task_facts(source: Source, response_sets: tuple[tuple[str, ...], ...] = ()) -> TaskFacts:
+    """Return what the numbers need of a task; an open scale has no options and no sets."""
+    task = source.task
+    return TaskFacts(
+        name=task.name,
+        scale=task.scale,
+        property=task.property,
+        notice=task.notice,
+        content_hash=task.content_hash,
+        options={option.key: option.label for option in task.options},
+        response_sets=response_sets,
+        positive=task.positive,
+        n_items=len(source.items),
+        n_items_in_task=len(task.items),
+    )
+
+
+def metric_facts(row: Metric) -> MetricFacts:
+    """Return how to read a metric."""
+    return MetricFacts(
+        name=row.name,
+        display_name=row.display_name,
+        family=row.family,
+        human_form=row.human_form,
+        judge_form=row.judge_form,
+        better=row.better,
+        low=row.bounds[0] if math.isfinite(row.bounds[0]) else None,
+        high=row.bounds[1] if math.isfinite(row.bounds[1]) else None,
+        unit=row.unit,
+        symmetric=row.symmetric,
+        also=row.also,
+        estimand=row.estimand,
+        population=POPULATION_ROWS.get(row.name),
+        paper=row.paper,
+    )
+
+
+def notes_on_ratings(humans: HumanResult) -> list[str]:
+    """Return notes on ratings that are no choices."""
+    notes = []
+    if humans.n_abstained:
+        notes.append(f"ratings that are {CANNOT_ASSESS}: {humans.n_abstained}")
+    if humans.ignored_labels:
+        labels = ", ".join(f"{label!r} {n}" for label, n in humans.ignored_labels.items())
+        total = sum(humans.ignored_labels.values())
+        notes.append(f"ratings with labels that the task ignores: {total} ({labels})")
+    return notes
+
+
+def table(validation: Validation) -> str:
+    """Return the ranking as HTML; without judges, the inter-rater agreement.
+
+    Names come from tasks and judges and are escaped. `harness.report.html.page` renders the report.
+    """
+    evidence = validation.evidence
+    rows = _agreement(validation) if evidence is None else _ranks(validation, evidence)
+    caption = f"{validation.task.name}: {validation.task.n_items} items"
+    caption += f" ({validation.task.notice})" if validation.task.notice else ""
+    head, *body = rows
+    return (
+        f"<table><caption>{escape(caption)}</caption>"
+        f"<thead>{_row('th', head)}</thead>"
+        f"<tbody>{''.join(_row('td', cells) for cells in body)}</tbody></table>"
+    )
+
+
+def _ranks(validation: Validation, evidence: Evidence) -> list[Sequence[str]]:
+    places = {row.judge: row.rank for row in validation.ranking.rows} if validation.ranking else {}
+    rows: list[Sequence[str]] = [("", "judge", evidence.display_name, "items", "answered")]
+    for row in evidence.judges:
+        answered, own = row.answered_fraction, validation.judge(row.judge).metrics[evidence.metric]
+        n_items = evidence.n_items if row.ranked else own.n_used
+        rows.append(
+            (
+                str(places[row.judge] or ""),
+                row.judge,
+                _with_ends(row) if row.ranked and row.value is not None else _number(own),
+                str(n_items),
+                "NA" if answered is None else f"{answered:.1%} of {evidence.n_rated}",
+            )
+        )
+    return rows
+
+
+def _with_ends(row: JudgeEvidence) -> str:
+    if row.low is None or row.high is None:
+        return f"{row.value:.3f}"
+    return f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
+
+
+def _agreement(validation: Validation) -> list[Sequence[str]]:
+    agreement = validation.humans.agreement.items()
+    return [
+        ("inter-rater agreement", "value", "items"),
+        *((name, _number(result), str(result.n_used)) for name, result in agreement),
+    ]
+
+
+def _number(result: Estimate) -> str:
+    if result.value is None:
+        return f"NA ({result.reason.replace('_', ' ')})"
+    interval = result.interval
+    span = f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else ""
+    return f"{result.value:.3f}{span}"
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

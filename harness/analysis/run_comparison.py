@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.estimates import compared_tables
-from harness.analysis.inputs import JudgeFacts, shared_items
-from harness.analysis.item_sampling import sampling_weights
+from harness.analysis.inputs import JudgeFacts, sampling_weights, shared_items
 from harness.errors import TaskError
 from harness.stats import Resampling
 from harness.stats.inference.multiple_testing import holm

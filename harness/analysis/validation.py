@@ -14,24 +14,21 @@ from harness.analysis import (
     rater_replacement,
     rubric,
 )
-from harness.analysis.answer_positions import position_effects, position_notes
 from harness.analysis.decision import decide
 from harness.analysis.estimates import Prepared, is_ordinal, prepare
-from harness.analysis.item_sampling import on_sampling
+from harness.analysis.inputs import on_sampling
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.open_validation import validate_open
-from harness.analysis.order_bias import order_bias, order_notes
-from harness.analysis.ranking_and_facts import (
-    metric_facts,
-    notes_on_ratings,
-    ranking_of,
-    task_facts,
-)
+from harness.analysis.order_bias import order_bias, order_notes, position_effects, position_notes
 from harness.analysis.result import (
     HumanResult,
     JudgeResult,
     Settings,
     Validation,
+    metric_facts,
+    notes_on_ratings,
+    ranking_of,
+    task_facts,
 )
 from harness.analysis.serialize import rows_of
 from harness.analysis.translations import translated

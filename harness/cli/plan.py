@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from harness.analysis.inputs import Source
     from harness.curation.collection_plan import PlanRow, Prices
     from harness.report.charts import Chart
-    from harness.stats.planning.agreement_variance import AgreementMoments
-    from harness.stats.planning.annotator_power import AnnotatorPower
-    from harness.stats.planning.assumed_rates import AssumedRates
+    from harness.stats.planning.annotator_power import AnnotatorPower, AssumedRates
+    from harness.stats.planning.sample_size import AgreementMoments
 
 app = typer.Typer(
     help="Plan items, raters and replies for a wanted power or interval width.",
@@ -249,7 +248,7 @@ def _rates(
         raise typer.BadParameter(
             "name --task and --verdicts, or assume --agreement and --rater-agreement"
         )
-    from harness.stats.planning.assumed_rates import AssumedRates
+    from harness.stats.planning.annotator_power import AssumedRates
 
     return AssumedRates(rater_agreement, self_consistency)
 

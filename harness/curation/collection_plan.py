@@ -15,14 +15,14 @@ from harness.analysis.rater_replacement import design_of
 from harness.errors import TaskError
 from harness.ratings import human_table, judge_table
 from harness.report.charts import Series, Titles, line_chart
-from harness.stats.planning.agreement_variance import (
+from harness.stats.planning.annotator_power import power_from_panel
+from harness.stats.planning.sample_size import (
     agreement_moments,
     interval_width,
     power_for_difference,
+    sample_size_for_difference,
     sample_size_for_width,
 )
-from harness.stats.planning.annotator_power import power_from_panel
-from harness.stats.planning.sample_size import sample_size_for_difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from harness.analysis.inputs import Source
     from harness.report.charts import Chart
     from harness.stats.alt_test.procedure import AltTestDesign
-    from harness.stats.planning.agreement_variance import AgreementMoments
     from harness.stats.planning.annotator_power import AnnotatorPower
+    from harness.stats.planning.sample_size import AgreementMoments
 
 N_STYLES = 8  # of lines
 N_POINTS = 40  # of a curve

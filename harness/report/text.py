@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.analysis.answer_positions import in_words
+from harness.analysis.order_bias import in_words
 from harness.analysis.serialize import rows_of
 from harness.report.formatting import (
     compared_on,

@@ -26,8 +26,8 @@ from harness.revalidation.reply_categories import (
 from harness.stats.data.arrays import ratio
 from harness.stats.drift.changed_judges import changed_judges, common_changes
 from harness.stats.drift.retest_noise import look_flips, retest_flip_rate
+from harness.stats.drift.score_change import largest_margin, worse_path
 from harness.stats.drift.stream_path import StreamPath, item_evidence, stream_path
-from harness.stats.drift.worse import largest_margin, worse_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,10 +37,9 @@ if TYPE_CHECKING:
     from harness.revalidation.reply_categories import StreamReplies
     from harness.stats import Estimate
     from harness.stats.drift.changed_judges import JudgeChange
-    from harness.stats.drift.reply_counts import ReplyCounts
+    from harness.stats.drift.reply_counts import ReplyCounts, Window
+    from harness.stats.drift.score_change import ItemScores
     from harness.stats.drift.stream_path import LookResult, WindowResult
-    from harness.stats.drift.windows import Window
-    from harness.stats.drift.worse import ItemScores
 
 MAX_FLIPPED = 20  # items that are listed
 

@@ -18,8 +18,7 @@ from harness.ratings import judge_table
 from harness.revalidation.history import DecisionFacts, MetricChange, MetricSequence
 from harness.revalidation.reply_categories import by_judge, verdicts_of
 from harness.stats.data.arrays import ratio
-from harness.stats.drift.score_change import score_change
-from harness.stats.drift.worse import ItemScores
+from harness.stats.drift.score_change import ItemScores, score_change
 from harness.stats.indeterminacy.translation import F_hat
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.inference.metric import mean

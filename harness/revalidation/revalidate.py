@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from harness.analysis.item_sampling import sampling_weights
+from harness.analysis.inputs import sampling_weights
 from harness.app import how_to_resume
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, RunError

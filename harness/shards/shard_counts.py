@@ -22,13 +22,11 @@ from harness.errors import VerdictError
 from harness.shards.shard_tables import Columns
 from harness.stats.alt_test.panel import UNANSWERED, Coded, Panel
 from harness.stats.alt_test.rater_comparisons import RaterComparisons, ScoredPanel
-from harness.stats.data.arrays import TOLERANCE
-from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.arrays import TOLERANCE, Kinds
 from harness.stats.data.rating_table import OUTCOMES
 from harness.stats.selection.block_footing import PairCounts
 from harness.stats.selection.block_sums import N_BLOCKS, BlockCounts, Choices
-from harness.stats.selection.replies import samples_per_item
-from harness.stats.selection.shared_items import MIN_ANSWERED
+from harness.stats.selection.replies import MIN_ANSWERED, samples_per_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

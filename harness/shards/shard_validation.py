@@ -20,12 +20,10 @@ import numpy as np
 from harness.analysis.annotator_variants import AnnotatorSummary
 from harness.analysis.decision import decide
 from harness.analysis.evidence import MIN_RATERS, evidence_of, range_of
-from harness.analysis.human_sets import human_sets
-from harness.analysis.inputs import JudgeFacts, Source
+from harness.analysis.inputs import JudgeFacts, Source, human_sets
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.metric_choice import choosing_of
 from harness.analysis.option_scale import Scale
-from harness.analysis.ranking_and_facts import metric_facts, notes_on_ratings, ranking_of
 from harness.analysis.rater_agreement import alpha_sums
 from harness.analysis.rater_replacement import (
     design_for,
@@ -34,7 +32,16 @@ from harness.analysis.rater_replacement import (
     score_of,
     why_no_test,
 )
-from harness.analysis.result import HumanResult, JudgeResult, Settings, TaskFacts, Validation
+from harness.analysis.result import (
+    HumanResult,
+    JudgeResult,
+    Settings,
+    TaskFacts,
+    Validation,
+    metric_facts,
+    notes_on_ratings,
+    ranking_of,
+)
 from harness.errors import TaskError, VerdictError
 from harness.ratings import OutcomeCounts
 from harness.shards.shard_counts import MEMORY_BYTES, ShardCounts, count_shard

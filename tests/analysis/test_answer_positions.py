@@ -10,7 +10,7 @@ from support.analysis_inputs import source_of, verdict_of
 from support.processes import invoke
 from support.task_folders import make_pairwise_folder
 
-from harness.analysis.answer_positions import position_effects, position_notes
+from harness.analysis.order_bias import position_effects, position_notes
 from harness.analysis.systems import rank_systems
 from harness.judging.parsing.verdict import with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped

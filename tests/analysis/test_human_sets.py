@@ -12,7 +12,7 @@ from harness.analysis.estimates import prepare
 from harness.report.judge_card import judge_card
 from harness.report.text import render
 from harness.stats import reconstruct
-from harness.stats.indeterminacy.reconstructed_metrics import reconstructed_metrics
+from harness.stats.indeterminacy.reconstruction import reconstructed_metrics
 
 N_PAIRED = 40
 

@@ -10,8 +10,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
 from harness.analysis.estimates import check_choices, prepare
-from harness.analysis.inputs import Choices
-from harness.analysis.item_sampling import on_sampling
+from harness.analysis.inputs import Choices, on_sampling
 from harness.errors import TaskError
 from harness.report.judge_card import judge_card
 

@@ -21,10 +21,9 @@ from zlib import crc32
 
 import numpy as np
 
-from harness.stats.drift.score_change import score_change
+from harness.stats.drift.reply_counts import Window
+from harness.stats.drift.score_change import ItemScores, score_change, worse_path
 from harness.stats.drift.stream_path import anytime_p_values, stacked_paths
-from harness.stats.drift.windows import Window
-from harness.stats.drift.worse import ItemScores, worse_path
 from harness.stats.inference.interval_methods import t_quantile
 from harness.stats.inference.special_functions import bdtr
 

@@ -27,8 +27,7 @@ from harness.stats.selection.computed_baselines import (
 from harness.stats.selection.one_human import one_human
 from harness.stats.selection.paired_runs import mcnemar
 from harness.stats.selection.rank_sets import rank_sets, winner_interval
-from harness.stats.selection.replies import Replies, contributions_at_replies
-from harness.stats.selection.shared_items import shared_items
+from harness.stats.selection.replies import Replies, contributions_at_replies, shared_items
 
 
 def shares(counts):

@@ -18,8 +18,8 @@ from harness.revalidation.history import (
 )
 from harness.revalidation.look_text import judge_sentence, look_text
 from harness.revalidation.reply_categories import Category, StreamReplies
+from harness.stats.drift.reply_counts import Window
 from harness.stats.drift.stream_path import Component, LookResult, WindowResult
-from harness.stats.drift.windows import Window
 
 STREAM = StreamReplies("gpt", "forced_choice", (Category("answered", "A"),), ((0, 0), (0, 0)))
 WINDOW = WindowResult(Window(1, 1), 0.0, 1.0, Component("few_items", None, None, 0.0))

@@ -28,8 +28,7 @@ from harness.stats.alt_test.rater_comparisons import (
     share_won,
     sums_by_resample,
 )
-from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, frozen, ratio
-from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Kinds, frozen, ratio
 from harness.stats.inference.bootstrap import ALIKE, Resamples, Unit, Units
 from harness.stats.inference.estimate import Estimate, Exclusion
 from harness.stats.inference.interval_methods import NEED_LEFT_OUT

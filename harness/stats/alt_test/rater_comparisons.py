@@ -17,8 +17,7 @@ import numpy as np
 from harness.stats.alt_test.margin_tests import signed_rank, student
 from harness.stats.alt_test.panel import UNANSWERED, Coded
 from harness.stats.alt_test.scoring import OtherRatings, aligner
-from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, blocks, ratio
-from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Kinds, blocks, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence

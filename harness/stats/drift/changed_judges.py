@@ -12,7 +12,7 @@ from harness.stats.inference.multiple_testing import holm
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.stats.drift.windows import Window
+    from harness.stats.drift.reply_counts import Window
 
 ALPHA = 0.05
 

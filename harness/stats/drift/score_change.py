@@ -1,19 +1,201 @@
-"""Confidence sequence of the change of a metric."""
+"""Change of a metric: its confidence sequence, and the paired bound for a judge that changed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.drift.windows import Window
-from harness.stats.drift.worse import log_betting_e_value
+from harness.stats.data.arrays import FloatArray, IntArray, frozen
+from harness.stats.drift.reply_counts import Window, windows_of
 from harness.stats.inference.estimate import Estimate, Exclusion, Interval
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
-    from harness.stats.drift.worse import ItemScores
+
+
+BETS = np.array([0.05, 0.1, 0.2, 0.4, 0.8])
+MARGIN_STEP = 0.001
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class ItemScores:
+    """What the replies of each item and look score on a metric that is a mean over items.
+
+    Attributes
+    ----------
+    sums : (T + 1, n) array
+        Sums of the scores of single replies, each in [0, 1], higher is better (a loss such as the
+        squared error enters as 1 minus itself). Row 0 is the baseline.
+    n_replies : (T + 1, n) int array
+        Replies behind them; 0 where an item has none, which then does not enter.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or a score lies outside [0, 1].
+    """
+
+    sums: FloatArray
+    n_replies: IntArray
+
+    def __post_init__(self) -> None:
+        sums = np.asarray(self.sums, dtype=np.float64)
+        n_replies = np.asarray(self.n_replies)
+        if sums.shape != n_replies.shape or sums.ndim != 2:  # noqa: PLR2004 -- looks and items
+            raise ValueError(f"sums has shape {sums.shape}, n_replies {n_replies.shape}")
+        if not ((sums >= 0.0) & (sums <= n_replies + 1e-9)).all():
+            raise ValueError("a score lies outside [0, 1]; wanted sums between 0 and n_replies")
+        object.__setattr__(self, "sums", frozen(sums))
+        object.__setattr__(self, "n_replies", frozen(n_replies))
+
+    def __repr__(self) -> str:
+        return f"ItemScores({self.sums.shape[1]} items, {len(self.sums) - 1} looks)"
+
+    def changes(self, window: Window) -> FloatArray:
+        """Return the mean of each item in a window minus its baseline mean, where both exist."""
+        looks = slice(window.first_look, window.look + 1)
+        n_before, n_inside = self.n_replies[0], self.n_replies[looks].sum(axis=0)
+        both = (n_before > 0) & (n_inside > 0)
+        inside = self.sums[looks].sum(axis=0)[both] / n_inside[both]
+        return np.asarray(inside - self.sums[0][both] / n_before[both])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WorsePath:
+    """Evidence that the mean score fell by more than a margin.
+
+    Attributes
+    ----------
+    margin : float
+        The null hypothesis: the mean change over items is at least ``-margin``.
+    log_e_sums : tuple of float
+        After each look, the log of weights times e-values, summed over the windows so far.
+    """
+
+    margin: float
+    log_e_sums: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        return f"WorsePath({len(self.log_e_sums)} looks, margin {self.margin})"
+
+    def first_look_at(self, threshold: float) -> int | None:
+        """Return the first look with a sum of at least ``1 / threshold``; None if there is none."""
+        bound = -np.log(threshold)
+        return next((t for t, value in enumerate(self.log_e_sums, 1) if value >= bound), None)
+
+
+def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
+    """Test after each look whether a judge became worse by more than a margin.
+
+    Parameters
+    ----------
+    scores : ItemScores
+        Baseline and looks.
+    margin : float in [0, 1)
+        How large a fall of the mean score is tolerated.
+
+    Returns
+    -------
+    WorsePath
+        ``worse`` may be said only of a judge that already changed, where `WorsePath.first_look_at`
+        of its own share of alpha (`JudgeChange.threshold`) is not None: then both claims about all
+        judges share one alpha.
+
+    Raises
+    ------
+    ValueError
+        If the margin is out of range.
+
+    Notes
+    -----
+    For each window the e-value is the mean over five bets b of ``prod(1 - b (z + margin))``, where
+    z is the change of an item and b is .05, .1, .2, .4 or .8 divided by ``1 + margin``. Valid
+    for items that were sampled and for fixed items with independent replies, without a
+    distributional assumption.
+
+    References
+    ----------
+    I. Waudby-Smith, A. Ramdas, Estimating means of bounded random variables by betting, Journal of
+    the Royal Statistical Society B 86 (2024), 1-27.
+
+    Examples
+    --------
+    >>> baseline, look = np.full(50, 5), np.full(50, 1)
+    >>> scores = ItemScores(np.array([baseline, 0 * look]), np.array([baseline, look]))
+    >>> worse_path(scores, margin=0.1).first_look_at(0.05)
+    1
+    """
+    if not 0.0 <= margin < 1.0:
+        raise ValueError(f"margin is {margin}; wanted a number from 0 to below 1")
+    return WorsePath(margin, tuple(_log_e_sums(_all_changes(scores), margin)))
+
+
+def largest_margin(scores: ItemScores, threshold: float) -> float | None:
+    """Return the largest margin by which the mean score is shown to have fallen.
+
+    Parameters
+    ----------
+    scores : ItemScores
+        Baseline and looks.
+    threshold : float in (0, 1)
+        The judge's share of alpha.
+
+    Returns
+    -------
+    float or None
+        In steps of 0.001, rounded down; None where not even margin 0 is shown.
+    """
+    changes, bound = _all_changes(scores), -np.log(threshold)
+
+    def shown(step: int) -> bool:
+        sums = _log_e_sums(changes, step * MARGIN_STEP)
+        return bool(sums) and sums[-1] >= bound
+
+    if not shown(0):
+        return None
+    low, high = 0, round(1.0 / MARGIN_STEP)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if shown(middle) else (low, middle)
+    return low * MARGIN_STEP
+
+
+def _all_changes(scores: ItemScores) -> list[list[tuple[float, FloatArray]]]:
+    """Return the weight and the changes of every window, per look."""
+    return [
+        [(window.weight, scores.changes(window)) for window in windows_of(look)]
+        for look in range(1, len(scores.sums))
+    ]
+
+
+def _log_e_sums(changes: list[list[tuple[float, FloatArray]]], margin: float) -> list[float]:
+    total, sums = -np.inf, []
+    for windows in changes:
+        weighted = [np.log(weight) + log_betting_e_value(z, margin) for weight, z in windows]
+        total = float(np.logaddexp.reduce([total, *weighted]))
+        sums.append(total)
+    return sums
+
+
+def log_betting_e_value(changes: FloatArray, margin: float, n_items: IntArray | int = 1) -> float:
+    """Return the log e-value against a mean change of at least ``-margin``, from one window.
+
+    Parameters
+    ----------
+    changes : (n,) array in [-1, 1]
+        Per item.
+    margin : float in (-1, 1)
+        Negative for a rise that the mean is tested to fall short of.
+    n_items : (n,) int array, optional
+        How many items each change stands for.
+    """
+    bets = BETS[:, None] / (1.0 + margin)
+    log_products = (n_items * np.log1p(-bets * (changes + margin))).sum(axis=1)
+    return float(np.logaddexp.reduce(log_products) - np.log(len(BETS)))
+
 
 STEP = 0.001  # of the ends
 
@@ -58,7 +240,7 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
     Examples
     --------
     >>> import numpy as np
-    >>> from harness.stats.drift.worse import ItemScores
+    >>> from harness.stats.drift.score_change import ItemScores
     >>> baseline, look = np.full(50, 5), np.full(50, 1)
     >>> scores = ItemScores(np.array([baseline, 0 * look]), np.array([baseline, look]))
     >>> change = score_change(scores, 1, alpha=0.05)

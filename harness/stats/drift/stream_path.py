@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from harness.stats.drift.bag_tests import item_log_e, window_evidence
-from harness.stats.drift.windows import Window, windows_of
+from harness.stats.drift.reply_counts import Window, windows_of
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray

@@ -22,6 +22,7 @@ from harness.stats.data.arrays import (
     Counts,
     FloatArray,
     IntArray,
+    Kinds,
     Summands,
     blocks,
     frozen,
@@ -30,7 +31,6 @@ from harness.stats.data.arrays import (
     sums_by_step,
     total,
 )
-from harness.stats.data.item_kinds import Kinds
 from harness.stats.inference.interval_methods import IntervalMethod, check_level, check_method
 
 if TYPE_CHECKING:

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import ratio
-from harness.stats.open_scales.answer_rows import AnswerRows
-from harness.stats.open_scales.numeric_metrics import moments
 from harness.stats.open_scales.open_footing import LeftOut, OpenJudge
+from harness.stats.open_scales.open_metrics import AnswerRows, moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.inference.metric import Metric
-    from harness.stats.open_scales.answer_rows import Valued
+    from harness.stats.open_scales.open_metrics import Valued
 
 MAX_QUANTILES = 100  # of the raters' marginal distribution
 MEDIAN_CELLS = 1 << 21  # weights of ratings held at once

@@ -15,7 +15,7 @@ from harness.stats.inference.estimate import Estimate, make_interval
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.selection.footing import Drawn, Footing, HumanReference, claims_of
 from harness.stats.selection.ranking import largest_difference, loss
-from harness.stats.selection.shared_items import MIN_ANSWERED, SharedItems, shared_items
+from harness.stats.selection.replies import MIN_ANSWERED, SharedItems, shared_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling, Units
     from harness.stats.inference.estimate import Exclusion
     from harness.stats.inference.metric import Metric
-    from harness.stats.open_scales.answer_rows import Valued
+    from harness.stats.open_scales.open_metrics import Valued
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)

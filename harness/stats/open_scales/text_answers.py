@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.panel import Panel
     from harness.stats.alt_test.scoring import Similarity
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
-    from harness.stats.open_scales.answer_rows import Valued
+    from harness.stats.open_scales.open_metrics import Valued
 
 SIMILARITY = Metric(
     name="similarity",

@@ -1,9 +1,19 @@
-"""How many items it takes to detect a difference between two judges."""
+"""Items, raters and replies that it takes to detect a difference between judges."""
 
 from __future__ import annotations
 
-from math import ceil
+from dataclasses import dataclass
+from math import ceil, sqrt
 from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.inference.cluster_robust import cluster_mean
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+
 
 Z_SIZE = 1.96  # a two-sided test at 5 %
 
@@ -49,3 +59,215 @@ def sample_size_for_difference(
         return None
     z_power = round(NormalDist().inv_cdf(power), 2)
     return ceil(design_effect * (Z_SIZE + z_power) ** 2 * sd**2 / delta**2)
+
+
+PAIR = 2  # ratings or replies of an item from which their variance can be estimated
+MIN_ITEMS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementMoments:
+    """Moments over items of the agreement of one rating with one reply.
+
+    With two judges, of the first judge's agreement less the second's. Agreement is 1 where a reply
+    equals a rating, else 0.
+
+    Attributes
+    ----------
+    mean : float
+        Expected agreement, or difference of agreements.
+    same : float
+        Expected square.
+    other_rater, other_reply, other_both : float
+        Expected product of two agreements on the same item that differ in the rater, the reply, or
+        both; nan where items have a single rating, or replies.
+    n_items : int or None
+        Items that they are estimated on; None where they are assumed.
+    design_effect : float
+        Variance of the mean over clusters of items, divided by that of as many independent items;
+        at least 1.
+    """
+
+    mean: float
+    same: float
+    other_rater: float
+    other_reply: float
+    other_both: float
+    n_items: int | None = None
+    design_effect: float = 1.0
+
+    def variance(self, n_raters: int, n_replies: int) -> float:
+        """Return the variance over items of the mean over raters and replies.
+
+        Returns
+        -------
+        float
+            nan where the data hold no second rating, or reply, to extrapolate from.
+        """
+        products = [(self.same, 1)]
+        if n_raters > 1:
+            products.append((self.other_rater, n_raters - 1))
+        if n_replies > 1:
+            products.append((self.other_reply, n_replies - 1))
+        if n_raters > 1 and n_replies > 1:
+            products.append((self.other_both, (n_raters - 1) * (n_replies - 1)))
+        square = sum(product * n for product, n in products) / (n_raters * n_replies)
+        return float(np.maximum(square - self.mean**2, 0.0))  # keeps nan
+
+
+def agreement_moments(
+    human: IntArray,
+    judge: IntArray,
+    other: IntArray | None = None,
+    *,
+    groups: IntArray | None = None,
+) -> AgreementMoments:
+    """Estimate the moments of agreement from counts.
+
+    Parameters
+    ----------
+    human : (n, K) int array
+        Ratings per item and option.
+    judge, other : (n, K) int arrays
+        Replies of the judge and, for a difference, of a second one.
+    groups : (n,) int array, optional
+        The cluster of each item. Default: items are independent.
+
+    Returns
+    -------
+    AgreementMoments
+        From items that every judge answered; those with a single rating are left out where at least
+        two items have more. Unbiased but for the square of the mean: products of a rating, or
+        reply, with itself are kept apart. Replies of different judges are independent on an item.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two items can be used.
+    """
+    judges = [judge] if other is None else [judge, other]
+    used = _used(human, judges)
+    if used.sum() < MIN_ITEMS:
+        raise ValueError("fewer than 2 items have a rating and a reply of every judge")
+    human, judges = human[used], [counts[used] for counts in judges]
+    raters = _same(human), _different(human)
+    replies = _reply_products(judges)
+    same, other_rater, other_reply, other_both = (
+        float(np.einsum("nkl,nkl->n", raters[i], replies[j]).mean())
+        for j, i in ((0, 0), (0, 1), (1, 0), (1, 1))
+    )
+    signs = (1.0, -1.0)
+    replied = sum(sign * _shares(counts) for sign, counts in zip(signs, judges, strict=False))
+    scores = np.asarray((_shares(human) * replied).sum(axis=1))
+    return AgreementMoments(
+        mean=float(scores.mean()),
+        same=same,
+        other_rater=other_rater,
+        other_reply=other_reply,
+        other_both=other_both,
+        n_items=len(scores),
+        design_effect=1.0 if groups is None else _design_effect(scores, groups[used]),
+    )
+
+
+def _used(human: IntArray, judges: list[IntArray]) -> BoolArray:
+    answered: BoolArray = np.all([counts.sum(axis=1) > 0 for counts in judges], axis=0)
+    n_ratings = human.sum(axis=1)
+    repeated = answered & (n_ratings >= PAIR)
+    return np.asarray(repeated if repeated.sum() >= MIN_ITEMS else answered & (n_ratings > 0))
+
+
+def _shares(counts: IntArray) -> FloatArray:
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _same(counts: IntArray) -> FloatArray:
+    """Return the mean product of an answer's indicators with themselves: (n, K, K)."""
+    return _shares(counts)[:, :, None] * np.eye(counts.shape[1])
+
+
+def _different(counts: IntArray) -> FloatArray:
+    """Return the mean product of two answers' indicators: (n, K, K), nan with one answer."""
+    n = counts.sum(axis=1)[:, None, None].astype(np.float64)
+    products = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(
+        counts.shape[1]
+    )
+    with np.errstate(invalid="ignore"):
+        return np.asarray(products / (n * (n - 1.0)), dtype=np.float64)
+
+
+def _reply_products(judges: list[IntArray]) -> tuple[FloatArray, FloatArray]:
+    """Return the mean products of the same reply, or of two, or of their differences."""
+    same = np.sum([_same(counts) for counts in judges], axis=0)
+    different = np.sum([_different(counts) for counts in judges], axis=0)
+    if len(judges) == PAIR:
+        first, second = map(_shares, judges)
+        cross = first[:, :, None] * second[:, None, :]
+        both = cross + cross.transpose(0, 2, 1)
+        same, different = same - both, different - both
+    return same, different
+
+
+def _design_effect(scores: FloatArray, groups: IntArray) -> float:
+    independent = cluster_mean(scores, np.arange(len(scores))).standard_error
+    clustered = cluster_mean(scores, groups).standard_error
+    if not independent > 0 or np.isnan(clustered):
+        return 1.0
+    return max(1.0, float((clustered / independent) ** 2))
+
+
+def power_for_difference(sd: float, delta: float, n: float, *, design_effect: float = 1.0) -> float:
+    """Return the power of a two-sided test at 5 % of a mean paired difference of n items.
+
+    Parameters
+    ----------
+    sd : float
+        Standard deviation over items of the difference, above 0.
+    delta : float
+        The true mean.
+    design_effect : float, optional
+        As in `sample_size_for_difference`, whose sizes reach their power here.
+    """
+    z = abs(delta) * sqrt(n / design_effect) / sd
+    normal = NormalDist()
+    return normal.cdf(z - Z_SIZE) + normal.cdf(-z - Z_SIZE)
+
+
+def interval_width(
+    sd: float, n: float, *, level: float = 0.95, design_effect: float = 1.0
+) -> float:
+    """Return the width of the interval of a mean over n items, by the normal approximation."""
+    return 2.0 * NormalDist().inv_cdf((1.0 + level) / 2.0) * sd * sqrt(design_effect / n)
+
+
+def sample_size_for_width(
+    sd: float, width: float, *, level: float = 0.95, design_effect: float = 1.0
+) -> int | None:
+    """Return the items at which the interval of a mean is expected to be this wide.
+
+    Parameters
+    ----------
+    sd : float
+        Standard deviation over items.
+    width : float
+        Of the interval, from end to end, in the unit of ``sd``.
+    level : float, optional
+        Confidence level of the interval.
+    design_effect : float, optional
+        As in `sample_size_for_difference`.
+
+    Returns
+    -------
+    int or None
+        None where ``sd`` is 0: the interval has no width at any size.
+
+    Raises
+    ------
+    ValueError
+        If ``width`` is not positive.
+    """
+    if width <= 0:
+        raise ValueError(f"width {width} makes no sample size")
+    if sd == 0:
+        return None
+    return ceil(interval_width(sd, 1.0, level=level, design_effect=design_effect) ** 2 / width**2)

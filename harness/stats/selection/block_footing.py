@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, blocks, frozen
-from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.arrays import TOLERANCE, Kinds, blocks, frozen
 from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.indeterminacy.translation import F_hat
 from harness.stats.inference.cluster_robust import cluster_mean, independent_mean
@@ -24,8 +23,7 @@ from harness.stats.selection.computed_baselines import BASELINES
 from harness.stats.selection.evaluation import Evaluation, TableTranslation
 from harness.stats.selection.footing import Drawn, Footing, Scoring, claims_of
 from harness.stats.selection.rater_panel import RaterPanel
-from harness.stats.selection.replies import Replies, replies_of
-from harness.stats.selection.shared_items import SharedItems
+from harness.stats.selection.replies import Replies, SharedItems, replies_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.stats.data.arrays import IntArray, frozen
-from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.arrays import IntArray, Kinds, frozen
 from harness.stats.data.rating_table import (
     ELICITATIONS,
     OUTCOMES,

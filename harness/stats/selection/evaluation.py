@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray, frozen
-from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.arrays import FloatArray, Kinds, frozen
 from harness.stats.data.rating_table import ELICITATION_OF, RatingTable, check_tau
 from harness.stats.indeterminacy.translation import F_hat, Translation
 from harness.stats.inference.bootstrap import ALIKE, Units

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, frozen, how_many, ratio, weighted_total
-from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.arrays import TOLERANCE, Kinds, frozen, how_many, ratio, weighted_total
 from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
 from harness.stats.inference.bootstrap import ALIKE, Resamples
-from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean
+from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, linearized
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.estimate import make_interval
 from harness.stats.inference.interval_methods import Sampled
-from harness.stats.inference.item_weights import linearized
 from harness.stats.inference.metric import mean
 from harness.stats.selection.computed_baselines import BASELINES, added_exactly, baseline_values
 from harness.stats.selection.one_human import one_human
@@ -31,14 +29,16 @@ from harness.stats.selection.rank_sets import (
 )
 from harness.stats.selection.ranking import loss, loss_bounds
 from harness.stats.selection.replies import (
+    MIN_ANSWERED,
     Replies,
+    SharedItems,
     contributions_at_replies,
     counts_of,
     replies_of,
     samples_per_item,
+    shared_items,
     vectors_of,
 )
-from harness.stats.selection.shared_items import MIN_ANSWERED, SharedItems, shared_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import ratio
-from harness.stats.data.item_kinds import Kinds
+from harness.stats.data.arrays import Kinds, ratio
 from harness.stats.inference.estimate import EMPTY, Estimate, Exclusion, ItemSums, estimate_sums
 from harness.stats.inference.metric import SHARE, Metric
 from harness.stats.metrics.human_agreement import MIN_RATERS

@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from support.rating_tables import seeded
 
 from harness import stats
-from harness.stats.data import item_kinds
-from harness.stats.data.item_kinds import Kinds
+from harness.stats.data import arrays as arrays_module
+from harness.stats.data.arrays import Kinds
 
 SPACE = stats.OptionSpace.powerset(("toxic", "fine"))
 N = 700  # items, of few kinds
@@ -33,7 +33,7 @@ def test_kinds_are_the_different_rows(table, shift):
 
 def test_codes_too_large_to_count_are_sorted(monkeypatch):
     """More columns than fit one code are numbered anew on the way, or sorted."""
-    monkeypatch.setattr(item_kinds, "TABLE", 1)
+    monkeypatch.setattr(arrays_module, "TABLE", 1)
     rows = np.random.default_rng(0).integers(0, 4, (60, 5))
     np.testing.assert_array_equal(rows[Kinds.of(rows).first], np.unique(rows, axis=0))
 

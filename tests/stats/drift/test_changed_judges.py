@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.stats.drift.changed_judges import CommonChange, changed_judges, common_changes
-from harness.stats.drift.windows import Window
+from harness.stats.drift.reply_counts import Window
 
 
 def test_a_judge_is_held_to_its_share_of_alpha():

@@ -7,9 +7,8 @@ from math import log
 import numpy as np
 import pytest
 
-from harness.stats.drift.score_change import score_change
-from harness.stats.drift.windows import Window
-from harness.stats.drift.worse import ItemScores, log_betting_e_value
+from harness.stats.drift.reply_counts import Window
+from harness.stats.drift.score_change import ItemScores, log_betting_e_value, score_change
 
 
 def draw_scores(change, *, n=300, looks=3, seed=0):

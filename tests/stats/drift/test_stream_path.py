@@ -7,9 +7,8 @@ from math import log
 import numpy as np
 import pytest
 
-from harness.stats.drift.reply_counts import ReplyCounts
+from harness.stats.drift.reply_counts import ReplyCounts, Window, windows_of
 from harness.stats.drift.stream_path import StreamPath, item_evidence, stream_path
-from harness.stats.drift.windows import Window, windows_of
 
 CATEGORIES = ("yes", "no", "invalid")
 

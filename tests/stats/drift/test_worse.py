@@ -7,8 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from harness.stats.drift.windows import windows_of
-from harness.stats.drift.worse import ItemScores, largest_margin, log_betting_e_value, worse_path
+from harness.stats.drift.reply_counts import windows_of
+from harness.stats.drift.score_change import (
+    ItemScores,
+    largest_margin,
+    log_betting_e_value,
+    worse_path,
+)
 
 
 def draw_scores(drop, *, n=300, looks=10, first_look=1, seed=0, s0=5):

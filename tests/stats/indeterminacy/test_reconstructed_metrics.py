@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from harness import stats
-from harness.stats.indeterminacy.reconstructed_metrics import reconstructed_metrics
-from harness.stats.indeterminacy.reconstruction import MIN_PAIRED_ITEMS
+from harness.stats.indeterminacy.reconstruction import MIN_PAIRED_ITEMS, reconstructed_metrics
 
 SPACE = stats.OptionSpace.powerset(("toxic", "fine"))
 METRICS = ("mse(srs/srs)", "decision_consistency")

@@ -7,7 +7,7 @@ import pytest
 from support.rating_tables import seeded
 
 from harness.stats import OptionSpace, RatingTable, evaluate, find_metric
-from harness.stats.inference.item_weights import (
+from harness.stats.inference.cluster_robust import (
     effective_number,
     inverse_probability_weights,
     linearized,

@@ -7,8 +7,8 @@ import pytest
 
 from harness.stats import Resampling
 from harness.stats.open_scales.numeric_answers import NumericRatings
-from harness.stats.open_scales.numeric_metrics import numeric_metrics
 from harness.stats.open_scales.open_footing import open_footing
+from harness.stats.open_scales.open_metrics import numeric_metrics
 
 N_DATA_SETS, N, M = 400, 60, 4
 RATER_SD, JUDGE_SD = 8.0, 6.0

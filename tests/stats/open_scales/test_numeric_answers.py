@@ -11,8 +11,8 @@ from scipy.stats import pearsonr, spearmanr
 from harness.stats import Resampling
 from harness.stats.metrics.alpha import krippendorff_alpha
 from harness.stats.open_scales.numeric_answers import NumericRatings
-from harness.stats.open_scales.numeric_metrics import midranks, numeric_metrics, rank_correlation
 from harness.stats.open_scales.open_footing import open_footing
+from harness.stats.open_scales.open_metrics import midranks, numeric_metrics, rank_correlation
 
 METRICS = {metric.name: metric for metric in numeric_metrics(100.0)}
 BOUNDS = (0.0, 100.0)

@@ -9,15 +9,14 @@ import pytest
 
 from harness.stats import AltTestDesign, OptionSpace, RatingTable, Resampling
 from harness.stats.inference.cluster_robust import cluster_mean
-from harness.stats.planning.agreement_variance import (
+from harness.stats.planning.annotator_power import AssumedRates, power_from_panel, power_from_rates
+from harness.stats.planning.sample_size import (
     agreement_moments,
     interval_width,
     power_for_difference,
+    sample_size_for_difference,
     sample_size_for_width,
 )
-from harness.stats.planning.annotator_power import power_from_panel, power_from_rates
-from harness.stats.planning.assumed_rates import AssumedRates
-from harness.stats.planning.sample_size import sample_size_for_difference
 from harness.stats.selection.evaluation import evaluate
 
 RATES = AssumedRates(rater_agreement=0.8, self_consistency=0.9)

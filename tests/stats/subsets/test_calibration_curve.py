@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.stats.subsets.calibration_curve import calibration_curve
+from harness.stats.subsets.selective_prediction import calibration_curve
 
 
 def test_curve_and_scores_against_by_hand():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.stats.metrics import rater_pairs
-from harness.stats.metrics.rater_pairs import against_random, pair_metrics
+from harness.stats.subsets import strata
+from harness.stats.subsets.strata import against_random, pair_metrics
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal"])
@@ -17,6 +17,6 @@ def test_many_resamples_of_many_labels_are_evaluated_in_parts(level, monkeypatch
     metrics = pair_metrics(level, np.arange(4.0), 4)
     whole = against_random(metrics, np.full(4, 0.25))
     expected = [metric.value(totals) for metric in whole]
-    monkeypatch.setattr(rater_pairs, "CELLS", 16 * 7)
+    monkeypatch.setattr(strata, "CELLS", 16 * 7)
     for metric, values in zip(whole, expected, strict=True):
         np.testing.assert_array_equal(metric.value(totals), values)

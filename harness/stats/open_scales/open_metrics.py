@@ -1,4 +1,4 @@
-"""Metrics of a judge's numbers against the raters' mean, on a continuous scale.
+"""Metrics of open answers: of a judge's numbers against the raters' mean, and in resamples.
 
 All but the rank correlation read the same sums, `moments`. Ranks depend on all items at once, so
 `rank_correlation` computes them anew in every resample.
@@ -6,7 +6,9 @@ All but the rank correlation read the same sums, `moments`. Ranks depend on all 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -16,9 +18,8 @@ from harness.stats.metrics.alpha import INTERVAL_ALPHA
 from harness.stats.metrics.human_agreement import pearsons
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from harness.stats.data.arrays import BoolArray, IntArray
 
-    from harness.stats.data.arrays import IntArray
 
 RAO = "Rao and Callison-Burch 2026, table 1"
 CALDERON = "Calderon et al. 2025, section 3.2"
@@ -164,3 +165,63 @@ def _sums_by_place(weights: FloatArray, place: IntArray) -> FloatArray:
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     return np.asarray(np.add.reduceat(weights[:, order], starts, axis=1), dtype=np.float64)
+
+
+Valued: TypeAlias = Callable[[FloatArray], FloatArray]
+"""``(B, n) how often each item counts -> (B,) values``."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AnswerRows:
+    """Numbers that a judge gave to items, and the raters' mean on the item.
+
+    Attributes
+    ----------
+    item : (N,) int array
+        Of n items.
+    answer, target : (N,) arrays
+        What was answered, and what it is compared with.
+    share : (N,) array
+        What each row counts; the rows of an item add up to 1.
+    n_items : int
+        n.
+    """
+
+    item: IntArray
+    answer: FloatArray
+    target: FloatArray
+    share: FloatArray
+    n_items: int
+
+    def __repr__(self) -> str:
+        return f"AnswerRows({len(self.item)} answers to {self.n_items} items)"
+
+    @classmethod
+    def of(cls, item: IntArray, answer: FloatArray, target: FloatArray, n_items: int) -> AnswerRows:
+        """Give the answers of an item equal shares."""
+        times = np.bincount(item, minlength=n_items)
+        return cls(item, answer, target, 1.0 / times[item], n_items)
+
+    def among(self, items: BoolArray) -> AnswerRows:
+        """Return the rows of some items, (n,) bool."""
+        kept = items[self.item]
+        return AnswerRows(
+            self.item[kept], self.answer[kept], self.target[kept], self.share[kept], self.n_items
+        )
+
+    def sums(self) -> FloatArray:
+        """Return what each item adds to `moments`, (n, 8): the mean over its rows."""
+        rows = moments(self.answer, self.target) * self.share[:, None]
+        sums = np.zeros((self.n_items, rows.shape[1]))
+        np.add.at(sums, self.item, rows)
+        return sums
+
+    def valued_by(self, metric: Metric) -> Valued:
+        """Return the metric of these rows as a function of how often each item counts."""
+        if metric.name == "spearman":
+            return self._rank_correlations
+        sums = self.sums()
+        return lambda weights: metric.value(weights @ sums)
+
+    def _rank_correlations(self, weights: FloatArray) -> FloatArray:
+        return rank_correlation(weights[:, self.item] * self.share, self.answer, self.target)
