@@ -129,19 +129,16 @@ class EndpointJudge(HttpJudge):
         n = f'"n":{len(requests)},' if len(requests) > 1 else ""
         body = f"{{{self._content(requests[0])},{n}{self._body_end(requests[0])}".encode()
         start = perf_counter()
-        answer = await self._post(headers, body)
+        if self._servers is None:
+            answer = await self.wire.post(self._url, headers, body)
+        else:
+            with self._servers.call() as server:
+                answer = await self.wire.post(server.url, headers, body)
+                self._servers.note(server, answer)
         return self._read(answer, requests, perf_counter() - start)
 
     def _read(self, answer: Answer, requests: Sequence[Request], latency_s: float) -> list[Reply]:
         return read_answer(answer, requests, self._price, latency_s)
-
-    async def _post(self, headers: Mapping[str, str], body: bytes) -> Answer:
-        if self._servers is None:
-            return await self.wire.post(self._url, headers, body)
-        with self._servers.call() as server:
-            answer = await self.wire.post(server.url, headers, body)
-            self._servers.note(server, answer)
-        return answer
 
     @property
     def follows_schemas(self) -> bool:

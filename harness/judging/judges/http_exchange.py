@@ -94,14 +94,16 @@ class Wire:
         status = 0
         try:
             response = await self._session.post(
-                self._urls.get(url) or self._parse_url(url),
+                self._urls[url] if url in self._urls else self._parse_url(url),
                 data=body if len(body) < LARGE_BODY else io.BytesIO(body),
                 headers=headers,
                 allow_redirects=False,
             )
             status = response.status
             try:
-                return await self._answer(response)
+                if self.on_headers is not None:
+                    self.on_headers(response.headers)
+                return Answer(status, response.headers, await _read(response))
             except BaseException:
                 response.close()  # aiohttp reuses the connection only after a complete body
                 raise
@@ -111,13 +113,6 @@ class Wire:
             failure = _connection_failure(error)
         failure.paid = status == OK
         raise failure  # outside the handler: the original exception may hold the key
-
-    async def _answer(self, response: ClientResponse) -> Answer:
-        if self.on_headers is not None:
-            self.on_headers(response.headers)
-        if response.status in REDIRECTS:
-            raise failure_of(response.status, {}, b"")
-        return Answer(response.status, response.headers, await _read(response))
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -142,6 +137,8 @@ def _connection_failure(error: Exception) -> CallFailed:
 
 
 async def _read(response: ClientResponse) -> bytes:
+    if response.status in REDIRECTS:
+        raise failure_of(response.status, {}, b"")
     chunks: list[bytes] = []
     size = 0
     too_large = (response.content_length or 0) > MAX_REPLY_BYTES

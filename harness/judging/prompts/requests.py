@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain
 from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
@@ -144,8 +144,9 @@ class Request:
             If an image cannot be read, or was changed.
         """
         turns = self.turns
-        for image in (message.image for message in self.messages if message.image):
-            turns = turns.replace(_url(image.reference), _url(image.data_url()))
+        for _, _, image in self.messages:
+            if image is not None:
+                turns = turns.replace(_url(image.reference), _url(image.data_url()))
         return turns
 
     @cached_property
@@ -461,6 +462,7 @@ def template_name(
     return own_name(own[name]) if name in own else name
 
 
+@cache
 def bundled_template(elicitation: Elicitation, strategy: str) -> TemplateName:
     """Return the name of the bundled template for an elicitation under a strategy."""
     if strategy in ENDORSEMENTS:

@@ -99,11 +99,10 @@ async def _obtain(
 
     While somebody else is asking for it, in this run or in another, their reply is waited for.
     """
-    locks, key = services.cache.locks, (request.cache_key, request.hash)
-    n_polls = 0
+    locks, n_polls = services.cache.locks, 0
     while not claimed:
         claimed = locks.claim(request.hash)
-        granted = {request.hash} if claimed else set()
+        granted, key = {request.hash} if claimed else set(), (request.cache_key, request.hash)
         stored, pending = look_up_granted([key], granted, services.cache, services.judge.spec.name)
         if stored:
             return stored[request.hash]
@@ -181,17 +180,18 @@ def claim_many(units: Sequence[WorkUnit], services: Services) -> Claims:
     granted = services.cache.locks.claim_many(list(owners))
     keys = [unit.key for unit in owners.values()]
     replies, commands = look_up_granted(keys, granted, services.cache, services.judge.spec.name)
-    left, stored, pending = [], [], []
+    claimed, waiting, stored, pending = [], [], [], []
     for unit in units:
         request = unit.hashes[0]
         if request in replies:
             stored.append((unit, replies[request]))
         elif request in commands:
             pending.append((unit, commands[request]))
+        elif request in granted and owners[request] is unit:
+            claimed.append(unit.with_claim())
         else:
-            left.append(unit.with_claim(request in granted and owners[request] is unit))
-    left.sort(key=lambda unit: not unit.claimed)
-    return Claims(left, stored, pending)
+            waiting.append(unit)
+    return Claims([*claimed, *waiting], stored, pending)
 
 
 async def _ask_samples(unit: WorkUnit, services: Services) -> Outcome:
@@ -240,19 +240,18 @@ async def _call(requests: Sequence[Request], services: Services) -> list[Reply]:
 
 
 async def _attempt(requests: Sequence[Request], services: Services) -> list[Reply]:
-    limiter, judge, n = services.limiter, services.judge, len(requests)
-    spec = judge.spec
+    limiter, budget, judge = services.limiter, services.budget, services.judge
+    spec, n = judge.spec, len(requests)
     tokens = max_tokens(spec, requests[0], n) if limiter.needs_tokens else 0
     ticket = await limiter.enter(tokens)
     try:
-        await services.budget.wait_for_room(spec, requests[0], n)
+        if budget.limit_usd is not None:
+            await budget.wait_for_room(spec, requests[0], n)
         limiter.check()
         await judge.prepare()
-        with services.budget.reserve(spec, requests[0], n) as bill:
+        with budget.reserve(spec, requests[0], n) as bill:
             with services.deadline:
-                replies = (
-                    [await judge.ask(requests[0])] if n == 1 else await judge.ask_many(requests)
-                )
+                replies = await judge.ask_many(requests)
             bill.settle(replies)
         limiter.succeeded()
     except BudgetSpent:

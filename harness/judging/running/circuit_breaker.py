@@ -23,6 +23,11 @@ class CircuitBreaker:
     ----------
     wait_s, longest_wait_s : float
         Seconds before the first probe and at most before any; each wait is twice the one before.
+
+    Attributes
+    ----------
+    next_probe_s : float
+        When the next call may be sent, on the caller's clock; minus infinity while it is closed.
     """
 
     def __init__(self, wait_s: float = 1.0, longest_wait_s: float = 30.0) -> None:
@@ -30,23 +35,19 @@ class CircuitBreaker:
         self._longest_wait_s = longest_wait_s
         self._n_failed = self._n_probes = 0
         self._opened_at = 0  # calls started before it opened
-        self._next_probe_s = float("-inf")
+        self.next_probe_s = float("-inf")
 
     @property
     def is_open(self) -> bool:
         """Whether calls are sent one at a time."""
         return self._n_probes > 0
 
-    def wait_s(self, now: float) -> float:
-        """Return the seconds until a call may be sent."""
-        return max(0.0, self._next_probe_s - now)
-
     def succeeded(self) -> None:
         """Count a reply."""
         if not self._n_failed:
             return
         self._n_failed = self._n_probes = 0
-        self._next_probe_s = float("-inf")
+        self.next_probe_s = float("-inf")
 
     def failed(self, now: float, ticket: int, n_started: int) -> bool:
         """Count a call without a usable reply; return whether the server is given up.
@@ -64,7 +65,7 @@ class CircuitBreaker:
         if self._n_failed < OPENS_AFTER or (self.is_open and ticket <= self._opened_at):
             return False
         wait_s = min(self._first_wait_s * 2.0**self._n_probes, self._longest_wait_s)
-        self._next_probe_s = now + wait_s
+        self.next_probe_s = now + wait_s
         self._opened_at = n_started
         self._n_probes += 1
         return self._n_probes > PROBES

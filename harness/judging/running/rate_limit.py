@@ -43,6 +43,7 @@ HEADERS = [
         (f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset"),
     )
 ]
+REMAINING = frozenset(remaining for _, remaining, _ in HEADERS)
 
 
 class RateEvent(NamedTuple):
@@ -277,7 +278,8 @@ class RateGate:
 
     def read_headers(self, headers: Mapping[str, str]) -> None:
         """Adapt to what a server's headers say is left."""
-        self.rate.read_headers(time.monotonic(), headers, time.time())
+        if not headers.keys().isdisjoint(REMAINING):
+            self.rate.read_headers(time.monotonic(), headers, time.time())
 
     async def enter(self, tokens: float) -> int:
         """Wait for a place in flight; return the call's ticket. Call `leave` afterwards."""
@@ -286,12 +288,12 @@ class RateGate:
             await self._wait_turn()
         now = time.monotonic()
         ticket, wait_s = rate.enter(now, tokens)
-        wait_s = max(wait_s, breaker.wait_s(now))
+        wait_s = max(wait_s, breaker.next_probe_s - now)
         try:
             while wait_s > 0:
                 await self.sleep(wait_s)
                 now = time.monotonic()
-                wait_s = max(rate.blocked_s(now), breaker.wait_s(now))
+                wait_s = max(rate.blocked_s(now), breaker.next_probe_s - now)
         except BaseException:
             self.leave()
             raise

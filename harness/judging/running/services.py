@@ -146,10 +146,10 @@ class WorkUnit(NamedTuple):
         """Cache key and hash of the first sample's request."""
         return self.request.cache_key, self.hashes[0]
 
-    def with_claim(self, claimed: bool) -> WorkUnit:  # noqa: FBT001 -- a value, not an option
-        """Return this unit, locked or not; at half the cost of `_replace`."""
+    def with_claim(self) -> WorkUnit:
+        """Return this unit as locked; at half the cost of `_replace`."""
         item, elicitation, request, samples, hashes, _, first, bought = self
-        return WorkUnit(item, elicitation, request, samples, hashes, claimed, first, bought)
+        return WorkUnit(item, elicitation, request, samples, hashes, True, first, bought)
 
     def split(self) -> list[WorkUnit]:
         """Return one unit of work per sample."""
@@ -265,6 +265,10 @@ class RateLimiter(Protocol):
 
 class Budget(Protocol):
     """What a run may cost."""
+
+    @property
+    def limit_usd(self) -> float | None:
+        """The most that the run may cost; None for no limit."""
 
     async def wait_for_room(self, spec: JudgeSpec, request: Request, n: int = 1) -> None:
         """Wait while calls in flight might use up what this call may cost."""

@@ -171,6 +171,7 @@ class JudgeRun:
         self.session = session
         self.gate = session.make_gate(job.judge, session.retry, ceiling)
         self.stop_reason = ""
+        self._varies = job.varies
         self._waiting: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
 
@@ -198,7 +199,7 @@ class JudgeRun:
         Samples with the same prompt follow each other, so that one call may ask for them.
         """
         job = self.job
-        if not job.varies:
+        if not self._varies:
             request = self.judge.request(Unit(item, elicitation)).for_look(job.look)
             for sample, request_hash in enumerate(request.hashes(job.samples)):
                 yield sample, request, request_hash

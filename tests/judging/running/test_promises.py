@@ -80,6 +80,9 @@ class Judge:
     def follow_up(self, request, reply):
         return self.inner.follow_up(request, reply)
 
+    async def ask_many(self, requests):
+        return [await self.ask(requests[0])]
+
     async def ask(self, request):
         self.n += 1
         with (self.place / "sent").open("a") as sent:

@@ -68,6 +68,9 @@ class Acting:
     def follow_up(self, request, reply):
         return self.inner.follow_up(request, reply)
 
+    async def ask_many(self, requests):
+        return [await self.ask(requests[0])]
+
     async def ask(self, request):
         self.asked[request.hash] += 1
         self.in_flight += 1
