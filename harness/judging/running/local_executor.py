@@ -140,10 +140,7 @@ class WorkerPool:
         units = judge.without_stored(batch)
         pairs = [unit for unit in units if unit.elicitation == "paired"]
         claims = claim_many([u for u in units if u.elicitation != "paired"], self._services)
-        reader = self._services.reader
-        judge.record(
-            [reader.verdict(r, u.unit(), judge.name, cached=True) for u, r in claims.stored]
-        )
+        judge.record_stored(claims.stored)
         judge.count_pending(command for _, command in claims.pending)
         return [*claims.units, *pairs]
 

@@ -66,11 +66,6 @@ class Job:
     orders: OptionOrders | None = None
 
     @property
-    def varies(self) -> bool:
-        """Whether the prompts of an item's samples differ."""
-        return len(self.samples_alike) > 1
-
-    @property
     def samples_alike(self) -> tuple[int, ...]:
         """Number of an item's samples with the same prompt, for each of the prompts."""
         spec = self.judge.spec
@@ -104,12 +99,6 @@ class Job:
             if behind and position >= behind and self.items[position - behind].id in paired:
                 yield self.items[position - behind], "paired"
 
-    def units(self) -> Iterator[Unit]:
-        """Yield units in the order of asking."""
-        for item, elicitation in self.questions():
-            for sample in range(self.samples):
-                yield Unit(item=item.id, elicitation=elicitation, sample=sample)
-
     @property
     def planned(self) -> dict[Elicitation, int]:
         """Number of units per elicitation."""
@@ -137,9 +126,9 @@ class WorkUnit(NamedTuple):
         """Return the unit of one of the samples."""
         return Unit(self.item, self.elicitation, self.samples[position])
 
-    def request_for(self, position: int = 0) -> Request:
-        """Return the request for one of the samples."""
-        return self.request.for_sample(self.samples[position], self.hashes[position])
+    def request_for(self) -> Request:
+        """Return the request for the first sample."""
+        return self.request.for_sample(self.samples[0], self.hashes[0])
 
     @property
     def key(self) -> tuple[str, str]:

@@ -171,7 +171,7 @@ class JudgeRun:
         self.session = session
         self.gate = session.make_gate(job.judge, session.retry, ceiling)
         self.stop_reason = ""
-        self._varies = job.varies
+        self._varies = len(job.samples_alike) > 1
         self._waiting: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
 
@@ -218,25 +218,31 @@ class JudgeRun:
         stored = self.session.cache.get_many([unit.key for unit in alone])
         if not stored:
             return list(units)
-        reader, name = self.reader, self.name
-        verdicts = [
-            reader.verdict(stored[unit.hashes[0]], unit.unit(), name, cached=True)
-            for unit in alone
-            if unit.hashes[0] in stored
-        ]
-        self.record(verdicts)
+        self.record_stored(
+            (unit, stored[unit.hashes[0]]) for unit in alone if unit.hashes[0] in stored
+        )
         return [
             unit for unit in units if unit.elicitation == "paired" or unit.hashes[0] not in stored
         ]
 
-    def numbered(self, verdict: Verdict) -> Verdict:
-        """Count how often a unit was attempted, over all sessions of the run."""
-        previous = self.session.done.get(unit_key(verdict)) if self.session.done else None
-        return replace(verdict, attempt=previous.attempt + 1) if previous else verdict
+    def record_stored(self, replies: Iterable[tuple[WorkUnit, Reply]]) -> None:
+        """Record units whose reply is stored."""
+        verdict, name = self.reader.verdict, self.name
+        self.record([verdict(reply, unit.unit(), name, cached=True) for unit, reply in replies])
 
-    def record(self, verdicts: Iterable[Verdict], received: Sequence[Reply] = ()) -> None:
+    def record(self, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()) -> None:
         """Write verdicts to the log, and the replies received for them to the cache."""
-        self.session.recorder.record([self.numbered(v) for v in verdicts], received)
+        self.session.recorder.record(self._numbered(verdicts), received)
+
+    def _numbered(self, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+        """Count how often units were attempted, over all sessions of the run."""
+        if not (done := self.session.done):
+            return verdicts
+        previous = [done.get(unit_key(verdict)) for verdict in verdicts]
+        return [
+            replace(verdict, attempt=earlier.attempt + 1) if earlier else verdict
+            for verdict, earlier in zip(verdicts, previous, strict=True)
+        ]
 
     async def record_outcome(self, outcome: Outcome) -> None:
         """Record an outcome, and stop the judge or the run if it demands that."""
@@ -247,9 +253,7 @@ class JudgeRun:
         if self.session.budget.exhausted:
             self.session.drain()
         if outcome.verdicts:
-            verdicts = outcome.verdicts
-            if self.session.done:
-                verdicts = [self.numbered(verdict) for verdict in verdicts]
+            verdicts = self._numbered(outcome.verdicts)
             await self.session.recorder.record_soon(verdicts, outcome.received)
 
     def stop(self, reason: str) -> None:
