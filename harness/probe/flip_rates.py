@@ -27,8 +27,8 @@ from harness.probe.perturbations import (
 )
 from harness.stats import Estimate
 from harness.stats.inference.bootstrap import Resampling
+from harness.stats.inference.estimate import wilson_interval
 from harness.stats.inference.metric import SHARE
-from harness.stats.inference.proportions import wilson_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -7,26 +7,26 @@ import math
 import numpy as np
 from support.known_answers import Result, reproduce
 
-from harness.stats.alt_test.exact_test import exact_margin_test
+from harness.stats.alt_test.margin_tests import exact_margin_test
 from harness.stats.data.arrays import ratio
 from harness.stats.data.option_space import OptionSpace
 from harness.stats.data.rating_table import hard
+from harness.stats.inference.estimate import wilson_interval
 from harness.stats.inference.metric import SquaredDistance, mean
-from harness.stats.inference.proportions import wilson_interval
 from harness.stats.metrics.confusion import hit_rate
 from harness.stats.metrics.distributional import js_divergence
 from harness.stats.metrics.multi_label import mse
 from harness.stats.metrics.ordinal import cumulative, ranked_probability_score
 from harness.stats.planning.sample_size import sample_size_for_difference
-from harness.stats.selection.computed_baselines import (
+from harness.stats.selection.paired_runs import mcnemar
+from harness.stats.selection.rank_sets import rank_sets, winner_interval
+from harness.stats.selection.references import (
     BASELINES,
     baseline_values,
     most_frequent_answers,
+    one_human,
     prior_answers,
 )
-from harness.stats.selection.one_human import one_human
-from harness.stats.selection.paired_runs import mcnemar
-from harness.stats.selection.rank_sets import rank_sets, winner_interval
 from harness.stats.selection.replies import Replies, contributions_at_replies, shared_items
 
 

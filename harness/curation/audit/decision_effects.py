@@ -13,7 +13,7 @@ from harness.curation.audit.finding import Effect, Finding
 from harness.ratings import human_table, judge_table
 from harness.sources import n_planned_at_least
 from harness.stats.data.labels import modes
-from harness.stats.inference.proportions import wilson_interval
+from harness.stats.inference.estimate import wilson_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

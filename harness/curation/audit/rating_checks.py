@@ -19,7 +19,7 @@ from harness.stats.data.rater_deviation import (
     rater_deviation,
     same_answer_p_values,
 )
-from harness.stats.inference.proportions import wilson_interval
+from harness.stats.inference.estimate import wilson_interval
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.load import table_path
 from harness.tasks.schema import TASK_FILE, read_task_file

@@ -11,10 +11,10 @@ import numpy as np
 from harness.analysis.decision import n_items_needed
 from harness.analysis.rater_replacement import EPS
 from harness.curation.audit.finding import Finding
-from harness.stats.alt_test.exact_test import score_test
+from harness.stats.alt_test.margin_tests import score_test
 from harness.stats.data.arrays import ratio
 from harness.stats.indeterminacy.rater_error import identifiability
-from harness.stats.inference.proportions import wilson_interval
+from harness.stats.inference.estimate import wilson_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.alt_test.exact_test import exact_margin_test, score_test
+from harness.stats.alt_test.margin_tests import exact_margin_test, score_test
 from harness.stats.alt_test.rater_comparisons import ScoredPanel
 from harness.stats.data.arrays import how_many
 from harness.stats.inference.cluster_robust import cluster_mean

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.stats.drift.bag_tests import exact_p
-from harness.stats.inference.estimate import Estimate, Exclusion
-from harness.stats.inference.proportions import wilson_interval
+from harness.stats.inference.estimate import Estimate, Exclusion, wilson_interval
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray

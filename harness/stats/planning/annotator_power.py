@@ -11,8 +11,8 @@ import numpy as np
 from harness.stats.alt_test.deciding_test import deciding_annotator_test, deciding_test
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.rater_comparisons import ScoredPanel
+from harness.stats.inference.estimate import wilson_interval
 from harness.stats.inference.multiple_testing import benjamini_yekutieli
-from harness.stats.inference.proportions import wilson_interval
 from harness.stats.planning.sample_size import AgreementMoments
 
 if TYPE_CHECKING:

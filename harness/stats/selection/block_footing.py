@@ -19,10 +19,10 @@ from harness.stats.inference.crossed_raters import (
 )
 from harness.stats.inference.estimate import Estimate
 from harness.stats.selection.block_sums import baselines_of_blocks, evaluate_blocks, tables_of
-from harness.stats.selection.computed_baselines import BASELINES
 from harness.stats.selection.evaluation import Evaluation, TableTranslation
 from harness.stats.selection.footing import Drawn, Footing, Scoring, claims_of
 from harness.stats.selection.rater_panel import RaterPanel
+from harness.stats.selection.references import BASELINES
 from harness.stats.selection.replies import Replies, SharedItems, replies_of
 
 if TYPE_CHECKING:

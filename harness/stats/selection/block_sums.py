@@ -28,8 +28,8 @@ from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.crossed_raters import CountedRatings
 from harness.stats.inference.estimate import Estimated, ItemSums, estimate_all
 from harness.stats.selection.comparisons import Cut, Side, human_sums, judge_sums, scorer
-from harness.stats.selection.computed_baselines import added_exactly, baseline_values
 from harness.stats.selection.rater_panel import RaterPanel, rater_covariances, with_rater_variance
+from harness.stats.selection.references import added_exactly, baseline_values
 from harness.stats.selection.replies import counts_of, vectors_of
 
 if TYPE_CHECKING:

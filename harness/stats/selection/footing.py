@@ -18,8 +18,6 @@ from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.estimate import make_interval
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.metric import mean
-from harness.stats.selection.computed_baselines import BASELINES, added_exactly, baseline_values
-from harness.stats.selection.one_human import one_human
 from harness.stats.selection.rank_sets import (
     RankSets,
     SimultaneousInterval,
@@ -28,6 +26,7 @@ from harness.stats.selection.rank_sets import (
     winner_interval,
 )
 from harness.stats.selection.ranking import loss, loss_bounds
+from harness.stats.selection.references import BASELINES, added_exactly, baseline_values, one_human
 from harness.stats.selection.replies import (
     MIN_ANSWERED,
     Replies,
@@ -48,9 +47,8 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling, Unit, Units
     from harness.stats.inference.crossed_raters import RaterVariance, Ratings
     from harness.stats.inference.metric import Metric
-    from harness.stats.selection.computed_baselines import Add
-    from harness.stats.selection.one_human import OneHuman
     from harness.stats.selection.rater_panel import RaterPanel
+    from harness.stats.selection.references import Add, OneHuman
     from harness.stats.selection.replies import Vectors
 
 Abstention: TypeAlias = Literal["exclude", "loss"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from harness.stats.alt_test.exact_test import exact_margin_test
+from harness.stats.alt_test.margin_tests import exact_margin_test
 
 
 @cache

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import t
 
 from harness import stats
-from harness.stats.inference.estimate import make_interval
+from harness.stats.inference.estimate import make_interval, wilson_interval
 from harness.stats.inference.interval_methods import Sampled, score_ends
-from harness.stats.inference.proportions import wilson_interval
 
 
 def sampled(value, error, n_units, **options):

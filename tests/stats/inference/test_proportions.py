@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.inference.proportions import wilson_interval
+from harness.stats.inference.estimate import wilson_interval
 
 
 @pytest.mark.parametrize(
