@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
-from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from harness.stats.data.arrays import TOLERANCE, Kinds
 from harness.stats.data.rating_table import OUTCOMES
 from harness.stats.selection.block_footing import PairCounts
 from harness.stats.selection.block_sums import N_BLOCKS, BlockCounts, Choices
-from harness.stats.selection.replies import MIN_ANSWERED, samples_per_item
+from harness.stats.selection.replies import MIN_ANSWERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -173,23 +172,18 @@ class ShardCounts:
     @property
     def answered_fraction(self) -> dict[str, float]:
         """Share of the rated items that each judge answered; nan where none was rated."""
-        return {
-            name: float((counts.n_replies >= self.comparison.n_replies).mean())
-            if counts.n_rated
-            else nan
-            for name, counts in self.judges.items()
-        }
+        n_replies = self.comparison.n_replies
+        return {name: counts.answered_fraction(n_replies) for name, counts in self.judges.items()}
 
     @property
     def wanted(self) -> Comparison:
         """The judges that answered enough, and the replies that all of them gave."""
-        replies = {name: counts.n_replies.astype(float) for name, counts in self.judges.items()}
-        samples = [samples_per_item(of_judge) for of_judge in replies.values()]
+        samples = [counts.samples_per_item for counts in self.judges.values()]
         n_replies = int(min(samples, default=1))
         ranked = {
             name
-            for name, of_judge in replies.items()
-            if len(of_judge) and (of_judge >= n_replies).mean() >= MIN_ANSWERED - TOLERANCE
+            for name, counts in self.judges.items()
+            if counts.answered_fraction(n_replies) >= MIN_ANSWERED - TOLERANCE
         }
         return Comparison(frozenset(ranked), n_replies)
 

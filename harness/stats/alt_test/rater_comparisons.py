@@ -17,7 +17,15 @@ import numpy as np
 from harness.stats.alt_test.margin_tests import signed_rank, student
 from harness.stats.alt_test.panel import UNANSWERED, Coded
 from harness.stats.alt_test.scoring import OtherRatings, aligner
-from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Kinds, blocks, ratio
+from harness.stats.data.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Kinds,
+    blocks,
+    median,
+    ratio,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -82,11 +90,7 @@ class Entering:
     @property
     def ratings_per_item(self) -> float | None:
         """Median over the items that enter; None without any."""
-        if not self.n_counted:
-            return None
-        up_to, n = np.cumsum(self.n_rated), self.n_counted
-        middle = np.searchsorted(up_to, [(n - 1) // 2, n // 2], side="right")
-        return float(middle.sum()) / 2.0
+        return median(np.arange(len(self.n_rated)), self.n_rated) if self.n_counted else None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -53,6 +53,18 @@ def how_many(rows: BoolArray, times: IntArray | None = None) -> int:
     return int(rows.sum() if times is None else times[rows].sum())
 
 
+def median(values: Counts, times: IntArray | None = None) -> float | None:
+    """Return the median of (n,) numbers, each of which occurs so many times, or once."""
+    if not len(values):
+        return None
+    if times is None:
+        return float(np.median(values))
+    order = np.argsort(values)
+    up_to = np.cumsum(times[order])
+    middle = np.searchsorted(up_to, [(up_to[-1] - 1) // 2, up_to[-1] // 2], side="right")
+    return float(values[order][middle].sum()) / 2.0
+
+
 def remembered(function: Callable[[FloatArray], Made]) -> Callable[[FloatArray], Made]:
     """Let metrics that are asked about the same sums, one after the other, share a first step.
 

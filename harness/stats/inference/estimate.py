@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import how_many
+from harness.stats.data.arrays import how_many, median
 from harness.stats.inference.bootstrap import Unit, Units, replicate
 from harness.stats.inference.interval_methods import (
     NEED_LEFT_OUT,
@@ -330,8 +330,6 @@ def _estimated(
     times, used = units.times, sums.entered
     n_used, undefined = how_many(used, times), bool(np.isnan(result.value))
     per_item = sums.n_ratings[used] if sums.n_ratings is not None else np.empty(0)
-    if times is not None and per_item.size:
-        per_item = np.repeat(per_item, times[used])
     left_out = np.empty(0)
     if resampling.method in NEED_LEFT_OUT and not undefined:
         left_out = jackknife(sums.contributions, metric.value, units)
@@ -363,7 +361,7 @@ def _estimated(
         n_tied=sums.n_tied,
         n_resamples=len(result.replicates),
         undefined_share=_undefined_share(result.replicates),
-        ratings_per_item=float(np.median(per_item)) if per_item.size else None,
+        ratings_per_item=median(per_item, None if times is None else times[used]),
         counts=metric.counts(result.totals, sums.options),
     )
     return Estimated(estimate, sampled)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
+from math import nan, prod
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ from harness.stats.inference.estimate import Estimated, ItemSums, estimate_all
 from harness.stats.selection.comparisons import Cut, Side, human_sums, judge_sums, scorer
 from harness.stats.selection.rater_panel import RaterPanel, rater_covariances, with_rater_variance
 from harness.stats.selection.references import added_exactly, baseline_values
-from harness.stats.selection.replies import counts_of, vectors_of
+from harness.stats.selection.replies import counts_of, samples_per_item, vectors_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -188,11 +188,22 @@ class BlockCounts:
         """Number of items that the humans rated."""
         return int(self.times[self._n_answers[:, 0] > 0].sum())
 
+    def answered_fraction(self, n_replies: float) -> float:
+        """Share of the rated items with so many replies of the judge; nan without such items."""
+        replies, times = self.replies
+        return float(times[replies >= n_replies].sum() / times.sum()) if times.sum() else nan
+
     @property
-    def n_replies(self) -> IntArray:
-        """Replies of the judge to each item that the humans rated: (n,), in no order."""
+    def samples_per_item(self) -> float:
+        """The most replies that enough of the rated items have."""
+        replies, times = self.replies
+        return samples_per_item(replies.astype(np.float64), times=times)
+
+    @property
+    def replies(self) -> tuple[IntArray, IntArray]:
+        """Replies of the judge to the kinds that the humans rated, and their `times`: (r,)."""
         of_judge, rated = self._n_answers[:, 1], self._n_answers[:, 0] > 0
-        return np.repeat(of_judge[rated], self.times[rated])
+        return of_judge[rated], self.times[rated]
 
     @property
     def _n_answers(self) -> IntArray:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.data.arrays import SHORT, distinct, ratio, remembered, total
+from harness.stats.data.arrays import SHORT, distinct, median, ratio, remembered, total
 
 steps = st.lists(st.integers(-5, 5), max_size=12)
 
@@ -71,3 +71,13 @@ def test_total_is_the_same_in_any_order_and_for_items_merged():
     np.testing.assert_array_equal(
         total(rows[:50], times), total(np.repeat(rows[:50], times, axis=0))
     )
+
+
+@given(counted=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), min_size=1, max_size=9))
+def test_median_of_counted_numbers_is_that_of_repeated_ones(counted):
+    """A number that occurs several times counts as often; without any there is no median."""
+    values, times = np.array(counted).T
+    repeated = np.repeat(values, times)
+    if len(repeated):
+        assert median(values, times) == median(repeated) == np.median(repeated)
+    assert median(values[:0]) is None
