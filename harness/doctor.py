@@ -50,22 +50,7 @@ PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy"
 
 
 async def list_models(spec: JudgeSpec, base_url: str, *, timeout_s: float) -> tuple[int, list[str]]:
-    """Ask a server for its models, with the judge's key if it is set; redirects are not followed.
-
-    Returns
-    -------
-    status : int
-        HTTP status.
-    names : list of str
-        Empty if the answer is not an OpenAI-style list of models.
-
-    Raises
-    ------
-    TimeoutError
-        If there is no answer in time.
-    OSError
-        If the server cannot be reached. Neither error holds the key.
-    """
+    """Ask a server for its models, with the judge's key if it is set; redirects are not followed."""
     status, body = await _get(f"{base_url}/models", _authorization(spec), timeout_s)
     try:
         return status, [str(model["id"]) for model in json.loads(body)["data"]]

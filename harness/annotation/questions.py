@@ -176,13 +176,7 @@ def instructions_version(task: Task) -> str:
 def checked_value(
     task: Task, elicitation: str, value: str | Sequence[str]
 ) -> str | tuple[str, ...]:
-    """Return a value as it stands in ratings: a set in the order of the options.
-
-    Raises
-    ------
-    ValueError
-        If it is no answer to this question; the message is for the rater.
-    """
+    """Return a value as it stands in ratings: a set in the order of the options."""
     if value == CANNOT_ASSESS:
         if task.abstain:
             return value

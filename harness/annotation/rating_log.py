@@ -114,13 +114,7 @@ def log_paths(task: Task) -> list[Path]:
 
 
 def read_answers(path: Path, task: Task) -> LoggedAnswers:
-    """Read a log; damaged lines are counted, and a torn last line is left out.
-
-    Raises
-    ------
-    TaskError
-        If it cannot be read, or belongs to another task.
-    """
+    """Read a log; damaged lines are counted, and a torn last line is left out."""
     try:
         with reader(path) as file:
             lines = [line for line in bounded_lines(file) if line.endswith(b"\n")]

@@ -366,13 +366,7 @@ def questions_of(plans: Sequence[Plan]) -> list[str]:
 
 
 def _check_settled(plans: Sequence[Plan]) -> None:
-    """Stop where a role or a label is unclear.
-
-    Raises
-    ------
-    TaskError
-        Naming what is unclear and the options that settle it, on one line.
-    """
+    """Stop where a role or a label is unclear."""
     if questions := questions_of(plans):
         raise TaskError(f"{plans[0].table.path}: {'; '.join(questions)}.")
 

@@ -324,13 +324,7 @@ def _options_beside(ctx: typer.Context, allowed: frozenset[str]) -> Iterator[str
 
 
 def task_folder(name: str) -> Path:
-    """Return the folder of a new task.
-
-    Raises
-    ------
-    TaskError
-        If its name cannot be that of a task.
-    """
+    """Return the folder of a new task."""
     from harness.errors import TaskError
 
     folder = Path(name).expanduser()

@@ -45,13 +45,7 @@ def study(
 def print_study(
     validations: Mapping[str, Validation], *, page: Path | None = None, as_json: bool = False
 ) -> None:
-    """Print the results of several tasks, or write them as a page.
-
-    Raises
-    ------
-    RunError
-        If two runs are of the same task, or the page cannot be written.
-    """
+    """Print the results of several tasks, or write them as a page."""
     from harness.analysis.serialize import to_json
     from harness.analysis.study import study as study_of
     from harness.errors import RunError

@@ -24,20 +24,7 @@ VALUE_FIELDS = ("choices", "rating", "selected", "labels", "taxonomy", "number")
 
 
 def rows_of_json(content: object, notes: list[str]) -> Iterator[Row]:
-    """Yield the rows of a JSON file.
-
-    Parameters
-    ----------
-    content : object
-        The parsed file: a list of rows, or a form of `FORMATS`.
-    notes : list of str
-        Gets the format.
-
-    Raises
-    ------
-    PlaceError
-        If it has none of these forms, or something in it is of another type.
-    """
+    """Yield the rows of a JSON file."""
     for name, matches, kind, rows in FORMATS:
         if matches(content):
             notes.append(f"read as {name}")

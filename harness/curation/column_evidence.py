@@ -239,15 +239,7 @@ def _numbered(candidates: Iterable[str], anchor: str) -> list[str]:
 
 
 def id_columns(table: Table, mapping: ColumnMapping, within: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that name an item: one if possible, none to number the rows.
-
-    Parameters
-    ----------
-    table, mapping : Table, ColumnMapping
-        The columns and the roles so far.
-    within : tuple of str
-        Columns that distinguish the rows of an item: rater (in a long table) and criterion.
-    """
+    """Return the columns that name an item: one if possible, none to number the rows."""
     full = [c for c in free_columns(table, mapping) if c.n_filled > MOSTLY * table.n_rows]
     full = [c for c in full if not is_mostly_dates(c)]
     by_name = [c.name for c in full if looks_like_ids(c) and c.mean_chars <= ID_CHARS]

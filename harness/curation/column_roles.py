@@ -57,22 +57,7 @@ class Roles:
 def read_roles(
     table: Table, fields: dict[str, Any] | None = None, remarks: Collection[str] = ()
 ) -> Roles:
-    """Read the roles of the columns of a table from their names and values.
-
-    Parameters
-    ----------
-    table : Table
-        The columns.
-    fields : dict, optional
-        Fields of the `ColumnMapping` that the user set; the others are chosen to fit them.
-    remarks : collection of str, optional
-        Labels that are no options.
-
-    Returns
-    -------
-    Roles
-        Without ratings where nothing looks like them.
-    """
+    """Read the roles of the columns of a table from their names and values."""
     fixed = fields or {}
     mapping = ColumnMapping(**fixed)
     if "criterion" not in fixed and not mapping.criteria and not mapping.pattern:

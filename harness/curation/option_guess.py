@@ -77,20 +77,7 @@ class LabelCounts:
 
 
 def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, LabelCounts]:
-    """Count the labels that raters and judges use, by criterion.
-
-    Parameters
-    ----------
-    reader : AnswerReader
-        Reads the table.
-    is_open : bool, optional
-        Whether labels are no options, so that there may be any number of them.
-
-    Raises
-    ------
-    TaskError
-        If the raters use too many different ones, as free text and continuous numbers do.
-    """
+    """Count the labels that raters and judges use, by criterion."""
     cells = Counter(
         (answer.criterion, answer.name if answer.is_judge else None, answer.text)
         for answer in reader.answers()
@@ -193,13 +180,7 @@ class AnswerSettings:
     scales: Literal["shared", "own"] | None = None
 
     def meanings(self) -> dict[str, str]:
-        """Return what labels, in lower case, stand for where that is not their own option.
-
-        Raises
-        ------
-        TaskError
-            If a part of ``rename`` is no ``label=option``.
-        """
+        """Return what labels, in lower case, stand for where that is not their own option."""
         meanings = {label.casefold(): label for label in self.ignore}
         meanings |= dict.fromkeys((label.casefold() for label in self.abstain), CANNOT_ASSESS)
         for pair in self.rename:
@@ -254,22 +235,7 @@ class Answers:
 
 
 def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> Answers:
-    """Guess options, scale and positive options from the labels of a table.
-
-    Parameters
-    ----------
-    counts : LabelCounts
-        Labels of the raters and of each judge.
-    settings : AnswerSettings
-        Settings of the user; the rest is guessed.
-    where : str
-        The table's name, for messages.
-
-    Raises
-    ------
-    TaskError
-        If the labels are free text or continuous numbers, or there are fewer than two.
-    """
+    """Guess options, scale and positive options from the labels of a table."""
     if settings.scale in OPEN_SCALES:
         return _open_answers(counts, settings, where)
     notes: list[str] = []

@@ -45,17 +45,7 @@ SEPARATORS = {".csv": "", ".tsv": "\t"}  # of csv it is read from the header
 
 
 def excel_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
-    """Yield number and cells by column of each row of the first sheet; blank rows are skipped.
-
-    Parameters
-    ----------
-    path : Path
-        An xlsx workbook.
-    limits : Limits
-        Limits of size, also of the unpacked workbook.
-    notes : list of str
-        Gets what the reader of the import should know.
-    """
+    """Yield number and cells by column of each row of the first sheet; blank rows are skipped."""
     n_formulas = _check_unpacked(path, limits)
     with closing(native_lines("xlsx", path, limits)) as lines:
         names = next(lines)
@@ -98,13 +88,7 @@ def _header(names: list[str]) -> list[str]:
 
 
 def _check_unpacked(path: Path, limits: Limits) -> int:
-    """Unpack the workbook's parts once, within the limit, and count the cells that are formulas.
-
-    Raises
-    ------
-    PlaceError
-        If it is no zip archive, unpacks to too much, or a formula has no stored value.
-    """
+    """Unpack the workbook's parts once, within the limit, and count the cells that are formulas."""
     n_bytes = n_formulas = 0
     try:
         with zipfile.ZipFile(path) as archive:

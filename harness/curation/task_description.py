@@ -42,17 +42,7 @@ def _source(plan: Plan) -> str:
 
 
 def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]) -> str:
-    """Return the commented `task.yaml` of a planned task.
-
-    Parameters
-    ----------
-    plan : Plan
-        Plan of the task.
-    raters : mapping of str to int
-        Ratings per rater, for a comment.
-    fields : collection of str
-        Fields that some item has.
-    """
+    """Return the commented `task.yaml` of a planned task."""
     answers, mapping = plan.answers, plan.mapping
     shown = [plan.fields[name] for name in mapping.text if plan.fields[name] in fields]
     lines = [

@@ -133,11 +133,6 @@ def translation_charts(v: Validation, set_names: Sequence[str]) -> list[Chart]:
     """Draw F of the raters and of each judge: the choice made, given the response set endorsed.
 
     From pairs, else by maximum likelihood from independent calls.
-
-    Parameters
-    ----------
-    set_names : sequence of str
-        Names of the V response sets; without them they are numbered.
     """
     if len(set_names) != len(v.task.response_sets):
         set_names = [f"set {i + 1}" for i in range(len(v.task.response_sets))]

@@ -118,13 +118,7 @@ def _metric_row(judge: str, metric: str, estimate: Estimate) -> dict[str, object
 
 
 def write_pages(folder: RunFolder, v: Validation, details: Details) -> tuple[Path, ...]:
-    """Write the page, the ranking and the judge card into a run folder.
-
-    Raises
-    ------
-    RunError
-        If one of them cannot be written; the others stay as they were.
-    """
+    """Write the page, the ranking and the judge card into a run folder."""
     return (
         folder.write("report.html", page(v, details)),
         folder.write("ranking.csv", ranking_csv(v)),
@@ -173,18 +167,7 @@ def all_charts(v: Validation, details: Details | None = None) -> list[Chart]:
 
 
 def write_charts(charts: list[Chart], folder: Path) -> str:
-    """Write each chart as SVG and PNG.
-
-    Returns
-    -------
-    str
-        Why there are no PNG files; "" if there are.
-
-    Raises
-    ------
-    RunError
-        If a file cannot be written.
-    """
+    """Write each chart as SVG and PNG; return why there are no PNG files, or ""."""
     import resvg_py  # noqa: PLC0415 -- only for pictures
 
     blank, word = (resvg_py.svg_to_bytes(FONT_TEST.format(text)) for text in (" ", "M"))

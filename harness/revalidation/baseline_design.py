@@ -128,21 +128,7 @@ class DetectionPower(Struct, frozen=True, kw_only=True):
 def power_by_judge(
     streams: Sequence[StreamReplies], *, n_items: int, samples: int, alpha: float, seed: int
 ) -> dict[str, DetectionPower]:
-    """Simulate looks from the replies of a baseline.
-
-    Parameters
-    ----------
-    streams : sequence of StreamReplies
-        Of the baseline.
-    n_items : int
-        Items of the run, of which a larger anchor could be drawn.
-    samples : int
-        Replies per item in a look.
-    alpha : float
-        Of all judges together.
-    seed : int
-        Of the simulation.
-    """
+    """Simulate looks from the replies of a baseline."""
     judges = by_judge(streams)
     return {
         judge: _power(

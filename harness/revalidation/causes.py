@@ -65,20 +65,7 @@ class Setup:
 
 
 def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
-    """Read task and prompts of a run, and what they are where the task is maintained.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        The run, or an exported baseline.
-    task_name : str or None
-        Name or path of the task, where it is not what the run was started with.
-
-    Raises
-    ------
-    HarnessError
-        If no texts of the items are within reach, or a task or prompt cannot be read.
-    """
+    """Read task and prompts of a run, and what they are where the task is maintained."""
     config = folder.manifest.config
     name = task_name or (config.task if folder.sealed else None)
     current = _current_task(name, required=task_name is not None) if name else None
@@ -162,18 +149,7 @@ def changed_causes(
     readers: Mapping[str, Reader],
     verdicts: Iterable[Verdict],
 ) -> list[str]:
-    """Return why no judge is comparable with the baseline; empty if all are.
-
-    Parameters
-    ----------
-    before, now : mapping
-        See `hashes_of`.
-    readers : mapping of str to Reader
-        Parses the replies of each judge.
-    verdicts : iterable of Verdict
-        The run's verdicts with their texts: other code that reads all of them as before is no
-        other parser.
-    """
+    """Return why no judge is comparable with the baseline; empty if all are."""
     changed = [name for name in CAUSES if before[name] != now[name]]
     if "parser" in changed and read_alike(readers, verdicts):
         changed.remove("parser")

@@ -95,19 +95,7 @@ def assess_look(
     *,
     margin: float = 0.0,
 ) -> Look:
-    """Compare a look with its baseline.
-
-    Parameters
-    ----------
-    baseline : Baseline
-        What it is compared with.
-    earlier : sequence of Look
-        The looks since then.
-    replies : Replies
-        What was asked.
-    margin : float in [0, 1)
-        How much worse a judge may become, as a share of the range of the metric that ranks.
-    """
+    """Compare a look with its baseline."""
     streams = [_stream(earlier, replies, stream) for stream in baseline.streams]
     p_values: dict[str, dict[str, float]] = {judge: {} for judge in baseline.judges}
     for stream in streams:

@@ -106,15 +106,7 @@ def n_replies_of(streams: Sequence[StreamReplies]) -> int:
 def decision_on(
     yardstick: Yardstick, streams: Sequence[StreamReplies], n_replies: int
 ) -> DecisionFacts | None:
-    """Return the decision on the replies of an occasion; None without replies.
-
-    Parameters
-    ----------
-    streams : sequence of StreamReplies
-        Of all judges.
-    n_replies : int
-        Replies per item at which judges are compared.
-    """
+    """Return the decision on the replies of an occasion; None without replies."""
     replied = {
         judge: rows for judge, rows in by_judge(streams).items() if any(r.n_replies for r in rows)
     }
@@ -153,11 +145,6 @@ def compare_metrics(
 
     The baseline's replies are split into parts of as many replies as the look has; its value is the
     mean over the first of them, at most `MAX_PARTS`.
-
-    Returns
-    -------
-    Comparison or None
-        None where the look has no replies.
     """
     before = by_judge(baseline)
     looked_at = {
@@ -313,15 +300,7 @@ class Scorer:
 
 
 def item_scores(counts: ReplyCounts, scores: FloatArray) -> ItemScores:
-    """Add up what the replies of each item and look score; see `Scorer.scores`.
-
-    Parameters
-    ----------
-    counts : ReplyCounts
-        Baseline and looks.
-    scores : (n, C) array
-        Of single replies; those that are nan are left out.
-    """
+    """Add up what the replies of each item and look score; see `Scorer.scores`."""
     scored = np.isfinite(scores)
     sums = np.einsum("tic,ic->ti", counts.counts, np.where(scored, scores, 0.0))
     return ItemScores(sums, np.einsum("tic,ic->ti", counts.counts, scored.astype(np.int64)))

@@ -98,13 +98,7 @@ class Answers:
 
 
 def plan_occasion(run: RunFolder, questions: Questions, occasion: int) -> Plan:
-    """Plan an occasion; judges that cannot run are left out, with the reason.
-
-    Raises
-    ------
-    JudgeUnavailable
-        If no judge can run.
-    """
+    """Plan an occasion; judges that cannot run are left out, with the reason."""
     config = run.manifest.config.model_copy(
         update={"samples": questions.samples, "max_cost": questions.max_cost}
     )
@@ -240,21 +234,7 @@ def occasion_verdicts(
     *,
     look: int,
 ) -> list[Verdict]:
-    """Return the verdicts of all judges on the replies of an occasion.
-
-    Parameters
-    ----------
-    replies : iterable of Verdict
-        On single replies.
-    specs : sequence of JudgeSpec
-        All judges of the run, ensembles after their members.
-    task : Task
-        Its options and admissible sets.
-    fixed : FixedInRun
-        From the run.
-    look : int
-        Number of the occasion; 0 for the run. Ties between votes are drawn anew on each.
-    """
+    """Return the verdicts of all judges on the replies of an occasion."""
     by_judge = _by_judge(replies, specs, fixed.content_free)
     voted = with_votes(specs, by_judge, task, look=look, weights=fixed.vote_weights)
     return list(chain.from_iterable(voted.values()))

@@ -85,17 +85,7 @@ def stream_of(
     items: Sequence[str],
     task: Task,
 ) -> StreamReplies:
-    """Collect the replies of one judge to one elicitation.
-
-    Parameters
-    ----------
-    verdicts : iterable of Verdict
-        Final verdicts; those of other judges, elicitations and items are left out.
-    items : sequence of str
-        Ids, in the order of the baseline.
-    task : Task
-        Orders options and response sets.
-    """
+    """Collect the replies of one judge to one elicitation."""
     samples: dict[str, list[tuple[int, Answer]]] = {item: [] for item in items}
     for verdict in verdicts:
         is_ours = verdict.judge == judge and verdict.elicitation == elicitation

@@ -288,13 +288,7 @@ class Sitting:
         return max((self.options.baseline_replies or 0) - n_replies, 0)
 
     def ensure_baseline(self, observer: Observer) -> ExitCode | None:
-        """Record a baseline where there is none or more replies are wanted.
-
-        Returns
-        -------
-        ExitCode or None
-            Why asking for them was stopped.
-        """
+        """Record a baseline where one is wanted; return why asking for its replies was stopped."""
         baseline, n_missing = self.history.baseline, self.n_missing
         if not n_missing:
             if baseline is None:

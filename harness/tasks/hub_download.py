@@ -28,20 +28,7 @@ NOT_CACHED = (
 
 
 def cached_split(name: str, split: Split) -> Path:
-    """Return the file of a split, downloaded at its first use.
-
-    Parameters
-    ----------
-    name : str
-        OWNER/NAME of the data set.
-    split : Split
-        With a revision.
-
-    Raises
-    ------
-    TaskError
-        See `download_split`.
-    """
+    """Return the file of a split, downloaded at its first use."""
     assert split.revision is not None, "checked with the task"
     file = f"{split.configuration or 'default'}-{split.split}.parquet"
     path = cache_folder() / "datasets" / name.replace("/", "--") / split.revision / file

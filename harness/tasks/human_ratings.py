@@ -76,26 +76,7 @@ class _Rules:
 def read_ratings(
     path: Path, task: TaskFields, items: Sequence[Item] | None, *, unrated: bool = False
 ) -> tuple[tuple[Rating, ...], tuple[Rating, ...]]:
-    """Read human ratings in long form.
-
-    Parameters
-    ----------
-    path : Path
-        A table with the columns ``item``, ``rater``, ``value`` and, optionally, ``elicitation``.
-        When and how a rating was made (`PROVENANCE`) may stand beside it.
-    task, items, unrated
-        See `check_ratings`.
-
-    Returns
-    -------
-    ratings, ignored : tuple of Rating
-        See `check_ratings`.
-
-    Raises
-    ------
-    TaskError
-        See `check_ratings`; also for faults of the table.
-    """
+    """Read human ratings in long form."""
     table = read_rows(path, required=("item", "rater", "value"))
     rows = ((f"{path}: line {line}", row) for line, row in table)
     return check_ratings(rows, str(path), task, items, unrated=unrated)

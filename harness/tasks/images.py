@@ -79,23 +79,7 @@ class Image:
 
 
 def read_images(folder: Path, field: str, items: Iterable[Item]) -> dict[str, Image]:
-    """Read and check the images of items; those whose field is empty have none.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the task.
-    field : str
-        Of the items: the name of a file from there.
-    items : iterable of Item
-        The items.
-
-    Raises
-    ------
-    TaskError
-        If a file is outside the folder, cannot be read, is too large, or is no PNG, JPEG, GIF or
-        WebP; or if there are too many.
-    """
+    """Read and check the images of items; those whose field is empty have none."""
     images: dict[str, Image] = {}
     for item in items:
         if name := item.fields.get(field, ""):

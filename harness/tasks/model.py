@@ -29,21 +29,7 @@ INCLUSION_PROBABILITY = "inclusion_probability"  # field of items that were samp
 
 
 def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
-    """Read what texts are worth beside each other, each pair in both orders.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the task.
-    name : str
-        A table in it with the columns ``text``, ``other`` and ``similarity``.
-
-    Raises
-    ------
-    TaskError
-        If the file is missing or leaves the folder, a similarity is no number, or a pair stands
-        twice with different numbers.
-    """
+    """Read what texts are worth beside each other, each pair in both orders."""
     path = path_inside(folder, name, "similarity")
     if not path.is_file():
         raise TaskError(f"{path}: not found; write it, or leave 'similarity' out of task.yaml.")

@@ -679,13 +679,7 @@ def _check_weights(weights: Sequence[Sequence[float]], n: int, *, abstain: bool)
 
 
 def check_rubric(rubric: RubricFields, items: Sequence[Item]) -> None:
-    """Check that every group of items holds each criterion of a rubric once.
-
-    Raises
-    ------
-    ValueError
-        With a message that begins with the field, then says what was found and what to do.
-    """
+    """Check that every group of items holds each criterion of a rubric once."""
     wanted = ", ".join(rubric.criteria)
     by_group: dict[str, list[str]] = {}
     for item in items:
@@ -707,13 +701,7 @@ def check_rubric(rubric: RubricFields, items: Sequence[Item]) -> None:
 def check_alt_test(
     settings: AltTestFields, keys: Sequence[str], items: Sequence[Item], ratings: Sequence[Rating]
 ) -> None:
-    """Check the settings of the alternative annotator test against items and ratings.
-
-    Raises
-    ------
-    ValueError
-        With a message that begins with the field, then says what was found and what to do.
-    """
+    """Check the settings of the alternative annotator test against items and ratings."""
     raters = dict.fromkeys(rating.rater for rating in ratings)
     combined = tuple(rater for members in settings.combine for rater in members)
     named = {

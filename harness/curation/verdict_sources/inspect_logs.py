@@ -96,13 +96,7 @@ class InspectLog(InspectHeader):
 
 
 def inspect_entries(path: Path, selection: Selection) -> Iterator[Entry]:
-    """Yield the verdicts of a log; a sample without a value of some source failed there.
-
-    Raises
-    ------
-    PlaceError
-        If it is not a log of inspect_ai, holds no samples, or unpacks to too much.
-    """
+    """Yield the verdicts of a log; a sample without a value of some source failed there."""
     try:
         model, samples = _read(path, selection.limits)
     except ValidationError as error:

@@ -83,13 +83,7 @@ class BatchLine(BaseModel):
 
 
 def batch_entries(path: Path, selection: Selection) -> Iterator[Entry]:
-    """Yield the verdicts of an output or error file.
-
-    Raises
-    ------
-    PlaceError
-        If a line has another form, or the pattern does not hold ``{item}``.
-    """
+    """Yield the verdicts of an output or error file."""
     pattern = _pattern(selection.item_id or ITEM)
     for line, row in read_rows(path, required=COLUMNS, limits=selection.limits):
         try:

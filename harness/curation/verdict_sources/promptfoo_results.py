@@ -117,13 +117,7 @@ class PromptfooFile(BaseModel):
 
 
 def promptfoo_entries(path: Path, selection: Selection) -> Iterator[Entry]:
-    """Yield the verdicts of a file of results.
-
-    Raises
-    ------
-    PlaceError
-        If it is no such file, or no variable names the item.
-    """
+    """Yield the verdicts of a file of results."""
     check_size(path, selection.limits)
     try:
         results = PromptfooFile.model_validate_json(path.read_bytes()).results.results

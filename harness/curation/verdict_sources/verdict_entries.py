@@ -82,13 +82,7 @@ class Selection:
 
 
 def id_column(names: Collection[str], selection: Selection) -> str:
-    """Return the column that names the item.
-
-    Raises
-    ------
-    PlaceError
-        If there is none.
-    """
+    """Return the column that names the item."""
     candidates = [selection.item_id] if selection.item_id else ID_COLUMNS
     for name in candidates:
         if name in names:

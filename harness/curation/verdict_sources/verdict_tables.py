@@ -27,11 +27,6 @@ def table_entries(path: Path, selection: Selection) -> Iterator[Entry]:
 
     A table with the columns ``judge`` and ``value`` has a row per verdict, unless ``judges`` names
     columns; any other has a column per judge, which ``judges`` names.
-
-    Raises
-    ------
-    PlaceError
-        If the item or a judge has no column.
     """
     rows = source_rows(path, selection.limits, [])
     first = next(rows)
@@ -91,13 +86,7 @@ def _sample(row: Row, line: int) -> int:
 
 
 def label_entries(path: Path, selection: Selection) -> Iterator[Entry]:
-    """Yield the labels of a file.
-
-    Raises
-    ------
-    PlaceError
-        If it is no JSON, or holds anything but labels.
-    """
+    """Yield the labels of a file."""
     check_size(path, selection.limits)
     try:
         content = parse_json(path.read_text(encoding="utf-8"))

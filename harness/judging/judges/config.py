@@ -358,12 +358,6 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     Chain of thought raises a token limit below `COT_MAX_TOKENS` to it, and joins few-shot;
     log-probabilities are those of one token at temperature 1. Self-consistency follows any strategy
     that gives replies.
-
-    Raises
-    ------
-    JudgeError
-        If the judge has another strategy than zero-shot, votes already, is an ensemble, or gives
-        no replies to vote on.
     """
     name, votes = f"{spec.name}@{strategy}", votes_of(strategy)
     if spec.kind == ENSEMBLE:

@@ -99,13 +99,7 @@ def _request(spec: JudgeSpec, item: Item) -> Request:
 def _reply(
     document: Mapping[str, Any], request: Request, price: Price | None, latency_s: float
 ) -> Reply:
-    """Return the reply whose text is the vector in a response.
-
-    Raises
-    ------
-    CallFailed
-        If there is none.
-    """
+    """Return the reply whose text is the vector in a response."""
     try:
         text = encode_vector(document["data"][0]["embedding"])
     except (LookupError, TypeError, ValueError, OverflowError):
@@ -123,13 +117,7 @@ def _reply(
 
 
 def encode_vector(vector: Sequence[float]) -> str:
-    """Write a vector as text: single precision, base64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it holds anything but finite numbers, or only zeros.
-    """
+    """Write a vector as text: single precision, base64."""
     import numpy as np  # noqa: PLC0415 -- with vectors alone
 
     array = np.asarray(vector, dtype="<f4")

@@ -168,24 +168,7 @@ class EndpointJudge(HttpJudge):
 def read_answer(
     answer: Answer, requests: Sequence[Request], price: Price | None, latency_s: float
 ) -> list[Reply]:
-    """Return the replies in the response of an OpenAI-compatible server, by choice.
-
-    Parameters
-    ----------
-    answer : Answer
-        Status, headers and body of the response.
-    requests : sequence of Request
-        The same request under several sample numbers, sent as one.
-    price : Price or None
-        Price of tokens, if known.
-    latency_s : float
-        Seconds from sending to the last byte.
-
-    Raises
-    ------
-    CallFailed
-        If the response is an error or is not a chat completion.
-    """
+    """Return the replies in the response of an OpenAI-compatible server, by choice."""
     if answer.status != OK and is_filtered(answer.status, answer.body):
         return [filtered_reply(request, latency_s) for request in requests]
     document = document_of(answer)
@@ -210,13 +193,7 @@ def read_answer(
 
 
 def document_of(answer: Answer) -> dict[str, Any]:
-    """Return the JSON object in the response of a server.
-
-    Raises
-    ------
-    CallFailed
-        If the response is an error, or no JSON object.
-    """
+    """Return the JSON object in the response of a server."""
     status, headers, body = answer
     if status != OK:
         raise failure_of(status, headers, body)

@@ -180,13 +180,7 @@ def _threads() -> int:
 
 
 def unpacked_weights(packed: Path, folder: Path) -> Path:
-    """Return the file of unpacked weights, which is written to ``folder`` at the first call.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; a partial file is removed.
-    """
+    """Return the file of unpacked weights, which is written to ``folder`` at the first call."""
     target = _unpacked_path(packed, folder)
     if target.exists():
         return target

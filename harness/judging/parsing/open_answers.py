@@ -138,13 +138,6 @@ def parse_text(text: str, *, abstain: bool) -> Parsed:
 
     A leading think block, spaces and quotation marks around the whole are left out, and of a JSON
     object with one verdict that is taken; nothing else is changed.
-
-    Parameters
-    ----------
-    text : str
-        The reply as received; any text at all.
-    abstain : bool
-        Whether CANNOT_ASSESS was offered.
     """
     body = _unquoted(reply_body(text))
     if body.startswith("<think>"):

@@ -203,13 +203,6 @@ def answers_of(task: Task, kind: AnswerKind) -> dict[str, Answer]:
     """Return the answer that more raters gave than any other, by item; those with ties have none.
 
     On a continuous scale, the raters' median; of texts, the first of the most frequent ones.
-
-    Parameters
-    ----------
-    task : Task
-        Its ratings are counted; CANNOT_ASSESS is an answer.
-    kind : str
-        Which ratings are counted.
     """
     counts: defaultdict[str, Counter[Answer]] = defaultdict(Counter)
     for rating in task.ratings:

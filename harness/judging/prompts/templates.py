@@ -90,22 +90,7 @@ class Template:
 
 
 def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> Template:
-    """Read a template from the first folder that has it, and check it.
-
-    Parameters
-    ----------
-    name : str
-        A file name, without folders.
-    folders : sequence of Path
-        Folders to search, in this order.
-    needed : sequence of str
-        Parts that it must have.
-
-    Raises
-    ------
-    PromptError
-        If no folder has it, it cannot be read, or it is not a template.
-    """
+    """Read a template from the first folder that has it, and check it."""
     if not FILE_NAME.fullmatch(name):
         raise PromptError(
             f"prompts: {name!r} is no file name; write letters, digits, '.', '_', '-'."

@@ -161,15 +161,7 @@ class ItemTable:
 
 
 def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
-    """Collect the items of a source with what raters and judges answered.
-
-    Parameters
-    ----------
-    source : Source
-        What was validated.
-    strata : sequence of Stratum
-        What the items are also filtered by.
-    """
+    """Collect the items of a source with what raters and judges answered."""
     if source.task.is_open:
         return _open_item_table(source)
     task, items = source.task, source.items
@@ -319,13 +311,7 @@ def _full_items(
 
 
 def answer_text(value: object, labels: Mapping[str, str]) -> str:
-    """Return a value as text: an option, a set in braces, or a set and the choice from it.
-
-    Parameters
-    ----------
-    labels : mapping of str to str
-        The label of each option key.
-    """
+    """Return a value as text: an option, a set in braces, or a set and the choice from it."""
     match value:
         case None:
             return ""
