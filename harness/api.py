@@ -30,7 +30,7 @@ from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError, TaskError
 from harness.judging.judges.response_errors import explain
 from harness.report.rebuild import stored_validation
-from harness.runs import RunFolder, default_out, find_run
+from harness.runs import RunFolder, find_run
 from harness.sources import verdicts_of
 from harness.stopping import StopRequests
 from harness.tasks import Task
@@ -518,7 +518,7 @@ def load_run(run: str | Path | None = None, *, out: str | Path | None = None) ->
     >>> harness.load_run(run.path).verdicts.shape[0]
     40
     """
-    return Run(find_run(_out(out), None if run is None else str(run)))
+    return Run(find_run(_path(out), None if run is None else str(run)))
 
 
 class _LogObserver:
@@ -568,11 +568,11 @@ def _run(
     options: RunOptions,
     stop: StopRequests,
 ) -> Run:
-    cache = options.pop("cache", None)
+    cache = _path(options.pop("cache", None))
     use_cache = options.pop("use_cache", True)
     store, executor = options.pop("store", None), options.pop("executor", "local")
     observer = options.pop("observer", None) or _LogObserver()
-    out = _out(options.pop("out", None))
+    out = _path(options.pop("out", None))
     if options.get("resume"):
         plan = _plan_resumed(task, judges, options, out)
     else:
@@ -583,7 +583,7 @@ def _run(
             plan,
             observer=observer,
             out=out,
-            cache=None if cache is None else Path(cache),
+            cache=cache,
             use_cache=use_cache,
             store=store,
             executor=executor,
@@ -602,8 +602,7 @@ def _plan_new(
     arguments: dict[str, Any] = dict(options)
     choices = _choices({name: arguments.pop(name, None) for name in Choices.model_fields})
     mapping = arguments.pop("mapping", None)
-    if (file := arguments.get("judges_file")) is not None:
-        arguments["judges_file"] = Path(file)
+    arguments["judges_file"] = _path(arguments.get("judges_file"))
     subject = str(task) if isinstance(task, str | Path) else load_task(task, mapping=mapping)
     if isinstance(subject, str) and mapping:
         raise HarnessError(NO_MAPPING)
@@ -621,22 +620,21 @@ def _plan_new(
 
 
 def _plan_resumed(
-    task: TaskLike | None, judges: str | Sequence[str] | None, options: RunOptions, out: Path
+    task: TaskLike | None, judges: str | Sequence[str] | None, options: RunOptions, out: Path | None
 ) -> Plan:
     arguments: dict[str, Any] = dict(options)
     resume = arguments.pop("resume")
     settings = {name: arguments.pop(name, None) for name in WITH_RESUME}
     if judges is not None or arguments or not isinstance(task, str | Path | None):
         raise HarnessError("a resumed run keeps its judges and options; give max_cost alone")
-    if settings["judges_file"] is not None:
-        settings["judges_file"] = Path(settings["judges_file"])
+    settings["judges_file"] = _path(settings["judges_file"])
     name = None if resume is True else str(resume)
     folder = find_run(out, name, unfinished=True)
     return plan_resumed_run(folder, task=None if task is None else str(task), **settings)
 
 
-def _out(out: str | Path | None) -> Path:
-    return default_out() if out is None else Path(out)
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
 
 
 def _choices(options: Mapping[str, object]) -> Choices:

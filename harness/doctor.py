@@ -50,7 +50,7 @@ PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy"
 
 
 async def list_models(spec: JudgeSpec, base_url: str, *, timeout_s: float) -> tuple[int, list[str]]:
-    """Ask a server for its models, with the judge's key if it is set; redirects are not followed."""
+    """Return status and models of a server, asked with the judge's key if it is set."""
     status, body = await _get(f"{base_url}/models", _authorization(spec), timeout_s)
     try:
         return status, [str(model["id"]) for model in json.loads(body)["data"]]

@@ -468,13 +468,13 @@ def list_runs(out: Path) -> Runs:
     return runs
 
 
-def find_run(out: Path, name: str | None, *, unfinished: bool = False) -> RunFolder:
+def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) -> RunFolder:
     """Find a run.
 
     Parameters
     ----------
-    out : Path
-        Folder of the run folders.
+    out : Path or None
+        Folder of the run folders; None for `default_out`.
     name : str or None
         Name below ``out``, or path; None for the newest run.
     unfinished : bool
@@ -485,6 +485,7 @@ def find_run(out: Path, name: str | None, *, unfinished: bool = False) -> RunFol
     RunError
         If there is no such run, or it cannot be read.
     """
+    out = out or default_out()
     if name is not None:
         path = Path(name)
         return RunFolder.open(path if path.exists() else out / name)

@@ -57,7 +57,7 @@ COMMANDS = {
     "curate": CommandSource("curate:app", "Import, check, sample and export ratings."),
     "plan": CommandSource("plan:app", "Plan items, raters and replies."),
     "cache": CommandSource("cache:app", "Show or clear the response cache."),
-    "baseline": CommandSource("baseline:app", "Export the baseline of a run."),
+    "baseline": CommandSource("revalidate:baseline_app", "Export the baseline of a run."),
     "probe": CommandSource("probe:app", "Test what a judge should resist."),
 }
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo
+from harness.cli.output import echo, show
 
 app = typer.Typer(invoke_without_command=True)
 Folder = Annotated[
@@ -31,7 +31,6 @@ def cache(ctx: typer.Context, *, folder: Folder = None, as_json: options.Json = 
       harness cache copy ~/.cache/judge-harness postgresql://db.example.org/judges
     """
     if ctx.invoked_subcommand is None:
-        from harness.cli.lists import show
         from harness.judging.storage.response_cache import measure_cache
         from harness.user_folders import cache_folder
 

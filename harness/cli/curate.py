@@ -1,31 +1,37 @@
-"""`harness curate`: tasks from tables of ratings, and their audit."""
+"""`harness curate`: tasks from tables of ratings; their audit, samples, exports and data cards."""
 
 from __future__ import annotations
 
 import json
-import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.cli import audit, data_card, hub, next_ratings, options, sample, task_diff, verdicts
-from harness.cli.output import echo, echo_json
-from harness.errors import HarnessError, TaskError
+from harness.cli import import_table, options, verdicts
+from harness.cli.output import echo, echo_json, show, write
+from harness.errors import TaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from harness.curation import AnswerSettings, ImportSummary, MaxRejected, Plan, Table
-    from harness.curation.option_guess import Answers
+    from harness.tasks.dataset_fields import HubDataset
 
-WIDTH = 80
-Columns = list[str] | None
 app = typer.Typer(
     help="Import, check, sample and export ratings.", no_args_is_help=True, rich_markup_mode=None
 )
+
+EVIDENCE = {
+    "consistency": "Simulated against random items at equal budget: less error of consistency from "
+    "one answer per item on; with half an answer, none where choices hide options.",
+    "decision": "Simulated against random items at equal budget: not shown to choose a better "
+    "judge.",
+    "break-even": "Simulated against random items, half of them pairs, at equal budget: beta is on "
+    "the wrong side less often. Items are random here too; none shows more of beta.",
+    "annotator-test": "Simulated against random items at equal budget: standard errors of judge "
+    "less rater are 10 to 14 % smaller.",
+}
 
 
 @app.callback()
@@ -33,216 +39,346 @@ def curate() -> None:
     """Import, check, sample and export ratings."""
 
 
-app.command("audit", short_help="Check the items and ratings of a task.")(audit.audit)
-app.command("card", short_help="Write a data card and Croissant metadata.")(data_card.card)
-app.command("diff", short_help="Compare two versions of a task.")(task_diff.diff)
-app.command("download", short_help="Fetch a data set of the Hugging Face hub.")(hub.download)
-app.command("next", short_help="List the items to rate next.")(next_ratings.next_ratings)
-app.command("sample", short_help="Draw items of a task, by disagreement.")(sample.sample)
-app.command("verdicts", short_help="Write verdicts of other tools for validate.")(verdicts.verdicts)
-
-
-@app.command("import", short_help="Make a task of a table of ratings.")
-def import_(
-    source: Annotated[
-        Path, typer.Argument(help="Table of ratings, or export of an annotation tool.")
-    ],
+@app.command("audit", short_help="Check the items and ratings of a task.")
+def audit(
+    task: Annotated[str, typer.Argument(help="Name or path of a task.")],
     *,
-    name: Annotated[str, typer.Option("--as", help="Name or path of the folder to make.")],
-    recipe_name: Annotated[
-        str | None,
+    verdicts: Annotated[
+        Path | None,
         typer.Option(
-            "--recipe", help="How a published data set is read: a bundled recipe, or a YAML file."
+            help="Verdicts of judges (a file or a run folder), to measure what findings do to the "
+            "decision; by default verdicts.csv of the task."
         ),
     ] = None,
-    id_: Annotated[
-        Columns, typer.Option("--id", help="Columns that name the item, joined if several.")
-    ] = None,
-    text: Annotated[Columns, typer.Option(help="Columns that judges are shown.")] = None,
-    raters: Annotated[Columns, typer.Option(help="Columns of ratings, one per rater.")] = None,
-    pattern: Annotated[
-        str | None,
-        typer.Option(help="What columns per criterion and rater are called: {criterion}_{rater}."),
-    ] = None,
-    rater: Annotated[str | None, typer.Option(help="Column that names the rater of a row.")] = None,
-    label: Annotated[str | None, typer.Option(help="With --rater: column of the rating.")] = None,
-    criteria: Annotated[
-        Columns, typer.Option(help="With --rater: columns of ratings, one per criterion.")
-    ] = None,
-    counts: Annotated[
-        Columns, typer.Option(help="Columns of the number, or share, of raters per option.")
-    ] = None,
-    votes: Annotated[
-        str | None, typer.Option(help="Column of all ratings of an item: a list, or counts.")
-    ] = None,
-    total: Annotated[
-        str | None, typer.Option(help="Column of the number of raters, for shares.")
-    ] = None,
-    n_raters: Annotated[
-        int | None, typer.Option(min=1, help="Number of raters of every item, for shares.")
-    ] = None,
-    lists: Annotated[
-        Literal["ratings", "sets"] | None,
-        typer.Option(help="A list in a cell holds ratings of several raters, or a response set."),
-    ] = None,
-    judges: Annotated[
-        Columns,
-        typer.Option(
-            "--judges", "-j", help="Columns of verdicts, or judges among the raters; none."
-        ),
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="Column of the document or prompt that items share.")
-    ] = None,
-    criterion: Annotated[
-        str | None, typer.Option(help="Column of what is rated, where that differs.")
-    ] = None,
-    rated_at: Annotated[
-        str | None, typer.Option(help="With --rater: column of the time of a rating.")
-    ] = None,
-    property_: Annotated[
-        str, typer.Option("--property", help="What is rated, as a phrase that judges read.")
-    ] = "",
-    options_: Annotated[
-        Columns, typer.Option("--options", help="Labels that are options, in order.")
-    ] = None,
-    positive: Annotated[Columns, typer.Option(help="Options that count as positive.")] = None,
-    abstain: Annotated[
-        Columns, typer.Option(help="Labels of a rater who could not say (CANNOT_ASSESS).")
-    ] = None,
-    ignore: Annotated[Columns, typer.Option(help="Labels to count and leave out.")] = None,
-    rename: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LABEL=OPTION", help="A label that means an option; repeatable."),
-    ] = None,
-    scale: Annotated[
-        Literal["binary", "nominal", "ordinal", "pairwise", "continuous", "text"] | None,
-        typer.Option(help="Scale of the answers."),
-    ] = None,
-    bounds: Annotated[
-        str | None,
-        typer.Option(metavar="LOW,HIGH", help="Least and greatest number of a continuous scale."),
-    ] = None,
-    scales: Annotated[
-        Literal["shared", "own"] | None,
-        typer.Option(help="One task for all criteria, or one for each; by default as labels do."),
-    ] = None,
-    rater_ids: Annotated[
-        Literal["real", "positional"] | None,
-        typer.Option(help="Whether a rater is a person, or a position within the item."),
-    ] = None,
-    kind: Annotated[
-        Literal["expert", "skilled", "crowd"] | None,
-        typer.Option(help="Kind of raters; sets eps to 0.2, 0.15 or 0.1."),
-    ] = None,
-    max_rejected: Annotated[
-        str,
-        typer.Option(
-            metavar="N|N%", help="Most rows and cells that may be rejected, or share of answers."
-        ),
-    ] = "5%",
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Write without asking for confirmation.")
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Write a new version with the safe findings repaired.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show how the table is read; write nothing.")
-    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option("--as", help="With --fix: folder to make.  [default: the next TASK-2]"),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the audit into this file, as a page.")
+    ] = None,
+    seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Make a task of a table of ratings.
+    """Check the items and ratings of a task: what endangers a decision, and what to do about it.
 
-    The roles of the columns are read from names and values together and shown. Where these do not
-    settle a role or the meaning of a label, the command asks, or without a terminal stops and names
-    the options that settle it. Several columns are separated by commas. Verdicts of judges in the
-    table are written to verdicts.csv, rows that cannot be used to rejected.csv.
+    Finds duplicates and near duplicates, items with a single rater, raters with few items, raters
+    unlike the others, unused and misspelt options, secrets and personal data, and says whether
+    there are enough ratings. With verdicts it also finds suspected rating errors, and puts first
+    what changes the decision when it is left out.
+
+    --fix merges identical items where no rater rated both, puts the other duplicates into a group
+    and merges spellings of an option, in a new folder; the rest is listed as left to you.
 
     \b
     Examples:
-      harness curate import ratings.csv --as mine
-      harness curate import wide.csv --as mine --raters ann1,ann2,ann3 --text body
-      harness curate import long.csv --as mine --id doc --rater who --label answer
-      harness curate import counts.csv --as mine --counts n_toxic,n_not_toxic
-      harness curate import human.parquet --as mt-bench --recipe mt-bench
+      harness curate audit toxicity
+      harness curate audit ./mine --verdicts ./mine/verdicts.csv --page audit.html
+      harness curate audit ./mine --fix --as mine-2
+      harness curate audit ./mine --json > audit.json
     """
-    folder = options.task_folder(name)
-    from harness.curation import AnswerSettings, check_new, read_source
-    from harness.curation.import_recipe import read_recipe
-    from harness.curation.task_export import sidecar_of
+    from harness.analysis.serialize import to_json
+    from harness.curation.audit import audit_task, audit_text, write_repaired
+    from harness.curation.audit.audit_report import audit_page
+    from harness.curation.convert import check_new
+    from harness.tasks import load_task
 
-    check_new(folder)
-    recipe = read_recipe(recipe_name) if recipe_name else None
-    if sidecar_of(source).is_file():
-        _import_exported(source, folder, as_json=as_json)
-        return
-    most = options.max_rejected(max_rejected)
-    lists_of = {"id": id_, "text": text, "raters": raters, "judges": judges}
-    lists_of |= {"criteria": criteria, "counts": counts}
-    singles = {"rater": rater, "label": label, "group": group, "criterion": criterion}
-    singles |= {"pattern": pattern, "votes": votes, "total": total, "rated_at": rated_at}
-    roles = {role: names for role, names in lists_of.items() if names}
-    roles |= {role: [column] for role, column in singles.items() if column}
-    settings = AnswerSettings(
-        scale=scale,
-        options=_split(options_),
-        positive=_split(positive),
-        abstain=_split(abstain),
-        ignore=_split(ignore),
-        rename=tuple(rename or ()),
-        bounds=_bounds(bounds, scale),
-        n_raters=n_raters,
-        lists=lists,
-        scales=scales,
-    )
-    if recipe:
-        roles = recipe.roles() | roles
-        changed = {field: value for field, value in asdict(settings).items() if value}
-        settings = AnswerSettings(**recipe.answers.model_dump() | changed)
-    draft = _Draft(
-        name=folder.name,
-        table=read_source(source, recipe=recipe),
-        roles=roles,
-        settings=settings,
-        property=property_ or (recipe.property if recipe else ""),
-        rater_ids=rater_ids or (recipe.rater_ids if recipe else None),
-        kind=kind or (recipe.kind if recipe else None),
-        source=recipe.source if recipe else "",
-        licence=recipe.licence if recipe else "",
-    )
-    plans, draft = _confirm(draft, ask=not (yes or dry_run), quiet=as_json)
-    if dry_run:
-        if as_json:
-            _print_json([_as_json(plan, None) for plan in plans])
-        return
-    _check_settled(plans)
-    _write(plans, folder, most, as_json=as_json)
-
-
-def _bounds(text: str | None, scale: str | None) -> tuple[float, float] | None:
-    """Read the least and the greatest number of a scale."""
-    from harness.tasks.schema import as_number
-
-    if text is None:
-        return None
-    if scale != "continuous":
-        raise typer.BadParameter("--bounds needs --scale continuous")
-    low, high = (as_number(part.strip()) for part in text.partition(",")[::2])
-    if low is None or high is None or low >= high:
-        raise typer.BadParameter(f"--bounds: found {text!r}; write LOW,HIGH such as 0,100")
-    return low, high
-
-
-def _import_exported(source: Path, folder: Path, *, as_json: bool) -> None:
-    """Make a task of a table that `harness curate export` wrote."""
-    from dataclasses import asdict
-
-    from harness.curation.task_export import import_exported, sidecar_of
-
-    summary = import_exported(source, folder)
+    if name and not fix:
+        raise typer.BadParameter("name a folder with --fix only", param_hint="--as")
+    folder = options.task_folder(name) if name else None
+    if folder is not None:
+        check_new(folder)
+    loaded = load_task(task)
+    result = audit_task(loaded, verdicts, seed=seed)
+    if fix:
+        result = replace(result, version=write_repaired(loaded, result, folder))
+    if page is not None:
+        write(page, audit_page(result))
     if as_json:
-        echo_json(json.dumps({"folder": str(folder), **asdict(summary)}))
+        echo_json(to_json(result))
         return
-    counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
-    echo(f"Read as {sidecar_of(source).name} says.\nWrote {folder}: {counts}.")
+    echo(audit_text(result))
+    if result.version and result.version.folder:
+        echo(
+            f"\nNext:\n  harness curate diff {task} {options.argument(Path(result.version.folder))}"
+        )
+    if page is not None:
+        echo(f"\nWrote {page}.")
+
+
+@app.command("card", short_help="Write a data card and Croissant metadata.")
+def card(
+    task: Annotated[str, typer.Argument(help="Name or path of a task.")],
+    *,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--to", help="Folder to write into; by default the task's own."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Write a data card (card.md) and Croissant metadata (croissant.json) of a task.
+
+    The card says what the ratings are, how they were made, how far raters agree, what the audit
+    finds, and what was changed; it holds no text of an item. Both are written anew each time.
+
+    \b
+    Examples:
+      harness curate card ./mine
+      harness curate card toxicity --to cards
+    """
+    from harness.curation.data_card import write_cards
+    from harness.tasks import load_task
+
+    paths = write_cards(load_task(task), folder)
+    if as_json:
+        echo_json(json.dumps({"files": [str(path) for path in paths]}))
+    else:
+        echo("\n".join(f"Wrote {path}." for path in paths))
+
+
+@app.command("diff", short_help="Compare two versions of a task.")
+def diff(
+    before: Annotated[str, typer.Argument(help="Name or path of the earlier version.")],
+    after: Annotated[str, typer.Argument(help="Name or path of the later version.")],
+    *,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(help="Verdicts of judges; by default verdicts.csv of each version."),
+    ] = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Compare two versions of a task: items, ratings, options, other fields, and the decision.
+
+    \b
+    Examples:
+      harness curate diff ./mine ./mine-2
+      harness curate diff runs/mine-20260101T120000Z-1a2b3c/task ./mine
+      harness curate diff ./mine ./mine-2 --verdicts ./mine/verdicts.csv --json
+    """
+    from harness.analysis.serialize import to_json
+    from harness.curation.task_diff import diff_text, task_diff
+    from harness.tasks import load_task
+
+    result = task_diff(load_task(before), load_task(after), verdicts, seed=seed)
+    if as_json:
+        echo_json(to_json(result))
+    else:
+        echo(diff_text(result))
+
+
+@app.command("download", short_help="Fetch a data set of the Hugging Face hub.")
+def download(
+    name: Annotated[
+        str, typer.Argument(help="OWNER/NAME of the data set on the hub, or a recipe.")
+    ],
+    *,
+    revision: Annotated[
+        str | None,
+        typer.Option(
+            help="Commit of the data set: 40 hexadecimal digits. The recipe's if it has one."
+        ),
+    ] = None,
+    configuration: Annotated[
+        str | None, typer.Option(help="Configuration of the data set, where it has several.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="The split to write: train, or the recipe's.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write; NAME-SPLIT.parquet by default.")
+    ] = None,
+) -> None:
+    """Write a split of a data set of the Hugging Face hub as parquet, for curate import.
+
+    The commit is fixed, so that everybody gets the same rows.
+    Data sets of csv, json, parquet and arrow files are read; no code of a data set is run.
+
+    \b
+    Examples:
+      harness curate download OWNER/NAME --revision COMMIT --split test
+      harness curate download mt-bench --revision COMMIT
+    """
+    from harness.tasks.dataset_fields import HUB
+    from harness.tasks.hub_download import download_split
+
+    options = {"configuration": configuration, "split": split, "revision": revision}
+    dataset = _dataset(name, {key: value for key, value in options.items() if value is not None})
+    if dataset.revision is None:
+        address = f"{HUB}/{dataset.name}"
+        raise TaskError(
+            f"{dataset.name}: give --revision COMMIT: a branch may change. "
+            f"`git ls-remote {address} HEAD` prints the newest."
+        )
+    file = output or Path(f"{dataset.name.rpartition('/')[2]}-{dataset.split}.parquet")
+    n_rows = download_split(dataset.name, dataset, file)
+    echo(f"{file}: {n_rows} rows")
+
+
+def _dataset(name: str, options: dict[str, str]) -> HubDataset:
+    """Return a data set of the hub, or that of a recipe, with the options of the command."""
+    from pydantic import ValidationError
+
+    from harness.tasks.dataset_fields import HubDataset
+
+    fields = {"name": name} if "/" in name else _of_recipe(name).model_dump()
+    try:
+        return HubDataset.model_validate(fields | options)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        field = problem["loc"][0]
+        expected = "write OWNER/NAME" if field == "name" else problem["msg"]
+        raise TaskError(f"{field}: found {problem['input']!r}; {expected}.") from None
+
+
+def _of_recipe(name: str) -> HubDataset:
+    """Return where the data set of a recipe is on the hub."""
+    from harness.curation.import_recipe import read_recipe
+
+    recipe = read_recipe(name)
+    if recipe.datasets is None:
+        raise TaskError(f"recipe {name!r}: it is not on the hub; get it from {recipe.source}.")
+    return recipe.datasets
+
+
+@app.command("next", short_help="List the items to rate next.")
+def next_ratings(
+    task: Annotated[str, typer.Argument(help="Name or path of a task.")],
+    *,
+    budget: Annotated[int, typer.Option(min=1, help="Answers to collect; a pair is two.")],
+    quantity: Annotated[
+        Literal["consistency", "decision", "break-even", "annotator-test"],
+        typer.Option("--for", help="What the ratings are for."),
+    ] = "consistency",
+    verdicts: Annotated[
+        Path | None, typer.Option(help="Verdicts of judges: a file or a run folder.")
+    ] = None,
+    queue_file: Annotated[
+        Path | None, typer.Option("--queue", help="Write a csv file for harness annotate --queue.")
+    ] = None,
+    tau: options.Tau = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> None:
+    """List the ratings that are worth most: choices of one more rater, and pairs with a set.
+
+    The value, per answer, is the expected fall of the number of items on the wrong side of the
+    cut-off (consistency), weighted by what they do to the choice of a judge (decision); of the
+    chance that the raters' beta is on the wrong side of the break-even (break-even); or the growth
+    of what the annotator test rests on (annotator-test). Repeat it with the new ratings.
+
+    Of up to 20 raters, "raters" names those who have not rated the item so; harness annotate asks
+    no rater again, and takes new ones.
+
+    \b
+    Examples:
+      harness curate next ./mine --budget 100 --queue queue.csv
+      harness curate next ./mine --budget 9 --for decision --verdicts runs/mine-1
+    """
+    from harness.curation.rating_queue import next_ratings as best_ratings
+    from harness.curation.rating_queue import queue_csv, rows_of_queue
+    from harness.report.text_table import paragraph
+    from harness.sources import source_on_task
+    from harness.tasks import load_task
+
+    loaded = load_task(task)
+    by_judge = source_on_task(loaded, verdicts).verdicts if verdicts else {}
+    queue = best_ratings(loaded, budget, quantity=quantity, verdicts=by_judge, tau=tau, seed=seed)
+    if queue_file is not None:
+        write(queue_file, queue_csv(queue))
+        n_pairs = sum(row.elicitation == "paired" for row in queue)
+        echo(f"Wrote {queue_file}: {len(queue)} ratings, {n_pairs} of them pairs.")
+        echo(paragraph(EVIDENCE[quantity]))
+        return
+    if as_json:
+        echo_json(json.dumps([asdict(row) for row in queue], indent=2))
+        return
+    nothing = f"No rating changes what is expected for {quantity}."
+    show(rows_of_queue(queue), as_json=False, empty=nothing)
+    if queue:
+        echo(f"\n{paragraph(EVIDENCE[quantity])}")
+
+
+@app.command("sample", short_help="Draw items of a task, by disagreement.")
+def sample(
+    task: Annotated[str, typer.Argument(help="Name or path of a task.")],
+    *,
+    name: Annotated[str, typer.Option("--as", help="Name or path of the folder to make.")],
+    items: Annotated[int, typer.Option(min=1, help="Number of items.")],
+    by: Annotated[
+        Literal["disagreement", "criterion", "group"],
+        typer.Option(help="What the sample has equal numbers of."),
+    ] = "disagreement",
+    levels: Annotated[
+        str, typer.Option(help="By disagreement: per cents positive, in steps of ten.")
+    ] = "10,20,30,40,50",
+    split: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Write two tasks by group; this share of groups for calibration."
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Draw equal numbers of items by disagreement, criterion or group, with their ratings.
+
+    Every item keeps its inclusion probability; the task's notice says that its numbers describe
+    the sample. Ids are made of content and occurrence number.
+
+    \b
+    Examples:
+      harness curate sample ./mine --as chosen --items 200
+      harness curate sample ./mine --as chosen --items 300 --by group --split 0.3
+    """
+    import numpy as np
+
+    from harness.curation.convert import check_new
+    from harness.curation.sampling import PARTS, draw_sample, split_by_group, write_sample
+    from harness.tasks import load_task
+
+    source, folder = load_task(task), options.task_folder(name)
+    rng = np.random.default_rng(seed)
+    drawn = draw_sample(source, by, items, rng=rng, levels=_levels(levels))
+    written = {folder: drawn}
+    if split is not None:
+        paths = [folder.with_name(f"{folder.name}-{part}") for part in PARTS]
+        written = dict(zip(paths, split_by_group(source, drawn, split, rng=rng), strict=True))
+    for path in written:
+        check_new(path)
+    for path, part in written.items():
+        write_sample(source, part, path, by)
+    if as_json:
+        folders = {str(path): len(part.probabilities) for path, part in written.items()}
+        strata = [asdict(stratum) for stratum in drawn.strata]
+        summary = {"folders": folders, "strata": strata, "n_outside": drawn.n_outside}
+        echo_json(json.dumps(summary, indent=2))
+        return
+    show(
+        [{"stratum": s.name, "items": s.n_items, "sampled": s.n_sampled} for s in drawn.strata],
+        as_json=False,
+    )
+    if drawn.n_outside:
+        echo(f"{drawn.n_outside} items belong to no stratum; no weights can speak for them.")
+    for path, part in written.items():
+        echo(f"Wrote {path}: {len(part.probabilities)} items.")
+
+
+def _levels(text: str) -> Sequence[int]:
+    parts = options.split(text, "--levels") or []
+    allowed = [str(level) for level in range(0, 101, 10)]
+    if not set(parts) <= set(allowed):
+        raise typer.BadParameter(
+            f"{text!r}: expected per cents in steps of ten, such as 10,20", param_hint="--levels"
+        )
+    return [int(part) for part in parts]
+
+
+app.command("verdicts", short_help="Write verdicts of other tools for validate.")(verdicts.verdicts)
+app.command("import", short_help="Make a task of a table of ratings.")(import_table.import_)
 
 
 @app.command("export", short_help="Write a task as one table.")
@@ -261,8 +397,6 @@ def export(
     Example:
       harness curate export ./mine ratings.csv
     """
-    from dataclasses import asdict
-
     from harness.curation.task_export import export_task, sidecar_of
     from harness.tasks import load_task
 
@@ -272,242 +406,3 @@ def export(
         return
     counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
     echo(f"Wrote {file} and {sidecar_of(file).name}: {counts}.")
-
-
-def _split(texts: list[str] | None) -> tuple[str, ...]:
-    parts = (part.strip() for text in texts or () for part in text.split(","))
-    return tuple(part for part in parts if part)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Draft:
-    """What the user said about a table so far."""
-
-    name: str
-    table: Table
-    roles: Mapping[str, list[str]]
-    settings: AnswerSettings
-    property: str
-    rater_ids: Literal["real", "positional"] | None
-    kind: Literal["expert", "skilled", "crowd"] | None
-    source: str = ""
-    licence: str = ""
-
-    def plans(self) -> tuple[Plan, ...]:
-        from harness.curation import make_plans
-
-        plans = make_plans(
-            self.name,
-            self.table,
-            self.roles,
-            settings=self.settings,
-            property_rated=self.property,
-            rater_ids=self.rater_ids,
-            kind=self.kind,
-        )
-        return tuple(replace(p, source=self.source, licence=self.licence) for p in plans)
-
-    def _with(self, fields: dict[str, Any]) -> _Draft:
-        return replace(self, settings=replace(self.settings, **fields))
-
-    def changed(self, answer: str) -> _Draft:
-        """Return the draft after a change such as ``raters=a,b`` or ``ignore=n/a``."""
-        role, _, names = answer.partition("=")
-        role = role.strip().removeprefix("--").replace("-", "_")
-        if role in {"options", "positive", "abstain", "ignore"}:
-            return self._with({role: _split([names])})
-        if role in {"lists", "scales", "scale"}:
-            return self._with({role: names.strip()})
-        if role == "rename":
-            return self._with({role: (*self.settings.rename, names.strip())})
-        if role == "n_raters" and names.strip().isdecimal():
-            return self._with({role: int(names)})
-        return replace(self, roles={**self.roles, role: [names.strip()]})
-
-
-def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[tuple[Plan, ...], _Draft]:
-    """Show how the table is read, until the user accepts it."""
-    plans = draft.plans()
-    if not quiet:
-        echo(_describe(plans))
-    if not ask or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return plans, draft
-    while True:
-        answer = typer.prompt(
-            "A change such as raters=a,b, y or Enter to write it, or q to quit",
-            default="",
-            show_default=False,
-        ).strip()
-        if answer.casefold() in {"q", "quit", "n", "no"}:
-            raise TaskError("nothing was written.")
-        if answer.casefold() in {"", "y", "yes"}:
-            if not questions_of(plans):
-                return _with_property(draft)
-            echo("Say first what is unclear.")
-            continue
-        try:
-            draft, plans = (changed := draft.changed(answer)), changed.plans()
-        except HarnessError as error:
-            echo(f"{error}")
-        else:
-            echo(_describe(plans))
-
-
-def _with_property(draft: _Draft) -> tuple[tuple[Plan, ...], _Draft]:
-    """Ask what was rated, unless the user said it."""
-    rated = draft.property or typer.prompt("What is rated, as a phrase for judges")
-    draft = replace(draft, property=rated)
-    return draft.plans(), draft
-
-
-def questions_of(plans: Sequence[Plan]) -> list[str]:
-    """Return what is unclear in any of several plans."""
-    return list(dict.fromkeys(question for plan in plans for question in plan.questions))
-
-
-def _check_settled(plans: Sequence[Plan]) -> None:
-    """Stop where a role or a label is unclear."""
-    if questions := questions_of(plans):
-        raise TaskError(f"{plans[0].table.path}: {'; '.join(questions)}.")
-
-
-def _write(plans: Sequence[Plan], folder: Path, most: MaxRejected, *, as_json: bool) -> None:
-    from harness.curation import check_new, make_task
-
-    folders = [folder.with_name(plan.name) for plan in plans]
-    for path in folders:
-        check_new(path)
-    summaries = [
-        make_task(plan, path, max_rejected=most) for plan, path in zip(plans, folders, strict=True)
-    ]
-    made = list(zip(plans, summaries, strict=True))
-    if as_json:
-        _print_json([_as_json(plan, summary) for plan, summary in made])
-    else:
-        echo("\n".join(_summarize(plan, summary) for plan, summary in made))
-
-
-def _print_json(tasks: Sequence[Mapping[str, object]]) -> None:
-    """Print a task as an object, several as a list."""
-    echo_json(json.dumps(tasks[0] if len(tasks) == 1 else tasks, indent=2))
-
-
-def _as_json(plan: Plan, summary: ImportSummary | None) -> dict[str, object]:
-    """Return how a table is read and, once written, what came of it."""
-    reading: dict[str, object] = {
-        "rows": plan.table.n_rows,
-        "layout": plan.mapping.layout,
-        "columns": {role: list(names) for role, names in plan.mapping.by_role().items()},
-        "scale": plan.answers.scale,
-        "options": dict(plan.answers.labels),
-        "positive": list(plan.answers.positive),
-        "kind": plan.kind,
-        "rater_ids": plan.counts.rater_ids,
-        "evidence": [{"points": points, "reason": reason} for points, reason in plan.points],
-        "questions": list(plan.questions),
-        "notes": list(plan.notes),
-    }
-    if summary is None:
-        return reading
-    return {
-        "folder": str(summary.folder),
-        **reading,
-        "n_items": summary.n_items,
-        "raters": summary.raters,
-        "judges": summary.judges,
-        "n_rejected": summary.n_rejected,
-        "rejected": [
-            {"line": row.line, "column": row.column, "reason": row.reason}
-            for row in summary.rejected
-        ],
-    }
-
-
-def _describe(plans: Sequence[Plan]) -> str:
-    """Write how a table is read."""
-    from harness.curation import LAYOUTS
-
-    first = plans[0]
-    mapping = first.mapping
-    rows = [(role, ", ".join(names)) for role, names in mapping.by_role().items()]
-    if not mapping.id:
-        rows.insert(0, ("id", "none: rows are numbered"))
-    if not mapping.text:
-        rows.append(("text", "none: judges cannot be asked, only validated"))
-    if unused := mapping.unused(first.table):
-        rows.append(("left out" if mapping.rater else "kept", ", ".join(unused)))
-    for plan in plans:
-        rows += _answer_rows(plan)
-    rows.append(("raters are", f"{first.kind} (--kind)"))
-    if first.counts.rater_ids == "positional":
-        rows.append(("rater ids", "positional: a rater is a position, not a person (--rater-ids)"))
-    heading = f"{first.table.path.name}: {first.table.n_rows} rows, {LAYOUTS[mapping.layout]}"
-    lines = [_wrapped(f"  {name:<12}", text) for name, text in rows]
-    notes = dict.fromkeys(note for plan in plans for note in plan.notes)
-    lines += [_wrapped("note: ", note) for note in notes]
-    lines += [_wrapped("unclear: ", question) for question in questions_of(plans)]
-    return "\n".join([heading, "", *lines])
-
-
-def _answer_rows(plan: Plan) -> list[tuple[str, str]]:
-    answers = plan.answers
-    task = [("task", plan.name)] if plan.criterion is not None else []
-    return [
-        *task,
-        ("scale", answers.scale),
-        *_options_rows(answers),
-    ]
-
-
-def _options_rows(answers: Answers) -> list[tuple[str, str]]:
-    if answers.scale == "text":
-        return []
-    if answers.scale == "continuous":
-        low, high = answers.bounds or (None, None)
-        return [("bounds", "none (--bounds)" if low is None else f"{low:g} to {high:g}")]
-    return [
-        ("options", ", ".join(answers.labels.values())),
-        ("positive", ", ".join(answers.positive) or "none (--positive)"),
-    ]
-
-
-def _wrapped(indent: str, text: str) -> str:
-    return fill(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=" " * len(indent),
-        break_on_hyphens=False,
-    )
-
-
-def _summarize(plan: Plan, summary: ImportSummary) -> str:
-    """Write what a task folder holds, what was rejected, and the next commands."""
-    counts = [(summary.n_items, "item"), (len(summary.raters), "rater")]
-    counts += [(sum(summary.raters.values()), "rating")]
-    if summary.judges:
-        counts += [(len(summary.judges), "judge"), (sum(summary.judges.values()), "verdict")]
-    counted = ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in counts)
-    lines = ["", f"Wrote {summary.folder}: {counted}."]
-    if summary.n_rejected:
-        lines.append(f"Rejected: {summary.n_rejected}, listed in {summary.folder}/rejected.csv:")
-        for row in summary.rejected:
-            column = f"{row.column}: " if row.column else ""
-            lines.append(_wrapped("  ", f"line {row.line}: {column}{row.reason}"))
-    if summary.textless:
-        items = ", ".join(summary.textless)
-        lines.append(_wrapped("", f"Without a text: {items}. Judges need a text for every item."))
-    if not plan.property:
-        lines.append(f"Describe what was rated under 'property' in {summary.folder}/task.yaml.")
-    folder = argument(summary.folder)
-    verdicts = f" --verdicts {folder}/verdicts.csv" if summary.judges else ""
-    lines += ["Next:", f"  harness validate --task {folder}{verdicts}"]
-    if plan.mapping.text:
-        lines.append(f"  harness run --task {folder} --judges gpt,claude --dry-run")
-    return "\n".join(lines)
-
-
-def argument(folder: Path) -> str:
-    """Write a folder so that --task takes it for a path."""
-    path = str(folder)
-    return path if folder.is_absolute() or path.startswith(".") else f"./{path}"

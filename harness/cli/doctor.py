@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo
+from harness.cli.output import echo, show
 
 LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 
@@ -48,7 +48,6 @@ def doctor(
       harness doctor --judges m --base-url http://127.0.0.1:8000/v1 --contact
       harness doctor --store postgresql://db.example.org/judges --executor ray
     """
-    from harness.cli.lists import show
     from harness.doctor import examine
     from harness.errors import ExitCode
 

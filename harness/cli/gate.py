@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json
-from harness.errors import ExitCode, RunError
+from harness.cli.output import echo, echo_json, write
+from harness.errors import ExitCode
 
 if TYPE_CHECKING:
     from harness.gates import GateResult
@@ -47,15 +47,15 @@ def gate(
     """
     from harness.gates import check_requirements, gate_junit, gate_summary, gate_table
     from harness.report.rebuild import validation_of
-    from harness.runs import default_out, find_run
+    from harness.runs import find_run
     from harness.sources import source_of
 
-    folder = find_run(out or default_out(), run)
+    folder = find_run(out, run)
     results = check_requirements(validation_of(folder, source_of(folder)), require)
     if junit is not None:
-        _write(junit, gate_junit(folder.path.name, results))
+        write(junit, gate_junit(folder.path.name, results))
     if summary is not None:
-        _write(summary, gate_summary(folder.path.name, results), append=True)
+        write(summary, gate_summary(folder.path.name, results), append=True)
     if as_json:
         echo_json(_as_json(results))
     else:
@@ -69,15 +69,3 @@ def _as_json(results: tuple[GateResult, ...]) -> str:
 
     passed = all(result.passed for result in results)
     return json.dumps({"passed": passed, "requirements": json.loads(to_json(results))}, indent=2)
-
-
-def _write(file: Path, text: str, *, append: bool = False) -> None:
-    from harness.files import append_text, write_file
-
-    try:
-        if append:
-            append_text(file, text)
-        else:
-            write_file(file, text.encode())
-    except OSError as error:
-        raise RunError(f"{file}: cannot be written ({error.strerror}).") from None

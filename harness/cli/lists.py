@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json
+from harness.cli.output import echo, echo_json, show
 from harness.errors import JudgeUnavailable
 
 if TYPE_CHECKING:
@@ -199,18 +197,3 @@ def schema_of(name: str) -> Mapping[str, object]:
             from harness.tasks import task_schema
 
             return task_schema()
-
-
-def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = "") -> None:
-    """Print rows with the same keys, as a table or as JSON."""
-    if as_json:
-        echo_json(json.dumps(list(rows), indent=2))
-        return
-    if not rows:
-        echo(empty)
-        return
-    from harness.report.text_table import draw_table
-
-    cells = [[str(value) for value in row.values()] for row in rows]
-    width, styled = get_terminal_size().columns, sys.stdout.isatty()
-    typer.echo(draw_table(list(rows[0]), cells, width=width, styled=styled))

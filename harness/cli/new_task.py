@@ -56,7 +56,7 @@ def new_task(
 def _starter_message(folder: Path) -> str:
     return (
         f"Wrote {folder}: task.yaml (commented), items.csv and ratings.csv, a made-up example.\n"
-        f"Next:\n  harness run --task {curate.argument(folder)}\n"
+        f"Next:\n  harness run --task {options.argument(folder)}\n"
         "Then replace the items and ratings, or start from a table: "
         "harness curate import --help"
     )

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from functools import wraps
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.cli.output import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from harness.analysis import Choices, Validation
     from harness.curation import MaxRejected
     from harness.errors import ExitCode
     from harness.judging.prompts.requests import Elicitation
+
+    Command = Callable[..., None]
 
 TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -74,79 +79,87 @@ Tau = Annotated[
         help="Share of raters who must allow an option for it to count; the task's by default."
     ),
 ]
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        help="Metric that ranks, e.g. 'hit_rate(h/h)'; depends on the ratings by default."
-    ),
-]
-Beta = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        max=1,
-        help="Of raters who chose a negative option, assumed share who endorse a positive one.",
-    ),
-]
-Family = Annotated[
-    str | None,
-    typer.Option(
-        help="With --beta, the chosen option stays in the set (keeps_choice) or not (table_2)."
-    ),
-]
-Mode = Annotated[
-    str | None,
-    typer.Option(help="CANNOT_ASSESS is left out (exclude), negative (recode), or third_class."),
-]
-Level = Annotated[
-    str | None,
-    typer.Option(
-        help="Average over decisions (micro) or criteria (macro), or judge whole items (item)."
-    ),
-]
-Unanswered = Annotated[
-    str | None,
-    typer.Option(
-        help="In the alternative annotator test, an item without an answer: loss, exclude."
-    ),
-]
-Confidence = Annotated[
-    float | None, typer.Option(help="Confidence level of the intervals; 0.95 by default.")
-]
-Interval = Annotated[
-    str | None, typer.Option(help="Method of the intervals: score, percentile, bca or jackknife.")
-]
-Replies = Annotated[
-    str | None,
-    typer.Option(
-        help="Replies per item at which judges are compared, or inf; the fewest samples by default."
-    ),
-]
-MinAnswered = Annotated[
-    float | None,
-    typer.Option(help="Share of items that a ranked judge must have answered; 0.9 by default."),
-]
-Worth = Annotated[
-    float | None,
-    typer.Option(
-        help="Smallest difference that matters, as a share of the metric's range; 0.05 by default."
-    ),
-]
-Abstention = Annotated[
-    str | None,
-    typer.Option(
-        help="In the ranking, leave out items that a judge did not answer (exclude), or count them "
-        "like its worst answer (loss)."
-    ),
-]
-Humans = Annotated[
-    str | None,
-    typer.Option(
-        help="Response sets that raters gave (rated), or those of all who chose, estimated from "
-        "the pairs of some (reconstructed). Default: reconstructed where the pairs suffice and "
-        "most choices have no set."
-    ),
-]
+CHOICES: dict[str, Any] = {  # by field of `harness.analysis.Choices`
+    "tau": Tau,
+    "metric": Annotated[
+        str | None,
+        typer.Option(
+            help="Metric that ranks, e.g. 'hit_rate(h/h)'; depends on the ratings by default."
+        ),
+    ],
+    "beta": Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Of raters who chose a negative option, assumed share who endorse a positive one.",
+        ),
+    ],
+    "family": Annotated[
+        str | None,
+        typer.Option(
+            help="With --beta, the chosen option stays in the set (keeps_choice) or not (table_2)."
+        ),
+    ],
+    "mode": Annotated[
+        str | None,
+        typer.Option(
+            help="CANNOT_ASSESS is left out (exclude), negative (recode), or third_class."
+        ),
+    ],
+    "level": Annotated[
+        str | None,
+        typer.Option(
+            help="Average over decisions (micro) or criteria (macro), or judge whole items (item)."
+        ),
+    ],
+    "unanswered": Annotated[
+        str | None,
+        typer.Option(
+            help="In the alternative annotator test, an item without an answer: loss, exclude."
+        ),
+    ],
+    "confidence": Annotated[
+        float | None, typer.Option(help="Confidence level of the intervals; 0.95 by default.")
+    ],
+    "interval": Annotated[
+        str | None,
+        typer.Option(help="Method of the intervals: score, percentile, bca or jackknife."),
+    ],
+    "replies": Annotated[
+        str | None,
+        typer.Option(
+            help="Replies per item at which judges are compared, or inf; the fewest samples by "
+            "default."
+        ),
+    ],
+    "min_answered": Annotated[
+        float | None,
+        typer.Option(help="Share of items that a ranked judge must have answered; 0.9 by default."),
+    ],
+    "worth": Annotated[
+        float | None,
+        typer.Option(
+            help="Smallest difference that matters, as a share of the metric's range; 0.05 by "
+            "default."
+        ),
+    ],
+    "abstention": Annotated[
+        str | None,
+        typer.Option(
+            help="In the ranking, leave out items that a judge did not answer (exclude), or count "
+            "them like its worst answer (loss)."
+        ),
+    ],
+    "humans": Annotated[
+        str | None,
+        typer.Option(
+            help="Response sets that raters gave (rated), or those of all who chose, estimated "
+            "from the pairs of some (reconstructed). Default: reconstructed where the pairs "
+            "suffice and most choices have no set."
+        ),
+    ],
+}
 FailUnless = Annotated[
     str | None,
     typer.Option(
@@ -335,6 +348,12 @@ def task_folder(name: str) -> Path:
     return folder
 
 
+def argument(folder: Path) -> str:
+    """Write a folder so that --task takes it for a path."""
+    path = str(folder)
+    return path if folder.is_absolute() or path.startswith(".") else f"./{path}"
+
+
 def required_task(task: str | None) -> str:
     """Return the task; a command without one is wrong."""
     if task is None:
@@ -365,7 +384,30 @@ def elicitations(names: str | None, pairs: int | None = None) -> tuple[Elicitati
     return tuple(e for e in ELICITATIONS if e in chosen)
 
 
-def choices(**options: object) -> Choices:
+def group(parameter: str, options: Mapping[str, Any]) -> Callable[[Command], Command]:
+    """Give a command a group of options, whose values it gets as a dict in place of a parameter."""
+
+    def grouped(command: Command) -> Command:
+        added = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option)
+            for name, option in options.items()
+        ]
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        parameters = [p for old in own for p in (added if old.name == parameter else [old])]
+
+        @wraps(command)
+        def called(**values: object) -> None:
+            chosen = {name: values.pop(name) for name in options}
+            command(**values, **{parameter: chosen})
+
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
+        called.__annotations__ = {p.name: p.annotation for p in parameters}
+        return called
+
+    return grouped
+
+
+def checked_choices(options: dict[str, object]) -> Choices:
     """Check the options of a validation."""
     from pydantic import ValidationError
 

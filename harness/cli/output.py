@@ -1,9 +1,16 @@
-"""Printing: texts of others reach the terminal without control characters."""
+"""Printing and writing: texts of others reach the terminal without control characters."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shutil import get_terminal_size
+
 import typer
 
+from harness.errors import RunError
 from harness.plain_text import escaped_json, visible_lines
 
 
@@ -15,3 +22,31 @@ def echo(text: str = "", *, err: bool = False) -> None:
 def echo_json(text: str) -> None:
     """Print JSON, control characters as escapes."""
     typer.echo(escaped_json(text))
+
+
+def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = "") -> None:
+    """Print rows with the same keys, as a table or as JSON."""
+    if as_json:
+        echo_json(json.dumps(list(rows), indent=2))
+        return
+    if not rows:
+        echo(empty)
+        return
+    from harness.report.text_table import draw_table
+
+    cells = [[str(value) for value in row.values()] for row in rows]
+    width, styled = get_terminal_size().columns, sys.stdout.isatty()
+    typer.echo(draw_table(list(rows[0]), cells, width=width, styled=styled))
+
+
+def write(file: Path, text: str, *, append: bool = False) -> None:
+    """Write a file that the user named, or append to it."""
+    from harness.files import append_text, write_file
+
+    try:
+        if append:
+            append_text(file, text)
+        else:
+            write_file(file, text.encode())
+    except OSError as error:
+        raise RunError(f"{file}: cannot be written ({error.strerror}).") from None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json
+from harness.cli.output import echo, echo_json, show, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -339,7 +339,6 @@ def _numbers(text: str, option: str) -> list[int]:
 def _show_plan(
     goal: str, moments: AgreementMoments, rows: Sequence[PlanRow], *, as_json: bool
 ) -> None:
-    from harness.cli.lists import show
     from harness.curation.collection_plan import cheapest
 
     if as_json:
@@ -380,7 +379,6 @@ def _count(n: int | None) -> str:
 
 
 def _show_power(results: Sequence[AnnotatorPower], prices: Prices) -> None:
-    from harness.cli.lists import show
 
     lines = []
     for row in results:
@@ -411,13 +409,7 @@ def _verdict(results: Sequence[AnnotatorPower], power: float) -> str:
 
 
 def _write_chart(file: Path | None, draw: Callable[[], Chart]) -> None:
-    if file is None:
-        return
-    from harness.errors import RunError
-    from harness.files import write_file
     from harness.report.html.page import standalone_svg
 
-    try:
-        write_file(file, standalone_svg(draw()).encode())
-    except OSError as error:
-        raise RunError(f"{file}: cannot be written ({error.strerror}).") from None
+    if file is not None:
+        write(file, standalone_svg(draw()))

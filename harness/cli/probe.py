@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json
+from harness.cli.output import echo, echo_json, show
 from harness.errors import JudgeError
 from harness.judging.prompts.strategies import CALIBRATED
 
@@ -102,13 +102,13 @@ def _ask_probe(
     from harness.cli.run import print_costs
     from harness.probe import check_probe
     from harness.ratings import select_items
-    from harness.runs import default_out, find_run
+    from harness.runs import find_run
     from harness.tasks import load_task
 
     probe = ctx.info_name or ""
     options.check_resume(ctx, resume=resume, run_name=run_name)
     if resume:
-        folder = find_run(out or default_out(), run_name, unfinished=True)
+        folder = find_run(out, run_name, unfinished=True)
         plan = plan_resumed_run(
             folder,
             max_cost=max_cost,
@@ -188,16 +188,15 @@ def self_preference(
       harness probe self-preference --own gpt=gpt-4o,claude=claude-v1
       harness probe self-preference RUN --own gpt=gpt-4o --author model
     """
-    from harness.cli.lists import show
     from harness.probe.self_preference import preference_rows, self_preferences
-    from harness.runs import default_out, find_run
+    from harness.runs import find_run
     from harness.sources import source_of
 
     pairs = [name.partition("=") for name in options.split(own, "--own") or []]
     if not all(judge and system for judge, _, system in pairs):
         raise typer.BadParameter("give JUDGE=SYSTEM, comma-separated", param_hint="--own")
     systems = {judge: system for judge, _, system in pairs}
-    source = source_of(find_run(out or default_out(), run_name))
+    source = source_of(find_run(out, run_name))
     found = self_preferences(source, systems, author=author)
     if as_json:
         echo_json(json.dumps([row.model_dump(mode="json") for row in found], indent=1))
@@ -231,7 +230,6 @@ def _write_probe(plan: Plan, result: RunResult) -> Probe:
 
 
 def _print(probe: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> None:
-    from harness.cli.lists import show
     from harness.cli.run import print_folder
     from harness.probe import flip_table, headline, summaries
 

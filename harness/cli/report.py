@@ -101,9 +101,8 @@ def _report_runs(
     out: Path | None, run: str | None, other: str | None, charts: Path | None
 ) -> ReportFiles:
     from harness.report.rebuild import report_comparison, report_run
-    from harness.runs import default_out, find_run
+    from harness.runs import find_run
 
-    out = out or default_out()
     folder = find_run(out, run)
     if other is None:
         return report_run(folder, charts=charts)

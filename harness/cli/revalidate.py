@@ -1,4 +1,4 @@
-"""`harness revalidate` and `harness history`: ask the judges of a run again, and the results."""
+"""`harness revalidate`, `history` and `baseline`: ask the judges of a run again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json
+from harness.cli.output import echo, echo_json, write
 from harness.revalidation import Period
 
 if TYPE_CHECKING:
     from harness.revalidation.fail_on import Condition
-    from harness.revalidation.history import HistoryReading
     from harness.revalidation.revalidate import LookOptions, Revalidation
     from harness.runs import RunFolder
 
@@ -35,6 +34,7 @@ TaskFolder = Annotated[
 ]
 ADVISED_REPLIES = 5  # per item of a baseline
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the random anchor.")]
+baseline_app = typer.Typer(name="baseline", rich_markup_mode=None)
 
 
 def revalidate(
@@ -109,10 +109,10 @@ def revalidate(
     """
     from harness.revalidation.fail_on import check_metrics
     from harness.revalidation.revalidate import LookOptions
-    from harness.runs import default_out, find_run
+    from harness.runs import find_run
 
     conditions = _conditions(fail_on)
-    folder = find_run(out or default_out(), run)
+    folder = find_run(out, run)
     look_options = LookOptions(
         anchor=anchor,
         baseline_replies=baseline_replies,
@@ -241,14 +241,16 @@ def history(
     """
     from harness.analysis.serialize import to_json
     from harness.revalidation.history import without_replies
+    from harness.revalidation.history_page import history_page
     from harness.revalidation.history_text import baseline_facts, history_text
     from harness.revalidation.revalidate import history_of
-    from harness.runs import default_out, find_run
+    from harness.runs import find_run
 
-    folder = find_run(out or default_out(), run)
+    folder = find_run(out, run)
     reading = history_of(folder)
     if page is not None:
-        _write_page(page, folder, reading)
+        write(page, history_page(folder.path.name, reading))
+        echo(str(page))
     elif as_json:
         looks = [without_replies(look) for look in reading.looks]
         facts = [baseline_facts(baseline) for baseline in reading.baselines]
@@ -257,13 +259,43 @@ def history(
         echo(history_text(reading))
 
 
-def _write_page(page: Path, folder: RunFolder, reading: HistoryReading) -> None:
-    from harness.errors import RunError
-    from harness.files import write_file
-    from harness.revalidation.history_page import history_page
+@baseline_app.callback()
+def baseline() -> None:
+    """Keep the baseline of a run for re-validation elsewhere.
 
-    try:
-        write_file(page, history_page(folder.path.name, reading).encode())
-    except OSError as error:
-        raise RunError(f"{page}: cannot be written ({error.strerror}).") from None
-    echo(str(page))
+    \b
+    Examples:
+      harness baseline export toxicity-20260101T120000Z-1a2b3c baselines/toxicity
+    """
+
+
+@baseline_app.command(short_help="Write baseline, anchor and history into a small folder.")
+def export(
+    run: Annotated[str, typer.Argument(help="A finished run, by name or path.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder; harness revalidate accepts it.")],
+    *,
+    anchor: Anchor = None,
+    item_text: Annotated[
+        bool, typer.Option("--item-text/--no-item-text", help="Write the items' texts too.")
+    ] = False,
+    task: TaskFolder = None,
+    seed: Seed = 0,
+    out: options.Out = None,
+) -> None:
+    """Write baseline, anchor and history of a run into a small folder without item texts.
+
+    Commit it, or keep it in the cache of a CI system: harness revalidate FOLDER asks the judges on
+    a machine that has nothing but the task, and adds to the history in the folder.
+
+    \b
+    Examples:
+      harness baseline export toxicity-20260101T120000Z-1a2b3c baselines/toxicity
+      harness revalidate baselines/toxicity
+    """
+    from harness.revalidation.baseline_export import export_baseline
+    from harness.revalidation.revalidate import LookOptions
+    from harness.runs import find_run
+
+    look_options = LookOptions(anchor=anchor, task=task, seed=seed)
+    export_baseline(find_run(out, run), folder, look_options, item_text=item_text)
+    echo(str(folder))

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json
+from harness.cli.output import echo, echo_json, show
 from harness.cli.progress import dollars, watch
 from harness.cli.study import print_study
 from harness.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from harness.analysis import Validation
     from harness.app import Plan, RunResult
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
+@options.group("choices", options.CHOICES)
 def run(
     ctx: typer.Context,
     run_name: options.RunName = None,
@@ -47,20 +48,7 @@ def run(
     ] = None,
     limit: options.Limit = None,
     criterion: options.Criterion = None,
-    tau: options.Tau = None,
-    metric: options.Metric = None,
-    beta: options.Beta = None,
-    family: options.Family = None,
-    mode: options.Mode = None,
-    level: options.Level = None,
-    unanswered: options.Unanswered = None,
-    confidence: options.Confidence = None,
-    interval: options.Interval = None,
-    replies: options.Replies = None,
-    min_answered: options.MinAnswered = None,
-    worth: options.Worth = None,
-    abstention: options.Abstention = None,
-    humans: options.Humans = None,
+    choices: dict[str, Any],
     fail_unless: options.FailUnless = None,
     seed: options.Seed = 0,
     max_cost: options.MaxCost = None,
@@ -133,22 +121,7 @@ def run(
             samples=samples,
             limit=limit,
             criterion=criterion,
-            choices=options.choices(
-                tau=tau,
-                metric=metric,
-                beta=beta,
-                family=family,
-                mode=mode,
-                level=level,
-                unanswered=unanswered,
-                confidence=confidence,
-                interval=interval,
-                replies=replies,
-                min_answered=min_answered,
-                worth=worth,
-                abstention=abstention,
-                humans=humans,
-            ),
+            choices=options.checked_choices(choices),
             seed=seed,
             max_cost=max_cost,
             base_url=base_url,
@@ -163,32 +136,38 @@ def run(
     if dry_run:
         print_costs(*map(estimate_costs, plans), as_json=as_json)
         return
-    spent_usd = 0.0
+    ask = partial(
+        run_with_progress,
+        out=out,
+        cache=cache,
+        use_cache=use_cache,
+        quiet=quiet,
+        store=store,
+        executor=executor,
+    )
     codes: list[int] = []
     finished: dict[str, Validation] = {}
-    for plan in plans:
-        limited = _with_rest(plan, spent_usd) if finished else plan
-        result = run_with_progress(
-            limited,
-            out=out,
-            cache=cache,
-            use_cache=use_cache,
-            quiet=quiet,
-            store=store,
-            executor=executor,
-        )
-        spent_usd += result.cost_usd
+    for result in _results(plans, ask):
         codes += [result.exit_code, options.exit_code_of(result.validation, fail_unless)]
         finished[result.folder.path.name] = result.validation
         if len(plans) == 1 or not as_json:
             _print(result, quiet=quiet, as_json=as_json, details=details)
-        if result.exit_code in STOPPED:
-            break
     if len(finished) > 1:
         if not as_json:
             echo("")
         print_study(finished, as_json=as_json)
     raise typer.Exit(ExitCode.most_important(codes))
+
+
+def _results(plans: Sequence[Plan], ask: Callable[[Plan], RunResult]) -> Iterator[RunResult]:
+    """Run plans within one limit of cost until the user stops them."""
+    spent_usd = 0.0
+    for plan in plans:
+        result = ask(_with_rest(plan, spent_usd))
+        spent_usd += result.cost_usd
+        yield result
+        if result.exit_code in STOPPED:
+            return
 
 
 def _with_rest(plan: Plan, spent_usd: float) -> Plan:
@@ -210,10 +189,10 @@ def plan_unfinished(
     from harness.app import plan_resumed_run
     from harness.errors import RunError
     from harness.probe import is_perturbed, probe_of
-    from harness.runs import default_out, find_run
+    from harness.runs import find_run
     from harness.user_folders import resume_command
 
-    folder = find_run(out or default_out(), run_name, unfinished=True)
+    folder = find_run(out, run_name, unfinished=True)
     plan = plan_resumed_run(folder, **settings)
     if is_perturbed(plan.task):
         command = resume_command(folder.path, cache, f"probe {probe_of(plan.task)}")
@@ -278,8 +257,6 @@ def print_folder(result: RunResult) -> None:
 
 def print_costs(*quotes_by_task: Sequence[JudgeQuote], as_json: bool) -> None:
     """Print calls, tokens and cost per judge, task by task."""
-    from harness.cli.lists import show
-
     if as_json:
         every = [asdict(quote) for quotes in quotes_by_task for quote in quotes]
         echo_json(json.dumps(every, indent=2))

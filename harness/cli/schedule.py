@@ -59,9 +59,9 @@ def schedule(
         options_of,
         options_of_store,
     )
-    from harness.runs import default_out, find_run
+    from harness.runs import find_run
 
-    folder = find_run(out or default_out(), run)
+    folder = find_run(out, run)
     try:
         read_conditions(fail_on)
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json
+from harness.cli.output import echo, echo_json, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -68,8 +68,6 @@ def simulate(
 
 def _table(quantity: str, rows: Sequence[FigureRow]) -> None:
     """Print one quantity: a line per setting and metric, a column per number of ratings."""
-    from harness.cli.lists import show
-
     columns = list(dict.fromkeys(row.n_ratings for row in rows))
     lines = []
     for scenario, metric in dict.fromkeys((row.scenario, row.metric) for row in rows):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json
+from harness.cli.output import echo, echo_json, write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,10 +34,10 @@ def study(
       harness run --task toxicity,diagnoses --judges gpt,claude
     """
     from harness.report.rebuild import validation_of
-    from harness.runs import default_out, find_run
+    from harness.runs import find_run
     from harness.sources import source_of
 
-    folders = [find_run(out or default_out(), run) for run in runs]
+    folders = [find_run(out, run) for run in runs]
     validations = {folder.path.name: validation_of(folder, source_of(folder)) for folder in folders}
     print_study(validations, page=page, as_json=as_json)
 
@@ -48,17 +48,12 @@ def print_study(
     """Print the results of several tasks, or write them as a page."""
     from harness.analysis.serialize import to_json
     from harness.analysis.study import study as study_of
-    from harness.errors import RunError
-    from harness.files import write_file
     from harness.report.study_page import study_page, study_text
 
     found = study_of(validations)
     names = {row.name: row.display_name for v in validations.values() for row in v.metrics}
     if page is not None:
-        try:
-            write_file(page, study_page(found, names).encode())
-        except OSError as error:
-            raise RunError(f"{page}: cannot be written ({error.strerror}).") from None
+        write(page, study_page(found, names))
         echo(str(page))
     elif as_json:
         echo_json(to_json(found))

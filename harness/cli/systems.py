@@ -53,7 +53,7 @@ def systems(
 
 
 def _source(run: str | None, task: str | None, verdicts: Path | None, out: Path | None) -> Source:
-    from harness.runs import default_out, find_run
+    from harness.runs import find_run
     from harness.sources import source_of, source_of_verdicts
 
     if task is not None and run is not None:
@@ -62,4 +62,4 @@ def _source(run: str | None, task: str | None, verdicts: Path | None, out: Path 
         return source_of_verdicts(task, verdicts)
     if verdicts is not None:
         raise typer.BadParameter("--verdicts needs --task")
-    return source_of(find_run(out or default_out(), run))
+    return source_of(find_run(out, run))

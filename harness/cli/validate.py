@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
 
 
+@options.group("choices", options.CHOICES)
 def validate(
     ctx: typer.Context,
     run: Annotated[
@@ -39,20 +40,7 @@ def validate(
     ] = None,
     limit: options.Limit = None,
     criterion: options.Criterion = None,
-    tau: options.Tau = None,
-    metric: options.Metric = None,
-    beta: options.Beta = None,
-    family: options.Family = None,
-    mode: options.Mode = None,
-    level: options.Level = None,
-    unanswered: options.Unanswered = None,
-    confidence: options.Confidence = None,
-    interval: options.Interval = None,
-    replies: options.Replies = None,
-    min_answered: options.MinAnswered = None,
-    worth: options.Worth = None,
-    abstention: options.Abstention = None,
-    humans: options.Humans = None,
+    choices: dict[str, Any],
     fail_unless: options.FailUnless = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -80,34 +68,19 @@ def validate(
     elif workers is not None:
         raise typer.BadParameter("--workers is for --shards; leave it out")
     options.check_fail_unless(fail_unless)
-    choices = options.choices(
-        tau=tau,
-        metric=metric,
-        beta=beta,
-        family=family,
-        mode=mode,
-        level=level,
-        unanswered=unanswered,
-        confidence=confidence,
-        interval=interval,
-        replies=replies,
-        min_answered=min_answered,
-        worth=worth,
-        abstention=abstention,
-        humans=humans,
-    )
+    checked = options.checked_choices(choices)
     validation: Validation
     if shards is not None:
         validation = validate_shards(
-            task or "", shards, seed=seed, level=confidence or 0.95, n_workers=workers or 1
+            task or "", shards, seed=seed, level=checked.confidence or 0.95, n_workers=workers or 1
         )
     elif run is not None:
         if task or verdicts:
             raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
-        validation = finish(RunFolder.open(run), choices)
+        validation = finish(RunFolder.open(run), checked)
     elif task is not None:
         validation = validate_verdicts(
-            task, verdicts, criterion=criterion, limit=limit, choices=choices, seed=seed
+            task, verdicts, criterion=criterion, limit=limit, choices=checked, seed=seed
         )
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
