@@ -45,7 +45,7 @@ COMMANDS = {
     ),
     "doctor": CommandSource("doctor:doctor", "Check keys, addresses, cache and disk."),
     "new-task": CommandSource(
-        "new_task:new_task", "Write a task folder, also from a table.", PASSES_ON
+        "curate:new_task", "Write a task folder, also from a table.", PASSES_ON
     ),
     "annotate": CommandSource("annotate:annotate", "Rate items of a task on a local page."),
     "tasks": CommandSource("lists:tasks", "List tasks."),

@@ -1,4 +1,4 @@
-"""`harness curate`: tasks from tables of ratings; their audit, samples, exports and data cards."""
+"""`harness curate` and `new-task`: tasks from tables of ratings, and what is done with them."""
 
 from __future__ import annotations
 
@@ -406,3 +406,53 @@ def export(
         return
     counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
     echo(f"Wrote {file} and {sidecar_of(file).name}: {counts}.")
+
+
+def new_task(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name or path of the folder to make.")],
+    *,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="Table of ratings, with the options of `harness curate import`."
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Write a task folder: an example to edit, or a task from a table of ratings.
+
+    With --from, this is `harness curate import FILE --as NAME` and takes its options.
+
+    \b
+    Examples:
+      harness new-task politeness
+      harness new-task mine --from ratings.csv
+    """
+    folder = options.task_folder(name)
+    if source is not None:
+        arguments = ["import", str(source), "--as", name, *ctx.args]
+        command = typer.main.get_command(app)
+        command.main(
+            [*arguments, *(["--json"] if as_json else [])],
+            prog_name="harness curate",
+            standalone_mode=False,
+        )
+        return
+    from harness.curation import write_starter
+
+    options.check_without_table(ctx)
+    write_starter(folder.name, folder)
+    if as_json:
+        echo_json(json.dumps({"folder": str(folder)}))
+    else:
+        echo(_starter_message(folder))
+
+
+def _starter_message(folder: Path) -> str:
+    return (
+        f"Wrote {folder}: task.yaml (commented), items.csv and ratings.csv, a made-up example.\n"
+        f"Next:\n  harness run --task {options.argument(folder)}\n"
+        "Then replace the items and ratings, or start from a table: "
+        "harness curate import --help"
+    )

@@ -200,7 +200,7 @@ def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) ->
 def _print(result: Revalidation, *, details: bool, as_json: bool) -> None:
     from harness.analysis.serialize import to_json
     from harness.revalidation.history import without_replies
-    from harness.revalidation.look_text import look_text
+    from harness.revalidation.history_text import look_text
 
     baseline = result.history.baseline
     if result.look is None or baseline is None:

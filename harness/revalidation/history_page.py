@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 from harness.report.charts import Region, Series, Titles, line_chart
 from harness.report.formatting import number
 from harness.report.html.page import render
-from harness.revalidation.history_text import baseline_lines, model_changes, sequences
-from harness.revalidation.look_text import decided, decision_sentence, judge_details
+from harness.revalidation.history_text import (
+    baseline_lines,
+    decided,
+    decision_sentence,
+    judge_details,
+    model_changes,
+    sequences,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,29 +1,50 @@
-"""The history of a run as control charts for a terminal, one per judge and elicitation."""
+"""Looks and the history of a run as text for a terminal: verdicts, tables and control charts."""
 
 from __future__ import annotations
 
 from math import exp
 from typing import TYPE_CHECKING
 
-from harness.report.formatting import counted, number, p_value
+from harness.report.formatting import counted, number, p_value, percent, with_bounds
+from harness.report.text_table import draw_table, paragraph
+from harness.revalidation.baseline_design import N_LOOKS, WANTED_SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.revalidation.history import (
         Baseline,
+        DecisionFacts,
         HistoryReading,
         JudgeResult,
         Look,
+        MetricChange,
         MetricSequence,
+        Provider,
+        Rate,
         StreamResult,
     )
+
 
 BAR = 20  # characters for flip rates from 0 to 100 %
 MAX_LOG = 20.0  # of an e-value that is written in full
 STRIP = 41  # characters for changes of a metric, zero in the middle
 HEADS = ("look", "date", "verdict", "flips", "rate", "e-value", "p", "model")
 SEQUENCE_HEADS = ("look", "now", "change", "interval", "")
+OUTCOMES = ("abstained", "refused", "invalid")
+ALL_ALIKE = (
+    "All judges changed in the same look: this counts as one change. Look for a cause that they "
+    "share, such as a gateway, a provider or the way that items are sent."
+)
+RETEST = (
+    "The baseline has one reply per item: its own noise is unknown, and the first look after it is "
+    "a retest, which shows changes of rates but not of single items. Five replies are advised, "
+    "with --samples 5 in the run or --baseline-replies 5 in the first look."
+)
+SAMPLED = (
+    "The items were sampled with unequal probabilities. Metrics and the decision weight them by "
+    "the inverse; flips, the tests of judges and changes over all looks describe the sample."
+)
 
 
 def history_text(history: HistoryReading) -> str:
@@ -185,3 +206,206 @@ def baseline_facts(baseline: Baseline) -> dict[str, object]:
         "n_occasions": baseline.n_occasions,
         "alpha": baseline.alpha,
     }
+
+
+def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
+    """Render a look: a verdict per judge, flips and outcomes, the metric that ranks, the decision.
+
+    Parameters
+    ----------
+    details : bool
+        Whether every metric is shown, and rank sets, costs, latencies and what providers report.
+    """
+    parts = [headline(look, baseline)]
+    parts += [paragraph(f"Not comparable: {cause}.") for cause in look.causes]
+    if not look.causes:
+        parts.append("\n".join(paragraph(judge_sentence(judge, baseline)) for judge in look.judges))
+    if look.all_alike:
+        parts.append(paragraph(ALL_ALIKE))
+    if baseline.n_replies == 1:
+        parts.append(paragraph(RETEST))
+    if baseline.sampled:
+        parts.append(paragraph(SAMPLED))
+    asked = [result for result in look.results if look.stream(result.judge, result.elicitation)]
+    if asked:
+        parts += [_flip_table(asked), _metric_table(look, details=details)]
+        parts += [_report_table(look, baseline)] if details else []
+    if look.decision is not None:
+        parts.append(paragraph(decision_sentence(look.decision, baseline.decision)))
+    return "\n\n".join(part for part in parts if part)
+
+
+def headline(look: Look, baseline: Baseline) -> str:
+    """Say what was asked, and what it is compared with."""
+    n_replies = max((len(item) for s in look.streams for item in s.replies), default=0)
+    items = counted([len(baseline.items)])
+    if len(baseline.items) < baseline.n_items_in_run:
+        items += f" of {baseline.n_items_in_run}"
+    occasions = counted([baseline.n_occasions], "occasion")
+    return paragraph(
+        f"look {look.number}  {items}  {_each(n_replies)} now  baseline {baseline.number}: "
+        f"{_each(baseline.n_replies)} on {occasions}"
+    )
+
+
+def _each(n_replies: int) -> str:
+    return f"{'1 reply' if n_replies == 1 else f'{n_replies} replies'} each"
+
+
+def judge_sentence(judge: JudgeResult, baseline: Baseline) -> str:
+    """Say a judge's verdict and what it rests on."""
+    return f"{judge.judge}: {judge.verdict}{judge_details(judge, baseline)}"
+
+
+def judge_details(judge: JudgeResult, baseline: Baseline) -> str:
+    """Say what a judge's verdict rests on, to be read after it."""
+    words = [""]
+    if judge.verdict == "not comparable":
+        return f" ({judge.reason})."
+    if judge.since is not None:
+        words.append(f"since look {judge.since} (estimate), {_p(judge.p)}; {judge.what}")
+    elif judge.verdict in {"stable", "underpowered"}:
+        words.append(f"({_p(judge.p)}{_power(judge, baseline)})")
+    if judge.margin is not None:
+        words.append(f"; worse by more than {percent(judge.margin)} of the metric's range")
+    if judge.reason:
+        words.append(f"({judge.reason})")
+    return " ".join(words).replace(" ;", ";") + "." + _reported(judge, baseline)
+
+
+def _p(value: float) -> str:
+    text = p_value(value)
+    return f"p {text[0]} {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
+def _power(judge: JudgeResult, baseline: Baseline) -> str:
+    """Say which change would have been found."""
+    power = baseline.power[judge.judge]
+    if power.reason == "one_baseline_reply":
+        return ""
+    share = "all" if power.share is None else f"{power.share:.0%}"
+    verb = "may miss" if power.share is None else "find"
+    smallest = f"; {N_LOOKS} looks {verb} a change of {share} of the items"
+    if power.is_enough:
+        return smallest
+    needed = power.n_items_needed
+    anchor = f"an anchor of {needed} items" if needed else "more items than the run has"
+    return f"{smallest}, and one of {WANTED_SHARE:.0%} needs {anchor}"
+
+
+def _reported(judge: JudgeResult, baseline: Baseline) -> str:
+    """Name the model version that changed, or the fingerprint."""
+    before, now = baseline.providers.get(judge.judge), judge.provider
+    if before is None or not now.models:
+        return ""
+    if before.models and before.models != now.models:
+        return f" Model version: {', '.join(before.models)} before, {', '.join(now.models)} now."
+    if before.fingerprints and now.fingerprints and before.fingerprints != now.fingerprints:
+        return " The provider reports another system fingerprint."
+    return ""
+
+
+def _flip_table(results: list[StreamResult]) -> str:
+    rows = []
+    for r in results:
+        outcomes = [_moved(r.baseline_outcomes, r.outcomes, outcome) for outcome in OUTCOMES]
+        n_items = str(r.flip_rate.n_items)
+        rates = [_rate(r.flip_rate), _rate(r.retest_rate), n_items]
+        rows.append([r.judge, r.elicitation, *rates, *outcomes])
+    heads = ["judge", "elicitation", "flips", "own noise", "n", *OUTCOMES]
+    shown = [i for i in range(len(heads)) if any(row[i] for row in rows)]
+    return draw_table([heads[i] for i in shown], [[row[i] for i in shown] for row in rows])
+
+
+def _rate(rate: Rate) -> str:
+    if rate.value is None or rate.low is None or rate.high is None:
+        return "NA"
+    return f"{rate.value:.0%} [{rate.low:.0%}, {rate.high:.0%}]"
+
+
+def _moved(before: Mapping[str, int], now: Mapping[str, int], outcome: str) -> str:
+    """Write the share of an outcome before and now; nothing where it never occurred."""
+    if not before[outcome] and not now[outcome]:
+        return ""
+    shares = [_share(counts, outcome) for counts in (before, now)]
+    return " to ".join(shares)
+
+
+def _share(counts: Mapping[str, int], outcome: str) -> str:
+    n = sum(counts.values())
+    return f"{counts[outcome] / n:.0%}" if n else "NA"
+
+
+def _metric_table(look: Look, *, details: bool) -> str:
+    ranks = look.decision.metric if look.decision else ""
+    rows = []
+    for judge in look.judges:
+        names = judge.metrics if details else [n for n in (ranks, "beta") if n in judge.metrics]
+        for name in names:
+            change = judge.metrics[name]
+            if change.look is not None or change.baseline is not None:
+                rows.append([judge.judge, name, *_cells(change)])
+    heads = ["judge", "metric", "baseline", "now", "difference", "n"]
+    return draw_table(heads, rows) if rows else ""
+
+
+def _report_table(look: Look, baseline: Baseline) -> str:
+    """Draw the ranks that each judge may have and what its provider reports, before and now."""
+    rows = []
+    for judge in look.judges:
+        before, now = baseline.providers.get(judge.judge), judge.provider
+        cost = "NA" if now.cost_usd is None else f"${now.cost_usd:.4f}"
+        ranks = [_ranks(decision, judge.judge) for decision in (baseline.decision, look.decision)]
+        pairs = [ranks] + [
+            [text(before) if before else "NA", text(now)]
+            for text in (_latency, _models, _fingerprints)
+        ]
+        rows.append([judge.judge, cost, *map(_before_and_now, pairs)])
+    heads = ["judge", "cost now", "ranks", "latency", "model version", "fingerprint"]
+    return draw_table(heads, rows)
+
+
+def _ranks(decision: DecisionFacts | None, judge: str) -> str:
+    if decision is None or judge not in decision.ranks:
+        return "NA"
+    best, worst = decision.ranks[judge]
+    return f"{best}" if best == worst else f"{best}-{worst}"
+
+
+def _latency(provider: Provider) -> str:
+    return "NA" if provider.latency_s is None else f"{provider.latency_s:.2f} s"
+
+
+def _models(provider: Provider) -> str:
+    return ", ".join(provider.models) or "NA"
+
+
+def _fingerprints(provider: Provider) -> str:
+    return ", ".join(provider.fingerprints) or "NA"
+
+
+def _before_and_now(pair: Sequence[str]) -> str:
+    before, now = pair
+    return now if before == now else f"{before} to {now}"
+
+
+def _cells(change: MetricChange) -> Iterator[str]:
+    yield number(change.baseline)
+    yield number(change.look)
+    yield with_bounds(change.difference, change.low, change.high)
+    yield str(change.n_items)
+
+
+def decision_sentence(now: DecisionFacts, before: DecisionFacts | None) -> str:
+    """Say the decision on the look's replies, and whether it is that of the baseline."""
+    same = before is not None and (before.verdict, before.judge) == (now.verdict, now.judge)
+    if same:
+        return f"Decision on these replies: {decided(now)}, as at the baseline."
+    at_baseline = f"; at the baseline: {decided(before)}" if before else ""
+    return f"Decision on these replies: {decided(now)}{at_baseline}."
+
+
+def decided(decision: DecisionFacts) -> str:
+    """Return the verdict of a decision, and its judge."""
+    verdict = decision.verdict.replace("_", " ")
+    return f"{verdict} ({decision.judge})" if decision.judge else verdict

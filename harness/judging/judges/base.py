@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
@@ -197,22 +198,15 @@ class PromptedJudge(Judge):
 
 
 class HttpJudge(PromptedJudge):
-    """A prompted judge behind an HTTP server; its connections are `wire`."""
+    """A prompted judge behind an HTTP server."""
 
     gives_logprobs = True
     reads_images = True
 
-    def __init__(
-        self,
-        spec: JudgeSpec,
-        task: Task,
-        prompts: Prompts,
-        *,
-        seed: int = 0,
-        params: Mapping[str, JsonValue] | None = None,
-    ) -> None:
-        super().__init__(spec, task, prompts, seed=seed, params=params)
-        self.wire = Wire(spec.concurrency)
+    @cached_property
+    def wire(self) -> Wire:
+        """The connections to the server."""
+        return Wire(self.spec.concurrency)
 
     async def ask(self, request: Request) -> Reply:
         """Send a request and return its reply; `response_errors` lists the failures."""

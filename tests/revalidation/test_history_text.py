@@ -16,7 +16,7 @@ from harness.revalidation.history import (
     Rate,
     StreamResult,
 )
-from harness.revalidation.look_text import judge_sentence, look_text
+from harness.revalidation.history_text import judge_sentence, look_text
 from harness.revalidation.reply_categories import Category, StreamReplies
 from harness.stats.drift.reply_counts import Window
 from harness.stats.drift.stream_path import Component, LookResult, WindowResult
