@@ -11,13 +11,11 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json, show
-from harness.errors import JudgeError
-from harness.judging.prompts.strategies import CALIBRATED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.app import Plan, RunResult
+    from harness.app import RunResult
     from harness.probe import Probe
     from harness.probe.perturbations import TextProbe
     from harness.tasks import Item, Task
@@ -99,8 +97,8 @@ def _ask_probe(
     as_json: options.Json = False,
 ) -> None:
     from harness.app import estimate_costs, plan_resumed_run, plan_run
-    from harness.cli.run import print_costs
-    from harness.probe import check_probe
+    from harness.cli.run import print_costs, run_with_progress
+    from harness.probe import check_judges, check_probe, write_probe
     from harness.ratings import select_items
     from harness.runs import find_run
     from harness.tasks import load_task
@@ -134,17 +132,15 @@ def _ask_probe(
             pool=loaded,
             both_orders=False,
         )
-    if any(spec.strategy == CALIBRATED for spec in plan.specs):
-        raise JudgeError(f"a probe asks no judge with @{CALIBRATED}; use @logprob.")
-    if any(spec.endorses for spec in plan.specs):
-        raise JudgeError("a probe compares single choices; leave @endorse out.")
-    if plan.ensembles:
-        raise JudgeError(f"{plan.ensembles[0].name}: a probe asks single judges; name its members.")
+    check_judges(plan)
     if dry_run:
         print_costs(estimate_costs(plan), as_json=as_json)
         return
-    result = _run(plan, probe, out=out, cache=cache, quiet=quiet)
-    _print(_write_probe(plan, result), result, quiet=quiet, as_json=as_json)
+    result = run_with_progress(
+        plan, out=out, cache=cache, use_cache=True, quiet=quiet, verb=f"probe {probe}"
+    )
+    flips = write_probe(result.folder, plan)
+    _print(flips, result, quiet=quiet, as_json=as_json)
     raise typer.Exit(result.exit_code)
 
 
@@ -207,26 +203,6 @@ def self_preference(
 for _name, (_short_help, _description) in DESCRIPTIONS.items():
     _help = f"{_description}\n\n{CONTROLS}\n\n\b\n{EXAMPLES.format(name=_name)}"
     app.command(_name, short_help=_short_help, help=_help)(_ask_probe)
-
-
-def _run(plan: Plan, probe: str, *, out: Path | None, cache: Path | None, quiet: bool) -> RunResult:
-    from harness.cli.run import run_with_progress
-
-    verb = f"probe {probe}"
-    return run_with_progress(plan, out=out, cache=cache, use_cache=True, quiet=quiet, verb=verb)
-
-
-def _write_probe(plan: Plan, result: RunResult) -> Probe:
-    from harness.probe import measure_flips
-
-    probe = measure_flips(
-        result.folder.load_task(),
-        result.folder.read_verdicts().final,
-        {job.judge.spec.name: job.samples for job in plan.jobs},
-        plan.jobs[0].elicitations,
-    )
-    result.folder.write("probe.json", probe.model_dump_json(indent=1) + "\n")
-    return probe
 
 
 def _print(probe: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> None:

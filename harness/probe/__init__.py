@@ -4,6 +4,7 @@ from harness.probe.flip_rates import (
     FlipRates,
     JudgeFlips,
     Probe,
+    check_judges,
     check_probe,
     flip_table,
     headline,
@@ -11,6 +12,7 @@ from harness.probe.flip_rates import (
     measure_flips,
     probe_of,
     summaries,
+    write_probe,
 )
 from harness.probe.perturbations import (
     PROBES,
@@ -30,6 +32,7 @@ __all__ = [
     "Perturbation",
     "Probe",
     "ProbeName",
+    "check_judges",
     "check_probe",
     "flip_table",
     "headline",
@@ -40,4 +43,5 @@ __all__ = [
     "read_perturbations",
     "summaries",
     "swapped_task",
+    "write_probe",
 ]

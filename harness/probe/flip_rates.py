@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict
 
 from harness.analysis.item_means import item_mean, points_on_items
 from harness.analysis.order_bias import CHANGE, OrderPair, bias, consistency, in_words
-from harness.errors import RunError
+from harness.errors import JudgeError, RunError
 from harness.judging.parsing.verdict import PairValue, with_swapped_answers
 from harness.judging.prompts.requests import Elicitation
+from harness.judging.prompts.strategies import CALIBRATED
 from harness.probe.perturbations import (
     CONTROL,
     PROBE_CHANGE,
@@ -33,8 +34,10 @@ from harness.stats.inference.metric import SHARE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from harness.app import Plan
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.judging.storage.verdict_log import UnitKey
+    from harness.runs import RunFolder
     from harness.tasks import Task
     from harness.tasks.schema import PairwiseFields
 
@@ -199,6 +202,40 @@ def check_probe(task: Task, probe: str) -> None:
         raise RunError(
             f"task {task.name}: this run is a probe of {name}; see harness probe {name}."
         )
+
+
+def check_judges(plan: Plan) -> None:
+    """Check that a probe can compare the verdicts of all judges of a plan.
+
+    Raises
+    ------
+    JudgeError
+        If one is calibrated, endorses options one by one, or is an ensemble.
+    """
+    if any(spec.strategy == CALIBRATED for spec in plan.specs):
+        raise JudgeError(f"a probe asks no judge with @{CALIBRATED}; use @logprob.")
+    if any(spec.endorses for spec in plan.specs):
+        raise JudgeError("a probe compares single choices; leave @endorse out.")
+    if plan.ensembles:
+        raise JudgeError(f"{plan.ensembles[0].name}: a probe asks single judges; name its members.")
+
+
+def write_probe(folder: RunFolder, plan: Plan) -> Probe:
+    """Measure the flip rates of a run that followed a plan, and write them as ``probe.json``.
+
+    Raises
+    ------
+    RunError
+        If the run is not a probe, or the file cannot be written.
+    """
+    probe = measure_flips(
+        folder.load_task(),
+        folder.read_verdicts().final,
+        {job.judge.spec.name: job.samples for job in plan.jobs},
+        plan.jobs[0].elicitations,
+    )
+    folder.write("probe.json", probe.model_dump_json(indent=1) + "\n")
+    return probe
 
 
 def is_perturbed(task: Task) -> bool:
