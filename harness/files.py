@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import contextmanager
 from errno import EFBIG, EINVAL, EISDIR, ELOOP, EMFILE, ENFILE, ENXIO
 from itertools import count
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
     from typing import BinaryIO
+
+    from harness.errors import HarnessError
 
 SAFE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 MAX_FILE_BYTES = 256 << 20  # of a file that is held in memory whole
@@ -126,6 +129,15 @@ def write_file(path: Path, data: bytes, *, durable: bool = False, mode: int = 0o
     if durable:
         sync_folder(path.parent)
     return path
+
+
+@contextmanager
+def writing_to(path: Path, error: type[HarnessError]) -> Iterator[None]:
+    """Raise ``error``, which names the path, where something in it cannot be written."""
+    try:
+        yield
+    except OSError as fault:
+        raise error(f"{path}: cannot be written ({fault.strerror}).") from None
 
 
 def sync_folder(folder: Path) -> None:

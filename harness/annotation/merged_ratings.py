@@ -14,7 +14,7 @@ from harness.annotation.questions import checked_value
 from harness.annotation.rating_log import OWNER_FILE, log_path, log_paths, read_answers
 from harness.curation.task_export import neutralized
 from harness.errors import TaskError
-from harness.files import write_file
+from harness.files import write_file, writing_to
 from harness.report.formatting import counted
 from harness.tasks.changelog import record_change
 from harness.tasks.load import table_path
@@ -191,10 +191,8 @@ def _write(path: Path, rows: Sequence[dict[str, Any]], *, mode: int) -> None:
     encode = writers.get(path.suffix.lower())
     if encode is None:
         raise TaskError(f"{path}: a table ends in .csv, .jsonl or .parquet.")
-    try:
+    with writing_to(path, TaskError):
         write_file(path, encode(rows), durable=True, mode=mode)
-    except OSError as error:
-        raise TaskError(f"{path}: cannot be written ({error.strerror}).") from None
 
 
 def _jsonl(rows: Sequence[dict[str, Any]]) -> bytes:

@@ -41,12 +41,10 @@ def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = ""
 
 def write(file: Path, text: str, *, append: bool = False) -> None:
     """Write a file that the user named, or append to it."""
-    from harness.files import append_text, write_file
+    from harness.files import append_text, write_file, writing_to
 
-    try:
+    with writing_to(file, RunError):
         if append:
             append_text(file, text)
         else:
             write_file(file, text.encode())
-    except OSError as error:
-        raise RunError(f"{file}: cannot be written ({error.strerror}).") from None

@@ -50,7 +50,7 @@ def schedule(
       harness schedule baselines/toxicity --emit github
       harness schedule RUN --every day --emit cron
     """
-    from harness.files import write_file
+    from harness.files import write_file, writing_to
     from harness.revalidation.fail_on import read_conditions
     from harness.revalidation.schedule import (
         Schedule,
@@ -80,8 +80,6 @@ def schedule(
         if output is None:
             echo(text.removesuffix("\n"))
             continue
-        try:
+        with writing_to(output / name, RunError):
             output.mkdir(parents=True, exist_ok=True)
             echo(str(write_file(output / name, text.encode())))
-        except OSError as error:
-            raise RunError(f"{output / name}: cannot be written ({error.strerror}).") from None

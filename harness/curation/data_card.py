@@ -14,7 +14,7 @@ from harness.analysis import validate
 from harness.curation.audit import audit_task
 from harness.curation.audit.audit_report import TITLES
 from harness.errors import TaskError
-from harness.files import reader, write_file
+from harness.files import reader, write_file, writing_to
 from harness.report.formatting import counted, estimate
 from harness.report.judge_card import markdown
 from harness.report.judge_charts import MEASURES
@@ -342,9 +342,7 @@ def write_cards(task: Task, folder: Path | None = None) -> tuple[Path, Path]:
     if target.resolve().is_relative_to(bundled("datasets").resolve()):
         raise TaskError(f"{target}: a bundled task is not written into; give a folder with --to.")
     texts = {target / CARD: data_card(task), target / CROISSANT: croissant(task, target)}
-    try:
+    with writing_to(target, TaskError):
         target.mkdir(parents=True, exist_ok=True)
         first, second = (write_file(path, text.encode()) for path, text in texts.items())
-    except OSError as error:
-        raise TaskError(f"{target}: cannot be written ({error.strerror}).") from None
     return first, second

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.curation.convert import check_new
 from harness.errors import TaskError
-from harness.files import write_file
+from harness.files import write_file, writing_to
 from harness.tasks.changelog import record_change
 from harness.tasks.schema import TASK_FILE
 
@@ -58,12 +58,10 @@ def write_starter(name: str, folder: Path) -> None:
         If the folder exists or cannot be written.
     """
     check_new(folder)
-    try:
+    with writing_to(folder, TaskError):
         folder.mkdir(parents=True)
         for file in FILES:
             text = (STARTER / file).read_text(encoding="utf-8")
             text = text.replace("name: starter", f"name: {name}") if file == TASK_FILE else text
             write_file(folder / file, text.encode())
         record_change(folder, "commented example")
-    except OSError as error:
-        raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None

@@ -17,7 +17,7 @@ import yaml
 from harness.curation.convert import VERDICT
 from harness.curation.new_folder import new_folder
 from harness.errors import TaskError
-from harness.files import write_file
+from harness.files import write_file, writing_to
 from harness.tasks import record_change
 from harness.tasks.human_ratings import PROVENANCE
 from harness.tasks.tables import read_rows
@@ -97,11 +97,9 @@ def export_task(task: Task, path: Path) -> ExportSummary:
     verdicts = list(_verdict_rows(task))
     rows = [*_rating_rows(task), *verdicts]
     described = yaml.safe_dump(task.described(), sort_keys=False, allow_unicode=True)
-    try:
+    with writing_to(path, TaskError):
         write_file(path, _written(rows, task, path).encode())
         write_file(sidecar_of(path), described.encode())
-    except OSError as error:
-        raise TaskError(f"{path}: cannot be written ({error.strerror}).") from None
     return ExportSummary(len(task.items), len(rows) - len(verdicts), len(verdicts))
 
 

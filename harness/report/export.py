@@ -7,7 +7,7 @@ from io import BytesIO, StringIO
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.files import write_file
+from harness.files import write_file, writing_to
 from harness.report import (
     annotator_charts,
     certainty_charts,
@@ -172,7 +172,7 @@ def write_charts(charts: list[Chart], folder: Path) -> str:
 
     blank, word = (resvg_py.svg_to_bytes(FONT_TEST.format(text)) for text in (" ", "M"))
     no_png_reason = NO_FONT if blank == word else ""
-    try:
+    with writing_to(folder, RunError):
         folder.mkdir(parents=True, exist_ok=True)
         for chart in charts:
             svg = standalone_svg(chart)
@@ -180,6 +180,4 @@ def write_charts(charts: list[Chart], folder: Path) -> str:
             if not no_png_reason:
                 png = resvg_py.svg_to_bytes(svg, zoom=PNG_SCALE)
                 write_file(folder / f"{chart.name}.png", png)
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be written ({error.strerror}).") from None
     return no_png_reason

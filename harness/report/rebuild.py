@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.analysis import Validation, validate
 from harness.analysis.run_comparison import compare_runs
 from harness.errors import RunError
-from harness.files import read_file, write_file
+from harness.files import read_file, write_file, writing_to
 from harness.report.comparison import comparison, comparison_text
 from harness.report.export import all_charts, parquet_of, write_charts, write_pages
 from harness.report.html.details import details_of
@@ -84,10 +84,8 @@ def report_source(source: Source, file: Path, *, charts: Path | None = None) -> 
     """
     v = validate(source)
     d = details_of(source, certainty=v.certainty)
-    try:
+    with writing_to(file, RunError):
         write_file(file, page(v, d).encode())
-    except OSError as error:
-        raise RunError(f"{file}: cannot be written ({error.strerror}).") from None
     return _with_charts((file,), v, d, charts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.files import read_file, write_file
+from harness.files import read_file, write_file, writing_to
 from harness.revalidation.causes import setup_of
 from harness.revalidation.history import FILE
 from harness.revalidation.occasion import FOLDER
@@ -53,12 +53,10 @@ def export_baseline(
         }
     )
     config = run.manifest.config.model_copy(update={"item_text": item_text})
-    try:
+    with writing_to(target, RunError):
         target.mkdir(parents=True)
         write_task(small, target / "task", item_text=item_text)
         setup.prompts.save(target / "prompts", item_text=item_text)
         write_file(target / FILE, read_file(run.path / FILE))
         write_file(target / ".gitignore", f"{FOLDER}/\n".encode())
         RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
-    except OSError as error:
-        raise RunError(f"{target}: cannot be written ({error.strerror}).") from None

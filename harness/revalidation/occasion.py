@@ -16,6 +16,7 @@ from harness.analysis.judge_costs import cost_of, median_latency_s
 from harness.app import Plan, ask_open_units, shared_store
 from harness.elicitation_items import elicitations_of
 from harness.errors import ExitCode, JudgeUnavailable, RunError
+from harness.files import writing_to
 from harness.judging.calibration import PREFIX
 from harness.judging.judges.config import ENSEMBLE
 from harness.judging.judges.judge_registry import build, check, shuffles
@@ -179,10 +180,8 @@ def _folder(run: RunFolder, plan: Plan, occasion: int) -> RunFolder:
     path = _path(run, occasion)
     if (path / "manifest.json").exists():
         return RunFolder.open(path)
-    try:
+    with writing_to(path, RunError):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
     manifest = Manifest(
         created=now(),
         config=plan.config,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.errors import TaskError
-from harness.files import append_text
+from harness.files import append_text, writing_to
 from harness.tasks.load import load_task
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.checks import as_text
@@ -63,10 +63,8 @@ def record_change(folder: Path, change: str, *, before: str = "", after: str = "
     at = datetime.now(UTC).isoformat(timespec="seconds")
     line = Change(at=at, change=change, before=before, after=after)
     path = folder / CHANGELOG
-    try:
+    with writing_to(path, TaskError):
         append_text(path, msgspec.json.encode(line).decode() + "\n")
-    except OSError as error:
-        raise TaskError(f"{path}: cannot be written ({error.strerror}).") from None
     return line
 
 

@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
-from harness.files import write_file
+from harness.files import write_file, writing_to
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
@@ -69,10 +69,8 @@ def download_split(name: str, split: Split, file: Path) -> int:
 
     buffer = BytesIO()
     pq.write_table(table.replace_schema_metadata(None), buffer)
-    try:
+    with writing_to(file, TaskError):
         write_file(file, buffer.getvalue())
-    except OSError as error:
-        raise TaskError(f"{file}: cannot be written ({error.strerror}).") from None
     return int(table.num_rows)
 
 

@@ -17,7 +17,7 @@ from harness.curation.verdict_sources.promptfoo_results import promptfoo_entries
 from harness.curation.verdict_sources.verdict_entries import Selection, listed
 from harness.curation.verdict_sources.verdict_tables import label_entries, table_entries
 from harness.errors import VerdictError
-from harness.files import reader, write_file
+from harness.files import reader, write_file, writing_to
 from harness.judging.parsing.external_verdicts import is_empty, key_text, open_answer
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.tables import parse_json
@@ -134,7 +134,7 @@ def import_verdicts(
     summary = matcher.summary
     _check_sources(matcher.sources | summary.left_out.keys(), selection)
     allowed = (max_rejected or MaxRejected()).allows(len(summary.rejected), summary.n_verdicts)
-    try:
+    with writing_to(output, VerdictError):
         rejected_file = output.with_suffix(REJECTED_ENDING)
         if summary.rejected:
             summary.rejected_file = rejected_file
@@ -143,8 +143,6 @@ def import_verdicts(
             rejected_file.unlink(missing_ok=True)
         if allowed and matcher.rows:
             write_file(output, _written(matcher.rows, output).encode())
-    except OSError as error:
-        raise VerdictError(f"{output}: cannot be written ({error.strerror}).") from None
     if not allowed or not matcher.rows:
         raise VerdictError(_refusal(summary, output))
     return summary
