@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from harness.tasks.schema import PairwiseFields
 
 SCHEMA_VERSION = 1
+LEVEL = 0.95  # of confidence
 
 
 class _Frozen(BaseModel):
@@ -136,8 +137,6 @@ def measure_flips(
     verdicts: Mapping[UnitKey, Verdict],
     samples: Mapping[str, int],
     elicitations: Sequence[Elicitation],
-    *,
-    level: float = 0.95,
 ) -> Probe:
     """Return the flip rates of every judge and elicitation.
 
@@ -151,8 +150,6 @@ def measure_flips(
         Samples per judge.
     elicitations : sequence of Elicitation
         How judges were asked.
-    level : float
-        Confidence level of the intervals.
 
     Raises
     ------
@@ -167,9 +164,9 @@ def measure_flips(
         task=task.name,
         n_items=len(originals),
         n_perturbations=len(perturbations),
-        level=level,
+        level=LEVEL,
         judges=tuple(
-            _judge_flips(task, verdicts, judge, n_samples, elicitation, level=level)
+            _judge_flips(task, verdicts, judge, n_samples, elicitation)
             for judge, n_samples in samples.items()
             for elicitation in elicitations
         ),
@@ -249,8 +246,6 @@ def _judge_flips(
     judge: str,
     n_samples: int,
     elicitation: Elicitation,
-    *,
-    level: float,
 ) -> JudgeFlips:
     by_unit = {
         (key.item, key.sample): verdict
@@ -265,14 +260,14 @@ def _judge_flips(
     return JudgeFlips(
         judge=judge,
         elicitation=elicitation,
-        perturbed=_rates(changed, level),
-        control=_rates(controls, level),
-        effect=_effect(changed, controls, level),
-        positive_shift=_positive_shift(changed, frozenset(task.positive), level),
-        position_bias=_position_bias(changed, task.pairwise, level),
-        position_consistency=_position_consistency(changed, level),
+        perturbed=_rates(changed),
+        control=_rates(controls),
+        effect=_effect(changed, controls),
+        positive_shift=_positive_shift(changed, frozenset(task.positive)),
+        position_bias=_position_bias(changed, task.pairwise),
+        position_consistency=_position_consistency(changed),
         kinds={
-            kind: _rates([pair for pair in pairs if pair.kind == kind], level)
+            kind: _rates([pair for pair in pairs if pair.kind == kind])
             for kind in kinds
             if kind not in {"", CONTROL}
         },
@@ -305,26 +300,26 @@ def _in_first_order(verdict: Verdict, kind: str, task: Task) -> Verdict:
     return with_swapped_answers(verdict, task)
 
 
-def _rates(pairs: Sequence[_Pair], level: float) -> FlipRates:
+def _rates(pairs: Sequence[_Pair]) -> FlipRates:
     winnable = [
         pair for pair in pairs if pair.target and not _endorses(pair.unchanged.value, pair.target)
     ]
     won = [pair for pair in winnable if _endorses(pair.perturbed.value, pair.target)]
     return FlipRates(
-        flipped=_rate(pairs, [p for p in pairs if _is_flipped(p)], level),
-        to_target=_rate(winnable, won, level),
-        unanswered=_rate(pairs, [p for p in pairs if p.perturbed.outcome != "answered"], level),
+        flipped=_rate(pairs, [p for p in pairs if _is_flipped(p)]),
+        to_target=_rate(winnable, won),
+        unanswered=_rate(pairs, [p for p in pairs if p.perturbed.outcome != "answered"]),
     )
 
 
-def _effect(changed: Sequence[_Pair], controls: Sequence[_Pair], level: float) -> Estimate:
+def _effect(changed: Sequence[_Pair], controls: Sequence[_Pair]) -> Estimate:
     rates = _by_item(changed, _is_flipped)
     baseline = _by_item(controls, _is_flipped)
     differences = [rate - baseline[item] for item, rate in rates.items() if item in baseline]
-    return mean_change(differences, level)
+    return mean_change(differences)
 
 
-def _positive_shift(pairs: Sequence[_Pair], positive: frozenset[str], level: float) -> Estimate:
+def _positive_shift(pairs: Sequence[_Pair], positive: frozenset[str]) -> Estimate:
     if not positive:
         return Estimate(value=None, reason="no_positive_option", n_used=0)
     answered = [
@@ -335,23 +330,21 @@ def _positive_shift(pairs: Sequence[_Pair], positive: frozenset[str], level: flo
         before, after = pair.unchanged.value, pair.perturbed.value
         return _endorses_any(after, positive) - _endorses_any(before, positive)
 
-    return mean_change(list(_by_item(answered, shift).values()), level)
+    return mean_change(list(_by_item(answered, shift).values()))
 
 
-def _position_bias(
-    pairs: Sequence[_Pair], pairwise: PairwiseFields | None, level: float
-) -> Estimate | None:
+def _position_bias(pairs: Sequence[_Pair], pairwise: PairwiseFields | None) -> Estimate | None:
     if pairwise is None or any(pair.kind != SWAPPED for pair in pairs):
         return None
 
     by_item = _order_pairs(pairs)
-    return mean_change([bias(of_item, pairwise) for of_item in by_item], level)
+    return mean_change([bias(of_item, pairwise) for of_item in by_item])
 
 
-def _position_consistency(pairs: Sequence[_Pair], level: float) -> Estimate | None:
+def _position_consistency(pairs: Sequence[_Pair]) -> Estimate | None:
     if any(pair.kind != SWAPPED for pair in pairs):
         return None
-    return mean_change(list(map(consistency, _order_pairs(pairs))), level, bounds=SHARE)
+    return mean_change(list(map(consistency, _order_pairs(pairs))), bounds=SHARE)
 
 
 def _order_pairs(pairs: Sequence[_Pair]) -> Sequence[Sequence[OrderPair]]:
@@ -371,11 +364,9 @@ def _by_item(pairs: Sequence[_Pair], measure: Callable[[_Pair], float]) -> dict[
     return {item: mean(measured) for item, measured in values.items()}
 
 
-def mean_change(
-    changes: Sequence[float], level: float, *, bounds: tuple[float, float] = CHANGE
-) -> Estimate:
+def mean_change(changes: Sequence[float], *, bounds: tuple[float, float] = CHANGE) -> Estimate:
     """Return the mean of changes of a share, one per item, with its score interval."""
-    resampling = Resampling(rng=np.random.default_rng(0), level=level)
+    resampling = Resampling(rng=np.random.default_rng(0), level=LEVEL)
     return item_mean(changes, resampling, bounds=bounds)
 
 
@@ -394,13 +385,13 @@ def _endorses_any(value: Value, options: frozenset[str]) -> bool:
     return any(_endorses(value, option) for option in options)
 
 
-def _rate(pairs: Sequence[_Pair], counted: Sequence[_Pair], level: float) -> Estimate:
+def _rate(pairs: Sequence[_Pair], counted: Sequence[_Pair]) -> Estimate:
     counts = {"n": float(len(pairs)), "k": float(len(counted))}
     n_items = len({pair.item for pair in pairs})
     if not pairs:
         return Estimate(value=None, reason="no_items", n_used=0, counts=counts)
     value = len(counted) / len(pairs)
-    interval = wilson_interval(value, n_items, level=level)
+    interval = wilson_interval(value, n_items, level=LEVEL)
     return Estimate(value=value, interval=interval, n_used=n_items, counts=counts)
 
 

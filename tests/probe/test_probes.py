@@ -230,7 +230,7 @@ def test_interval_of_the_effect_covers_it():
         tendency = rng.beta(1.0, 4.0, size=30)  # of an item's verdicts to flip, as under controls
         flips = rng.random((30, 8)) < np.minimum(1.0, tendency + 0.2)[:, None]
         controls = rng.random((30, 2)) < tendency[:, None]
-        interval = mean_change(flips.mean(1) - controls.mean(1), 0.95).interval
+        interval = mean_change(flips.mean(1) - controls.mean(1)).interval
         covered += interval.low <= 0.2 <= interval.high
     assert 0.92 <= covered / 300 <= 0.99
 
