@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.services import Cache, Counts, Observer
+    from harness.judging.storage.verdict_log import LogReading
     from harness.runs import RunFolder
     from harness.tasks import Task
 
@@ -124,17 +124,24 @@ def embed(
     finally:
         cache.close()
     logged = read_log(log)
+    otherwise = "--max-cost is reached" if budget.exhausted else "stopped"
+    _check_complete(spec, len(items), logged, ends.get(spec.name), otherwise)
+    return logged_cost_usd(logged)
+
+
+def _check_complete(
+    spec: JudgeSpec, n_texts: int, logged: LogReading, end: str | None, otherwise: str
+) -> None:
+    """Refuse texts without an embedding: asking ended early, or else a call failed."""
     verdicts = logged.final.values()
-    n_embedded = sum(verdict.outcome != "failed" for verdict in verdicts)
-    if n_embedded < len(items):
-        reasons = Counter(verdict.reason for verdict in verdicts if verdict.outcome == "failed")
-        reason = "--max-cost is reached" if budget.exhausted else "stopped"
-        reason = ends.get(spec.name) or next(iter(reasons), reason)
+    failed = [verdict.reason for verdict in verdicts if verdict.outcome == "failed"]
+    n_missing = n_texts - len(verdicts) + len(failed)
+    if n_missing > 0:
+        reason = end or next(iter(failed), otherwise)
         raise RunError(
-            f"{spec.name}: {len(items) - n_embedded} of {len(items)} texts have no embedding "
+            f"{spec.name}: {n_missing} of {n_texts} texts have no embedding "
             f"({explain(reason)}); the replies are kept, so resume the run."
         )
-    return logged_cost_usd(logged)
 
 
 def run_cost_usd(folder: RunFolder) -> float:
