@@ -85,9 +85,6 @@ class TimedConnection(psycopg.Connection):
 class Database:
     """A pool of connections that any thread may use; each statement commits.
 
-    The last second before the database crashes may be lost, except of what is committed with
-    ``synchronous_commit``.
-
     Raises
     ------
     RunError
@@ -153,12 +150,10 @@ class Database:
 
 
 def configure(connection: psycopg.Connection) -> None:
-    """Bound the time of each statement and transaction, and commit without waiting for a disk."""
+    """Bound the time of each statement and transaction."""
     limit_ms = int(STATEMENT_S * 1000)
     connection.execute(
-        f"SET statement_timeout = {limit_ms}; "
-        f"SET idle_in_transaction_session_timeout = {limit_ms}; "
-        "SET synchronous_commit = off"
+        f"SET statement_timeout = {limit_ms}; SET idle_in_transaction_session_timeout = {limit_ms}"
     )
 
 

@@ -39,8 +39,7 @@ FIND = (
 )
 STORE = (  # in one statement: a transaction that is cut off would hold its locks
     "WITH stored AS (INSERT INTO harness_reply (request, reply) "
-    "SELECT replies.* FROM set_config('synchronous_commit', 'on', true), "
-    "unnest(%b::bytea[], %b::bytea[]) AS replies ON CONFLICT DO NOTHING) "
+    "SELECT * FROM unnest(%b::bytea[], %b::bytea[]) ON CONFLICT DO NOTHING) "
     "DELETE FROM harness_lock WHERE request = ANY(%b) AND worker = %s"
 )
 PAGE_AFTER = (
@@ -244,7 +243,6 @@ def _exchange_budget(
     connection: Connection, lease: WorkerLease, returned_usd: float, needed_usd: float
 ) -> tuple[float, float]:
     with connection.transaction():
-        connection.execute("SET LOCAL synchronous_commit = on")
         row = connection.execute(ROOM, [lease.run_name]).fetchone()
         room_usd = (row[0] if row else 0.0) + returned_usd
         allowance_usd = max(needed_usd, room_usd / ALLOWANCES) if needed_usd <= room_usd else 0.0

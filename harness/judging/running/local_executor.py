@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harness.judging.running.session import JudgeRun, Session
 
 LOOKUP_BATCH = 64  # units looked up in the store at once
+CLAIMED_PER_PLACE = 4  # units locked at once on another machine, so that few commits are waited for
 WORKERS_PER_PLACE = 4  # most workers (calling or backing off) per call that may be in flight
 
 
@@ -58,6 +59,8 @@ class WorkerPool:
         self._samples_per_request = spec.n_per_request
         self._n_workers = self._n_waiting = 0
         self._places = Places(self._concurrency, judge.gate)
+        is_far = session.cache.write_through
+        self._n_claimed = max(LOOKUP_BATCH, CLAIMED_PER_PLACE * self._concurrency * is_far)
         self._services = Services(
             judge=judge.judge,
             reader=judge.reader,
@@ -118,7 +121,7 @@ class WorkerPool:
         Those whose reply is stored are recorded on the way.
         """
         samples = self._judge.job.samples
-        size = LOOKUP_BATCH // samples * samples or LOOKUP_BATCH  # keeps an item's samples together
+        size = self._n_claimed // samples * samples or self._n_claimed  # keeps samples together
         open_units = self._judge.open_units()
         while batch := list(islice(open_units, size)):
             units = deque(grouped(self._claim(batch), self._samples_per_request))
