@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.judging.cluster.ray_cluster import FOLDER, FOLDERS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+SECRETS = {"CLUSTER_KEY": "sk-of-the-judge-5e1f07", "PGPASSWORD": "of-the-store-93ac41"}
 PROGRAM = """
 import asyncio, os, sys
 from harness.judging.cluster.ray_cluster import connected
@@ -31,11 +35,14 @@ class RayCluster:
     ----------
     env : dict of str to str
         With which other processes connect to it.
+    folder : Path
+        Where Ray keeps its logs and its state.
     """
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
         self.env = dict(word.split("=", 1) for word in process.stdout.readline().split())
+        [self.folder] = FOLDERS.glob(f"{FOLDER}-{process.pid}-*")
 
     def workers(self) -> list[int]:
         """Return the processes that ask units."""
@@ -89,11 +96,10 @@ def _address(digits: str) -> str:
 
 @contextmanager
 def ray_running() -> Iterator[RayCluster]:
-    """Start a cluster, and end it with the block."""
+    """Start a cluster, whose machine has `SECRETS` in its environment; end it with the block."""
     command = [sys.executable, "-c", PROGRAM]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=os.environ | SECRETS, text=True, **pipes) as process:
         try:
             yield RayCluster(process)
         finally:
