@@ -184,7 +184,8 @@ def prepare(connection: psycopg.Connection) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEMA_LOCK])
         connection.execute("CREATE TABLE IF NOT EXISTS harness_schema (version integer NOT NULL)")
-        version = schema_version(connection)
+        row = connection.execute("SELECT version FROM harness_schema").fetchone()
+        version = row[0] if row else 0
         if version > len(SCHEMA):
             raise RunError(
                 f"the store has tables of version {version}, this program knows {len(SCHEMA)}; "
@@ -195,11 +196,3 @@ def prepare(connection: psycopg.Connection) -> None:
         if version < len(SCHEMA):
             connection.execute("DELETE FROM harness_schema")
             connection.execute("INSERT INTO harness_schema VALUES (%s)", [len(SCHEMA)])
-
-
-def schema_version(connection: psycopg.Connection) -> int:
-    """Return the version of the tables; 0 where there are none."""
-    if connection.execute("SELECT to_regclass('harness_schema')").fetchone() == (None,):
-        return 0
-    row = connection.execute("SELECT version FROM harness_schema").fetchone()
-    return int(row[0]) if row else 0

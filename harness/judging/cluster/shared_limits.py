@@ -135,11 +135,10 @@ class SharedGate(RateGate):
             late_s = BURST_S
             while rate and late_s >= BURST_S:  # what begun too long ago has passed
                 late_s = await self._take(rate, n)
-        while not self._store.may_send:
-            if self._store.lease.has_lapsed:
-                raise CallFailed("store_lost", stops_judge=True)
+        lease = self._store.lease
+        while not (self._store.may_send or lease.has_lapsed):
             await self.sleep(POLL_S)
-        if self._store.lease.has_lapsed:
+        if lease.has_lapsed:
             raise CallFailed("store_lost", stops_judge=True)
 
     async def _take(self, rate: SharedRate, n: float) -> float:

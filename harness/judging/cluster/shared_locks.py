@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.judging.cluster.database import StoreAway
-from harness.judging.cluster.stored_replies import decode_reply
 from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
 
 if TYPE_CHECKING:
@@ -30,10 +29,7 @@ LOOK_UP = (
     "FROM harness_lock LEFT JOIN harness_reply USING (request) "
     "WHERE request = ANY(%b) AND worker = %s"
 )
-REMOVE_UNREADABLE = (
-    "DELETE FROM harness_reply WHERE request = ANY(%b) "
-    "AND (reply = ANY(%b::bytea[]) OR octet_length(reply) > %s)"
-)
+REMOVE = "DELETE FROM harness_reply WHERE request = ANY(%b)"
 RELEASE = "DELETE FROM harness_lock WHERE request = ANY(%b) AND worker = %s"
 HOLDER = (
     "SELECT worker::text, run, host, process, since FROM harness_worker "
@@ -142,16 +138,14 @@ class SharedLocks:
         connection.execute(CLAIM, (keys, self._lease.id))
         values = (MAX_REPLY_BYTES, keys, self._lease.id)
         rows = connection.execute(LOOK_UP, values, binary=True).fetchall()
-        replies: dict[str, Reply | None] = {}
-        unreadable: list[tuple[bytes, bytes]] = []
-        for key, data in rows:
-            request = self._keys.request(key)
-            replies[request] = None if data is None else decode_reply(request, data)
-            if data is not None and replies[request] is None:
-                unreadable.append((key, data))
+        replies = self._keys.replies(rows)
+        unreadable = [
+            key
+            for key, data in rows
+            if data is not None and replies[self._keys.request(key)] is None
+        ]
         if unreadable:
-            names, contents = map(list, zip(*unreadable, strict=True))
-            connection.execute(REMOVE_UNREADABLE, (names, contents, MAX_REPLY_BYTES))
+            connection.execute(REMOVE, [unreadable])
         with self._mutex:
             self._held.update(replies)
             self._replies.update(replies)

@@ -16,7 +16,7 @@ from harness.errors import RunError
 from harness.judging.cluster.database import StoreAway
 from harness.judging.cluster.driver_lease import DriverLease
 from harness.judging.cluster.shared_locks import SharedLocks
-from harness.judging.cluster.stored_replies import RequestKeys, decode_reply, encode_reply
+from harness.judging.cluster.stored_replies import RequestKeys, encode_reply
 from harness.judging.cluster.worker_lease import WorkerLease
 from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
 from harness.judging.running.services import NoCache
@@ -138,9 +138,7 @@ class SharedStore:
         return {request: reply for request, reply in replies.items() if reply is not None}
 
     def _find(self, connection: Connection, keys: list[bytes]) -> dict[str, Reply | None]:
-        rows = connection.execute(FIND, (keys, MAX_REPLY_BYTES), binary=True)
-        requests = ((self._keys.request(key), data) for key, data in rows)
-        return {request: decode_reply(request, data) for request, data in requests}
+        return self._keys.replies(connection.execute(FIND, (keys, MAX_REPLY_BYTES), binary=True))
 
     def add_many(self, replies: Sequence[Reply]) -> None:
         """Store replies under the hash of their request and release these; none is ever replaced.
@@ -179,8 +177,7 @@ class SharedStore:
         """Yield all stored replies."""
         last = b""
         while rows := self.lease.ask(partial(_page, last=last)):
-            decoded = (decode_reply(self._keys.request(key), data) for key, data in rows)
-            yield from filter(None, decoded)
+            yield from filter(None, self._keys.replies(rows).values())
             last = rows[-1][0]
 
     def describe(self) -> tuple[str, int, int]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
 from harness.judging.parsing.verdict import Reply
 
-__all__ = ["MAX_REPLY_BYTES", "RequestKeys", "decode_reply", "encode_reply"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 encode_reply = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(Reply).decode
@@ -35,13 +37,17 @@ class RequestKeys:
         """Return the request hash of a key."""
         return f"{int.from_bytes(key) ^ self._mask:064x}"
 
+    def replies(self, rows: Iterable[tuple[bytes, bytes | None]]) -> dict[str, Reply | None]:
+        """Return what rows of keys hold, by request hash; None for no reply to that request."""
+        requests = ((self.request(key), data) for key, data in rows)
+        return {request: _decode_reply(request, data) for request, data in requests}
+
     def __repr__(self) -> str:
         return f"RequestKeys({'shared' if not self._mask else 'of one run'})"
 
 
-def decode_reply(request: str, data: bytes) -> Reply | None:
-    """Return a stored reply; None for anything that is not a reply to that request."""
-    if len(data) > MAX_REPLY_BYTES:
+def _decode_reply(request: str, data: bytes | None) -> Reply | None:
+    if data is None or len(data) > MAX_REPLY_BYTES:
         return None
     try:
         reply = _DECODE(data)
