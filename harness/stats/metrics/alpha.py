@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
-from harness.stats.data.arrays import BLOCK, TOLERANCE, FloatArray, blocks, ratio
+from harness.stats.data.arrays import (
+    BLOCK,
+    TOLERANCE,
+    FloatArray,
+    blocks,
+    ratio,
+    row_products,
+    row_sums,
+)
 from harness.stats.inference.estimate import Estimate, Exclusion
 from harness.stats.inference.metric import Metric
 from harness.stats.metrics.chance import alpha, nominal_alpha, square
@@ -189,8 +197,7 @@ def interval_sums(ratings: FloatArray, *, centre: float | None = None) -> FloatA
     x = np.where(rated, x, 0.0)
     shift = float(ratio(x.sum(), rated.sum())) if centre is None else centre
     x = np.where(rated, x - shift, 0.0)
-    m = rated.sum(axis=1).astype(np.float64)
-    return _interval_sums(m, x.sum(axis=1), (x * x).sum(axis=1))
+    return _interval_sums(row_sums(rated.astype(np.float64)), row_sums(x), row_products(x, x))
 
 
 def _interval_sums(m: FloatArray, s: FloatArray, ss: FloatArray) -> FloatArray:
@@ -300,7 +307,7 @@ def _of_numbers(x: FloatArray) -> Estimate:
     totals, n_pairable = np.zeros(4), 0
     for at in blocks(len(x)):
         sums = interval_sums(x[at], centre=centre)
-        totals += sums.sum(axis=0)
+        totals += np.ones(len(sums)) @ sums
         n_pairable += int((sums[:, 1] > 0).sum())
     return _described(float(_interval_value(totals)), n_pairable, len(x), int(totals[1]))
 
