@@ -67,15 +67,7 @@ class Annotators:
     def tests(
         self, design: AltTestDesign, *, among: Collection[str] | None = None
     ) -> dict[str, AltTest]:
-        """Return the test of every judge, all on the same resamples.
-
-        Parameters
-        ----------
-        design : AltTestDesign
-            How to test.
-        among : collection of str, optional
-            Items to test on. Default: all.
-        """
+        """Return the test of every judge, all on the same resamples."""
         panel, groups = self.panel, self.p.groups
         if among is not None:
             places = [i for i, item in enumerate(panel.items) if item in among]

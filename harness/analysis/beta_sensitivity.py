@@ -104,19 +104,7 @@ def grid_of(
     taus: tuple[float, ...],
     tau: float,
 ) -> Grid:
-    """Evaluate the goals at every beta and tau, without intervals.
-
-    Parameters
-    ----------
-    human, judges, adds, positive
-        As in `harness.stats.beta_sweep`.
-    regions : mapping
-        By goal, one `BreakEven` per tau: where the winner changes.
-    taus : tuple of float
-        The cut-offs.
-    tau : float
-        The one whose break points are never left out.
-    """
+    """Evaluate the goals at every beta and tau, without intervals."""
     betas, n_left_out = _betas(regions, tau)
     meets = human.space.meets(positive).astype(np.float64)
     first, last = (distributions_at_beta(human, beta, adds).theta @ meets for beta in (0.0, 1.0))

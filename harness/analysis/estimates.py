@@ -289,13 +289,7 @@ def compares_sets(metric: Metric) -> bool:
 
 
 def compared_tables(source: Source) -> Compared:
-    """Return the tables that metrics compare, without evaluating any.
-
-    Raises
-    ------
-    TaskError
-        If a setting does not fit the task.
-    """
+    """Return the tables that metrics compare, without evaluating any."""
     task, items = source.task, source.items
     tables = [judge_table(task, items, j.name, source.verdicts[j.name]) for j in source.judges]
     try:

@@ -258,20 +258,7 @@ OF_OPTIONS = ("tau", "beta", "family", "mode", "level", "humans", "abstention")
 
 
 def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
-    """Refuse choices that mean something among options alone, and metrics of other scales.
-
-    Parameters
-    ----------
-    task : Task
-        On an open scale.
-    choices : mapping of str to value
-        Fields of `Choices` that a user has set.
-
-    Raises
-    ------
-    TaskError
-        Naming the choice and what to do.
-    """
+    """Refuse choices that mean something among options alone, and metrics of other scales."""
     where, scale = f"task {task.name}", f"a {task.scale} scale"
     for name in OF_OPTIONS:
         if name in choices:

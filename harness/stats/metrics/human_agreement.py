@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, Counts, FloatArray, ratio
@@ -134,92 +136,77 @@ def _reason_no_alpha(totals: FloatArray) -> str:
     return "constant_labels" if totals[1:].sum() > 0 else "too_few_raters"
 
 
+_of_raters = partial(Metric, family="agreement among raters", symmetric=True)
 HUMAN_AGREEMENT: tuple[Metric, ...] = (
-    Metric(
+    _of_raters(
         name="pairwise_agreement",
         bounds=(0.0, 1.0),
         display_name="share of rating pairs that agree",
-        family="agreement among raters",
-        symmetric=True,
         contributions=pairwise_agreement,
         value=mean,
         reason=_reason_no_pairs,
         min_ratings=MIN_RATERS,
         paper="Fleiss 1971; agreeing pairs / pairs",
     ),
-    Metric(
+    _of_raters(
         name="fleiss_kappa",
         display_name="rater agreement beyond chance (Fleiss' kappa)",
-        family="agreement among raters",
-        symmetric=True,
         contributions=fleiss,
         value=_fleiss_value,
         reason=_reason_no_fleiss,
         min_ratings=1,
         paper="Fleiss 1971, strict: equally many ratings per item",
     ),
-    Metric(
+    _of_raters(
         name="krippendorff_alpha_nominal",
         display_name="rater agreement beyond chance (Krippendorff's alpha)",
-        family="agreement among raters",
-        symmetric=True,
         contributions=nominal_alpha,
         value=_alpha_value,
         reason=_reason_no_alpha,
         min_ratings=MIN_RATERS,
         paper="Krippendorff 2011, coincidence form",
     ),
-    Metric(
+    _of_raters(
         name="fleiss_kappa_pooled_pairs",
         display_name="rater agreement beyond chance, all pairs alike (Fleiss' kappa)",
-        family="agreement among raters",
-        symmetric=True,
         contributions=fleiss_of_pooled_pairs,
         value=_generalised_value,
         reason=_reason_not_generalised,
         min_ratings=MIN_RATERS,
         paper="Fleiss 1971, generalised: all pairs of ratings alike",
     ),
-    Metric(
+    _of_raters(
         name="fleiss_kappa_mean_over_items",
         display_name="rater agreement beyond chance, all items alike (Fleiss' kappa)",
-        family="agreement among raters",
-        symmetric=True,
         contributions=fleiss_of_item_means,
         value=_generalised_value,
         reason=_reason_not_generalised,
         min_ratings=MIN_RATERS,
         paper="Fleiss 1971, generalised: all items alike",
     ),
-    Metric(
+    _of_raters(
         name="randolph_kappa",
         display_name="rater agreement beyond uniform guessing (Randolph's kappa)",
-        family="agreement among raters",
-        symmetric=True,
         contributions=fleiss,
         value=_randolph_value,
         reason=_reason_no_randolph,
         min_ratings=1,
         paper="Randolph 2005: chance is 1 / K, K the declared options; equally many ratings",
     ),
-    Metric(
+    _of_raters(
         name="majority_share",
         bounds=(0.0, 1.0),
         display_name="share of ratings with the majority",
-        family="agreement among raters",
-        symmetric=True,
         contributions=majority_share,
         value=mean,
         reason=_reason_no_pairs,
         min_ratings=MIN_RATERS,
         paper="Elangovan et al. 2025, '% Agreement' of three or more raters; see hit_rate(h/h)",
     ),
-    Metric(
+    _of_raters(
         name="two_rater_agreement",
         bounds=(0.0, 1.0),
         display_name="share of items whose two raters agree",
-        family="agreement among raters",
-        symmetric=True,
         contributions=two_rater_agreement,
         value=mean,
         reason=_reason_no_pairs,
