@@ -230,7 +230,12 @@ def without_key(reply: Reply, spec: JudgeSpec) -> Reply:
     key = os.environ.get(spec.key_env or "", "").strip()
     if len(key) < MIN_KEY_CHARS:
         return reply
-    if key in f"{reply.text}\n{reply.model}\n{reply.fingerprint}\n{reply.finish_reason}":
+    if (
+        key in reply.text
+        or key in (reply.model or "")
+        or key in (reply.fingerprint or "")
+        or key in (reply.finish_reason or "")
+    ):
         fields = {name: getattr(reply, name) for name in REPORTED}
         masked = {name: text.replace(key, MASK) for name, text in fields.items() if text}
         return replace(reply, logprobs=None, **masked)  # whose tokens are parts of the key

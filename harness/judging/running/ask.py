@@ -86,7 +86,7 @@ async def _continue_pair(
     if not first.text.strip():
         blank = read_without_choice(services.reader, first, unit.unit(), judge, cached=not bought)
         return Outcome([blank], received)
-    unit = unit._replace(first=first, bought=bought, claimed=False)
+    unit = replace(unit, first=first, bought=bought, claimed=False)
     if bought:
         return Outcome([first_turn(unit, judge)], received, unanswered=[unit])
     return await ask_unit(unit, services)
@@ -188,7 +188,8 @@ def claim_many(units: Sequence[WorkUnit], services: Services) -> Claims:
         elif request in commands:
             pending.append((unit, commands[request]))
         elif request in granted and owners[request] is unit:
-            claimed.append(unit.with_claim())
+            unit.claimed = True
+            claimed.append(unit)
         else:
             waiting.append(unit)
     return Claims([*claimed, *waiting], stored, pending)
@@ -201,7 +202,7 @@ async def _ask_samples(unit: WorkUnit, services: Services) -> Outcome:
     claims = Claims(unit.split(), (), ()) if unit.claimed else claim_many(unit.split(), services)
     claimed = [part for part in claims.units if part.claimed]
     later = [part for part in claims.units if not part.claimed]
-    later += [part._replace(claimed=False) for part, _ in claims.pending]
+    later += [replace(part, claimed=False) for part, _ in claims.pending]
     verdicts = [verdict(r, part.unit(), cached=True) for part, r in claims.stored]
     replies: list[Reply] = []
     failure: CallFailed | None = None
@@ -216,7 +217,7 @@ async def _ask_samples(unit: WorkUnit, services: Services) -> Outcome:
         for part in claimed[len(replies) :]:
             locks.release(part.hashes[0])
     verdicts += [verdict(reply, part.unit()) for part, reply in zip(claimed, replies, strict=False)]
-    missing = [part._replace(claimed=False) for part in claimed[len(replies) :]]
+    missing = [replace(part, claimed=False) for part in claimed[len(replies) :]]
     if failure is None or failure.reason in NO_SAMPLES:
         return Outcome(verdicts, replies, unanswered=missing + later, too_few=bool(missing))
     given_up = missing[:1] if failure.stops_judge else missing

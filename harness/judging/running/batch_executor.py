@@ -14,7 +14,7 @@ from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 from tenacity import AsyncRetrying, retry_if_result
 from tenacity.wait import wait_exponential
 
@@ -368,7 +368,7 @@ class JudgeBatches:
             return self._verdict(unit, reply, bought=bought or unit.bought)
         verdict = self._continue(unit, reply, bought=bought)
         if verdict is None and bought and unit.first is None:  # it must be safe before the second
-            self.judge.record([first_turn(unit._replace(first=reply), self.judge.name)])
+            self.judge.record([first_turn(replace(unit, first=reply), self.judge.name)])
         return verdict
 
     def _continue(self, unit: WorkUnit, first: Reply, *, bought: bool) -> Verdict | None:
@@ -377,7 +377,7 @@ class JudgeBatches:
             return read_without_choice(
                 self.judge.reader, first, unit.unit(), self.judge.name, cached=not bought
             )
-        unit = unit._replace(first=first, bought=bought)
+        unit = replace(unit, first=first, bought=bought)
         request = self.judge.judge.follow_up(unit.request_for(), first)
         stored = self.session.cache.get_many([(request.cache_key, request.hash)])
         if request.hash in stored:

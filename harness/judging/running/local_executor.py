@@ -8,6 +8,8 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from harness.judging.running.ask import ask_unit, claim_many
 from harness.judging.running.services import Services
 
@@ -235,8 +237,8 @@ def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
             and len(group.samples) < most
             and unit.elicitation != "paired"
         ):
-            groups[-1] = group._replace(
-                samples=group.samples + unit.samples, hashes=group.hashes + unit.hashes
+            groups[-1] = replace(
+                group, samples=group.samples + unit.samples, hashes=group.hashes + unit.hashes
             )
         else:
             groups.append(unit)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.presentation_orders import N_ORDERS
-from harness.judging.prompts.requests import Unit
+from harness.judging.prompts.requests import Elicitation, Request, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +20,8 @@ if TYPE_CHECKING:
     from harness.errors import CallFailed
     from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.parsing.verdict import Reader, Reply, Verdict
+    from harness.judging.parsing.verdict import Reader, Verdict
     from harness.judging.prompts.presentation_orders import OptionOrders
-    from harness.judging.prompts.requests import Elicitation, Request
     from harness.judging.running.budget import CallBill
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.session import JudgeRun
@@ -105,7 +108,7 @@ class Job:
         return {name: len(self.items_of(name)) * self.samples for name in self.elicitations}
 
 
-class WorkUnit(NamedTuple):
+class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
     """One item and elicitation, for one sample or for several that one request asks for.
 
     ``request`` is that of any sample; ``hashes`` are those of ``samples``. ``claimed`` says that
@@ -135,15 +138,10 @@ class WorkUnit(NamedTuple):
         """Cache key and hash of the first sample's request."""
         return self.request.cache_key, self.hashes[0]
 
-    def with_claim(self) -> WorkUnit:
-        """Return this unit as locked; at half the cost of `_replace`."""
-        item, elicitation, request, samples, hashes, _, first, bought = self
-        return WorkUnit(item, elicitation, request, samples, hashes, True, first, bought)
-
     def split(self) -> list[WorkUnit]:
         """Return one unit of work per sample."""
         parts = zip(self.samples, self.hashes, strict=True)
-        return [self._replace(samples=(s,), hashes=(h,)) for s, h in parts]
+        return [replace(self, samples=(s,), hashes=(h,)) for s, h in parts]
 
 
 class Outcome(NamedTuple):

@@ -191,7 +191,7 @@ class JudgeRun:
                     session.observer.resumed(self.name, [verdict])
                     continue
                 first = verdict and verdict.first
-                yield unit._replace(first=first, bought=True) if first else unit
+                yield replace(unit, first=first, bought=True) if first else unit
 
     def _requests(self, item: str, elicitation: Elicitation) -> Iterator[tuple[int, Request, str]]:
         """Yield each sample with a request for it and the request's hash.
