@@ -170,12 +170,13 @@ def leave_out(
     """
     n, m, K = ratings.shape
     counts, runs = ratings.counts(), [np.arange(n)[run] for run in blocks(n)] or [np.arange(0)]
-    totals = np.asarray(
-        sum(_added(contributions(counts[run], run), ratings.times, run) for run in runs)
-    )
+    first = contributions(counts[runs[0]], runs[0])
+    totals = _added(first, ratings.times, runs[0])
+    for run in runs[1:]:
+        totals = totals + _added(contributions(counts[run], run), ratings.times, run)
     without, times, cells = np.tile(totals, (m, 1)), [], []
     for run in runs:
-        sums = contributions(counts[run], run)
+        sums = first if run is runs[0] else contributions(counts[run], run)
         for k in range(K):
             rated = np.flatnonzero(counts[run, k])
             rows = run[rated]
