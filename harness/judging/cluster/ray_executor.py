@@ -1,9 +1,8 @@
 """Runs units of work on a Ray cluster; this process sends them out and shows the progress.
 
-Plain async actors serve better here than a map of Ray Data: units are sent as places become free,
-outcomes come back as they finish and not by blocks, a worker that died gets no block again but only
-what it had not finished, and a run that is stopped ends calls that wait. What was paid for is
-guarded by the shared store alone.
+Plain actors serve better here than a map of Ray Data (docs/how-to/ray-cluster.md has the figures):
+units are sent as places become free, a run that is stopped lets calls in flight end, and it starts
+earlier. What was paid for is guarded by the shared store alone.
 """
 
 from __future__ import annotations
