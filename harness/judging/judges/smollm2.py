@@ -31,7 +31,7 @@ from harness.judging.prompts.strategies import VERBALISED
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
     from pydantic import JsonValue
@@ -107,13 +107,13 @@ class SmolLM2(EndpointJudge):
             return ""
         return f"smollm2: its weights are unpacked once, 145 MB in {folder}; it may be removed"
 
-    async def ask(self, request: Request) -> Reply:
-        """Send a request; a prompt beyond the context of the model is refused, never cut."""
+    async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
+        """Send requests; a prompt beyond the context of the model is refused, never cut."""
         async with self._loading:
             if self._server is None:
                 self._server = await asyncio.to_thread(self._load)
                 self._url = f"{self.address}/{self._path}"
-        return await super().ask(request)
+        return await super().ask_many(requests)
 
     @property
     def address(self) -> str:
