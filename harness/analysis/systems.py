@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.analysis.item_means import item_mean
-from harness.analysis.order_bias import PositionEffects, position_effects
+from harness.analysis.order_bias import PositionEffects, item_mean, position_effects
 from harness.analysis.serialize import schema_of
 from harness.errors import TaskError
 from harness.stats import Estimate, Resampling, correlations

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from harness.analysis.item_means import item_mean, points_on_items
-from harness.analysis.order_bias import CHANGE, OrderPair, bias, consistency, in_words
+from harness.analysis.order_bias import (
+    CHANGE,
+    OrderPair,
+    bias,
+    consistency,
+    in_words,
+    item_mean,
+    points_on_items,
+)
 from harness.errors import JudgeError, RunError
 from harness.judging.parsing.verdict import PairValue, with_swapped_answers
 from harness.judging.prompts.requests import Elicitation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from harness.analysis.item_means import points
+from harness.analysis.order_bias import points
 from harness.errors import RunError
 from harness.stats import Estimate, Resampling
 from harness.stats.data.arrays import FloatArray, ratio

@@ -25,7 +25,7 @@ from harness.revalidation.reply_categories import (
 )
 from harness.stats.data.arrays import ratio
 from harness.stats.drift.changed_judges import changed_judges, common_changes
-from harness.stats.drift.retest_noise import look_flips, retest_flip_rate
+from harness.stats.drift.reply_counts import look_flips, retest_flip_rate
 from harness.stats.drift.score_change import largest_margin, worse_path
 from harness.stats.drift.stream_path import StreamPath, item_evidence, stream_path
 

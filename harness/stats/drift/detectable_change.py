@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.drift.changed_judges import ALPHA
-from harness.stats.drift.reply_counts import windows_of
-from harness.stats.drift.retest_noise import MIN_REPLIES, retest_flip_rate
+from harness.stats.drift.reply_counts import MIN_REPLIES, retest_flip_rate, windows_of
 from harness.stats.drift.stream_path import anytime_p_values, stacked_paths
 
 if TYPE_CHECKING:

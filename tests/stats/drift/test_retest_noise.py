@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.stats.drift.reply_counts import ReplyCounts
-from harness.stats.drift.retest_noise import look_flips, retest_flip_rate
+from harness.stats.drift.reply_counts import ReplyCounts, look_flips, retest_flip_rate
 
 
 def test_the_flip_rate_counts_pairs_of_replies():
