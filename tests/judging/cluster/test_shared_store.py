@@ -99,14 +99,16 @@ def test_a_stored_reply_is_never_replaced(database):
         assert [r.text for r in stored(store, 1, 2, 3).values()] == ["A", "A", "A"]
 
 
-def test_stored_reply_survives_a_crash_of_the_database(postgres, database):
-    """It is on the disk when storing it returns; the connections that were lost are replaced."""
-    with opened(database) as [store]:
-        for i in range(3):
-            store.add_many([reply_to(i)])
-            postgres.stop(signal.SIGQUIT)
-            postgres.start()
-            wait_until(lambda n=i + 1: len(stored(store, *range(n))) == n)
+def test_stored_replies_and_locks_survive_a_crash_of_the_database(postgres, database):
+    """They are on the disk when storing or claiming returns; lost connections are replaced."""
+    with opened(database, 2, longest_call_s=300) as (store, other):
+        store.add_many([reply_to(1)])
+        assert store.locks.claim(request_hash(2))
+        postgres.stop(signal.SIGQUIT)
+        postgres.start()
+        wait_until(lambda: stored(other, 1))
+        wait_until(lambda: other.locks.claim(request_hash(3)))
+        assert not other.locks.claim(request_hash(2))
 
 
 @pytest.mark.parametrize(
