@@ -7,10 +7,12 @@ import re
 
 DELETE = 0x7F
 N_PICTURES = 0x20
-CONTROL = re.compile(  # C0, C1, marks of direction and of width, halves of surrogate pairs, tags
-    "[\0-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+_OTHERS = (  # C1, marks of direction and of width, halves of surrogate pairs, tags
+    "\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 )
+CONTROL = re.compile(f"[\0-\x1f{_OTHERS}]")
+CONTROL_IN_LINES = re.compile(f"[\0-\t\x0b-\x1f{_OTHERS}]")  # all but line breaks
 
 
 def visible(text: str) -> str:
@@ -26,7 +28,7 @@ def visible(text: str) -> str:
 
 def visible_lines(text: str) -> str:
     """Do as `visible` does, and keep line breaks."""
-    return "\n".join(map(visible, text.split("\n")))
+    return CONTROL_IN_LINES.sub(picture, text)
 
 
 def picture(control: re.Match[str]) -> str:
@@ -39,7 +41,7 @@ def picture(control: re.Match[str]) -> str:
 
 def escaped_json(text: str) -> str:
     """Return JSON, one value over any number of lines, with control characters as escapes."""
-    return "\n".join(CONTROL.sub(_escape, line) for line in text.split("\n"))
+    return CONTROL_IN_LINES.sub(_escape, text)
 
 
 def _escape(control: re.Match[str]) -> str:
