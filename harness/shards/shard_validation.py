@@ -78,17 +78,15 @@ if TYPE_CHECKING:
 
 METHOD: IntervalMethod = "score"
 ONE_REPLY: dict[str, float] = {"forced_choice": 1, "response_set": 1}
-NOT_COMPUTED = {
-    "beta": "needs_response_sets",
-    "sensitivity": "needs_all_items",
-    "certainty": "needs_all_items",
-    "errors": "needs_all_items",
-    "decision.break_even": "needs_all_items",
-    "decision.disputed": "needs_all_items",
-    "replacement.controls": "not_counted",
-    "replacement.judges.variants": "not_counted",
-    "replacement.judges.pearson_mean_over_raters": "not_counted",
-}
+NEEDS_SETS = "needs_response_sets"
+NOT_COMPUTED = (
+    "beta, as shards hold forced choices alone",
+    (
+        "dependence on beta and tau, strata by certainty, error analysis and most disputed items, "
+        "which need all items at once"
+    ),
+    "controls and variants of the annotator test, which are not counted in shards",
+)
 
 
 def validate_shards(
@@ -379,7 +377,7 @@ def _judge(name: str, counts: ShardCounts, evaluated: BlockEvaluation) -> JudgeR
 
 
 def _no_beta() -> Estimate:
-    return Estimate(value=None, reason=NOT_COMPUTED["beta"], n_used=0)
+    return Estimate(value=None, reason=NEEDS_SETS, n_used=0)
 
 
 def _task_facts(task: Task, counts: ShardCounts) -> TaskFacts:
@@ -429,14 +427,15 @@ def _fixed_raters_reason(task: Task, counts: ShardCounts) -> str:
 
 
 def _notes(sums: _Sums, footing: Footing) -> list[str]:
-    counts, several = sums.counts, {"choosing": "needs_one_reply"}
-    missing = NOT_COMPUTED if counts.comparison.n_replies == 1 else several | NOT_COMPUTED
-    parts = ", ".join(f"{part} ({reason})" for part, reason in missing.items())
+    counts = sums.counts
+    missing = [*NOT_COMPUTED]
+    if counts.comparison.n_replies > 1:
+        missing.append("regret and orders by metric, which need one reply per item")
     over = (
         f"{METHOD} intervals are over {footing.n_units} blocks of items, by a hash of an item's id "
         "or group"
     )
-    notes = [over, f"NA over shards: {parts}"]
+    notes = [over, f"not computed over shards: {'; '.join(missing)}"]
     if counts.n_foreign:
         notes.append(f"verdicts on items without ratings are left out: {counts.n_foreign}")
     return notes

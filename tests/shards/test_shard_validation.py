@@ -206,7 +206,7 @@ def test_fields_are_those_of_validation_in_memory(task, tmp_path, rows):
     assert sharded.decision.verdict == whole.decision.verdict != "none"
     assert sharded.settings.raters == "sample"
     assert any("blocks of items" in note for note in sharded.notes)
-    assert any("errors (needs_all_items)" in note for note in sharded.notes)
+    assert any("error analysis" in note for note in sharded.notes)
 
 
 @pytest.mark.slow
