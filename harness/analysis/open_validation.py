@@ -31,11 +31,11 @@ from harness.analysis.rater_replacement import (
 from harness.analysis.result import (
     HumanResult,
     JudgeResult,
-    Settings,
     Validation,
     metric_facts,
     notes_on_ratings,
     ranking_of,
+    settings_of,
     task_facts,
 )
 from harness.ratings import count_outcomes
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from harness.analysis.evidence import Evidence
     from harness.analysis.inputs import JudgeFacts
     from harness.analysis.rater_replacement import Replacement
+    from harness.analysis.result import Settings
     from harness.stats import Metric
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
     from harness.stats.selection.footing import Footing
@@ -235,20 +236,12 @@ def _humans(scale: OpenScale) -> HumanResult:
 
 
 def _settings(source: Source, metric: Metric, unit: str) -> Settings:
-    return Settings(
-        tau=source.task.tau,
-        metric=metric.name,
-        beta=None,
-        mode=source.mode,
-        level=source.level,
-        unanswered=source.unanswered,
-        seed=source.seed,
-        n_resamples=source.n_resamples,
-        confidence=source.confidence,
-        interval=source.interval,
+    is_weighted = sampling_weights(source.items) is not None
+    return settings_of(
+        source,
+        metric.name,
         unit=unit,
-        weighted=sampling_weights(source.items) is not None,
-        raters="fixed",
+        is_weighted=is_weighted,
         fixed_raters_reason="not_computed",
     )
 

@@ -336,6 +336,36 @@ def ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
     )
 
 
+def settings_of(
+    source: Source,
+    metric: str,
+    *,
+    unit: str,
+    is_weighted: bool = False,
+    fixed_raters_reason: str = "",
+    tau: float | None = None,
+    beta: float | None = None,
+) -> Settings:
+    """Return the settings of a validation; ``tau`` is by default that of the task."""
+    return Settings(
+        tau=source.task.tau if tau is None else tau,
+        metric=metric,
+        beta=beta,
+        family=source.family,
+        mode=source.mode,
+        level=source.level,
+        unanswered=source.unanswered,
+        seed=source.seed,
+        n_resamples=source.n_resamples,
+        confidence=source.confidence,
+        interval=source.interval,
+        unit=unit,
+        weighted=is_weighted,
+        raters="fixed" if fixed_raters_reason else "sample",
+        fixed_raters_reason=fixed_raters_reason,
+    )
+
+
 def task_facts(source: Source, response_sets: tuple[tuple[str, ...], ...] = ()) -> TaskFacts:
     """Return what the numbers need of a task; an open scale has no options and no sets."""
     task = source.task

@@ -23,11 +23,11 @@ from harness.analysis.order_bias import order_bias, order_notes, position_effect
 from harness.analysis.result import (
     HumanResult,
     JudgeResult,
-    Settings,
     Validation,
     metric_facts,
     notes_on_ratings,
     ranking_of,
+    settings_of,
     task_facts,
 )
 from harness.analysis.serialize import rows_of
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from harness.analysis.error_analysis import Errors
     from harness.analysis.inputs import JudgeFacts, Source
+    from harness.analysis.result import Settings
     from harness.ratings import OutcomeCounts
     from harness.stats import Metric, RatingTable
     from harness.stats.selection.evaluation import TableTranslation
@@ -137,23 +138,14 @@ def _fixed_raters_reason(p: Prepared) -> str:
 
 
 def _settings(p: Prepared) -> Settings:
-    reason = _fixed_raters_reason(p)
-    return Settings(
-        tau=p.tau,
-        metric=p.metric,
-        beta=p.source.beta if p.sets.origin == "assumed" else None,
-        family=p.source.family,
-        mode=p.source.mode,
-        level=p.source.level,
-        unanswered=p.source.unanswered,
-        seed=p.source.seed,
-        n_resamples=p.source.n_resamples,
-        confidence=p.source.confidence,
-        interval=p.source.interval,
+    return settings_of(
+        p.source,
+        p.metric,
         unit=p.evaluation.units.kind,
-        weighted=p.compared.weights is not None,
-        raters="fixed" if reason else "sample",
-        fixed_raters_reason=reason,
+        is_weighted=p.compared.weights is not None,
+        fixed_raters_reason=_fixed_raters_reason(p),
+        tau=p.tau,
+        beta=p.source.beta if p.sets.origin == "assumed" else None,
     )
 
 

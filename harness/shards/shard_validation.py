@@ -35,12 +35,12 @@ from harness.analysis.rater_replacement import (
 from harness.analysis.result import (
     HumanResult,
     JudgeResult,
-    Settings,
     TaskFacts,
     Validation,
     metric_facts,
     notes_on_ratings,
     ranking_of,
+    settings_of,
 )
 from harness.errors import TaskError, VerdictError
 from harness.ratings import OutcomeCounts
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 
     from harness.analysis.metric_choice import Choosing
     from harness.analysis.rater_replacement import Replacement
+    from harness.analysis.result import Settings
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
     from harness.stats.inference.interval_methods import IntervalMethod
     from harness.stats.inference.metric import Metric
@@ -396,24 +397,8 @@ def _task_facts(task: Task, counts: ShardCounts) -> TaskFacts:
 
 
 def _settings(sums: _Sums, footing: Footing) -> Settings:
-    source, metric = sums.source, sums.metric
-    reason = "" if footing.raters else _fixed_raters_reason(source.task, sums.counts)
-    return Settings(
-        tau=source.task.tau,
-        metric=metric.name,
-        beta=None,
-        mode=source.mode,
-        level=source.level,
-        unanswered=source.unanswered,
-        seed=source.seed,
-        n_resamples=source.n_resamples,
-        confidence=source.confidence,
-        interval=source.interval,
-        unit="group",
-        weighted=False,
-        raters="fixed" if reason else "sample",
-        fixed_raters_reason=reason,
-    )
+    reason = "" if footing.raters else _fixed_raters_reason(sums.source.task, sums.counts)
+    return settings_of(sums.source, sums.metric.name, unit="group", fixed_raters_reason=reason)
 
 
 def _fixed_raters_reason(task: Task, counts: ShardCounts) -> str:
