@@ -14,7 +14,7 @@ from harness.cli.output import echo, echo_json, show
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.experiments.paper_figures import FigureRow
+    from harness.experiments.simulation import ExperimentRow
 
 
 def simulate(
@@ -45,7 +45,7 @@ def simulate(
     """
     from dataclasses import replace
 
-    from harness.experiments.paper_figures import FIGURES, FULL, QUICK, figure
+    from harness.experiments.paper_figures import FIGURES, FULL, QUICK
 
     chosen = list(dict.fromkeys(figures or [4]))
     for number in chosen:
@@ -55,9 +55,13 @@ def simulate(
     size = QUICK if quick else FULL
     if populations is not None:
         size = replace(size, n_populations=populations)
-    rows_of_figures = {number: figure(number, seed=seed, size=size) for number in chosen}
+    rows_of_figures = {number: FIGURES[number].rows(seed, size) for number in chosen}
     if as_json:
-        table = [asdict(row) for rows in rows_of_figures.values() for row in rows]
+        table = [
+            {"figure": number} | asdict(row)
+            for number, rows in rows_of_figures.items()
+            for row in rows
+        ]
         echo_json(json.dumps(table, indent=1))
         return
     for number, rows in rows_of_figures.items():
@@ -66,7 +70,7 @@ def simulate(
             _table(quantity, [row for row in rows if row.quantity == quantity])
 
 
-def _table(quantity: str, rows: Sequence[FigureRow]) -> None:
+def _table(quantity: str, rows: Sequence[ExperimentRow]) -> None:
     """Print one quantity: a line per setting and metric, a column per number of ratings."""
     columns = list(dict.fromkeys(row.n_ratings for row in rows))
     lines = []

@@ -1,18 +1,21 @@
-"""The published synthetic experiments as tables: their settings, metrics and quantities."""
+"""The published synthetic experiments as tables: their settings, metrics and quantities.
+
+Guerdan et al. 2025, section 6 and appendix D. Means over populations drawn here: the shape of the
+figures, not their third digit.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from harness.experiments.judge_selection import (
-    TAUS,
-    SelectionRow,
+    CORRELATED,
+    SELECTED,
     selection_experiment,
     standard_scenarios,
 )
 from harness.experiments.rater_effects import (
-    RaterEffect,
     error_experiment,
     prevalence_experiment,
     sampling_experiment,
@@ -21,10 +24,12 @@ from harness.experiments.simulation import Scenario, gamma_for
 from harness.stats import METRICS, OptionSpace, find_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from harness.experiments.simulation import ExperimentRow
     from harness.stats import Metric
 
+Settings: TypeAlias = "dict[str, int]"  # seed and number of populations
 N_OPTIONS = 4  # of the underspecified task: every set of them may be endorsed
 GAMMAS = (0.5, 1.0, 2.0)
 EPSILONS = (0.0, 0.2, 0.4)
@@ -65,68 +70,6 @@ class Size:
 
 FULL = Size()
 QUICK = Size(n_populations=3, n_items=40, n_judges=12, ratings=(1, 3, 10))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureRow:
-    """One value of one figure.
-
-    Attributes
-    ----------
-    figure : int
-        Its number in the paper.
-    quantity : str
-        What is measured.
-    scenario : str
-        The setting.
-    metric : str
-        By which judges were selected or ranked; "" where no judge is.
-    n_ratings : int or None
-        Human ratings per item; None for infinitely many.
-    tau : float
-        Cut-off.
-    value, standard_error : float or None
-        Mean over the populations and its error; None where undefined.
-    n_populations : int
-        Populations in which it is defined.
-    """
-
-    figure: int
-    quantity: str
-    scenario: str
-    metric: str
-    n_ratings: int | None
-    tau: float
-    value: float | None
-    standard_error: float | None
-    n_populations: int
-
-
-def figure(number: int, *, seed: int, size: Size = FULL) -> list[FigureRow]:
-    """Redo one of the experiments.
-
-    Parameters
-    ----------
-    number : int
-        4, 5, 6 or 10 to 15.
-    seed : int
-        Determines every draw.
-    size : Size, optional
-        `FULL` as published; `QUICK` ends in seconds.
-
-    Raises
-    ------
-    ValueError
-        If there is no such experiment.
-
-    Notes
-    -----
-    Guerdan et al. 2025, section 6 and appendix D. Means over populations drawn here: the shape of
-    the figures, not their third digit.
-    """
-    if number not in FIGURES:
-        raise ValueError(f"figure is {number}; wanted one of {', '.join(map(str, FIGURES))}")
-    return FIGURES[number].rows(number, seed, size)
 
 
 def _space() -> OptionSpace:
@@ -182,141 +125,78 @@ def _rows_of(names: Iterable[str]) -> list[Metric]:
     return [find_metric(name, METRICS) for name in names]
 
 
-def _selected(
-    number: int, rows: Iterable[SelectionRow], quantities: Iterable[str]
-) -> list[FigureRow]:
-    wanted = tuple(quantities)
-    return [
-        FigureRow(
-            figure=number,
-            quantity=quantity,
-            scenario=row.scenario,
-            metric=row.metric,
-            n_ratings=row.n_ratings,
-            tau=row.tau,
-            value=getattr(row, quantity),
-            standard_error=getattr(row, f"{quantity}_se", None),
-            n_populations=row.n_populations,
-        )
-        for quantity in wanted
-        for row in rows
-    ]
+def _chosen(
+    scenarios: dict[str, Scenario],
+    ratings: Sequence[int | None],
+    metrics: Iterable[str],
+    quantities: Sequence[str],
+    **settings: int,
+) -> list[ExperimentRow]:
+    """Return some quantities of judges that are chosen by metrics, one after the other."""
+    rows = selection_experiment(scenarios, ratings, rows=_rows_of(metrics), **settings)
+    return [row for quantity in quantities for row in rows if row.quantity == quantity]
 
 
-def _effect(
-    number: int, effects: Iterable[RaterEffect], *, metrics: bool = False
-) -> list[FigureRow]:
-    return [
-        FigureRow(
-            figure=number,
-            quantity="spearman" if metrics else row.quantity,
-            scenario=row.scenario,
-            metric=row.quantity if metrics else "",
-            n_ratings=row.n_ratings,
-            tau=row.tau,
-            value=row.value,
-            standard_error=row.standard_error,
-            n_populations=row.n_populations,
-        )
-        for row in effects
-    ]
+def _by_ratings(size: Size, settings: Settings, metrics: tuple[str, ...]) -> list[ExperimentRow]:
+    return _chosen(_standard(size), size.ratings, metrics, SELECTED, **settings)
 
 
-def _selection(metrics: tuple[str, ...]) -> Callable[[int, int, Size], list[FigureRow]]:
-    def rows(number: int, seed: int, size: Size) -> list[FigureRow]:
-        rows = selection_experiment(
-            _standard(size),
-            size.ratings,
-            seed=seed,
-            n_populations=size.n_populations,
-            rows=_rows_of(metrics),
-        )
-        return _selected(number, rows, ("consistency", "absolute_bias"))
-
-    return rows
-
-
-def _correlation(
-    scenarios: Callable[[Size], dict[str, Scenario]], metrics: tuple[str, ...]
-) -> Callable[[int, int, Size], list[FigureRow]]:
-    def rows(number: int, seed: int, size: Size) -> list[FigureRow]:
-        rows = selection_experiment(
-            scenarios(size),
-            [None],
-            seed=seed,
-            n_populations=size.n_populations,
-            rows=_rows_of(metrics),
-        )
-        quantities = ("consistency_spearman", "absolute_bias_spearman")
-        return _selected(number, rows, quantities)
-
-    return rows
-
-
-def _raters(number: int, seed: int, size: Size) -> list[FigureRow]:
-    scenarios = {
-        name: scenario
+def _raters(size: Size, settings: Settings) -> list[ExperimentRow]:
+    named = {
+        name.split(",")[0]: scenario
         for name, scenario in _effects(size).items()
         if scenario.gamma_human == scenario.gamma_judge  # the judges play no part
     }
-    named = {name.split(",")[0]: scenario for name, scenario in scenarios.items()}
-    n = size.n_populations
-    sampled = sampling_experiment(named, size.ratings, seed=seed, n_populations=n)
-    biased = prevalence_experiment(named, seed=seed, n_populations=n)
-    return [*_effect(number, sampled), *_effect(number, biased)]
-
-
-def _sampling(number: int, seed: int, size: Size) -> list[FigureRow]:
-    rows = sampling_experiment(
-        _standard(size), size.ratings, seed=seed, n_populations=size.n_populations
-    )
-    return _effect(number, rows)
-
-
-def _hit_rate_under_error(number: int, seed: int, size: Size) -> list[FigureRow]:
-    rows = selection_experiment(
-        _errors(size, judges=2.0),
-        [size.ratings[-1]],
-        seed=seed,
-        n_populations=size.n_populations,
-        rows=_rows_of(["hit_rate(h/h)"]),
-    )
-    return _selected(number, rows, ("consistency", "absolute_bias"))
-
-
-def _ranking_under_error(number: int, seed: int, size: Size) -> list[FigureRow]:
-    rows = error_experiment(
-        _errors(size), seed=seed, n_populations=size.n_populations, rows=_rows_of(RANKINGS)
-    )
-    return _effect(number, rows, metrics=True)
-
-
-def _prevalence_under_error(number: int, seed: int, size: Size) -> list[FigureRow]:
-    rows = prevalence_experiment(_errors(size), seed=seed, n_populations=size.n_populations)
-    return _effect(number, rows)
+    sampled = sampling_experiment(named, size.ratings, **settings)
+    return [*sampled, *prevalence_experiment(named, **settings)]
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What a figure shows, and how its rows are made from number, seed and size."""
+    """What a figure shows, and how its rows are made of sizes, and of seed and populations."""
 
     title: str
-    rows: Callable[[int, int, Size], list[FigureRow]]
+    make: Callable[[Size, Settings], list[ExperimentRow]]
+
+    def rows(self, seed: int, size: Size) -> list[ExperimentRow]:
+        """Redo the experiment; ``seed`` determines every draw."""
+        return self.make(size, {"seed": seed, "n_populations": size.n_populations})
 
 
 FIGURES: dict[int, Experiment] = {
-    4: Experiment("How judges selected by each metric do, by ratings per item", _selection(MAIN)),
+    4: Experiment(
+        "How judges selected by each metric do, by ratings per item",
+        lambda size, settings: _by_ratings(size, settings, MAIN),
+    ),
     5: Experiment(
-        "Rank correlation of metrics with downstream performance", _correlation(_standard, WIDE)
+        "Rank correlation of metrics with downstream performance",
+        lambda size, settings: _chosen(_standard(size), [None], WIDE, CORRELATED, **settings),
     ),
     6: Experiment("What few ratings and forced choices do to decisions and prevalence", _raters),
-    10: Experiment("Selecting by hit rate under rater error", _hit_rate_under_error),
-    11: Experiment("Ranking of judges with and without rater error", _ranking_under_error),
-    12: Experiment("Prevalence by forced choices under rater error", _prevalence_under_error),
-    13: Experiment("As figure 4, for more metrics", _selection(WIDE)),
-    14: Experiment(
-        "As figure 5, for every pair of selection effects", _correlation(_effects, WIDE)
+    10: Experiment(
+        "Selecting by hit rate under rater error",
+        lambda size, settings: _chosen(
+            _errors(size, judges=2.0), size.ratings[-1:], ["hit_rate(h/h)"], SELECTED, **settings
+        ),
     ),
-    15: Experiment("Decisions and prevalence from few ratings", _sampling),
+    11: Experiment(
+        "Ranking of judges with and without rater error",
+        lambda size, settings: error_experiment(_errors(size), rows=_rows_of(RANKINGS), **settings),
+    ),
+    12: Experiment(
+        "Prevalence by forced choices under rater error",
+        lambda size, settings: prevalence_experiment(_errors(size), **settings),
+    ),
+    13: Experiment(
+        "As figure 4, for more metrics",
+        lambda size, settings: _by_ratings(size, settings, WIDE),
+    ),
+    14: Experiment(
+        "As figure 5, for every pair of selection effects",
+        lambda size, settings: _chosen(_effects(size), [None], WIDE, CORRELATED, **settings),
+    ),
+    15: Experiment(
+        "Decisions and prevalence from few ratings",
+        lambda size, settings: sampling_experiment(_standard(size), size.ratings, **settings),
+    ),
 }
-__all__ = ["FIGURES", "FULL", "QUICK", "TAUS", "Experiment", "FigureRow", "Size", "figure"]

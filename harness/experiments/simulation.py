@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from harness.stats import (
-    Distributions,
-    OptionSpace,
-)
-from harness.stats.data.arrays import FloatArray, IntArray, frozen, ratio
+from harness.stats import Distributions, OptionSpace
+from harness.stats.data.arrays import FloatArray, frozen, ratio
 from harness.stats.indeterminacy.rater_error import error_matrix, selection_effect
 
+TAUS = (0.3, 0.5, 0.7)
 MANY = 1e9  # ratings per item that stand for a population: what is added to counts vanishes
 STEEPEST = 50.0  # greatest gamma looked for: exp(-50) is as good as never
 
@@ -44,12 +44,6 @@ class Scenario:
     n_judges: int = 50
     sigma: tuple[float, float] = (0.02, 0.4)
 
-    def __post_init__(self) -> None:
-        if self.n_items < 1 or self.n_judges < 1:
-            raise ValueError(f"{self.n_items} items, {self.n_judges} judges; wanted 1 or more each")
-        if not 0.0 <= self.sigma[0] <= self.sigma[1]:
-            raise ValueError(f"sigma is {self.sigma}; wanted 0 <= least <= greatest")
-
     @property
     def option(self) -> str:
         """The option by which items are decided."""
@@ -66,10 +60,8 @@ class Population:
         From which it was drawn.
     E : (V, V) array
         Rater error.
-    F_human, F_judge : (K, V) arrays
-        How sets become choices.
-    Gamma_human, Gamma_judge : float
-        The selection effects as `selection_effect` measures them.
+    F_human : (K, V) array
+        How the raters' sets become choices.
     stable : Distributions
         Of the raters without error: theta*, and what F would make of it.
     human : Distributions
@@ -81,9 +73,6 @@ class Population:
     scenario: Scenario
     E: FloatArray
     F_human: FloatArray
-    F_judge: FloatArray
-    Gamma_human: float
-    Gamma_judge: float
     stable: Distributions
     human: Distributions
     judges: Distributions
@@ -201,22 +190,9 @@ def draw_population(scenario: Scenario, rng: np.random.Generator) -> Population:
         scenario=scenario,
         E=frozen(E),
         F_human=frozen(F_human),
-        F_judge=frozen(F_judge),
-        Gamma_human=float(selection_effect(F_human, space, option=scenario.option)),
-        Gamma_judge=float(selection_effect(F_judge, space, option=scenario.option)),
-        stable=_population_distributions(space, theta, F_human),
-        human=_population_distributions(space, theta @ E.T, F_human),
-        judges=_population_distributions(space, judged, F_judge),
-    )
-
-
-def _population_distributions(
-    space: OptionSpace, theta: FloatArray, F: FloatArray
-) -> Distributions:
-    n_ratings = np.full(len(theta), MANY)
-    omega = np.minimum(theta @ space.membership.T, 1.0)
-    return Distributions(
-        space=space, O=theta @ F.T, theta=theta, omega=omega, n_forced=n_ratings, n_sets=n_ratings
+        stable=_distributions(space, theta @ F_human.T, theta, MANY),
+        human=_distributions(space, theta @ E.T @ F_human.T, theta @ E.T, MANY),
+        judges=_distributions(space, judged @ F_judge.T, judged, MANY),
     )
 
 
@@ -255,8 +231,6 @@ def draw_sample(
     The estimator of Guerdan et al. 2025, appendix D.1, with F' estimated rather than known. E is
     not identified from single ratings, so omega is that of the raters as observed.
     """
-    if n_ratings < 1 or n_samples < 1 or n_calibration < 1:
-        raise ValueError("n_ratings, n_samples and n_calibration must each be 1 or more")
     space, human, judges = population.scenario.space, population.human, population.judges
     fresh = rng.dirichlet(np.ones(len(space.sets)), n_calibration) @ population.E.T
     cells = population.F_human[None] * fresh[:, None, :]
@@ -271,16 +245,12 @@ def draw_sample(
     called = rng.multinomial(n_samples, _safe(judges.O))
     endorsed = rng.multinomial(n_samples, _safe(judges.theta))
     return Sample(
-        _estimated(space, O, theta, n_ratings),
-        _counted(space, called, endorsed, n_samples),
+        _distributions(space, O, theta, n_ratings),
+        _distributions(space, called / n_samples, endorsed / n_samples, n_samples),
     )
 
 
-def _counted(space: OptionSpace, called: IntArray, endorsed: IntArray, n: int) -> Distributions:
-    return _estimated(space, called / n, endorsed / n, n)
-
-
-def _estimated(space: OptionSpace, O: FloatArray, theta: FloatArray, n: int) -> Distributions:
+def _distributions(space: OptionSpace, O: FloatArray, theta: FloatArray, n: float) -> Distributions:
     ratings = np.full(len(O), float(n))
     omega = np.minimum(theta @ space.membership.T, 1.0)
     return Distributions(
@@ -291,3 +261,103 @@ def _estimated(space: OptionSpace, O: FloatArray, theta: FloatArray, n: int) -> 
 def _safe(rows: FloatArray) -> FloatArray:
     """Scale rows to sum to 1 whatever rounding left, as the multinomial draw insists on."""
     return np.asarray(rows / rows.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentRow:
+    """One value of an experiment.
+
+    Attributes
+    ----------
+    quantity : str
+        What is measured.
+    scenario : str
+        The setting.
+    metric : str
+        By which judges were selected or ranked; "" where no judge is.
+    n_ratings : int or None
+        Human ratings per item; None for infinitely many.
+    tau : float
+        Cut-off.
+    value, standard_error : float or None
+        Mean over the populations and its error; None where undefined.
+    n_populations : int
+        Populations in which it is defined.
+    """
+
+    quantity: str
+    scenario: str
+    metric: str
+    n_ratings: int | None
+    tau: float
+    value: float | None
+    standard_error: float | None
+    n_populations: int
+
+
+Values: TypeAlias = dict[tuple[str, str], float]  # by quantity and metric; nan where undefined
+Measure: TypeAlias = Callable[
+    [Population, int | None, np.random.Generator, Sequence[float]], list[Values]
+]
+
+
+def repeat(
+    measure: Measure,
+    scenarios: Mapping[str, Scenario],
+    ratings: Sequence[int | None],
+    *,
+    seed: int,
+    n_populations: int = 20,
+    taus: Sequence[float] = TAUS,
+) -> list[ExperimentRow]:
+    """Measure populations of each scenario, the same ones for every number of ratings.
+
+    Parameters
+    ----------
+    measure : callable
+        Takes a population, the number of ratings, an rng for them and the cut-offs; returns the
+        values at each cut-off.
+    scenarios : mapping
+        Name to `Scenario`.
+    ratings : sequence of int or None
+        Human ratings per item; None for infinitely many.
+    seed : int
+        Determines everything: each scenario and population has its own stream, so that adding one
+        changes no other.
+    n_populations : int, optional
+        Per scenario.
+    taus : sequence of float, optional
+        Cut-offs.
+
+    Returns
+    -------
+    list of ExperimentRow
+        By scenario, number of ratings, cut-off, and quantity and metric as they are measured.
+    """
+    table = []
+    for s, (name, scenario) in enumerate(scenarios.items()):
+        seeds = [np.random.SeedSequence([seed, s, p]).spawn(2) for p in range(n_populations)]
+        drawn = [draw_population(scenario, np.random.default_rng(seed)) for seed, _ in seeds]
+        for n_ratings in ratings:
+            measured = [
+                measure(population, n_ratings, np.random.default_rng(sample_seed), taus)
+                for population, (_, sample_seed) in zip(drawn, seeds, strict=True)
+            ]
+            for t, tau in enumerate(taus):
+                for quantity, metric in measured[0][t]:
+                    values = np.array([by_tau[t][quantity, metric] for by_tau in measured])
+                    defined = values[~np.isnan(values)]
+                    n = defined.size
+                    table.append(
+                        ExperimentRow(
+                            quantity=quantity,
+                            scenario=name,
+                            metric=metric,
+                            n_ratings=n_ratings,
+                            tau=tau,
+                            value=float(defined.mean()) if n else None,
+                            standard_error=float(defined.std(ddof=1) / n**0.5) if n > 1 else None,
+                            n_populations=n,
+                        )
+                    )
+    return table

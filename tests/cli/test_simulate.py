@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.processes import run_harness
 
-from harness.experiments.paper_figures import FIGURES, Size, figure
+from harness.experiments.paper_figures import FIGURES, Size
 
 SMALL = Size(n_populations=6, n_items=60, n_judges=20, ratings=(1, 3, 30))
 
@@ -26,7 +26,7 @@ def mean(rows, **wanted):
 
 def test_hit_rate_selects_worse_than_response_sets_under_asymmetric_selection():
     """Guerdan et al. 2025, figure 4, center: a gap that the fully specified task does not show."""
-    rows = figure(4, seed=0, size=SMALL)
+    rows = FIGURES[4].rows(0, SMALL)
 
     def gap(scenario):
         selected = {"quantity": "consistency", "scenario": scenario, "n_ratings": 30}
@@ -39,7 +39,7 @@ def test_hit_rate_selects_worse_than_response_sets_under_asymmetric_selection():
 
 def test_more_ratings_select_better_judges():
     """Figure 4, finding 1: from one rating per item to thirty."""
-    rows = figure(4, seed=0, size=SMALL)
+    rows = FIGURES[4].rows(0, SMALL)
     one_rating, thirty_ratings = (
         mean(rows, quantity="consistency", metric="mse(srs/srs)", n_ratings=n) for n in (1, 30)
     )
@@ -49,7 +49,7 @@ def test_more_ratings_select_better_judges():
 def test_decisions_from_one_rating_differ_from_those_of_the_population():
     """Figures 6 and 15, left: consistency grows with the ratings, from well below 1."""
     for number in (6, 15):
-        rows = figure(number, seed=0, size=SMALL)
+        rows = FIGURES[number].rows(0, SMALL)
         by_ratings = [mean(rows, quantity="consistency", n_ratings=n) for n in SMALL.ratings]
         assert by_ratings == sorted(by_ratings)
         assert by_ratings[0] < 0.85
@@ -58,7 +58,7 @@ def test_decisions_from_one_rating_differ_from_those_of_the_population():
 def test_forced_choices_understate_prevalence():
     """Figures 6 and 12, right: the less the first option is chosen, the more is missed."""
     for number in (6, 12):
-        rows = [r for r in figure(number, seed=0, size=SMALL) if r.quantity == "prevalence_bias"]
+        rows = [r for r in FIGURES[number].rows(0, SMALL) if r.quantity == "prevalence_bias"]
         low, high = (
             np.mean([r.value for r in rows if r.scenario.split(",")[0].endswith(Gamma)])
             for Gamma in (" 0.5", " 2")
@@ -69,7 +69,7 @@ def test_forced_choices_understate_prevalence():
 
 def test_rankings_by_response_sets_survive_rater_error():
     """Figure 11: mse(srs/srs) orders judges nearly as without error."""
-    rows = figure(11, seed=0, size=SMALL)
+    rows = FIGURES[11].rows(0, SMALL)
     assert mean(rows, metric="mse(srs/srs)") > mean(rows, metric="hit_rate(h/h)")
     assert mean(rows, metric="mse(srs/srs)") > 0.9
 
@@ -78,16 +78,9 @@ def test_rankings_by_response_sets_survive_rater_error():
 def test_every_figure_gives_values_of_its_quantities(number):
     """Tiny, but whole: each row is a value or None, and the same seed gives the same rows."""
     tiny = Size(n_populations=2, n_items=10, n_judges=4, ratings=(1, 4))
-    rows = figure(number, seed=3, size=tiny)
-    assert rows == figure(number, seed=3, size=tiny)
-    assert {row.figure for row in rows} == {number}
+    rows = FIGURES[number].rows(3, tiny)
+    assert rows == FIGURES[number].rows(3, tiny)
     assert any(row.value is not None for row in rows)
-
-
-def test_unknown_figure_is_refused():
-    """The message lists those that there are."""
-    with pytest.raises(ValueError, match="wanted one of 4, 5, 6, 10"):
-        figure(7, seed=0)
 
 
 def test_simulate_prints_tables_and_json(tmp_path):
