@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -90,14 +91,22 @@ class Panel:
         ValueError
             If a rater rated an item twice, a value is nan or None, or an item is not in ``items``.
         """
-        item, rater, value = tuple(zip(*ratings, strict=True)) or ((), (), ())
-        raters, labels = _index(sorted(set(rater))), _index(value)
-        index = _index(item if items is None else items)
-        if items is not None and not index.keys() >= (rated := dict.fromkeys(item)).keys():
-            missing = next(name for name in rated if name not in index)
-            raise ValueError(f"ratings: item {missing!r} is not among the {len(index)} items")
+        columns: tuple[list[str], list[str], list[Hashable]] = ([], [], [])
+        item_column, rater_column, value_column = columns
+        for item, rater, value in ratings:
+            item_column.append(item)
+            rater_column.append(rater)
+            value_column.append(value)
+        index = _index(() if items is None else items)
+        n_items = len(index)
+        of_item = _codes(index, item_column)
+        if items is not None and len(index) > n_items:
+            missing = list(index)[n_items]
+            raise ValueError(f"ratings: item {missing!r} is not among the {n_items} items")
+        raters = _index(sorted(set(rater_column)))
+        labels: defaultdict[Hashable, int] = _index(())
+        of_rater, code = _codes(raters, rater_column), _codes(labels, value_column)
         _check_labels(labels, "ratings")
-        of_item, of_rater = _codes(index, item), _codes(raters, rater)
         order = _sorted_order(of_item * len(raters) + of_rater)
         panel = cls(
             items=tuple(index),
@@ -105,7 +114,7 @@ class Panel:
             labels=tuple(labels),
             of_item=frozen(of_item[order]),
             of_rater=frozen(of_rater[order]),
-            code=frozen(_codes(labels, value)[order]),
+            code=frozen(code[order]),
             rater_ids=rater_ids,
         )
         panel._check_keys()
@@ -169,14 +178,11 @@ class Panel:
             of_items: list[Hashable] = list(values.values())
         else:
             of_items = list(map(values.get, self.items))
-        index: dict[Hashable, int] = _index(chain(first_labels, dict.fromkeys(of_items)))
-        if None in index:
-            del index[None]
-            index = _index(index)
-        _check_labels(index, name)
+        index = _index(first_labels)
         index[None] = UNANSWERED
         code = _codes(index, of_items)
         del index[None]
+        _check_labels(index, name)
         return Coded(tuple(index), frozen(code))
 
     def ratings_of(self, rater: str) -> dict[str, Hashable]:
@@ -213,8 +219,10 @@ def numbers(labels: Sequence[Hashable], name: str) -> FloatArray:
     return values
 
 
-def _index(values: Iterable[Key]) -> dict[Key, int]:
-    return dict(zip(dict.fromkeys(values), count(), strict=False))
+def _index(values: Iterable[Key]) -> defaultdict[Key, int]:
+    """Number distinct values from 0 on; any other that is looked up later gets the next number."""
+    numbers = dict(zip(dict.fromkeys(values), count(), strict=False))
+    return defaultdict(count(len(numbers)).__next__, numbers)
 
 
 def _codes(index: Mapping[Key, int], values: Sequence[Key]) -> IntArray:
