@@ -250,7 +250,7 @@ def tests_of_comparisons(
     comparisons = list(judges.values())
     rater_sums = [_rater_sums(raters, quality, design, judge) for judge in comparisons]
     replicates = _replicates(design, comparisons, rater_sums, units, resamples)
-    p = _p_of_judges(rater_sums, design.eps)
+    p, mean_advantages = _on_data(rater_sums, design.eps)
     decisions = benjamini_yekutieli(p, design.q)
     results = {}
     for j, name in enumerate(judges):
@@ -265,10 +265,9 @@ def tests_of_comparisons(
         left_out = np.empty(0)
         if resampling.method in NEED_LEFT_OUT:
             left_out = _advantages_left_out(comparisons[j], rater_sums[j], units)
-        share = _mean_advantage(rater_sums[j].sums, rater_sums[j].tests)
         advantage = with_interval(
             test.advantage,
-            np.append(share, replicates.advantages[j]),
+            np.append(mean_advantages[j], replicates.advantages[j]),
             resampling.level,
             unit=units.kind,
             n_units=min(units.n_units, test.advantage.n_used),
@@ -288,13 +287,15 @@ def tests_of_comparisons(
     return results
 
 
-def _p_of_judges(rater_sums: Sequence[RaterSums], eps: float) -> FloatArray:
-    """Test each rater of all judges at once: p-values (J, m)."""
+def _on_data(rater_sums: Sequence[RaterSums], eps: float) -> tuple[FloatArray, FloatArray]:
+    """Test each rater of all judges at once: p-values (J, m) and mean advantages (J,)."""
     if not rater_sums:
-        return np.empty((0, 0))
-    sums = np.concatenate([raters.sums for raters in rater_sums], axis=1)
+        return np.empty((0, 0)), np.empty(0)
+    sums = np.stack([raters.sums for raters in rater_sums], axis=1)
     tests = [test for raters in rater_sums for test in raters.tests]
-    return p_values(sums, tests, eps).reshape(len(rater_sums), -1)
+    shape = sums.shape[1:]
+    p = p_values(sums.reshape(len(sums), -1), tests, eps).reshape(shape)
+    return p, _mean_advantages(sums, _tested(tests).reshape(shape))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -326,9 +327,10 @@ def _replicates(
     dtype = np.float32 if whole else np.float64
     matrices = [judge.matrix(columns, n_columns, m).astype(dtype) for judge in comparisons]
     for j, at, sums in sums_by_resample(matrices, resamples, m):
-        p = p_values(sums, rater_sums[j].tests, design.eps).T
+        tests = rater_sums[j].tests
+        p = p_values(sums, tests, design.eps).T
         replicates.p[j, at] = p
-        replicates.advantages[j, at] = _mean_advantage(sums, rater_sums[j].tests)
+        replicates.advantages[j, at] = _mean_advantages(np.swapaxes(sums, 1, 2), _tested(tests))
         rejected = rejections(p, design.q)
         replicates.winning_rates[j, at] = share_won(rejected, p, rater_sums[j].quality)
     return replicates
@@ -371,12 +373,11 @@ def _tested(tests: Sequence[Test]) -> BoolArray:
     return np.array([test != "" for test in tests], dtype=np.bool_)
 
 
-def _mean_advantage(sums: FloatArray, tests: Sequence[Test]) -> FloatArray:
-    """Average the advantages over the raters tested: sums (3 or 4, m, ...) to (...)."""
-    tested = _tested(tests)
-    shares = advantages(sums if tested.all() else sums[:, tested])
-    defined = ~np.isnan(shares)
-    return ratio(np.where(defined, shares, 0.0).sum(axis=0), defined.sum(axis=0))
+def _mean_advantages(sums: FloatArray, tested: BoolArray) -> FloatArray:
+    """Average the advantages over the raters tested, (..., m): sums (3 or 4, ..., m) to (...)."""
+    shares = advantages(sums)
+    defined = tested & ~np.isnan(shares)
+    return ratio(np.where(defined, shares, 0.0).sum(axis=-1), defined.sum(axis=-1))
 
 
 def _undecided(
