@@ -31,9 +31,9 @@ from harness.judging.prompts.strategies import (
     STRUCTURED,
     VERBALISED,
     ZERO_SHOT,
-    check_strategy,
     combined,
     gives_reasons,
+    is_strategy,
     votes_of,
 )
 from harness.tasks import TemplateName
@@ -316,7 +316,13 @@ class JudgeSpec(BaseModel):
     @field_validator("strategy")
     @classmethod
     def _check_strategy(cls, strategy: str) -> str:
-        return check_strategy(strategy)
+        if not is_strategy(strategy):
+            raise ValueError(
+                "no such strategy; use one of zero-shot, cot, json, few-shot:N (N to 99), "
+                "few-shot:N@cot, logprob, "
+                "logprob-calibrated, endorse, endorse-logprob, verbalised"
+            )
+        return strategy
 
     @field_validator("params")
     @classmethod

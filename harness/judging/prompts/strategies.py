@@ -36,23 +36,6 @@ def is_strategy(name: str) -> bool:
     return name in fixed or FEW_SHOT.fullmatch(name) is not None
 
 
-def check_strategy(strategy: str) -> str:
-    """Return a strategy as it is.
-
-    Raises
-    ------
-    ValueError
-        If there is no such strategy.
-    """
-    if not is_strategy(strategy):
-        raise ValueError(
-            "no such strategy; use one of zero-shot, cot, json, few-shot:N (N to 99), "
-            "few-shot:N@cot, logprob, "
-            "logprob-calibrated, endorse, endorse-logprob, verbalised"
-        )
-    return strategy
-
-
 def split_strategy(name: str) -> tuple[str, str]:
     """Split the name of a judge into that of the model or alias, and its strategy.
 
