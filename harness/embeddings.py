@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from harness.errors import JudgeError, RunError
 from harness.judging.judges.config import EMBEDDING, load_judges
-from harness.judging.judges.embedding import embedding_type, text_id
-from harness.judging.judges.judge_registry import check
+from harness.judging.judges.embedding import text_id
+from harness.judging.judges.judge_registry import build, check
 from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget, logged_cost_usd
@@ -104,7 +104,7 @@ def embed(
     task = source.task.model_copy(
         update={"items": items, "ratings": (), "ignored": (), "text": ("text",), "image": None}
     )
-    judge = embedding_type(spec)(spec, task, Prompts(task, {}))
+    judge = build(spec, task, Prompts(task, {}))
     job = Job(judge, items, ("forced_choice",), samples=1)
     try:
         with VerdictLog.open(log) as opened:

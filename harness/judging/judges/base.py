@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from harness.errors import CallFailed, TaskError
 from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import key_of
-from harness.judging.judges.http_exchange import Wire
 from harness.judging.prompts.requests import Request, answer_kind
 from harness.judging.prompts.strategies import CALIBRATED, STRUCTURED, response_format
 
@@ -124,38 +121,22 @@ class Judge(ABC):
 
 
 class PromptedJudge(Judge):
-    """A judge whose requests are made from prompt templates.
-
-    Parameters
-    ----------
-    params : mapping, optional
-        Parameters that are part of each request, by default those of the specification.
-    """
+    """A judge whose requests are made from prompt templates."""
 
     reads_prompts = True
 
-    def __init__(
-        self,
-        spec: JudgeSpec,
-        task: Task,
-        prompts: Prompts,
-        *,
-        seed: int = 0,
-        params: Mapping[str, JsonValue] | None = None,
-    ) -> None:
+    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
         self._prompts = prompts
-        self._strategy = spec.strategy
         self._items = task.by_id
         if spec.strategy == CALIBRATED:
             content_free = content_free_items(task, task.items)
             self._items = self._items | {item.id: item for item in content_free}
-        self._params = spec.sent_params if params is None else params
+        self._params = self._request_params(task)
         self._formats: dict[AnswerKind, dict[str, JsonValue]] = {}
         if spec.strategy == STRUCTURED and self.follows_schemas:
             self._formats = {
-                "forced_choice": {"response_format": response_format(task, "forced_choice")},
-                "response_set": {"response_format": response_format(task, "response_set")},
+                kind: {"response_format": response_format(task, kind)} for kind in KINDS
             }
         self._empty_requests = {
             kind: Request(
@@ -173,12 +154,17 @@ class PromptedJudge(Judge):
         """Whether its replies can be kept to a JSON schema."""
         return False
 
+    def _request_params(self, task: Task) -> Mapping[str, JsonValue]:
+        """Return the parameters that are part of each request."""
+        del task
+        return self.spec.sent_params
+
     def request(self, unit: Unit) -> Request:
         """Return the request for a unit; of a pair, the first turn."""
         messages = self._prompts.messages(
             self._items[unit.item],
             unit.elicitation,
-            self._strategy,
+            self.spec.strategy,
             unit.sample,
             own=self.spec.prompts,
             both_orders=bool(self.spec.both_orders),
@@ -189,40 +175,12 @@ class PromptedJudge(Judge):
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair, given the first reply."""
         messages = self._prompts.follow_up(
-            request.messages, reply.text, self._strategy, own=self.spec.prompts
+            request.messages, reply.text, self.spec.strategy, own=self.spec.prompts
         )
         if not self._formats:
             return request.with_messages(messages)
         empty = self._empty_requests["forced_choice"].for_look(request.look)
         return empty.with_messages(messages).for_sample(request.sample)
-
-
-class HttpJudge(PromptedJudge):
-    """A prompted judge behind an HTTP server."""
-
-    gives_logprobs = True
-    reads_images = True
-
-    @cached_property
-    def wire(self) -> Wire:
-        """The connections to the server."""
-        return Wire(self.spec.concurrency)
-
-    async def ask(self, request: Request) -> Reply:
-        """Send a request and return its reply; `response_errors` lists the failures."""
-        return (await self.ask_many([request]))[0]
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self.wire.aclose()
-
-
-def sent_turns(request: Request) -> str:
-    """Return the messages of a request as they are sent; see `Request.sent_turns`."""
-    try:
-        return request.sent_turns()
-    except TaskError as error:
-        raise CallFailed("image_unreadable", stops_judge=True, hint=str(error)) from None
 
 
 def without_key(reply: Reply, spec: JudgeSpec) -> Reply:

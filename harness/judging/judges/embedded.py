@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.judges.base import Judge
+from harness.judging.judges.base import Judge, PromptedJudge
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.grammar import parse, render
 from harness.judging.parsing.verdict import Reply
@@ -22,6 +22,8 @@ from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pydantic import JsonValue
 
     from harness.judging.judges.config import Script
     from harness.judging.prompts.requests import Prompts, Unit
@@ -209,48 +211,28 @@ class RandomJudge(EmbeddedJudge):
         return self._reply(request, candidates[draw % len(candidates)])
 
 
-class ScriptedJudge(Judge):
+class ScriptedJudge(PromptedJudge):
     """Replays a script; see `scripted`."""
 
-    reads_prompts = True
     reads_images = True  # as it looks at nothing
-
-    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
-        super().__init__(spec, task, prompts, seed=seed)
-        self._prompts = prompts
-        self._items = task.by_id
-        self._digest = digest(json.dumps(spec.replies, sort_keys=True))
 
     @classmethod
     def check(cls, spec: JudgeSpec, task: Task | None = None) -> None:
         """A script always applies."""
 
+    def _request_params(self, task: Task) -> dict[str, JsonValue]:
+        del task
+        return {"script": digest(json.dumps(self.spec.replies, sort_keys=True))}
+
     def request(self, unit: Unit) -> Request:
         """Return the request for a unit; the digest of the script is part of it."""
-        return Request(
-            provider="scripted",
-            model=self.spec.model,
-            params={"script": self._digest, "item": unit.item, "elicitation": unit.elicitation},
-            messages=self._prompts.messages(
-                self._items[unit.item],
-                unit.elicitation,
-                self.spec.strategy,
-                unit.sample,
-                own=self.spec.prompts,
-                both_orders=bool(self.spec.both_orders),
-            ),
-            sample=unit.sample,
-        )
+        request = super().request(unit)
+        place = {"item": unit.item, "elicitation": unit.elicitation}
+        return replace(request, params={**request.params, **place})
 
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair; the first reply is part of it."""
-        return replace(
-            request,
-            params={**request.params, "turn": 2},
-            messages=self._prompts.follow_up(
-                request.messages, reply.text, self.spec.strategy, own=self.spec.prompts
-            ),
-        )
+        return replace(super().follow_up(request, reply), params={**request.params, "turn": 2})
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply that the script has for this item, elicitation and sample."""

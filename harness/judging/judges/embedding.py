@@ -8,22 +8,19 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import CallFailed
-from harness.judging.judges.endpoint import EndpointJudge, clean, document_of
+from harness.judging.judges.endpoint import EndpointJudge, HttpJudge, clean, document_of
 from harness.judging.judges.hosted import HostedJudge, load_litellm
 from harness.judging.judges.pricing import cost_of, token_counts
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Message, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.hosted import Exchange
     from harness.judging.judges.http_exchange import Answer
-    from harness.judging.judges.pricing import Price
     from harness.judging.prompts.requests import Unit
     from harness.stats.data.arrays import FloatArray
-    from harness.tasks import Item
 
 ID_DIGITS = 32
 
@@ -33,37 +30,56 @@ def text_id(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:ID_DIGITS]
 
 
-def embedding_type(spec: JudgeSpec) -> type[EmbeddingEndpoint | HostedEmbedding]:
-    """Return how a model is asked: a server at its address, or a hosted model through litellm."""
-    return EmbeddingEndpoint if spec.base_url else HostedEmbedding
+class EmbeddingJudge(HttpJudge):
+    """A model whose replies are vectors of texts."""
 
-
-class EmbeddingEndpoint(EndpointJudge):
-    """Sends texts to ``/embeddings`` of an OpenAI-compatible server."""
-
-    path = "embeddings"
     reads_images = False
 
     def request(self, unit: Unit) -> Request:
         """Return the request for the text of an item."""
-        return _request(self.spec, self._items[unit.item])
+        return Request(
+            provider=self.spec.kind,
+            base_url=self.spec.base_url,
+            model=self.spec.model,
+            params=self.spec.sent_params,
+            messages=(Message("user", self._items[unit.item].fields["text"]),),
+        )
+
+    def _replies_in(
+        self, document: dict[str, Any], requests: Sequence[Request], latency_s: float
+    ) -> list[Reply]:
+        """Return the reply whose text is the vector in a response."""
+        try:
+            text = encode_vector(document["data"][0]["embedding"])
+        except (LookupError, TypeError, ValueError, OverflowError):
+            raise CallFailed("no_embedding", retry=True, paid=True) from None
+        usage, model = document.get("usage"), document.get("model")
+        counts = token_counts({"completion_tokens": 0, **usage} if isinstance(usage, dict) else {})
+        reply = Reply(
+            request=requests[0].hash,
+            text=text,
+            model=clean(model) if isinstance(model, str) else None,
+            prompt_tokens=counts.prompt,
+            cost_usd=cost_of(counts, self._price),
+            latency_s=latency_s,
+        )
+        return [reply]
+
+
+class EmbeddingEndpoint(EmbeddingJudge, EndpointJudge):
+    """Sends texts to ``/embeddings`` of an OpenAI-compatible server."""
+
+    path = "embeddings"
 
     def _content(self, request: Request) -> str:
         return f'"input":{json.dumps(request.messages[0].content)}'
 
     def _read(self, answer: Answer, requests: Sequence[Request], latency_s: float) -> list[Reply]:
-        document = document_of(answer)
-        return [_reply(document, requests[0], self._price, latency_s)]
+        return self._replies_in(document_of(answer), requests, latency_s)
 
 
-class HostedEmbedding(HostedJudge):
+class HostedEmbedding(EmbeddingJudge, HostedJudge):
     """Asks an embedding model through litellm."""
-
-    reads_images = False
-
-    def request(self, unit: Unit) -> Request:
-        """Return the request for the text of an item."""
-        return _request(self.spec, self._items[unit.item])
 
     async def _complete(self, request: Request, n: int, exchange: Exchange) -> Any:  # noqa: ANN401 -- litellm's
         del n
@@ -76,44 +92,6 @@ class HostedEmbedding(HostedJudge):
             num_retries=0,
             caching=False,
         )
-
-    def _replies_of(
-        self,
-        answer: Any,  # noqa: ANN401 -- litellm's
-        requests: Sequence[Request],
-        latency_s: float,
-    ) -> list[Reply]:
-        return [_reply(answer.model_dump(), requests[0], self._price, latency_s)]
-
-
-def _request(spec: JudgeSpec, item: Item) -> Request:
-    return Request(
-        provider=spec.kind,
-        base_url=spec.base_url,
-        model=spec.model,
-        params=spec.sent_params,
-        messages=(Message("user", item.fields["text"]),),
-    )
-
-
-def _reply(
-    document: Mapping[str, Any], request: Request, price: Price | None, latency_s: float
-) -> Reply:
-    """Return the reply whose text is the vector in a response."""
-    try:
-        text = encode_vector(document["data"][0]["embedding"])
-    except (LookupError, TypeError, ValueError, OverflowError):
-        raise CallFailed("no_embedding", retry=True, paid=True) from None
-    usage, model = document.get("usage"), document.get("model")
-    counts = token_counts({"completion_tokens": 0, **usage} if isinstance(usage, dict) else {})
-    return Reply(
-        request=request.hash,
-        text=text,
-        model=clean(model) if isinstance(model, str) else None,
-        prompt_tokens=counts.prompt,
-        cost_usd=cost_of(counts, price),
-        latency_s=latency_s,
-    )
 
 
 def encode_vector(vector: Sequence[float]) -> str:

@@ -1,4 +1,4 @@
-"""Judges behind an OpenAI-compatible server (vLLM, llama.cpp, Ollama, a gateway), over aiohttp."""
+"""Judges behind a server, and the replies in a chat completion; OpenAI-compatible servers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import json
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.errors import CallFailed
-from harness.judging.judges.base import KINDS, HttpJudge, sent_turns
+from harness.errors import CallFailed, TaskError
+from harness.judging.judges.base import KINDS, PromptedJudge
 from harness.judging.judges.config import current_key
+from harness.judging.judges.http_exchange import Wire
 from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
 from harness.judging.parsing.verdict import Reply
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.http_exchange import Answer
-    from harness.judging.judges.pricing import Price, TokenCounts
+    from harness.judging.judges.pricing import TokenCounts
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
 
@@ -93,30 +95,77 @@ class ServerChoice:
         return f"ServerChoice({len(self._servers)} servers, {n_resting} of them rest)"
 
 
-class EndpointJudge(HttpJudge):
-    """Sends requests to ``/chat/completions`` of a server; connections are kept open.
+class HttpJudge(PromptedJudge):
+    """A prompted judge behind an HTTP server."""
 
-    Under ``verbalised`` the only message is a text, which ``/completions`` goes on with.
+    gives_logprobs = True
+    reads_images = True
+
+    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
+        super().__init__(spec, task, prompts, seed=seed)
+        self._price = price_of(spec)
+
+    @cached_property
+    def wire(self) -> Wire:
+        """The connections to the server."""
+        return Wire(self.spec.concurrency)
+
+    async def ask(self, request: Request) -> Reply:
+        """Send a request and return its reply; `response_errors` lists the failures."""
+        return (await self.ask_many([request]))[0]
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.wire.aclose()
+
+    def _replies_in(
+        self, document: dict[str, Any], requests: Sequence[Request], latency_s: float
+    ) -> list[Reply]:
+        """Return the replies in a chat completion, by choice."""
+        choices = document.get("choices")
+        if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
+            raise CallFailed("no_choices", retry=True, paid=True)
+        completions = [choice for choice in choices if isinstance(choice, dict)][: len(requests)]
+        usage = document.get("usage")
+        total = token_counts(usage if isinstance(usage, dict) else {})
+        shares = split_counts(total, len(completions))
+        return [
+            _reply_of(
+                document,
+                choice,
+                request,
+                counts=share,
+                cost_usd=cost_of(share, self._price),
+                latency_s=latency_s,
+            )
+            for choice, request, share in zip(completions, requests, shares, strict=False)
+        ]
+
+
+def sent_turns(request: Request) -> str:
+    """Return the messages of a request as they are sent; see `Request.sent_turns`."""
+    try:
+        return request.sent_turns()
+    except TaskError as error:
+        raise CallFailed("image_unreadable", stops_judge=True, hint=str(error)) from None
+
+
+class EndpointJudge(HttpJudge):
+    """Sends requests to ``/chat/completions`` of an OpenAI-compatible server, over aiohttp.
+
+    Such as vLLM, llama.cpp, Ollama or a gateway; connections are kept open. Under ``verbalised``
+    the only message is a text, which ``/completions`` goes on with.
     """
 
     completes_text = True
     path = "chat/completions"
 
-    def __init__(
-        self,
-        spec: JudgeSpec,
-        task: Task,
-        prompts: Prompts,
-        *,
-        seed: int = 0,
-        params: Mapping[str, JsonValue] | None = None,
-    ) -> None:
-        super().__init__(spec, task, prompts, seed=seed, params=params)
+    def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
+        super().__init__(spec, task, prompts, seed=seed)
         self._path = "completions" if spec.strategy == VERBALISED else self.path
         self._url = f"{spec.base_url}/{self._path}"
         urls = [self._url, *(f"{url}/{self._path}" for url in spec.other_urls)]
         self._servers = ServerChoice(urls) if spec.other_urls else None
-        self._price = price_of(spec)
         fields = {"model": spec.model, **self._sent_params()}
         self._body_ends = {
             kind: json.dumps(fields | self._formats.get(kind, {}))[1:] for kind in KINDS
@@ -138,7 +187,10 @@ class EndpointJudge(HttpJudge):
         return self._read(answer, requests, perf_counter() - start)
 
     def _read(self, answer: Answer, requests: Sequence[Request], latency_s: float) -> list[Reply]:
-        return read_answer(answer, requests, self._price, latency_s)
+        """Return the replies in the response of the server."""
+        if answer.status != OK and is_filtered(answer.status, answer.body):
+            return [filtered_reply(request, latency_s) for request in requests]
+        return self._replies_in(document_of(answer), requests, latency_s)
 
     @property
     def follows_schemas(self) -> bool:
@@ -163,33 +215,6 @@ class EndpointJudge(HttpJudge):
 
     def _sent_params(self) -> Mapping[str, JsonValue]:
         return self._params
-
-
-def read_answer(
-    answer: Answer, requests: Sequence[Request], price: Price | None, latency_s: float
-) -> list[Reply]:
-    """Return the replies in the response of an OpenAI-compatible server, by choice."""
-    if answer.status != OK and is_filtered(answer.status, answer.body):
-        return [filtered_reply(request, latency_s) for request in requests]
-    document = document_of(answer)
-    choices = document.get("choices")
-    if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
-        raise CallFailed("no_choices", retry=True, paid=True)
-    completions = [choice for choice in choices if isinstance(choice, dict)][: len(requests)]
-    usage = document.get("usage")
-    total = token_counts(usage if isinstance(usage, dict) else {})
-    shares = split_counts(total, len(completions))
-    return [
-        _reply_of(
-            document,
-            choice,
-            request,
-            counts=share,
-            cost_usd=cost_of(share, price),
-            latency_s=latency_s,
-        )
-        for choice, request, share in zip(completions, requests, shares, strict=False)
-    ]
 
 
 def document_of(answer: Answer) -> dict[str, Any]:
@@ -233,8 +258,8 @@ def _reply_of(
     message = content if isinstance(content, dict) else {}
     finish_reason = choice.get("finish_reason")
     text = text_of(message.get("content", choice.get("text")))
-    if not text and message.get("refusal"):
-        text, finish_reason = text_of(message["refusal"]), "content_filter"
+    if not text and (refusal := _refusal(message)):
+        text, finish_reason = text_of(refusal), "content_filter"
     return Reply(
         request=request.hash,
         text=text,
@@ -248,6 +273,13 @@ def _reply_of(
         latency_s=latency_s,
         logprobs=json_logprobs(choice.get("logprobs")),
     )
+
+
+def _refusal(message: dict[str, Any]) -> object:
+    """Return the text of a refusal, which litellm keeps among the fields of the provider."""
+    fields = message.get("provider_specific_fields")
+    own = fields.get("refusal") if isinstance(fields, dict) else None
+    return message.get("refusal") or own
 
 
 def _name(value: object) -> str | None:

@@ -22,13 +22,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.judges.base import HttpJudge, sent_turns
 from harness.judging.judges.config import current_key, key_of
-from harness.judging.judges.endpoint import clean, filtered_reply, json_logprobs, text_of
-from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
+from harness.judging.judges.endpoint import HttpJudge, document_of, filtered_reply, sent_turns
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
-from harness.judging.parsing.verdict import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.http_exchange import Answer, Wire
-    from harness.judging.judges.pricing import TokenCounts
+    from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
 
@@ -81,7 +78,6 @@ class HostedJudge(HttpJudge):
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
         self._provider = PROVIDERS.get(provider_of(spec.model))
-        self._price = price_of(spec)
         self._client: Any = None
         self._is_prepared = False
         self._address = spec.base_url or (self._provider.address if self._provider else None)
@@ -126,7 +122,7 @@ class HostedJudge(HttpJudge):
         start = perf_counter()
         try:
             answer = await self._complete(requests[0], len(requests), exchange)
-            replies = self._replies_of(answer, requests, perf_counter() - start)
+            replies = self._replies_in(answer.model_dump(), requests, perf_counter() - start)
         except Exception as error:  # noqa: BLE001 -- litellm raises anything; all of it is classified
             failure = exchange.failure or _classify(error, exchange)
         else:
@@ -194,52 +190,6 @@ class HostedJudge(HttpJudge):
         handler = AsyncHTTPHandler()
         handler.client = http_client
         return handler
-
-    def _replies_of(
-        self,
-        answer: Any,  # noqa: ANN401 -- litellm's
-        requests: Sequence[Request],
-        latency_s: float,
-    ) -> list[Reply]:
-        usage = getattr(answer, "usage", None)
-        counts = token_counts(usage.model_dump() if usage is not None else {})
-        choices = [answer.choices[0], *answer.choices[1 : len(requests)]]  # raises without choices
-        return [
-            self._reply_of(answer, choice, request, share, latency_s)
-            for choice, request, share in zip(
-                choices, requests, split_counts(counts, len(choices)), strict=False
-            )
-        ]
-
-    def _reply_of(
-        self,
-        answer: Any,  # noqa: ANN401 -- litellm's
-        choice: Any,  # noqa: ANN401 -- litellm's
-        request: Request,
-        counts: TokenCounts,
-        latency_s: float,
-    ) -> Reply:
-        text, finish_reason = text_of(choice.message.content), choice.finish_reason
-        fields = getattr(choice.message, "provider_specific_fields", None) or {}
-        if not text and fields.get("refusal"):
-            text, finish_reason = text_of(fields["refusal"]), "content_filter"
-        logprobs: Any = getattr(choice, "logprobs", None)
-        fingerprint = getattr(answer, "system_fingerprint", None)
-        return Reply(
-            request=request.hash,
-            text=text,
-            model=clean(str(answer.model)),
-            fingerprint=clean(fingerprint) if isinstance(fingerprint, str) else None,
-            finish_reason=clean(str(finish_reason)),
-            prompt_tokens=counts.prompt,
-            completion_tokens=counts.completion,
-            cached_tokens=counts.cached,
-            cost_usd=cost_of(counts, self._price),
-            latency_s=latency_s,
-            logprobs=json_logprobs(logprobs.model_dump())
-            if hasattr(logprobs, "model_dump")
-            else None,
-        )
 
 
 def _reads_images(spec: JudgeSpec) -> bool:
@@ -317,17 +267,9 @@ async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exch
 
 
 def _check_answer(answer: Answer) -> None:
-    status, headers, body = answer
-    if status != OK:
-        raise failure_of(status, headers, body)
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
-        raise CallFailed("bad_body", retry=True, paid=True, hint="not a JSON object")
+    document = document_of(answer)
     if document.get("error"):
-        raise failure_of(code_in(document), headers, body)
+        raise failure_of(code_in(document), answer.headers, answer.body)
     if document.get("choices") == []:
         raise CallFailed("no_choices", retry=True, paid=True)
 

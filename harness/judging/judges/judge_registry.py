@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
@@ -38,6 +39,15 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 DEFAULT_KINDS = ("smollm2", "lexicon")  # the kinds that run when no judge is named
+_CLASSES = {  # by kind: module and name
+    "litellm": ("hosted", "HostedJudge"),
+    "endpoint": ("endpoint", "EndpointJudge"),
+    "embedding": ("embedding", "HostedEmbedding"),
+    "smollm2": ("smollm2", "SmolLM2"),
+    "lexicon": ("embedded", "LexiconJudge"),
+    "scripted": ("embedded", "ScriptedJudge"),
+    "random": ("embedded", "RandomJudge"),
+}
 
 
 class Resolved(NamedTuple):
@@ -124,7 +134,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
             f"{spec.name}: it gives vectors and no verdicts; name it in task.yaml, as "
             f"`similarity: {{embedding: {spec.name}}}`"
         )
-    judge_type = _judge_type(spec.kind)
+    judge_type = _judge_type(spec)
     _check_strategy(spec, judge_type, task)
     _check_prompts(spec, judge_type)
     _check_images(spec, judge_type, task)
@@ -210,7 +220,7 @@ def look_up(
     if spec := registered(name, registry):
         return spec
     if "+" in name:
-        return _ensemble(name)
+        return _spec(name, kind=ENSEMBLE, members=name.split("+"))
     base, strategy = split_strategy(name)
     if strategy:
         return with_strategy(look_up(base, registry, base_url, key_env), strategy)
@@ -228,16 +238,14 @@ def _model(
                 "or give a model string such as openai/gpt-4o"
             )
         return JudgeSpec(name=name, kind=name, model=name)
-    fields = {"name": name, "model": name, "base_url": base_url, "key_env": key_env}
-    try:
-        return JudgeSpec.model_validate({k: v for k, v in fields.items() if v is not None})
-    except ValidationError as error:
-        raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
+    return _spec(name, model=name, base_url=base_url, key_env=key_env)
 
 
-def _ensemble(name: str) -> JudgeSpec:
+def _spec(name: str, **fields: object) -> JudgeSpec:
+    """Return the judge with a name and those fields that are not None."""
+    values = {field: value for field, value in fields.items() if value is not None}
     try:
-        return JudgeSpec(name=name, kind=ENSEMBLE, model=name, members=tuple(name.split("+")))
+        return JudgeSpec.model_validate({"name": name, **values})
     except ValidationError as error:
         raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
 
@@ -332,24 +340,20 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
     """
     if spec.kind == ENSEMBLE:
         return
-    if spec.kind == EMBEDDING:
-        from harness.judging.judges.embedding import embedding_type  # noqa: PLC0415 -- as below
-
-        embedding_type(spec).check(spec)
-        return
-    judge_type = _judge_type(spec.kind)
+    judge_type = _judge_type(spec)
     _check_strategy(spec, judge_type, task)
-    if task is not None:
-        _check_images(spec, judge_type, task)
+    _check_images(spec, judge_type, task)
     judge_type.check(spec, task)
 
 
-def _check_images(spec: JudgeSpec, judge_type: type[Judge], task: Task) -> None:
-    if task.image and (spec.images is False or not judge_type.reads_images):
+def _check_images(spec: JudgeSpec, judge_type: type[Judge], task: Task | None) -> None:
+    if task is None or task.image is None:
+        return
+    if spec.images is False or not judge_type.reads_images:
         raise JudgeUnavailable(
             f"{spec.name}: it reads no images, and items of task {task.name} have them"
         )
-    if task.image and n_demonstrations(spec.strategy):
+    if n_demonstrations(spec.strategy):
         raise JudgeError(f"{spec.name}: demonstrations show no images; leave few-shot out")
 
 
@@ -393,19 +397,19 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
 
 def shuffles(spec: JudgeSpec) -> bool:
     """Return whether a judge is shown the options in an order that may change."""
-    return _judge_type(spec.kind).reads_prompts and not spec.endorses
+    return _judge_type(spec).reads_prompts and not spec.endorses
 
 
 def asks_in_both_orders(spec: JudgeSpec, task: Task) -> bool:
     """Return whether a judge is asked in both orders of the answers of pairwise items."""
     if task.pairwise is None or spec.kind == ENSEMBLE or spec.strategy == CALIBRATED:
         return False
-    return _judge_type(spec.kind).reads_prompts and spec.both_orders is not False
+    return _judge_type(spec).reads_prompts and spec.both_orders is not False
 
 
 def announcement_of(spec: JudgeSpec) -> str:
     """Return what asking a judge will first do to this machine, in one line; mostly empty."""
-    return "" if spec.kind == ENSEMBLE else _judge_type(spec.kind).announcement(spec)
+    return "" if spec.kind == ENSEMBLE else _judge_type(spec).announcement(spec)
 
 
 def notice_of(spec: JudgeSpec) -> str:
@@ -417,38 +421,18 @@ def notice_of(spec: JudgeSpec) -> str:
 
 def build(spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> Judge:
     """Return a judge for a task; ``seed`` is that of judges that draw at random."""
-    return _judge_type(spec.kind)(spec, task, prompts, seed=seed)
+    return _judge_type(spec)(spec, task, prompts, seed=seed)
 
 
-def _judge_type(kind: str) -> type[Judge]:  # noqa: PLR0911 -- a kind per line
-    """Return the class of a kind of judge; each is imported only when it is used."""
-    match kind:
-        case "litellm":
-            from harness.judging.judges.hosted import HostedJudge  # noqa: PLC0415
-
-            return HostedJudge
-        case "endpoint":
-            from harness.judging.judges.endpoint import EndpointJudge  # noqa: PLC0415
-
-            return EndpointJudge
-        case "smollm2":
-            from harness.judging.judges.smollm2 import SmolLM2  # noqa: PLC0415
-
-            return SmolLM2
-        case "lexicon":
-            from harness.judging.judges.embedded import LexiconJudge  # noqa: PLC0415
-
-            return LexiconJudge
-        case "scripted":
-            from harness.judging.judges.embedded import ScriptedJudge  # noqa: PLC0415
-
-            return ScriptedJudge
-        case "random":
-            from harness.judging.judges.embedded import RandomJudge  # noqa: PLC0415
-
-            return RandomJudge
-        case _:
-            return _plugin_type(kind)
+def _judge_type(spec: JudgeSpec) -> type[Judge]:
+    """Return the class of a judge, which is imported only when it is used."""
+    if spec.kind not in _CLASSES:
+        return _plugin_type(spec.kind)
+    module, name = _CLASSES[spec.kind]
+    if spec.kind == EMBEDDING and spec.base_url:
+        name = "EmbeddingEndpoint"
+    judge_type: type[Judge] = getattr(import_module(f"harness.judging.judges.{module}"), name)
+    return judge_type
 
 
 def _plugin_type(kind: str) -> type[Judge]:

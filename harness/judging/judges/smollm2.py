@@ -83,11 +83,7 @@ class SmolLM2(EndpointJudge):
     reads_images = False
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
-        engine = {"engine": f"xllamacpp {version('xllamacpp')}", "weights": "unpacked to Q8_0"}
-        params: dict[str, JsonValue] = {"n_ctx": CONTEXT, **spec.sent_params, **engine}
-        if spec.strategy == VERBALISED and task.verbalised:
-            params |= _raised_words(task.verbalised.words.values())
-        super().__init__(spec, task, prompts, seed=seed, params=params)
+        super().__init__(spec, task, prompts, seed=seed)
         self._file = weights(spec.model)
         self._key = secrets.token_hex(16)
         self._server: Any = None
@@ -124,6 +120,13 @@ class SmolLM2(EndpointJudge):
         """Close the connection and release the model."""
         await super().aclose()
         self._server = None
+
+    def _request_params(self, task: Task) -> dict[str, JsonValue]:
+        engine = {"engine": f"xllamacpp {version('xllamacpp')}", "weights": "unpacked to Q8_0"}
+        params: dict[str, JsonValue] = {"n_ctx": CONTEXT, **self.spec.sent_params, **engine}
+        if self.spec.strategy == VERBALISED and task.verbalised:
+            params |= _raised_words(task.verbalised.words.values())
+        return params
 
     def _sent_params(self) -> dict[str, JsonValue]:
         local = {"n_ctx", "engine", "weights"}
