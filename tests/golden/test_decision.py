@@ -18,7 +18,7 @@ from harness.stats.metrics.distributional import js_divergence
 from harness.stats.metrics.multi_label import mse
 from harness.stats.metrics.ordinal import cumulative, ranked_probability_score
 from harness.stats.planning.sample_size import sample_size_for_difference
-from harness.stats.selection.paired_runs import mcnemar
+from harness.stats.selection.paired_runs import sign_test
 from harness.stats.selection.rank_sets import rank_sets, winner_interval
 from harness.stats.selection.references import (
     BASELINES,
@@ -240,16 +240,21 @@ def test_paired_runs(golden):
         shared = [row for row in rows if None not in row]
         first = np.array([target == value for target, value, _ in shared], dtype=bool)
         second = np.array([target == value for target, _, value in shared], dtype=bool)
-        test = mcnemar(first, second)
-        rates = test.rates or (None, None)
-        values = {
-            "rate_first": rates[0],
-            "rate_second": rates[1],
-            "difference": test.difference,
-            "p": test.p,
+        n = len(shared)
+        counts = {
+            "n_items": n,
+            "both": int((first & second).sum()),
+            "only_first": int((first & ~second).sum()),
+            "only_second": int((second & ~first).sum()),
+            "neither": int((~first & ~second).sum()),
         }
-        names = ("n_items", "both", "only_first", "only_second", "neither")
-        return Result(values, counts={name: getattr(test, name) for name in names})
+        values = {
+            "rate_first": first.mean() if n else None,
+            "rate_second": second.mean() if n else None,
+            "difference": (counts["only_second"] - counts["only_first"]) / n if n else None,
+            "p": sign_test(counts["only_first"], counts["only_second"]) if n else None,
+        }
+        return Result(values, counts=counts)
 
     reproduce(golden, adapter)
 
@@ -279,7 +284,7 @@ def test_shared_items(golden):
             "shared_items": [
                 item for item, kept in zip(items, sharing.shared, strict=True) if kept
             ],
-            "shared_fraction": sharing.shared_fraction,
+            "shared_fraction": sharing.shared.mean() if ranked else None,
             "hit_rate": {z: float(mean(rates[z][sharing.shared].sum(axis=0))) for z in ranked},
             "own_hit_rate": {z: float(mean(rates[z].sum(axis=0))) for z in judges},
         }

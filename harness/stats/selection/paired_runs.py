@@ -20,7 +20,7 @@ from harness.stats.selection.replies import replies_of, samples_per_item
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling, Units
     from harness.stats.inference.metric import Better, Metric
@@ -28,74 +28,16 @@ if TYPE_CHECKING:
 NO_MEAN = "no_mean"  # of a metric that no single item has a value of
 
 
-@dataclass(frozen=True, slots=True)
-class McNemarTest:
-    """Hits of two runs on the same items, and whether their rates differ.
+def sign_test(n_first: int, n_second: int) -> float:
+    """Return the exact two-sided p-value of two counts being equally likely; 1 where both are 0.
 
-    Attributes
-    ----------
-    both, only_first, only_second, neither : int
-        Items that both runs, the first or the second alone, or none got right.
-    p : float or None
-        Exact two-sided p-value; None without items.
-    """
-
-    both: int
-    only_first: int
-    only_second: int
-    neither: int
-    p: float | None
-
-    @property
-    def n_items(self) -> int:
-        """Items that were compared."""
-        return self.both + self.only_first + self.only_second + self.neither
-
-    @property
-    def rates(self) -> tuple[float, float] | None:
-        """Hit rates of the first and of the second run; None without items."""
-        if not self.n_items:
-            return None
-        first, second = self.both + self.only_first, self.both + self.only_second
-        return first / self.n_items, second / self.n_items
-
-    @property
-    def difference(self) -> float | None:
-        """Hit rate of the second run minus that of the first; None without items."""
-        return (self.only_second - self.only_first) / self.n_items if self.n_items else None
-
-
-def mcnemar(first: BoolArray, second: BoolArray) -> McNemarTest:
-    """Compare the hits of two runs on the same items by the exact McNemar test.
-
-    Parameters
-    ----------
-    first, second : (n,) bool arrays
-        Whether each run was right about an item that both of them answered.
-
-    Returns
-    -------
-    McNemarTest
-        With p = min(1, 2 P(X <= min(b, c))) for X binomial of b + c discordant items at one half,
-        and 1 where there are none.
+    Of the items on which one of two runs alone is right, it is the exact McNemar test.
 
     References
     ----------
     Q. McNemar, Note on the sampling error of the difference between correlated proportions or
     percentages, Psychometrika 12 (1947), 153-157.
     """
-    b, c = int((first & ~second).sum()), int((second & ~first).sum())
-    return McNemarTest(
-        both=int((first & second).sum()),
-        only_first=b,
-        only_second=c,
-        neither=int((~first & ~second).sum()),
-        p=sign_test(b, c) if len(np.asarray(first)) else None,
-    )
-
-
-def sign_test(n_first: int, n_second: int) -> float:
-    """Return the exact two-sided p-value of two counts being equally likely; 1 where both are 0."""
     n = n_first + n_second
     return min(1.0, 2.0 * float(bdtr(min(n_first, n_second), n, 0.5))) if n else 1.0
 

@@ -45,11 +45,6 @@ class SharedItems:
     def __repr__(self) -> str:
         return f"SharedItems({self.ranked.sum()} judges on {self.shared.sum()} items)"
 
-    @property
-    def shared_fraction(self) -> float | None:
-        """Shared items as a share of all; None where no judge is ranked."""
-        return float(self.shared.mean()) if self.ranked.any() else None
-
 
 def shared_items(answered: BoolArray, *, min_answered: float = MIN_ANSWERED) -> SharedItems:
     """Choose the judges that are ranked and the items on which they are compared.
