@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, frozen
+from harness.stats.data.arrays import TOLERANCE
 from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.estimate import Estimate, make_interval
 from harness.stats.inference.interval_methods import Sampled
-from harness.stats.selection.footing import Drawn, Footing, HumanReference, claims_of
+from harness.stats.selection.footing import Drawn, HumanReference, footing_of
 from harness.stats.selection.ranking import largest_difference, loss
 from harness.stats.selection.replies import MIN_ANSWERED, SharedItems, shared_items
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.estimate import Exclusion
     from harness.stats.inference.metric import Metric
     from harness.stats.open_scales.open_metrics import Valued
+    from harness.stats.selection.footing import Footing
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -115,31 +116,22 @@ def open_footing(
     draws = Draws(np.ones(n) if weights is None else weights, units, resampling)
     of_judges = draws.of([judge.valued(shared) for judge in ranked])
     of_baselines = draws.of([valued(shared) for valued in baselines.values()])
-    n_units = units.n_entering(shared)
-    return Footing(
-        metric=metric,
+    return footing_of(
+        metric,
+        of_judges,
+        of_baselines,
+        resampling,
+        baselines=baselines,
+        n_discordant=_n_discordant([judge.scores for judge in ranked], shared, units),
         n_replies=1.0,
         items=SharedItems(sharing.answered_fraction, sharing.ranked, shared),
         judges=tuple(judge.name for judge in ranked),
-        values=frozen(of_judges.values),
-        replicates=frozen(of_judges.replicates),
-        baselines=dict(zip(baselines, of_baselines.values.tolist(), strict=True)),
-        baseline_replicates=dict(zip(baselines, of_baselines.replicates, strict=True)),
-        **claims_of(
-            metric,
-            of_judges,
-            of_baselines,
-            resampling,
-            n_units=n_units,
-            n_discordant=_n_discordant([judge.scores for judge in ranked], shared, units),
-        ),
         references=tuple(_reference(metric, judge, shared, draws) for judge in ranked),
         values_with_losses=np.array([judge.value_with_losses for judge in ranked]),
         n_rated=int(rated.sum()),
         min_answered=min_answered,
         unit=units.kind,
-        level=resampling.level,
-        n_units=n_units,
+        n_units=units.n_entering(shared),
     )
 
 
@@ -180,12 +172,12 @@ def _reference(metric: Metric, judge: OpenJudge, shared: BoolArray, draws: Draws
     """Score the judge and one human on the same remaining ratings of the shared items."""
     sides = judge.left_out(shared)
     if not sides.used.any() or metric.better == "zero":
-        return HumanReference(None, None, None, None, None, 0, 0)
+        return HumanReference()
     values, replicates = draws.of([sides.judge, sides.human, judge.valued(shared)])
     losses, drawn = loss(values, metric.better), loss(replicates, metric.better)
     difference = float(losses[0] - losses[1])
     if not isfinite(difference):
-        return HumanReference(None, None, None, None, None, 0, 0)
+        return HumanReference()
     largest = largest_difference(metric)
     sampled = Sampled(
         value=difference,

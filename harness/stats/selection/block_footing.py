@@ -20,7 +20,7 @@ from harness.stats.inference.crossed_raters import (
 from harness.stats.inference.estimate import Estimate
 from harness.stats.selection.block_sums import baselines_of_blocks, evaluate_blocks, tables_of
 from harness.stats.selection.evaluation import Evaluation, TableTranslation
-from harness.stats.selection.footing import Drawn, Footing, Scoring, claims_of
+from harness.stats.selection.footing import Drawn, Scoring, footing_of
 from harness.stats.selection.rater_panel import RaterPanel
 from harness.stats.selection.references import BASELINES
 from harness.stats.selection.replies import Replies, SharedItems, replies_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.crossed_raters import CountedRatings
     from harness.stats.inference.metric import Metric
     from harness.stats.selection.block_sums import BlockCounts, BlockDraws
-    from harness.stats.selection.footing import HumanReference
+    from harness.stats.selection.footing import Footing, HumanReference
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -256,11 +256,13 @@ def block_footing(
     any_judge = _any_counts(every, shared)
     on_any = _Judge.of(next(iter(every.values())), metric, n_replies, **settings)
     n_rated = int(on_any.counts.times[on_any.scoring.rated].sum())
-    n_units = int(any_judge.counts[:, draws.filled].any(axis=0).sum())
     fitted = [rows[0] for rows in on_any.scoring.fitted_baselines()]
-    raters = _rater_covariance(list(judges.values()), pairs, fitted)
-    return Footing(
-        metric=metric,
+    return footing_of(
+        metric,
+        of_judges,
+        of_baselines,
+        resampling,
+        n_discordant=_n_discordant(judges, pairs),
         n_replies=n_replies,
         items=SharedItems(
             np.array(list(answered.values())),
@@ -268,19 +270,6 @@ def block_footing(
             np.arange(n_rated) < any_judge.n_items,
         ),
         judges=tuple(shared),
-        values=frozen(of_judges.values),
-        replicates=frozen(of_judges.replicates),
-        baselines=dict(zip(BASELINES, of_baselines.values.tolist(), strict=True)),
-        baseline_replicates=dict(zip(BASELINES, of_baselines.replicates, strict=True)),
-        **claims_of(
-            metric,
-            of_judges,
-            of_baselines,
-            resampling,
-            raters=raters,
-            n_units=n_units,
-            n_discordant=_n_discordant(judges, pairs),
-        ),
         references=tuple(
             judge.reference(resampling, draws, is_grouped=is_grouped) for judge in judges.values()
         ),
@@ -289,10 +278,9 @@ def block_footing(
         ),
         n_rated=n_rated,
         min_answered=min_answered,
-        level=resampling.level,
         unit="group",
-        n_units=n_units,
-        raters=raters,
+        n_units=int(any_judge.counts[:, draws.filled].any(axis=0).sum()),
+        raters=_rater_covariance(list(judges.values()), pairs, fitted),
     )
 
 

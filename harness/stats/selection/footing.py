@@ -40,7 +40,7 @@ from harness.stats.selection.replies import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
@@ -73,13 +73,13 @@ class HumanReference:
         Items that entered, and ratings left out in turn.
     """
 
-    human: float | None
-    judge: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    n_items: int
-    n_ratings: int
+    human: float | None = None
+    judge: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n_items: int = 0
+    n_ratings: int = 0
     judge_by_all: float | None = None
 
 
@@ -282,35 +282,24 @@ def common_footing(
     raters = None
     if ratings is not None and replies:
         raters = scoring.rater_covariance(ratings, replies, shared, n_replies)
-    n_units = units.n_entering(shared)
     n_discordant = _n_discordant([np.asarray(units.sums(of_judge)) for of_judge in sums])
-    return Footing(
-        metric=metric,
+    return footing_of(
+        metric,
+        of_judges,
+        of_baselines,
+        resampling,
+        n_discordant=n_discordant,
         n_replies=n_replies,
         items=items,
         judges=tuple(table.name for table in chosen),
-        values=frozen(of_judges.values),
-        replicates=frozen(of_judges.replicates),
-        baselines=dict(zip(BASELINES, of_baselines.values.tolist(), strict=True)),
-        baseline_replicates=dict(zip(BASELINES, of_baselines.replicates, strict=True)),
-        **claims_of(
-            metric,
-            of_judges,
-            of_baselines,
-            resampling,
-            raters=raters,
-            n_units=n_units,
-            n_discordant=n_discordant,
-        ),
         references=tuple(scoring.reference(z, shared, resampling, ratings) for z in replies),
         values_with_losses=frozen(
             np.array([scoring.value_with_losses(z, n_replies) for z in replies])
         ),
         n_rated=int(scoring.rated.sum()),
         min_answered=min_answered,
-        level=resampling.level,
         unit=units.kind,
-        n_units=n_units,
+        n_units=units.n_entering(shared),
         raters=raters,
     )
 
@@ -339,7 +328,7 @@ def _ranked_judges(
     return [judges[j] for j in chosen], [replies[j] for j in chosen], n_replies, items
 
 
-def claims_of(
+def footing_of(
     metric: Metric,
     of_judges: Drawn,
     of_baselines: Drawn,
@@ -348,60 +337,63 @@ def claims_of(
     n_units: int,
     n_discordant: IntArray,
     raters: RaterCovariance | None = None,
-) -> dict[str, Any]:
-    """Return the fields of `Footing` that compare: rank sets, interval of the winner, beats.
+    baselines: Iterable[str] = BASELINES,
+    **about: Any,  # noqa: ANN401 -- further fields of Footing
+) -> Footing:
+    """Compare values on the same resamples: rank sets, interval of the winner, beaten baselines.
 
     Parameters
     ----------
     metric : Metric
         What the values are of.
     of_judges, of_baselines : Drawn
-        Values on the same resamples.
+        Of R judges and C baselines.
     resampling : Resampling
-        Their level; draws the noise of raters.
-    n_units : int
-        Units behind the values.
+        Its level; draws the noise of raters.
     n_discordant : (R, R) array
         On how many units two judges differ.
-    raters : RaterCovariance, optional
-        Of judges, then baselines, where raters are a sample, too.
+    baselines : C names, optional
+        Of the baselines.
+    n_units, raters, **about
+        Fields of `Footing`.
     """
     better, R = metric.better, len(of_judges.values)
-    losses, baseline_losses = loss(of_judges.values, better), loss(of_baselines.values, better)
+    values = np.concatenate([of_judges.values, of_baselines.values])
+    losses = loss(values, better)
     drawn = loss(np.concatenate([of_judges.replicates, of_baselines.replicates]), better)
     defined = R > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn[:R]).all())
     freedom = _freedom(raters, drawn, n_units)
     if raters is not None:
-        values = np.concatenate([of_judges.values, of_baselines.values])
         signs = np.sign(values) if better == "zero" else loss(np.ones(len(values)), better)
         drawn = drawn + signs[:, None] * raters.noise(drawn.shape[1], resampling.rng)
-    judges, baselines = slice(R), slice(R, None)
+    judges = losses[:R], drawn[:R]
     settings: dict[str, Any] = {"level": resampling.level, "n_units": n_units}
-    claims: dict[str, Any] = {"ranks": None, "winner": None}
+    ranks, winner = None, None
     if defined:
-        claims["ranks"] = rank_sets(
-            losses,
-            drawn[judges],
-            freedom=None if freedom is None else freedom[judges, judges],
-            n_discordant=n_discordant,
-            **settings,
-        )
-        claims["winner"] = winner_interval(
-            losses,
-            drawn[judges],
-            freedom=None if freedom is None else np.diag(freedom)[judges],
-            bounds=loss_bounds(metric),
-            **settings,
-        )
-    claims["beats"] = beaten_baselines(
-        losses,
-        drawn[judges],
-        baseline_losses,
-        drawn[baselines],
-        freedom=None if freedom is None else freedom[judges, baselines],
-        **settings,
+        pairs, single, bounds = freedom[:R, :R], np.diag(freedom)[:R], loss_bounds(metric)
+        ranks = rank_sets(*judges, freedom=pairs, n_discordant=n_discordant, **settings)
+        winner = winner_interval(*judges, freedom=single, bounds=bounds, **settings)
+    beats = np.zeros((R, len(values) - R), dtype=np.bool_)
+    usable = np.isfinite(losses) & np.isfinite(drawn).all(axis=1)
+    usable[:R] = False
+    if drawn.shape[1] > 1 and np.isfinite(drawn[:R]).all() and usable.any():
+        rivals = losses[usable], drawn[usable]
+        of_pairs = freedom[:R, usable]
+        beats[:, usable[R:]] = better_than(*judges, *rivals, freedom=of_pairs, **settings)
+    return Footing(
+        metric=metric,
+        values=frozen(of_judges.values),
+        replicates=frozen(of_judges.replicates),
+        baselines=dict(zip(baselines, of_baselines.values.tolist(), strict=True)),
+        baseline_replicates=dict(zip(baselines, of_baselines.replicates, strict=True)),
+        ranks=ranks,
+        winner=winner,
+        beats=beats,
+        level=resampling.level,
+        n_units=n_units,
+        raters=raters,
+        **about,
     )
-    return claims
 
 
 def _times_of_items(units: Units, resamples: Resamples) -> Iterator[FloatArray]:
@@ -410,14 +402,12 @@ def _times_of_items(units: Units, resamples: Resamples) -> Iterator[FloatArray]:
         yield from by_unit if units.kind == "item" else by_unit[:, units.of_item]
 
 
-def _freedom(
-    raters: RaterCovariance | None, replicates: FloatArray, n_units: int
-) -> FloatArray | None:
+def _freedom(raters: RaterCovariance | None, replicates: FloatArray, n_units: int) -> FloatArray:
     """Return (J, J) degrees of freedom of differences, those of values on the diagonal."""
-    if raters is None or replicates.shape[1] == 0:
-        return None
     J = len(replicates)
     freedom = np.full((J, J), n_units - 1.0)
+    if raters is None or replicates.shape[1] == 0:
+        return freedom
     for i in range(J):
         for j in range(J):
             contrast = np.zeros(J)
@@ -770,7 +760,7 @@ class Scoring:
     ) -> HumanReference:
         """Do as `reference`, given how differences are averaged; rows stand for (n,) ``times``."""
         is_mean = self.metric.value is mean and self.metric.better != "zero"
-        nothing = HumanReference(None, None, None, None, None, 0, 0)
+        nothing = HumanReference()
         if not (self.can_leave_out and is_mean):
             return nothing
         sides = self.one_human(replies, shared, self.counts)
@@ -813,32 +803,3 @@ class Scoring:
         """Return the differences of judge and human with other counts of ratings at some rows."""
         of_rows = Replies(replies.shares[rows], replies.n_samples[rows])
         return self.one_human(of_rows, shared[rows], counts).difference
-
-
-def beaten_baselines(
-    losses: FloatArray,
-    drawn: FloatArray,
-    baselines: FloatArray,
-    drawn_baselines: FloatArray,
-    **settings: Any,  # noqa: ANN401 -- those of better_than
-) -> BoolArray:
-    """Return (R, C) bool: who is better than which baseline, those without a value aside.
-
-    Parameters
-    ----------
-    losses, drawn : (R,), (R, B) arrays
-        Of the judges, and in each resample.
-    baselines, drawn_baselines : (C,), (C, B) arrays
-        Of the baselines.
-    **settings
-        Those of `better_than`.
-    """
-    beaten = np.zeros((len(losses), len(baselines)), dtype=np.bool_)
-    usable = np.isfinite(baselines)
-    usable &= np.isfinite(drawn_baselines).all(axis=1)
-    if drawn.shape[1] > 1 and np.isfinite(drawn).all() and usable.any():
-        rivals = baselines[usable], drawn_baselines[usable]
-        if settings["freedom"] is not None:
-            settings["freedom"] = settings["freedom"][:, usable]
-        beaten[:, usable] = better_than(losses, drawn, *rivals, **settings)
-    return beaten

@@ -169,8 +169,9 @@ def winner_interval(
     if not kept.any():
         return SimultaneousInterval(winner, None, None, None)
     off = np.abs(replicates[kept] - losses[kept, None]) / errors[kept, None]
-    of_winner = None if freedom is None else float(freedom[winner])
-    critical_value = small_sample(_upper_quantile(off.max(axis=0), level), n_units, of_winner)
+    of_winner = None if freedom is None else freedom[winner]
+    normal_value = _upper_quantile(off.max(axis=0), level)
+    critical_value = float(small_sample(normal_value, n_units, of_winner))
     least = MIN_UNITS_OF_WINNER if len(losses) > 1 else MIN_UNITS
     too_few = n_units is not None and n_units < least
     if not kept[winner] or too_few:
@@ -187,30 +188,23 @@ def better_than(
     rival_losses: FloatArray,
     rival_replicates: FloatArray,
     *,
-    level: float = 0.95,
-    n_units: int | None = None,
-    freedom: FloatArray | None = None,
+    level: float,
+    n_units: int,
+    freedom: FloatArray,
 ) -> BoolArray:
-    """Say which judges are better than which rivals, by a one-sided sup-t over all pairs of them.
+    """Return (J, C) bool: judges better than rivals, by a one-sided sup-t over all pairs of them.
 
     Parameters
     ----------
     losses, replicates : (J,), (J, B) arrays
         Of the judges; lower is better.
     rival_losses, rival_replicates : (C,), (C, B) arrays
-        Of the rivals, in the same resamples.
-    level : float, optional
-        Probability that no judge is wrongly called better than a rival.
-    n_units : int, optional
-        As in `winner_interval`.
-    freedom : (J, C) array, optional
-        Degrees of freedom of the standard error of each difference. Default: one less than the
-        units.
-
-    Returns
-    -------
-    (J, C) bool array
-        A pair that does not differ in any resample is better only if it differs at all.
+        Of the rivals, in the same resamples. A pair that does not differ in any resample is better
+        only if it differs at all.
+    level, n_units
+        As in `rank_sets`: the probability that no judge is wrongly called better than a rival.
+    freedom : (J, C) array
+        Degrees of freedom of the standard error of each difference.
     """
     gains = rival_losses[None, :] - losses[:, None]
     drawn = rival_replicates[None, :, :] - replicates[:, None, :]
@@ -219,9 +213,10 @@ def better_than(
     better = np.asarray(~kept & (gains > NO_SPREAD), dtype=np.bool_)
     if kept.any():
         off = (drawn[kept] - gains[kept][:, None]) / errors[kept][:, None]
-        of_pairs = None if freedom is None else freedom[kept]
-        values = small_samples(_upper_quantile(off.max(axis=0), level), n_units, of_pairs)
-        better[kept] = gains[kept] > values * errors[kept]
+        normal_value = _upper_quantile(off.max(axis=0), level)
+        better[kept] = (
+            gains[kept] > small_sample(normal_value, n_units, freedom[kept]) * errors[kept]
+        )
     return better
 
 
@@ -230,22 +225,16 @@ def least_discordant(level: float) -> int:
     return ceil(log2(2.0 / (1.0 - level)))
 
 
-def small_sample(critical_value: float, n_units: int | None, freedom: float | None = None) -> float:
-    """Return a critical value for few units, from the one that the bootstrap gives.
+def small_sample(
+    critical_value: float, n_units: int | None, freedom: FloatArray | float | None = None
+) -> FloatArray:
+    """Return critical values for few units, (...), from the one that the bootstrap gives.
 
     The bootstrap's standard error is that of a plug-in variance, and its quantiles are nearly
     those of a normal distribution. The value is therefore multiplied by sqrt(n / (n - 1)), after
     the normal quantile has been replaced by that of Student's t with n - 1 degrees of freedom, or
-    with ``freedom``.
+    with (...) ``freedom``.
     """
-    of_value = None if freedom is None else np.array([freedom])
-    return float(np.ravel(small_samples(critical_value, n_units, of_value))[0])
-
-
-def small_samples(
-    critical_value: float, n_units: int | None, freedom: FloatArray | None
-) -> FloatArray:
-    """Do as `small_sample` for differences with (P,) degrees of freedom of their own."""
     if n_units is None or n_units <= 1 or critical_value <= 0:
         return np.asarray(critical_value)
     tail = float(ndtr(-critical_value))
@@ -282,8 +271,8 @@ def _critical_values(
 ) -> tuple[float, FloatArray]:
     """Return the critical value of the largest of (P, B) deviations, and that of each."""
     normal_value = _upper_quantile(off.max(axis=0), level)
-    critical_value = small_sample(normal_value, n_units)
-    values = np.broadcast_to(small_samples(normal_value, n_units, freedom), len(off))
+    critical_value = float(small_sample(normal_value, n_units))
+    values = np.broadcast_to(small_sample(normal_value, n_units, freedom), len(off))
     if n_units is None or n_units < MIN_UNITS_OF_DIFFERENCES:
         return critical_value, values
     unbiased = n_units / (n_units - 2.0)
