@@ -10,7 +10,7 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.data.rating_table import Distributions, check_rows
 from harness.stats.inference.estimate import ItemSums, estimate_sums
-from harness.stats.inference.metric import Metric, mean
+from harness.stats.inference.metric import Metric, always, mean
 from harness.stats.metrics.multi_label import mse
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _gamma_metric(sizes: FloatArray, *, alone: bool) -> Metric:
     return Metric(
         name="selection_effect",
         value=value,
-        reason=lambda _: "set_never_endorsed",
+        reason=always("set_never_endorsed"),
         paper="Guerdan et al. 2025, section 6",
         bounds=(0.0, float(max(sizes, default=1))),
     )

@@ -20,7 +20,7 @@ from harness.stats.inference.interval_methods import (
     jackknife,
     percentile_ends,
 )
-from harness.stats.inference.metric import DESIGN_VALUE, Metric, mean
+from harness.stats.inference.metric import DESIGN_VALUE, Metric, always, mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -532,7 +532,7 @@ def _averaged(metric: Metric, sums: ItemSums, units: Units) -> ItemSums:
     n_undefined = int(undefined.sum())
     rows = np.column_stack([np.nan_to_num(values), ~undefined, undefined])
     reason = metric.reason(by_criterion[undefined.argmax()]) if n_undefined else "no_items"
-    average = replace(metric, value=_all_defined, reason=_constant(reason), counts=_counted)
+    average = replace(metric, value=_all_defined, reason=always(reason), counts=_counted)
     return ItemSums(
         contributions=rows.astype(np.float64),
         metrics=(average,),
@@ -545,10 +545,6 @@ def _averaged(metric: Metric, sums: ItemSums, units: Units) -> ItemSums:
 def _all_defined(totals: FloatArray) -> FloatArray:
     """Divide by the number of criteria; nan where one of them is undefined."""
     return np.where(totals[..., 2] > 0, np.nan, mean(totals))
-
-
-def _constant(reason: str) -> Callable[[FloatArray], str]:
-    return lambda _: reason
 
 
 def _counted(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts

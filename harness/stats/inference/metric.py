@@ -177,9 +177,18 @@ def mean(totals: FloatArray) -> FloatArray:
     return ratio(totals[..., 0], totals[..., 1])
 
 
-def no_items(totals: FloatArray) -> str:  # noqa: ARG001 -- the signature of Metric.reason
-    """Name the one reason for which a mean is undefined."""
-    return "no_items"
+def always(reason: str) -> Callable[[FloatArray], str]:
+    """Return a `Metric.reason` that is the same for all sums."""
+    return lambda _: reason
+
+
+def unless_empty(reason: str) -> Callable[[FloatArray], str]:
+    """Return a `Metric.reason`: the one named, or "no_items" where the sums add up to 0."""
+    return lambda totals: reason if totals.sum() > 0 else "no_items"
+
+
+no_items = always("no_items")
+constant_labels = unless_empty("constant_labels")
 
 
 def average_metric(

@@ -8,7 +8,7 @@ different values for a table, ranks are taken of the data, and an interval resam
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +16,11 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, distinct, frozen, ratio
 from harness.stats.inference.estimate import Estimate, Interval, point_estimates
 from harness.stats.inference.interval_methods import check_level, jackknife_ends
-from harness.stats.inference.metric import Metric
+from harness.stats.inference.metric import Metric, constant_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
     from harness.stats.data.arrays import BoolArray, IntArray
@@ -130,43 +132,27 @@ def _signs(K: int) -> FloatArray:
 def correlation_metrics(rows: FloatArray, columns: FloatArray) -> tuple[Metric, ...]:
     """Make the three correlations of `contingency` cells with these values on the axes."""
     shape = (len(rows), len(columns))
+    coefficients: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
+        "pearson": ("correlation (Pearson)", partial(pearson_of, rows=rows, columns=columns)),
+        "spearman": ("rank correlation (Spearman)", spearman_of),
+        "kendall_tau_b": ("rank correlation (Kendall)", kendall_of),
+    }
 
-    def table(totals: FloatArray) -> FloatArray:
-        return totals.reshape(*totals.shape[:-1], *shape)
+    def of_table(value: Callable[[FloatArray], FloatArray], totals: FloatArray) -> FloatArray:
+        return value(totals.reshape(*totals.shape[:-1], *shape))
 
-    return (
+    return tuple(
         Metric(
-            name="pearson",
-            display_name="correlation (Pearson)",
+            name=name,
+            display_name=display_name,
             family="association",
             symmetric=True,
-            value=lambda totals: pearson_of(table(totals), rows, columns),
-            reason=_no_correlation_reason,
-            paper=_RAO,
-        ),
-        Metric(
-            name="spearman",
-            display_name="rank correlation (Spearman)",
-            family="association",
-            symmetric=True,
-            value=lambda totals: spearman_of(table(totals)),
-            reason=_no_correlation_reason,
-            paper=_RAO,
-        ),
-        Metric(
-            name="kendall_tau_b",
-            display_name="rank correlation (Kendall)",
-            family="association",
-            symmetric=True,
-            value=lambda totals: kendall_of(table(totals)),
-            reason=_no_correlation_reason,
-            paper=f"{_RAO}, Eq. 7",
-        ),
+            value=partial(of_table, value),
+            reason=constant_labels,
+            paper=f"{_RAO}, Eq. 7" if name == "kendall_tau_b" else _RAO,
+        )
+        for name, (display_name, value) in coefficients.items()
     )
-
-
-def _no_correlation_reason(totals: FloatArray) -> str:
-    return "constant_labels" if totals.sum() > 0 else "no_items"
 
 
 def correlations(x: ArrayLike, y: ArrayLike) -> dict[str, Estimate]:

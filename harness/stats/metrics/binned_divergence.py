@@ -8,6 +8,7 @@ its own; an item with tied modes enters each of their bins in equal parts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -16,11 +17,11 @@ from harness.stats.data.arrays import FloatArray, ratio, remembered
 from harness.stats.data.labels import medians, modes
 from harness.stats.data.rating_table import tied_modes
 from harness.stats.inference.estimate import Exclusion, ItemSums, estimate_sums
-from harness.stats.inference.metric import Metric
+from harness.stats.inference.metric import Metric, no_items
 from harness.stats.inference.special_functions import rel_entr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from harness.stats.inference.estimate import Estimate
 
 BinBy: TypeAlias = Literal["median", "majority"]
-_PAPER = "Elangovan et al. 2025, Eq. 1 and 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,24 +129,22 @@ def binned_metrics(K: int) -> tuple[Metric, Metric]:
     """Make the two metrics of `binned_sums` over K options: divergence in bits, distance."""
     per_bin = remembered(lambda totals: _per_bin(totals, K))
     return (
-        _measure("js_divergence_bits", lambda t: _mean_over_bins(*per_bin(t)), 1.0),
         _measure(
-            "js_distance_nat",
-            lambda t: _mean_over_bins(per_bin(t)[0], _distance(per_bin(t)[1])),
-            float(np.sqrt(np.log(2.0))),
+            name="js_divergence_bits",
+            value=lambda t: _mean_over_bins(*per_bin(t)),
+            bounds=(0.0, 1.0),
+        ),
+        _measure(
+            name="js_distance_nat",
+            value=lambda t: _mean_over_bins(per_bin(t)[0], _distance(per_bin(t)[1])),
+            bounds=(0.0, float(np.sqrt(np.log(2.0)))),
         ),
     )
 
 
-def _measure(name: str, value: Callable[[FloatArray], FloatArray], greatest: float) -> Metric:
-    return Metric(
-        name=name,
-        value=value,
-        reason=lambda _: "no_items",
-        paper=_PAPER,
-        better="lower",
-        bounds=(0.0, greatest),
-    )
+_measure = partial(
+    Metric, reason=no_items, paper="Elangovan et al. 2025, Eq. 1 and 2", better="lower"
+)
 
 
 def _per_bin(totals: FloatArray, K: int) -> tuple[FloatArray, FloatArray]:

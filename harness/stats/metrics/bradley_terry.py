@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.data.arrays import FloatArray, ratio, remembered
 from harness.stats.inference.estimate import Estimate, ItemSums, estimate_sums
-from harness.stats.inference.metric import Metric
+from harness.stats.inference.metric import SHARE, Metric, always
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harness.stats.inference.bootstrap import Resampling
 
@@ -100,34 +100,6 @@ def _maximize(wins: FloatArray) -> FloatArray:
     return np.asarray(np.log(weights), dtype=np.float64)
 
 
-def _rate(totals: FloatArray, system: int, n_systems: int) -> FloatArray:
-    wins = totals.reshape(*totals.shape[:-1], n_systems, n_systems)
-    return win_rates(wins)[..., system]
-
-
-class _Strengths:
-    """Fits all systems at once, and remembers the fit for the metrics of the others."""
-
-    def __init__(self, n_systems: int) -> None:
-        self._n_systems = n_systems
-        self._totals = self._values = np.empty(0)
-
-    def of(self, system: int, totals: FloatArray) -> FloatArray:
-        """Return the strength of one system."""
-        if totals is not self._totals:
-            wins = totals.reshape(*totals.shape[:-1], self._n_systems, self._n_systems)
-            self._totals, self._values = totals, bradley_terry(wins)
-        return self._values[..., system]
-
-
-def _not_compared(totals: FloatArray) -> str:  # noqa: ARG001 -- the signature of Metric.reason
-    return "not_compared"
-
-
-def _not_identified(totals: FloatArray) -> str:  # noqa: ARG001 -- as above
-    return "not_identified"
-
-
 def system_estimates(
     wins: FloatArray, systems: Sequence[str], *, resampling: Resampling
 ) -> dict[str, tuple[Estimate, Estimate]]:
@@ -148,23 +120,28 @@ def system_estimates(
         NA with the reason "not_compared" or "not_identified".
     """
     n_systems = len(systems)
-    strengths = _Strengths(n_systems)
+
+    def table(totals: FloatArray) -> FloatArray:
+        return totals.reshape(*totals.shape[:-1], n_systems, n_systems)
+
+    def of_system(
+        of_all: Callable[[FloatArray], FloatArray], system: int, totals: FloatArray
+    ) -> FloatArray:
+        return of_all(totals)[..., system]
+
+    rates = remembered(lambda totals: win_rates(table(totals)))
+    strengths = remembered(lambda totals: bradley_terry(table(totals)))
     metrics = [
-        metric
+        Metric(
+            name=f"{name} {system}",
+            value=partial(of_system, of_all, system),
+            reason=always(reason),
+            bounds=bounds,
+        )
         for system in range(n_systems)
-        for metric in (
-            Metric(
-                name=f"win_rate {system}",
-                value=partial(_rate, system=system, n_systems=n_systems),
-                reason=_not_compared,
-                bounds=(0.0, 1.0),
-            ),
-            Metric(
-                name=f"strength {system}",
-                value=partial(strengths.of, system),
-                reason=_not_identified,
-                bounds=(-np.inf, np.inf),
-            ),
+        for name, of_all, reason, bounds in (
+            ("win_rate", rates, "not_compared", SHARE),
+            ("strength", strengths, "not_identified", (-np.inf, np.inf)),
         )
     ]
     contributions = wins.reshape(len(wins), n_systems * n_systems)

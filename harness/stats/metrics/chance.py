@@ -19,6 +19,12 @@ def both_directions(totals: FloatArray) -> FloatArray:
     return (cells + np.swapaxes(cells, -1, -2)).reshape(totals.shape)
 
 
+@remembered
+def share_alike(totals: FloatArray) -> FloatArray:
+    """Return the share of (..., K * K) cells that lie on the diagonal: observed agreement."""
+    return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
+
+
 def chance_corrected(
     observed: FloatArray, expected: FloatArray, maximum: FloatArray | float = 1.0
 ) -> FloatArray:

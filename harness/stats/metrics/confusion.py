@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_products
-from harness.stats.inference.metric import Metric, average_metric, both_rated, weighted
+from harness.stats.inference.metric import (
+    SHARE,
+    Metric,
+    average_metric,
+    both_rated,
+    constant_labels,
+    unless_empty,
+    weighted,
+)
 from harness.stats.metrics.chance import (
     above_uniform,
     cohen_kappa,
@@ -68,15 +76,6 @@ def _randolph_kappa(totals: FloatArray) -> FloatArray:
     return above_uniform(ratio(hits, n), human.shape[-1])
 
 
-def label_reason(totals: FloatArray) -> str:
-    """Name why a coefficient of two labels is undefined: constant labels, or no items."""
-    return "constant_labels" if totals.sum() > 0 else "no_items"
-
-
-def _randolph_reason(totals: FloatArray) -> str:
-    return "single_option" if totals.sum() > 0 else "no_items"
-
-
 def cell_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:
     """Name the cells of a confusion matrix after their options, human | judge."""
     pairs = ((human, judge) for human in options for judge in options)
@@ -96,7 +95,7 @@ def _hit_metric(
         ("h", "h"),
         display_name=display_name,
         better="higher",
-        bounds=(0.0, 1.0),
+        bounds=SHARE,
         symmetric=True,
         family="categorical",
         paper=paper,
@@ -104,13 +103,15 @@ def _hit_metric(
     )
 
 
-def _chance_metric(
+def label_metric(
     name: str,
     display_name: str,
     value: Callable[[FloatArray], FloatArray],
     paper: str,
     **about: Any,  # noqa: ANN401 -- further fields of Metric
 ) -> Metric:
+    """Make a coefficient of the cells of two modes, NA where labels are constant."""
+    fields = {"family": "categorical", "reason": constant_labels, **about}
     return Metric(
         name=f"{name}(h/h)",
         display_name=display_name,
@@ -119,8 +120,7 @@ def _chance_metric(
         counts=cell_counts,
         symmetric=True,
         paper=paper,
-        family="categorical",
-        **{"reason": label_reason, **about},
+        **fields,
     )
 
 
@@ -133,26 +133,26 @@ METRICS: tuple[Metric, ...] = (
     _hit_metric(
         "hit_rate_ties_won", "hit rate, ties counted as hits", hit_rate_ties_won, _CALDERON
     ),
-    _chance_metric("cohen_kappa", "agreement beyond chance (Cohen's kappa)", cohen_kappa, _GUERDAN),
-    _chance_metric(
+    label_metric("cohen_kappa", "agreement beyond chance (Cohen's kappa)", cohen_kappa, _GUERDAN),
+    label_metric(
         "scott_pi",
         "agreement beyond chance (Scott's pi)",
         scott_pi,
         "Scott 1955; Fleiss 1971 for two raters",
         also=("fleiss_kappa of the two modes",),
     ),
-    _chance_metric(
+    label_metric(
         "krippendorff_alpha_nominal",
         "agreement beyond chance (Krippendorff's alpha)",
         _two_sided_alpha,
         "Krippendorff 2011, two raters",
     ),
-    _chance_metric(
+    label_metric(
         "randolph_kappa",
         "agreement beyond uniform guessing (Randolph's kappa)",
         _randolph_kappa,
         "Randolph 2005, declared options",
-        reason=_randolph_reason,
+        reason=unless_empty("single_option"),
     ),
 )
 
@@ -258,10 +258,6 @@ def _negative(value: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray
     return lambda totals: value(totals[..., ::-1])
 
 
-def _reason(reason: str) -> Callable[[FloatArray], str]:
-    return lambda totals: reason if totals.sum() > 0 else "no_items"
-
-
 _DECISION_NAMES = {
     "accuracy": "share of decisions that match",
     "precision": "share of the judge's positives that are positive",
@@ -295,11 +291,11 @@ def _decision_metric(
         display_name=_DECISION_NAMES[name],
         contributions=binary_cells,
         value=value,
-        reason=_reason(reason),
+        reason=unless_empty(reason),
         symmetric=name in _SYMMETRIC,
         paper=f"{_RAO}, {equation}",
         family="binary",
-        **{"bounds": (0.0, 1.0), **about},
+        **{"bounds": SHARE, **about},
     )
 
 

@@ -7,15 +7,23 @@ nan where nobody gave a response set.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.inference.metric import SHARE, Metric, average_metric, both_rated, weighted
+from harness.stats.inference.metric import (
+    SHARE,
+    Metric,
+    average_metric,
+    both_rated,
+    no_items,
+    weighted,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from harness.stats.data.rating_table import Form
 
@@ -79,35 +87,20 @@ def win_rate_metrics(options: Sequence[str]) -> tuple[Metric, ...]:
     same win rates may agree with the humans on very different items.
     """
     K = len(options)
+    measure = partial(Metric, reason=no_items, paper=_WIN_RATE, better="zero")
 
-    def share(k: int, side: int) -> Callable[[FloatArray], FloatArray]:
-        return lambda t: ratio(t[..., side * K + k], t[..., :K].sum(axis=-1))
+    def rate(side: int, k: int, totals: FloatArray) -> FloatArray:
+        return ratio(totals[..., side * K + k], totals[..., :K].sum(axis=-1))
 
-    metrics = []
-    for k, option in enumerate(options):
-        human, judge = share(k, 0), share(k, 1)
-        metrics += [
-            _measure(f"human_win_rate[{option}]", human, SHARE),
-            _measure(f"judge_win_rate[{option}]", judge, SHARE),
-            _measure(f"win_rate_difference[{option}]", _difference(human, judge), (-1.0, 1.0)),
-        ]
-    return tuple(metrics)
+    def difference(k: int, totals: FloatArray) -> FloatArray:
+        return rate(1, k, totals) - rate(0, k, totals)
 
-
-def _difference(
-    human: Callable[[FloatArray], FloatArray], judge: Callable[[FloatArray], FloatArray]
-) -> Callable[[FloatArray], FloatArray]:
-    return lambda totals: judge(totals) - human(totals)
-
-
-def _measure(
-    name: str, value: Callable[[FloatArray], FloatArray], bounds: tuple[float, float]
-) -> Metric:
-    return Metric(
-        name=name,
-        value=value,
-        reason=lambda _: "no_items",
-        paper=_WIN_RATE,
-        better="zero",
-        bounds=bounds,
+    return tuple(
+        measure(name=f"{name}[{option}]", value=partial(value, k), bounds=bounds)
+        for k, option in enumerate(options)
+        for name, value, bounds in (
+            ("human_win_rate", partial(rate, 0), SHARE),
+            ("judge_win_rate", partial(rate, 1), SHARE),
+            ("win_rate_difference", difference, (-1.0, 1.0)),
+        )
     )

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, Counts, FloatArray, ratio
-from harness.stats.inference.metric import Metric, mean
+from harness.stats.inference.metric import SHARE, Metric, always, mean
 from harness.stats.metrics.chance import above_uniform, chance_corrected
 from harness.stats.metrics.chance import nominal_alpha as nominal_alpha_value
 
@@ -124,10 +124,6 @@ def _reason_no_fleiss(totals: FloatArray) -> str:
     return "too_few_raters" if totals[3] <= totals[1] else "constant_labels"
 
 
-def _reason_no_pairs(totals: FloatArray) -> str:  # noqa: ARG001 -- the shape of Metric.reason
-    return "too_few_raters"
-
-
 def _alpha_value(totals: FloatArray) -> FloatArray:
     return nominal_alpha_value(totals[..., 1:], totals[..., 0])
 
@@ -140,11 +136,11 @@ _of_raters = partial(Metric, family="agreement among raters", symmetric=True)
 HUMAN_AGREEMENT: tuple[Metric, ...] = (
     _of_raters(
         name="pairwise_agreement",
-        bounds=(0.0, 1.0),
+        bounds=SHARE,
         display_name="share of rating pairs that agree",
         contributions=pairwise_agreement,
         value=mean,
-        reason=_reason_no_pairs,
+        reason=always("too_few_raters"),
         min_ratings=MIN_RATERS,
         paper="Fleiss 1971; agreeing pairs / pairs",
     ),
@@ -195,21 +191,21 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
     ),
     _of_raters(
         name="majority_share",
-        bounds=(0.0, 1.0),
+        bounds=SHARE,
         display_name="share of ratings with the majority",
         contributions=majority_share,
         value=mean,
-        reason=_reason_no_pairs,
+        reason=always("too_few_raters"),
         min_ratings=MIN_RATERS,
         paper="Elangovan et al. 2025, '% Agreement' of three or more raters; see hit_rate(h/h)",
     ),
     _of_raters(
         name="two_rater_agreement",
-        bounds=(0.0, 1.0),
+        bounds=SHARE,
         display_name="share of items whose two raters agree",
         contributions=two_rater_agreement,
         value=mean,
-        reason=_reason_no_pairs,
+        reason=always("too_few_raters"),
         min_ratings=MIN_RATERS,
         max_ratings=MIN_RATERS,
         paper="Elangovan et al. 2025, '% Agreement' of two raters; see hit_rate(h/h)",

@@ -21,7 +21,7 @@ from harness.stats.inference.estimate import (
     ItemSums,
     estimate_sums,
 )
-from harness.stats.inference.metric import Metric
+from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.chance import square
 from harness.stats.metrics.confusion import BINARY, binary_cells, confusion
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, fleiss, nominal_alpha
@@ -78,7 +78,7 @@ def ensemble_agreement(
     resampling: Resampling,
     human: FloatArray | None = None,
 ) -> Ensemble:
-    """Metric the agreement of judges with each other.
+    """Measure the agreement of judges with each other.
 
     Parameters
     ----------
@@ -109,12 +109,11 @@ def ensemble_agreement(
     counts = label_counts(table, len(names))
     cells = pair_cells(table, [names.index(option) for option in positives])
     compared = cells if positives else np.zeros_like(cells)
-    sums = fleiss(counts)
     batches = {
-        "fleiss": ItemSums(contributions=sums, metrics=_FLEISS),
+        "fleiss": ItemSums(contributions=fleiss(counts), metrics=_FLEISS),
         "alpha": ItemSums(
             contributions=nominal_alpha(counts),
-            metrics=(_of_row(_ALPHA),),
+            metrics=(find_metric(_ALPHA, HUMAN_AGREEMENT),),
             nothing="too_few_raters" if counts.any() else "no_items",
         ),
         "phi": ItemSums(
@@ -167,7 +166,7 @@ def _confusions(
 
 
 def _phis(totals: FloatArray) -> FloatArray:
-    [phi] = [metric for metric in BINARY if metric.name == "phi"]
+    phi = find_metric("phi", BINARY)
     return phi.value(totals.reshape(*totals.shape[:-1], totals.shape[-1] // 4, 4))
 
 
@@ -179,32 +178,23 @@ def _mean_phi(totals: FloatArray) -> FloatArray:
 
 
 def _alpha_from_fleiss(totals: FloatArray) -> FloatArray:
-    kappa = _row("fleiss_kappa").value(totals)
+    kappa = _KAPPA.value(totals)
     n_votes = np.maximum(totals[..., 2], 1.0)
     return np.asarray(kappa + (1.0 - kappa) / n_votes, dtype=np.float64)
 
 
-def _row(name: str) -> Metric:
-    [row] = [row for row in HUMAN_AGREEMENT if row.name == name]
-    return row
-
-
-def _of_row(name: str) -> Metric:
-    row = _row(name)
-    return Metric(name=name, value=row.value, reason=row.reason, paper=row.paper, bounds=row.bounds)
-
-
 _ALPHA = "krippendorff_alpha_nominal"
+_KAPPA = find_metric("fleiss_kappa", HUMAN_AGREEMENT)
 _FLEISS = (
-    _of_row("fleiss_kappa"),
+    _KAPPA,
     Metric(
         name="alpha_from_fleiss",
         value=_alpha_from_fleiss,
-        reason=_row("fleiss_kappa").reason,
+        reason=_KAPPA.reason,
         paper=f"{_PAPER}, Eq. 16",
         also=(_ALPHA,),
     ),
-    _of_row("randolph_kappa"),
+    find_metric("randolph_kappa", HUMAN_AGREEMENT),
 )
 MEAN_PAIRWISE_PHI = Metric(
     name="mean_pairwise_phi",

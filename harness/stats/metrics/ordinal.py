@@ -16,12 +16,13 @@ from harness.stats.inference.metric import (
     SquaredDistance,
     average_metric,
     both_rated,
+    constant_labels,
     weighted,
 )
 from harness.stats.metrics.alpha import alpha_metric, check_weights
 from harness.stats.metrics.association import kendall_of, spearman_of
 from harness.stats.metrics.chance import both_directions, square
-from harness.stats.metrics.confusion import cell_counts, confusion, label_reason
+from harness.stats.metrics.confusion import label_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,7 +99,7 @@ def weighted_kappa_metric(disagreement: ArrayLike, *, name: str = "weighted_kapp
     return Metric(
         name=name,
         value=lambda totals: weighted_kappa(totals, matrix),
-        reason=label_reason,
+        reason=constant_labels,
         paper=_COHEN,
         bounds=(-np.inf, 1.0),
     )
@@ -142,56 +143,54 @@ def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:
         level is there where numbers are given and none is negative: they are amounts.
     """
     numbers = None if scale is None else np.asarray(scale, dtype=np.float64).tolist()
-    amounts: tuple[Metric, ...] = ()
-    if numbers is not None and min(numbers) >= 0:
-        amounts = (
-            _ordinal_metric(
-                "krippendorff_alpha_ratio",
-                "agreement beyond chance on amounts (Krippendorff's alpha)",
-                _alpha_of("ratio", numbers),
-                _ELANGOVAN,
-            ),
-        )
-    return (
-        _ordinal_metric(
+    rows: list[tuple[str, str, Callable[[FloatArray], FloatArray], str]] = [
+        (
             "weighted_kappa_linear",
             "agreement beyond chance, near misses count less (weighted kappa)",
             _kappa_of("linear"),
             _COHEN,
         ),
-        _ordinal_metric(
+        (
             "weighted_kappa_quadratic",
             "agreement beyond chance, near misses count much less (quadratic kappa)",
             _kappa_of("quadratic"),
             _COHEN,
         ),
-        _ordinal_metric(
+        (
             "krippendorff_alpha_ordinal",
             "agreement beyond chance on ranks (Krippendorff's alpha)",
             _alpha_of("ordinal", None),
             _ELANGOVAN,
         ),
-        _ordinal_metric(
+        (
             "krippendorff_alpha_interval",
             "agreement beyond chance on numbers (Krippendorff's alpha)",
             _alpha_of("interval", numbers),
             _ELANGOVAN,
         ),
-        *amounts,
-        _ordinal_metric(
+        (
             "spearman",
             "rank correlation (Spearman)",
             lambda totals: spearman_of(square(totals)),
             _ELANGOVAN,
         ),
-        _ordinal_metric(
+        (
             "kendall_tau_b",
             "rank correlation (Kendall)",
             lambda totals: kendall_of(square(totals)),
             _ELANGOVAN,
         ),
-        RANKED_PROBABILITY_SCORE,
-    )
+    ]
+    if numbers is not None and min(numbers) >= 0:
+        of_amounts = (
+            "krippendorff_alpha_ratio",
+            "agreement beyond chance on amounts (Krippendorff's alpha)",
+            _alpha_of("ratio", numbers),
+            _ELANGOVAN,
+        )
+        rows.insert(4, of_amounts)
+    metrics = (label_metric(*row, family="ordinal") for row in rows)
+    return (*metrics, RANKED_PROBABILITY_SCORE)
 
 
 def _kappa_of(steps: Steps) -> Callable[[FloatArray], FloatArray]:
@@ -202,26 +201,6 @@ def _alpha_of(level: Level, scale: list[float] | None) -> Callable[[FloatArray],
     metric = alpha_metric(level, scale=scale)
 
     return lambda totals: metric.value(both_directions(totals))
-
-
-def _ordinal_metric(
-    name: str, display_name: str, value: Callable[[FloatArray], FloatArray], paper: str
-) -> Metric:
-    return Metric(
-        name=f"{name}(h/h)",
-        display_name=display_name,
-        contributions=confusion,
-        value=value,
-        reason=label_reason,
-        counts=cell_counts,
-        human_form="h",
-        judge_form="h",
-        better="higher",
-        symmetric=True,
-        bounds=(-1.0, 1.0),
-        paper=paper,
-        family="ordinal",
-    )
 
 
 ORDINAL_METRICS: tuple[Metric, ...] = ordinal_metrics()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.inference.metric import Metric
+from harness.stats.inference.metric import Metric, no_items
 from harness.stats.metrics.alpha import INTERVAL_ALPHA
 from harness.stats.metrics.human_agreement import pearsons
 
@@ -56,10 +56,6 @@ def _interval_alpha(totals: FloatArray) -> FloatArray:
     return INTERVAL_ALPHA.value(np.stack([2.0 * apart, 2.0 * n, x + y, xx + yy], axis=-1))
 
 
-def _why_no_mean(totals: FloatArray) -> str:  # noqa: ARG001 -- the signature of Metric.reason
-    return "no_items"
-
-
 def _why_no_correlation(totals: FloatArray) -> str:
     return "constant_labels" if totals[0] > MIN_ITEMS - 1 else "too_few_items"
 
@@ -85,7 +81,7 @@ def numeric_metrics(width: float) -> tuple[Metric, ...]:
             name="mean_difference",
             display_name="mean difference (judge minus raters)",
             value=lambda totals: _mean_of(1, totals) - _mean_of(2, totals),
-            reason=_why_no_mean,
+            reason=no_items,
             better="zero",
             bounds=(-width, width),
         ),
@@ -107,7 +103,7 @@ def _error(
         name=name,
         display_name=display_name,
         value=value,
-        reason=_why_no_mean,
+        reason=no_items,
         better="lower",
         bounds=(0.0, largest),
         paper=CALDERON,

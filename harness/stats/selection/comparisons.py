@@ -20,7 +20,7 @@ from harness.stats.data.rating_table import (
 )
 from harness.stats.indeterminacy.translation import beta_contributions, cross_call_contributions
 from harness.stats.inference.estimate import Exclusion, ItemSums
-from harness.stats.inference.metric import Metric, by_contributions, mean, no_items
+from harness.stats.inference.metric import Metric, always, by_contributions, mean, no_items
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.selection.replies import (
     Replies,
@@ -300,7 +300,7 @@ def _beta_sums(
     n_missing = (how_many(~rated, times), how_many(rated & ~used, times))
     return ItemSums(
         contributions=contributions,
-        metrics=(replace(metric, reason=lambda _: reasons[1]),),
+        metrics=(replace(metric, reason=always(reasons[1])),),
         used=used,
         nothing=reasons[1] if rated.any() else reasons[0],
         excluded=_named(zip(reasons, n_missing, strict=True)),

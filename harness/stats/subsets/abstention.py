@@ -9,6 +9,7 @@ judge. Each mode is a sum of cells: *exclude* drops the pairs in which either si
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -17,9 +18,17 @@ from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
 from harness.stats.inference.estimate import Exclusion, ItemSums
-from harness.stats.inference.metric import SHARE, Metric
+from harness.stats.inference.metric import (
+    SHARE,
+    Metric,
+    always,
+    constant_labels,
+    find_metric,
+    no_items,
+    unless_empty,
+)
 from harness.stats.metrics.alpha import alpha_metric, check_weights
-from harness.stats.metrics.chance import both_directions, cohen_kappa, square
+from harness.stats.metrics.chance import both_directions, cohen_kappa, share_alike, square
 from harness.stats.metrics.confusion import BINARY, one_vs_rest
 from harness.stats.metrics.ordinal import weighted_kappa_metric
 
@@ -32,7 +41,6 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import RatingTable
 
 Mode: TypeAlias = Literal["exclude", "recode", "third_class"]
-_PAPER = "Rao and Callison-Burch 2026, section 6"
 NO_VERDICT = ("refused", "invalid", "failed")
 NO_POSITIVE = "no_positive_option"
 
@@ -176,25 +184,6 @@ def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
     return tuple(Exclusion(name, int(which.sum())) for name, which in counted if which.any())
 
 
-def _metric(
-    name: str,
-    value: Callable[[FloatArray], FloatArray],
-    reason: str,
-    bounds: tuple[float, float] = (-1.0, 1.0),
-) -> Metric:
-    return Metric(
-        name=name,
-        value=value,
-        reason=lambda totals: reason if totals.sum() > 0 else "no_items",
-        paper=_PAPER,
-        bounds=bounds,
-    )
-
-
-def _accuracy(totals: FloatArray) -> FloatArray:
-    return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
-
-
 def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
     """Collapse (..., K * K) cells to tp, fn, fp, tn of some options against all others."""
     cells, inside = square(totals), mask.astype(np.float64)
@@ -206,47 +195,51 @@ def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
 
 def _of_positive(name: str, mask: BoolArray, reason: str) -> Metric:
     if not mask.any():
-        return Metric(
+        return _metric(
             name=name,
             value=lambda totals: np.full(totals.shape[:-1], np.nan),
-            reason=lambda _: NO_POSITIVE,
-            paper=_PAPER,
+            reason=always(NO_POSITIVE),
         )
-    [row] = [metric for metric in BINARY if metric.name == name]
-    return _metric(name, lambda totals: row.value(against_rest(totals, mask)), reason, row.bounds)
+    row = find_metric(name, BINARY)
+    return _metric(
+        name=name,
+        value=lambda totals: row.value(against_rest(totals, mask)),
+        reason=unless_empty(reason),
+        bounds=row.bounds,
+    )
 
 
 def _mode_metrics(mask: BoolArray) -> tuple[Metric, ...]:
-    return (
-        _metric("accuracy", _accuracy, "", SHARE),
-        _of_positive("f1", mask, "no_positives"),
-        _metric("kappa", cohen_kappa, "constant_labels"),
-        _of_positive("phi", mask, "constant_labels"),
-    )
+    f1, phi = _of_positive("f1", mask, "no_positives"), _of_positive("phi", mask, "constant_labels")
+    return _ACCURACY, f1, _KAPPA, phi
 
 
 def _class_metrics(names: tuple[str, ...], weights: FloatArray | None) -> tuple[Metric, ...]:
-    [f1] = [metric for metric in BINARY if metric.name == "f1"]
+    f1 = find_metric("f1", BINARY)
 
-    def of_class(k: int) -> Callable[[FloatArray], FloatArray]:
-        return lambda totals: f1.value(one_vs_rest(totals, k))
+    def of_class(k: int, name: str) -> Metric:
+        return _metric(
+            name=f"f1[{name}]",
+            value=lambda totals: f1.value(one_vs_rest(totals, k)),
+            reason=unless_empty("no_positives"),
+            bounds=SHARE,
+        )
 
-    of_classes = enumerate((*names, "CANNOT_ASSESS"))
-    return (
-        _metric("accuracy", _accuracy, "", SHARE),
-        _metric("kappa", cohen_kappa, "constant_labels"),
-        *(_metric(f"f1[{name}]", of_class(k), "no_positives", SHARE) for k, name in of_classes),
-        *weighted_metrics(weights),
-    )
+    of_classes = (of_class(k, name) for k, name in enumerate((*names, "CANNOT_ASSESS")))
+    return _ACCURACY, _KAPPA, *of_classes, *weighted_metrics(weights)
+
+
+_metric = partial(Metric, paper="Rao and Callison-Burch 2026, section 6")
+_ACCURACY = _metric(name="accuracy", value=share_alike, reason=unless_empty(""), bounds=SHARE)
+_KAPPA = _metric(name="kappa", value=cohen_kappa, reason=constant_labels)
 
 
 def _rate(name: str, part: Callable[[FloatArray], FloatArray]) -> Metric:
-    return Metric(
+    return _metric(
         name=name,
         value=lambda totals: ratio(part(square(totals)), totals.sum(axis=-1)),
-        reason=lambda _: "no_items",
-        paper=_PAPER,
-        bounds=(0.0, 1.0),
+        reason=no_items,
+        bounds=SHARE,
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.stats.data.arrays import Kinds, ratio
 from harness.stats.inference.estimate import EMPTY, Estimate, Exclusion, ItemSums, estimate_sums
-from harness.stats.inference.metric import SHARE, Metric
+from harness.stats.inference.metric import SHARE, Metric, always
 from harness.stats.metrics.human_agreement import MIN_RATERS
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _metric(name: str, weights: tuple[float, float], bounds: tuple[float, float]
     return Metric(
         name=name,
         value=lambda totals: ratio(totals[..., :2] @ np.array(weights), totals[..., 2]),
-        reason=lambda totals: "empty_stratum",  # noqa: ARG005 -- the shape of Metric.reason
+        reason=always(EMPTY),
         bounds=bounds,
     )
 

@@ -27,11 +27,17 @@ from harness.stats.data.labels import (
 )
 from harness.stats.inference.bootstrap import merged
 from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
-from harness.stats.inference.metric import SHARE, Metric, by_contributions, find_metric
+from harness.stats.inference.metric import (
+    SHARE,
+    Metric,
+    by_contributions,
+    constant_labels,
+    find_metric,
+)
 from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.association import kendall_of, spearman_of
 from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
-from harness.stats.metrics.chance import above_uniform, both_directions, square
+from harness.stats.metrics.chance import above_uniform, both_directions, share_alike, square
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_RATERS
 from harness.stats.metrics.registry import METRICS
 
@@ -50,7 +56,7 @@ if TYPE_CHECKING:
 
 CELLS = 1 << 20  # of pairs of labels, held at once: 8 MiB
 _NOMINAL = ("krippendorff_alpha_nominal", "cohen_kappa", "scott_pi")
-_ELANGOVAN = "Elangovan et al. 2025"
+_measure = partial(Metric, reason=constant_labels, paper="Elangovan et al. 2025")
 _SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # of two raters
 
 
@@ -99,20 +105,23 @@ def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...
         The declared number of options.
     """
     agreement, randolph = (
-        _measure("agreement", _agreement, bounds=SHARE),
-        _measure("randolph_kappa", lambda totals: above_uniform(_agreement(totals), K)),
+        _measure(name="agreement", value=share_alike, bounds=SHARE),
+        _measure(name="randolph_kappa", value=lambda totals: above_uniform(share_alike(totals), K)),
     )
     if level == "nominal":
         alpha, *others = (find_metric(f"{name}(h/h)", METRICS) for name in _NOMINAL)
-        kappas = (_measure(metric.name.removesuffix("(h/h)"), metric.value) for metric in others)
-        return (agreement, _measure(_NOMINAL[0], alpha.value), randolph, *kappas)
+        kappas = (
+            _measure(name=metric.name.removesuffix("(h/h)"), value=metric.value)
+            for metric in others
+        )
+        return (agreement, _measure(name=_NOMINAL[0], value=alpha.value), randolph, *kappas)
     by_level = alpha_metric(level, scale=numbers.tolist())
     return (
         agreement,
-        _measure(by_level.name, lambda totals: by_level.value(both_directions(totals))),
+        _measure(name=by_level.name, value=lambda totals: by_level.value(both_directions(totals))),
         randolph,
-        _measure("spearman", lambda totals: spearman_of(square(totals))),
-        _measure("kendall_tau_b", lambda totals: kendall_of(square(totals))),
+        _measure(name="spearman", value=lambda totals: spearman_of(square(totals))),
+        _measure(name="kendall_tau_b", value=lambda totals: kendall_of(square(totals))),
     )
 
 
@@ -157,25 +166,6 @@ def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
     """
     names = set(two)
     return {name: _SAME.get(name, name) for name in many if _SAME.get(name, name) in names}
-
-
-def _measure(
-    name: str,
-    value: Callable[[FloatArray], FloatArray],
-    bounds: tuple[float, float] = (-1.0, 1.0),
-) -> Metric:
-    return Metric(
-        name=name,
-        value=value,
-        reason=lambda totals: "constant_labels" if totals.sum() > 0 else "no_items",
-        paper=_ELANGOVAN,
-        bounds=bounds,
-    )
-
-
-@remembered
-def _agreement(totals: FloatArray) -> FloatArray:
-    return ratio(np.trace(square(totals), axis1=-2, axis2=-1), totals.sum(axis=-1))
 
 
 By: TypeAlias = Literal["majority_share", "median_share", "median_share_floor", "n_labels"]
