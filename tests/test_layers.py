@@ -97,7 +97,7 @@ def read(path: Path) -> Module:
     nodes = list(ast.walk(tree))
     return Module(
         name=module_name(path),
-        in_stats="stats" in path.parts,
+        in_stats="stats" in path.relative_to(HARNESS).parts,
         imports=imported(nodes),
         imports_at_once=imported(tree.body),
         n_lines=len(text.splitlines()),
