@@ -18,11 +18,12 @@ from harness.ratings import judge_table
 from harness.revalidation.history import DecisionFacts, MetricChange, MetricSequence
 from harness.revalidation.reply_categories import by_judge, verdicts_of
 from harness.stats.data.arrays import ratio
+from harness.stats.data.rating_table import Cut
 from harness.stats.drift.score_change import ItemScores, score_change
 from harness.stats.indeterminacy.translation import F_hat
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.inference.metric import mean
-from harness.stats.selection.comparisons import Cut, Side
+from harness.stats.selection.comparisons import Side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

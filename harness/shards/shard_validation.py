@@ -48,7 +48,7 @@ from harness.shards.shard_counts import MEMORY_BYTES, ShardCounts, count_shard
 from harness.stats.alt_test.deciding_test import decided
 from harness.stats.alt_test.procedure import tests_of_comparisons
 from harness.stats.alt_test.variants import adjust_jointly
-from harness.stats.data.rating_table import OUTCOMES
+from harness.stats.data.rating_table import OUTCOMES, Cut
 from harness.stats.indeterminacy.rater_error import identifiability
 from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.crossed_raters import MIN_RATERS as MIN_CROSSED
@@ -195,8 +195,7 @@ class _Sums:
         return {
             "resampling": self.resampling,
             "space": task.space,
-            "tau": task.tau,
-            "positive": task.positive,
+            "cut": Cut(task.tau, task.positive),
         }
 
     def evaluated(self) -> BlockEvaluation:

@@ -44,6 +44,14 @@ ELICITATION_OF: dict[Form, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What is decided: positive where P(S meets ``positive``) >= ``tau``."""
+
+    tau: float
+    positive: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RatingTable:
     """What one judge, or all human raters together, answered: counts per item.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.data.rating_table import Distributions, check_rows, check_tau, reaches
+from harness.stats.data.rating_table import Cut, Distributions, check_rows, check_tau, reaches
 from harness.stats.indeterminacy.sensitivity import Flips
 from harness.stats.indeterminacy.translation import sensitivity_family
 from harness.stats.inference.estimate import (
@@ -20,7 +20,7 @@ from harness.stats.inference.estimate import (
 )
 from harness.stats.inference.metric import Metric, both_rated, mean, no_items, weighted
 from harness.stats.metrics import downstream
-from harness.stats.selection.comparisons import Cut, Side
+from harness.stats.selection.comparisons import Side
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

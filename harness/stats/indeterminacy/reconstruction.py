@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
-from harness.stats.data.rating_table import Distributions
+from harness.stats.data.rating_table import Cut, Distributions
 from harness.stats.indeterminacy.translation import F_hat, pairs_by_item
 from harness.stats.inference.estimate import Estimate, make_interval
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.registry import METRICS
-from harness.stats.selection.comparisons import Cut, Side
+from harness.stats.selection.comparisons import Side
 from harness.stats.selection.evaluation import evaluate
 
 if TYPE_CHECKING:

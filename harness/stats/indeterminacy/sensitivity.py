@@ -12,6 +12,7 @@ from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray
 from harness.stats.data.rating_table import (
     ELICITATION_OF,
     FORMS,
+    Cut,
     Distributions,
     aggregate,
     multilabel,
@@ -25,7 +26,7 @@ from harness.stats.indeterminacy.translation import (
 from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
 from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
 from harness.stats.metrics.registry import METRICS
-from harness.stats.selection.comparisons import Cut, Side, judge_sums
+from harness.stats.selection.comparisons import Side, judge_sums
 from harness.stats.selection.ranking import loss
 
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import Cut
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.cluster_robust import ClusterMean
     from harness.stats.inference.crossed_raters import CountedRatings
@@ -93,7 +96,8 @@ def evaluation_of_blocks(
     resampling: Resampling,
     n_replies: Mapping[str, float],
     n_excluded: int,
-    **settings: Any,  # noqa: ANN401 -- space, tau and positive, as in evaluate_blocks
+    space: OptionSpace,
+    cut: Cut,
 ) -> Evaluation:
     """Evaluate judges on the items on which they are compared; see `evaluate`.
 
@@ -101,7 +105,7 @@ def evaluation_of_blocks(
     ----------
     shared, pairs, draws
         As in `block_footing`.
-    metrics, resampling, n_replies, **settings
+    metrics, resampling, n_replies, space, cut
         As in `evaluate_blocks`.
     compared : collection of str
         Metrics by which differences between judges are to allow for other raters.
@@ -109,15 +113,21 @@ def evaluation_of_blocks(
         Other items.
     """
     evaluated = evaluate_blocks(
-        shared, draws, metrics=metrics, resampling=resampling, n_replies=n_replies, **settings
+        shared,
+        draws,
+        space=space,
+        metrics=metrics,
+        cut=cut,
+        resampling=resampling,
+        n_replies=n_replies,
     )
     any_judge, covariances = next(iter(shared.values())), {}
-    human, _ = tables_of(any_judge, settings["space"])
+    human, _ = tables_of(any_judge, space)
     panel = RaterPanel(any_judge.ratings, None)
     for metric in metrics:
         if metric.name in compared and panel.of(human, metric.human_form) is not None:
             n = n_replies[ELICITATION_OF[metric.judge_form]]
-            judges = [_Judge.of(counts, metric, n, **settings) for counts in shared.values()]
+            judges = [_Judge.of(counts, metric, n, space, cut) for counts in shared.values()]
             covariances[metric.name] = _rater_covariance(judges, pairs, [])
     nothing = Estimate(value=None, reason="no_pairs", n_used=0)
     none = TableTranslation(F_hat(human), nothing, nothing)
@@ -140,9 +150,9 @@ def evaluation_of_blocks(
         human_agreement=evaluated.human_agreement,
         human_translation=none,
         translations=dict.fromkeys(shared, none),
-        tau=settings["tau"],
+        tau=cut.tau,
         level=resampling.level,
-        positive=tuple(settings["positive"]),
+        positive=cut.positive,
         units=draws.units,
         covariances={name: cov for name, cov in covariances.items() if cov is not None},
     )
@@ -158,10 +168,11 @@ class _Judge:
     n_replies: float
 
     @classmethod
-    def of(cls, counts: BlockCounts, metric: Metric, n_replies: float, **settings: Any) -> Self:  # noqa: ANN401 -- of Scoring
-        human, judge = tables_of(counts, settings.pop("space"))
-        weights = counts.times.astype(np.float64)
-        scoring = Scoring.of(human, metric, implied=None, weights=weights, **settings)
+    def of(
+        cls, counts: BlockCounts, metric: Metric, n_replies: float, space: OptionSpace, cut: Cut
+    ) -> Self:
+        human, judge = tables_of(counts, space)
+        scoring = Scoring.of(human, metric, cut, weights=counts.times.astype(np.float64))
         return cls(counts, scoring, replies_of(judge, metric.judge_form), n_replies)
 
     def __repr__(self) -> str:
@@ -227,7 +238,8 @@ def block_footing(
     n_replies: float,
     min_answered: float,
     is_grouped: bool,
-    **settings: Any,  # noqa: ANN401 -- space, tau and positive, as in evaluate_blocks
+    space: OptionSpace,
+    cut: Cut,
 ) -> Footing:
     """Compare judges by a metric on common footing; see `common_footing`.
 
@@ -241,20 +253,26 @@ def block_footing(
         Of blocks of items, which are resampled.
     answered : mapping of str to float
         Share of the rated items that each judge answered.
-    metric, resampling, n_replies, min_answered, **settings
+    metric, resampling, n_replies, min_answered, space, cut
         As in `evaluate_blocks` and `common_footing`.
     is_grouped : bool
         Whether items come in groups. One human is then compared over blocks.
     """
-    judges = {
-        name: _Judge.of(counts, metric, n_replies, **settings) for name, counts in shared.items()
-    }
-    on_all = {name: _Judge.of(every[name], metric, n_replies, **settings) for name in shared}
+    bound = partial(_Judge.of, metric=metric, n_replies=n_replies, space=space, cut=cut)
+    judges = {name: bound(counts) for name, counts in shared.items()}
+    on_all = {name: bound(every[name]) for name in shared}
     of_judges, of_baselines = _drawn(
-        every, shared, draws, metric=metric, resampling=resampling, n_replies=n_replies, **settings
+        every,
+        shared,
+        draws,
+        metric=metric,
+        resampling=resampling,
+        n_replies=n_replies,
+        space=space,
+        cut=cut,
     )
     any_judge = _any_counts(every, shared)
-    on_any = _Judge.of(next(iter(every.values())), metric, n_replies, **settings)
+    on_any = bound(next(iter(every.values())))
     n_rated = int(on_any.counts.times[on_any.scoring.rated].sum())
     fitted = [rows[0] for rows in on_any.scoring.fitted_baselines()]
     return footing_of(
@@ -292,17 +310,19 @@ def _drawn(
     metric: Metric,
     resampling: Resampling,
     n_replies: float,
-    **settings: Any,  # noqa: ANN401 -- as in evaluate_blocks
+    space: OptionSpace,
+    cut: Cut,
 ) -> tuple[Drawn, Drawn]:
     """Return the values of judges and of baselines, and those in the resamples."""
     at_replies = {"forced_choice": n_replies, "response_set": inf}
     evaluated = evaluate_blocks(
         shared,
         draws,
+        space=space,
         metrics=[metric],
+        cut=cut,
         resampling=resampling,
         n_replies=at_replies,
-        **settings,
     )
     results = [evaluated.judges[name][metric.name] for name in shared]
     values = [np.nan if row.estimate.value is None else row.estimate.value for row in results]
@@ -310,9 +330,10 @@ def _drawn(
         next(iter(every.values())),
         _any_counts(every, shared),
         draws,
+        space=space,
         metric=metric,
+        cut=cut,
         n_replies=n_replies,
-        **settings,
     )
     of_baselines = np.array([baselines[name] for name in BASELINES])
     return (

@@ -27,7 +27,7 @@ from harness.stats.data.rating_table import (
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.crossed_raters import CountedRatings
 from harness.stats.inference.estimate import Estimated, ItemSums, estimate_all
-from harness.stats.selection.comparisons import Cut, Side, human_sums, judge_sums, scorer
+from harness.stats.selection.comparisons import Side, human_sums, judge_sums, scorer
 from harness.stats.selection.rater_panel import RaterPanel, rater_covariances, with_rater_variance
 from harness.stats.selection.references import added_exactly, baseline_values
 from harness.stats.selection.replies import counts_of, samples_per_item, vectors_of
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.rater_comparisons import RaterComparisons
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.data.option_space import OptionSpace
+    from harness.stats.data.rating_table import Cut
     from harness.stats.inference.bootstrap import Resamples, Resampling
     from harness.stats.inference.estimate import Estimate
     from harness.stats.inference.metric import Metric
@@ -282,8 +283,7 @@ def evaluate_blocks(
     *,
     space: OptionSpace,
     metrics: Sequence[Metric],
-    tau: float,
-    positive: Sequence[str],
+    cut: Cut,
     resampling: Resampling,
     n_replies: Mapping[str, float] | None = None,
     agreement: Callable[[RatingTable], Sequence[ItemSums]] = lambda _: (),
@@ -300,14 +300,13 @@ def evaluate_blocks(
         The options, in the order of the counts.
     metrics : sequence of Metric
         Those that need response sets are NA, unless these follow from the choices.
-    tau, positive, n_replies
+    cut, n_replies
         As in `evaluate`.
     resampling : Resampling
         How intervals are made.
     agreement : callable, optional
         What the items of the humans' table add to more coefficients of agreement.
     """
-    cut = Cut(tau, tuple(positive))
     groups = [
         _item_sums(counts, space, metrics, cut, n_replies=n_replies, more=agreement)
         for counts in judges.values()
@@ -345,8 +344,7 @@ def baselines_of_blocks(
     *,
     space: OptionSpace,
     metric: Metric,
-    tau: float,
-    positive: Sequence[str],
+    cut: Cut,
     n_replies: float,
 ) -> dict[str, FloatArray]:
     """Evaluate computed baselines, fitted on all items, on those that all judges answered.
@@ -355,7 +353,7 @@ def baselines_of_blocks(
     ----------
     every, shared : BlockCounts
         Of any judge, over all items and over those on which judges are compared.
-    draws, space, metric, tau, positive
+    draws, space, metric, cut
         As in `evaluate_blocks`.
     n_replies : float
         Replies per item.
@@ -374,10 +372,10 @@ def baselines_of_blocks(
         baseline_values,
         metric.contributions,
         metric.value,
-        aggregate(Distributions.of(humans), metric.human_form, tau=tau, positive=positive),
+        aggregate(Distributions.of(humans), metric.human_form, tau=cut.tau, positive=cut.positive),
         np.where(evaluated[:, None], 0.0, counts),
         n_replies,
-        vectors=vectors_of(humans, metric.judge_form, tau=tau, positive=positive),
+        vectors=vectors_of(humans, metric.judge_form, cut),
         evaluated=evaluated,
         squared=metric.squared,
     )
@@ -408,8 +406,7 @@ def _item_sums(
         human.table,
         metrics,
         [scorer(judge, n_replies)],
-        tau=cut.tau,
-        positive=cut.positive,
+        cut,
     )
     raters = {name: covariance.variance(np.ones(1)) for name, covariance in covariances.items()}
     defined = {name: variance for name, variance in raters.items() if variance is not None}

@@ -12,6 +12,7 @@ from harness.stats.data.rating_table import (
     ELICITATION_OF,
     ELICITATIONS,
     OUTCOMES,
+    Cut,
     Distributions,
     Form,
     RatingTable,
@@ -42,14 +43,6 @@ OF_ALL_SAMPLES = (*NOISY, "smoothed", "smoothed_srs")  # forms that hold how man
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """What is decided: positive where P(S meets ``positive``) >= ``tau``."""
-
-    tau: float
-    positive: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Side:
     """One table's rating vectors, and which items have them, per form.
 
@@ -67,8 +60,7 @@ class Side:
     dist: Distributions
     forms: dict[Form, FloatArray]
     complete: dict[Form, BoolArray]
-    positive: tuple[str, ...]
-    tau: float
+    cut: Cut
     implied: bool = False
     times: IntArray | None = None
 
@@ -88,11 +80,11 @@ class Side:
         if implied is not None and "noisy_srs" in forms:  # its noise is not that of m raters
             forms["noisy_srs"] = np.full_like(forms["noisy_srs"], np.nan)
         complete = {form: _complete(vectors) for form, vectors in forms.items()}
-        return cls(table, dist, forms, complete, cut.positive, cut.tau, implied is not None, times)
+        return cls(table, dist, forms, complete, cut, implied is not None, times)
 
     def undecided(self, form: Form) -> bool:
         """Whether the form asks for a decision that no positive option defines."""
-        return form == "decision" and not self.positive
+        return form == "decision" and not self.cut.positive
 
     def n_ratings(self, form: Form) -> FloatArray:
         """Return (n,) numbers of ratings behind this form's vectors."""
@@ -212,7 +204,7 @@ def scorer(
                 vectors[more],
                 Replies(replies.shares[rows[more]], replies.n_samples[rows[more]]),
                 n_replies[ELICITATION_OF[form]],
-                vectors=vectors_of(judge.table, form, tau=judge.tau, positive=judge.positive),
+                vectors=vectors_of(judge.table, form, judge.cut),
                 squared=metric.squared,
             )
         return sums
@@ -266,9 +258,10 @@ def _why_unusable(side: Side, form: Form) -> str:
     return "no_response_sets" if sets else "no_forced_choices"
 
 
-def beta_sums(side: Side, cut: Cut) -> list[ItemSums]:
+def beta_sums(side: Side) -> list[ItemSums]:
     """Estimate ``beta`` from a table's pairs and ``cross_call_beta`` from its independent calls."""
-    if not cut.positive:
+    positive = side.cut.positive
+    if not positive:
         none = np.zeros((len(side.dist.O), 2))
         reasons = (NO_POSITIVE, NO_POSITIVE)
         return [
@@ -278,10 +271,10 @@ def beta_sums(side: Side, cut: Cut) -> list[ItemSums]:
     joint, dist = side.table.joint, side.dist
     pairs = np.zeros(len(dist.O)) if joint is None else joint.sum(axis=(1, 2))
     called = (dist.n_forced > 0) & (dist.n_sets > 0)
-    paired = beta_contributions(side.table, cut.positive)
-    crossed = cross_call_contributions(dist, cut.positive)
+    paired = beta_contributions(side.table, positive)
+    crossed = cross_call_contributions(dist, positive)
     ineligible = "no_negative_choice"
-    if side.table.space.option_mask(cut.positive).all():
+    if side.table.space.option_mask(positive).all():
         ineligible = "no_negative_option"
     return [
         _beta_sums(BETA, paired, pairs > 0, ("no_pairs", ineligible), side.times),

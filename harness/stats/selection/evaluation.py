@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, Kinds, frozen
-from harness.stats.data.rating_table import ELICITATION_OF, RatingTable, check_tau
+from harness.stats.data.rating_table import ELICITATION_OF, Cut, RatingTable, check_tau
 from harness.stats.indeterminacy.translation import F_hat, Translation
 from harness.stats.inference.bootstrap import ALIKE, Units
 from harness.stats.inference.estimate import (
@@ -21,7 +21,6 @@ from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.comparisons import (
-    Cut,
     Side,
     beta_sums,
     human_sums,
@@ -251,14 +250,12 @@ def evaluate(
     if panel is not None and criteria is None and rated:
         as_rated = [row for row in rows if implied is None or is_of_choices(row)]
         scores = [scorer(side, n_replies) for side in rated]
-        covariances = rater_covariances(
-            panel, human, as_rated, scores, tau=tau, positive=cut.positive
-        )
+        covariances = rater_covariances(panel, human, as_rated, scores, cut)
     metric_groups = [
         judge_sums(raters, side, rows, n_replies, _variances_of(covariances, j))
         for j, side in enumerate(rated)
     ]
-    beta_groups = [beta_sums(side, cut) for side in (raters, *rated)]
+    beta_groups = [beta_sums(side) for side in (raters, *rated)]
     agreement_group = human_sums(tables[0], resampled.times)
     if panel is not None:
         agreement_group = with_rater_variance(agreement_group, panel, human)

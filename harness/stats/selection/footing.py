@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, Kinds, frozen, how_many, ratio, weighted_total
-from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
+from harness.stats.data.rating_table import ELICITATION_OF, Cut, Distributions, aggregate
 from harness.stats.inference.bootstrap import ALIKE, Resamples
 from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, linearized
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
@@ -266,9 +266,8 @@ def common_footing(
     """
     if abstention == "loss":
         check_is_mean(metric)
-    scoring = Scoring.of(
-        human, metric, tau=tau, positive=positive, implied=implied, weights=weights
-    )
+    cut = Cut(tau, tuple(positive))
+    scoring = Scoring.of(human, metric, cut, implied=implied, weights=weights)
     chosen, replies, n_replies, items = _ranked_judges(
         scoring, judges, n_replies, min_answered, abstention
     )
@@ -473,21 +472,21 @@ class Scoring:
         cls,
         human: RatingTable,
         metric: Metric,
+        cut: Cut,
         *,
-        tau: float,
-        positive: Sequence[str],
-        implied: Distributions | None,
+        implied: Distributions | None = None,
         weights: FloatArray | None = None,
     ) -> Scoring:
         """Bind a metric to the ratings of a table."""
-        dist, cut = Distributions.of(human) if implied is None else implied, tuple(positive)
+        dist = Distributions.of(human) if implied is None else implied
+        to_vectors = partial(aggregate, form=metric.human_form, tau=cut.tau, positive=cut.positive)
         return cls(
             metric=metric,
             counts=_rating_counts(human, metric, implied),
-            human_vectors=aggregate(dist, metric.human_form, tau=tau, positive=cut),
-            to_vectors=partial(aggregate, form=metric.human_form, tau=tau, positive=cut),
-            human_form=vectors_of(human, metric.human_form, tau=tau, positive=cut),
-            judge_form=vectors_of(human, metric.judge_form, tau=tau, positive=cut),
+            human_vectors=to_vectors(dist),
+            to_vectors=to_vectors,
+            human_form=vectors_of(human, metric.human_form, cut),
+            judge_form=vectors_of(human, metric.judge_form, cut),
             can_leave_out=implied is None
             and ELICITATION_OF[metric.human_form] == ELICITATION_OF[metric.judge_form],
             weights=np.ones(len(dist.O)) if weights is None else weights,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE
+from harness.stats.data.rating_table import Cut
 from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.interval_methods import percentile_ends
@@ -115,7 +116,7 @@ def paired_runs(
         With an exact test of the hypothesis that, where the runs differ, either is as often better.
         Items of one group are one unit, as they are not independent.
     """
-    scoring = Scoring.of(human, metric, tau=tau, positive=positive, implied=None)
+    scoring = Scoring.of(human, metric, Cut(tau, tuple(positive)))
     replies = [replies_of(table, metric.judge_form) for table in runs]
     answered = [side.n_samples > 0 for side in replies]
     shared = scoring.rated & answered[0] & answered[1]

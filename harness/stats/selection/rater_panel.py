@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.stats.data.arrays import FloatArray, IntArray
-    from harness.stats.data.rating_table import Form, RatingTable
+    from harness.stats.data.rating_table import Cut, Form, RatingTable
     from harness.stats.inference.crossed_raters import Ratings
     from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.metric import Metric
@@ -54,9 +54,7 @@ def rater_covariances(
     human: RatingTable,
     metrics: Sequence[Metric],
     scores: Sequence[Callable[[Metric, FloatArray, IntArray], FloatArray]],
-    *,
-    tau: float,
-    positive: Sequence[str],
+    cut: Cut,
 ) -> dict[str, RaterCovariance]:
     """Return the covariances of judges by the raters, for each metric that has them.
 
@@ -70,7 +68,7 @@ def rater_covariances(
         What is estimated.
     scores : sequence of callable
         Of each judge, ``(metric, human vectors (n', D), rows (n',)) -> (n', d)`` contributions.
-    tau, positive
+    cut : Cut
         As in `aggregate`.
 
     Returns
@@ -84,7 +82,7 @@ def rater_covariances(
         ratings = panel.of(human, first.human_form)
         if ratings is None:
             continue
-        vectors = vectors_of(human, first.human_form, tau=tau, positive=positive)
+        vectors = vectors_of(human, first.human_form, cut)
         values = [metric.value for metric in members]
         left_out = [
             leave_out(ratings, _counted(first, score, vectors), *values) for score in scores

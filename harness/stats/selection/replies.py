@@ -14,10 +14,10 @@ from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggre
 from harness.stats.inference.special_functions import binom, gammaln, xlogy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from harness.stats.data.arrays import BoolArray, Counts, FloatArray, IntArray
-    from harness.stats.data.rating_table import Form, RatingTable
+    from harness.stats.data.rating_table import Cut, Form, RatingTable
     from harness.stats.inference.metric import SquaredDistance
 
 
@@ -162,14 +162,14 @@ def replies_of(table: RatingTable, form: Form) -> Replies:
     return Replies.of_distribution(np.where(counts.sum(axis=1, keepdims=True) > 0, counts, np.nan))
 
 
-def vectors_of(table: RatingTable, form: Form, *, tau: float, positive: Sequence[str]) -> Vectors:
+def vectors_of(table: RatingTable, form: Form, cut: Cut) -> Vectors:
     """Return how answers become rating vectors.
 
     Parameters
     ----------
     table : RatingTable
         Whose answers they are.
-    form, tau, positive
+    form, cut
         As in `aggregate`.
 
     Returns
@@ -186,7 +186,7 @@ def vectors_of(table: RatingTable, form: Form, *, tau: float, positive: Sequence
         omega = np.minimum(theta @ space.membership.T.astype(np.float64), 1.0)
         m = np.ones(n) if n_ratings is None else n_ratings
         rows = Distributions(space, options, theta, omega, m, m)
-        return aggregate(rows, form, tau=tau, positive=positive)
+        return aggregate(rows, form, tau=cut.tau, positive=cut.positive)
 
     return vectors
 
