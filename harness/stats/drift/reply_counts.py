@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.stats.data.arrays import IntArray, frozen
 from harness.stats.drift.bag_tests import exact_p
-from harness.stats.inference.estimate import Estimate, Exclusion, wilson_interval
+from harness.stats.inference.estimate import Estimate, exclusions, wilson_interval
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray
@@ -217,13 +217,12 @@ def look_flips(counts: ReplyCounts, look: int, *, level: float = 0.95) -> LookFl
 
 def _mean_share(shares: FloatArray, used: BoolArray, reason: str, level: float) -> Estimate:
     n, n_excluded = len(shares), int((~used).sum())
-    excluded = (Exclusion(reason, n_excluded),) if n_excluded else ()
-    if not n:
-        return Estimate(
-            value=None, reason=reason, n_used=0, n_excluded=n_excluded, excluded=excluded
-        )
-    value = min(max(float(shares.mean()), 0.0), 1.0)
-    interval = wilson_interval(value, n, level=level)
+    value = min(max(float(shares.mean()), 0.0), 1.0) if n else None
     return Estimate(
-        value=value, interval=interval, n_used=n, n_excluded=n_excluded, excluded=excluded
+        value=value,
+        reason="" if n else reason,
+        interval=None if value is None else wilson_interval(value, n, level=level),
+        n_used=n,
+        n_excluded=n_excluded,
+        excluded=exclusions([(reason, n_excluded)]),
     )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray, IntArray, frozen
+from harness.stats.data.arrays import frozen
 from harness.stats.drift.reply_counts import Window, windows_of
-from harness.stats.inference.estimate import Estimate, Exclusion, Interval
+from harness.stats.inference.estimate import Estimate, Interval, exclusions
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
@@ -154,13 +155,9 @@ def largest_margin(scores: ItemScores, threshold: float) -> float | None:
         sums = _log_e_sums(changes, step * MARGIN_STEP)
         return bool(sums) and sums[-1] >= bound
 
-    if not shown(0):
-        return None
-    low, high = 0, round(1.0 / MARGIN_STEP)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if shown(middle) else (low, middle)
-    return low * MARGIN_STEP
+    steps = range(round(1.0 / MARGIN_STEP))
+    n_shown = bisect_left(steps, x=True, key=lambda step: not shown(step))
+    return (n_shown - 1) * MARGIN_STEP if n_shown else None
 
 
 def _all_changes(scores: ItemScores) -> list[list[tuple[float, FloatArray]]]:
@@ -254,34 +251,33 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
         raise ValueError(f"alpha is {alpha}; wanted a number between 0 and 1")
     changes, reason = scores.changes(Window(look, 1)), "no_reply_on_either_side"
     n_excluded = scores.sums.shape[1] - len(changes)
-    excluded = (Exclusion(reason, n_excluded),) if n_excluded else ()
-    if not len(changes):
-        return Estimate(
-            value=None, reason=reason, n_used=0, n_excluded=n_excluded, excluded=excluded
+    interval = None
+    if len(changes):
+        bound = log(2.0 * look * (look + 1) / alpha)
+        different, n_items = np.unique(changes, return_counts=True)
+        interval = Interval(
+            low=-_upper_end(-different, n_items, bound),
+            high=_upper_end(different, n_items, bound),
+            level=1.0 - alpha,
+            method="betting",
+            unit="item",
         )
-    bound = log(2.0 * look * (look + 1) / alpha)
-    different, n_items = np.unique(changes, return_counts=True)
-    interval = Interval(
-        low=-_upper_end(-different, n_items, bound),
-        high=_upper_end(different, n_items, bound),
-        level=1.0 - alpha,
-        method="betting",
-        unit="item",
-    )
     return Estimate(
-        value=float(changes.mean()),
+        value=float(changes.mean()) if len(changes) else None,
+        reason="" if len(changes) else reason,
         interval=interval,
         n_used=len(changes),
         n_excluded=n_excluded,
-        excluded=excluded,
+        excluded=exclusions([(reason, n_excluded)]),
     )
 
 
 def _upper_end(changes: FloatArray, n_items: IntArray, bound: float) -> float:
     """Return the least mean change, in steps, at and above which all are rejected; else 1."""
-    low, high = round(-1.0 / STEP), round(1.0 / STEP)
-    while high - low > 1:
-        middle = (low + high) // 2
-        rejected = log_betting_e_value(changes, -middle * STEP, n_items) >= bound
-        low, high = (low, middle) if rejected else (middle, high)
-    return high * STEP
+    n_steps = round(1.0 / STEP)
+
+    def rejected(step: int) -> bool:
+        return log_betting_e_value(changes, -step * STEP, n_items) >= bound
+
+    inside = range(1 - n_steps, n_steps)
+    return (1 - n_steps + bisect_left(inside, x=True, key=rejected)) * STEP

@@ -13,9 +13,9 @@ from harness.stats.indeterminacy.sensitivity import Flips
 from harness.stats.indeterminacy.translation import sensitivity_family
 from harness.stats.inference.estimate import (
     Estimate,
-    Exclusion,
     ItemSums,
     estimate_all,
+    exclusions,
     percentile_interval,
 )
 from harness.stats.inference.metric import Metric, both_rated, mean, no_items, weighted
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resamples, Resampling, Units
+    from harness.stats.inference.estimate import Exclusion
 
 Kind: TypeAlias = Literal["free_per_item", "common"]
 
@@ -219,11 +220,10 @@ def _nothing(human: FloatArray, judge: FloatArray) -> str:
 
 def _missing(human: FloatArray, judge: FloatArray) -> tuple[Exclusion, ...]:
     unrated = np.isnan(human[:, 0])
-    counts = (
-        ("human_no_forced_choices", int(unrated.sum())),
-        ("judge_no_response_sets", int((np.isnan(judge[:, 0]) & ~unrated).sum())),
+    unjudged = np.isnan(judge[:, 0]) & ~unrated
+    return exclusions(
+        [("human_no_forced_choices", unrated.sum()), ("judge_no_response_sets", unjudged.sum())]
     )
-    return tuple(Exclusion(reason, n) for reason, n in counts if n)
 
 
 def common_bounds(

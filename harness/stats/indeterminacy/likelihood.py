@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, frozen, ratio
-from harness.stats.inference.estimate import (
-    Estimate,
-    Exclusion,
-    Interval,
-)
+from harness.stats.inference.estimate import Estimate, Interval, exclusions
 from harness.stats.inference.interval_methods import normal_ends
 
 if TYPE_CHECKING:
@@ -198,7 +194,7 @@ def F_and_beta_by_likelihood(
         interval=interval,
         n_used=n_used,
         n_excluded=n - n_used,
-        excluded=(Exclusion("no_calls", n - n_used),) if n > n_used else (),
+        excluded=exclusions([("no_calls", n - n_used)]),
         counts={"forced_calls": float(calls.forced.sum()), "set_calls": float(calls.sets.sum())},
     )
     return _common(calls, space, fitted), beta

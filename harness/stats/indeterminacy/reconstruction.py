@@ -10,7 +10,7 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.data.rating_table import Cut, Distributions
 from harness.stats.indeterminacy.translation import F_hat, pairs_by_item
-from harness.stats.inference.estimate import Estimate, make_interval
+from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.registry import METRICS
@@ -225,7 +225,7 @@ def reconstructed_metrics(
             interval=interval,
             interval_reason=why_none,
             n_resamples=len(replicates),
-            undefined_share=float(np.isnan(replicates).mean()) if replicates.size else None,
+            undefined_share=share_undefined(replicates),
         )
 
     return {

@@ -80,6 +80,11 @@ class Exclusion:
     n_items: int
 
 
+def exclusions(counted: Iterable[tuple[str, int]]) -> tuple[Exclusion, ...]:
+    """Return the reasons that kept any items out, each with how many."""
+    return tuple(Exclusion(reason, int(n_items)) for reason, n_items in counted if n_items)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """A number with its interval and n, or NA with the reason.
@@ -133,11 +138,9 @@ def percentile_interval(
     replicates: FloatArray, level: float, unit: Unit
 ) -> tuple[Interval | None, float | None]:
     """Return the percentile interval of (B,) replicates, and the share that is undefined."""
-    if not replicates.size:
-        return None, None
-    undefined_share = float(np.isnan(replicates).mean())
-    ends = percentile_ends(replicates, level)
-    return Interval(*ends, level, "percentile", unit) if ends else None, undefined_share
+    ends = percentile_ends(replicates, level) if replicates.size else None
+    interval = Interval(*ends, level, "percentile", unit) if ends else None
+    return interval, share_undefined(replicates)
 
 
 _TOO_FEW: dict[Unit, str] = {
@@ -238,7 +241,7 @@ class ItemSums:
             contributions=np.where(inside[:, None], np.asarray(self.contributions), 0.0),
             used=used,
             inside=inside,
-            excluded=(Exclusion(self.nothing, n_unusable),) if n_unusable else (),
+            excluded=exclusions([(self.nothing, n_unusable)]),
             nothing=self.nothing if inside.any() else EMPTY,
         )
 
@@ -282,7 +285,7 @@ class Estimated:
             reason=self.estimate.reason or other.estimate.reason,
             interval=interval,
             interval_reason=why_none,
-            undefined_share=_undefined_share(replicates),
+            undefined_share=share_undefined(replicates),
             counts={},
         )
 
@@ -360,14 +363,15 @@ def _estimated(
         excluded=sums.excluded,
         n_tied=sums.n_tied,
         n_resamples=len(result.replicates),
-        undefined_share=_undefined_share(result.replicates),
+        undefined_share=share_undefined(result.replicates),
         ratings_per_item=median(per_item, None if times is None else times[used]),
         counts=metric.counts(result.totals, sums.options),
     )
     return Estimated(estimate, sampled)
 
 
-def _undefined_share(replicates: FloatArray) -> float | None:
+def share_undefined(replicates: FloatArray) -> float | None:
+    """Return the share of (B,) replicates that is nan; None without any."""
     return float(np.isnan(replicates).mean()) if replicates.size else None
 
 

@@ -21,7 +21,7 @@ from harness.stats.data.arrays import (
     row_products,
     row_sums,
 )
-from harness.stats.inference.estimate import Estimate, Exclusion
+from harness.stats.inference.estimate import Estimate, exclusions
 from harness.stats.inference.metric import Metric
 from harness.stats.metrics.chance import alpha, nominal_alpha, square
 from harness.stats.metrics.human_agreement import MIN_RATERS
@@ -343,7 +343,7 @@ def _described(alpha: float, n_pairable: int, n_units: int, n_values: int) -> Es
         reason=("constant_labels" if n_pairable else "too_few_raters") if undefined else "",
         n_used=n_pairable,
         n_excluded=excluded,
-        excluded=(Exclusion("too_few_raters", excluded),) if excluded else (),
+        excluded=exclusions([("too_few_raters", excluded)]),
         counts={"units": n_units, "pairable_units": n_pairable, "pairable_values": n_values},
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, ratio, remembered
 from harness.stats.data.labels import medians, modes
 from harness.stats.data.rating_table import tied_modes
-from harness.stats.inference.estimate import Exclusion, ItemSums, estimate_sums
+from harness.stats.inference.estimate import ItemSums, estimate_sums, exclusions
 from harness.stats.inference.metric import Metric, no_items
 from harness.stats.inference.special_functions import rel_entr
 
@@ -216,7 +216,7 @@ def binned_divergence(
         contributions=sums,
         metrics=binned_metrics(counts.shape[1]),
         used=used,
-        excluded=tuple(Exclusion(why, int(which.sum())) for why, which in missing if which.any()),
+        excluded=exclusions((reason, which.sum()) for reason, which in missing),
         nothing="no_overlap" if len(counts) else "no_items",
     )
     estimates = estimate_sums({"": batch}, resampling=resampling)[""]

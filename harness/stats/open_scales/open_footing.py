@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.inference.bootstrap import Resamples
-from harness.stats.inference.estimate import Estimate, make_interval
+from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.selection.footing import Drawn, HumanReference, footing_of
 from harness.stats.selection.ranking import largest_difference, loss
@@ -245,7 +245,7 @@ def estimate_on(
         n_excluded=len(items) - n_used,
         excluded=excluded,
         n_resamples=len(replicates),
-        undefined_share=float(np.isnan(replicates).mean()) if replicates.size else None,
+        undefined_share=share_undefined(replicates),
         ratings_per_item=None
         if n_ratings is None or not n_used
         else float(np.median(n_ratings[items])),

@@ -20,7 +20,7 @@ from harness.stats.data.rating_table import (
     tied_modes,
 )
 from harness.stats.indeterminacy.translation import beta_contributions, cross_call_contributions
-from harness.stats.inference.estimate import Exclusion, ItemSums
+from harness.stats.inference.estimate import ItemSums, exclusions
 from harness.stats.inference.metric import Metric, always, by_contributions, mean, no_items
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.selection.replies import (
@@ -31,10 +31,11 @@ from harness.stats.selection.replies import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Summands
     from harness.stats.inference.crossed_raters import RaterVariance
+    from harness.stats.inference.estimate import Exclusion
 
 
 NO_POSITIVE = "no_positive_option"
@@ -216,7 +217,7 @@ def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exc
     """Count the items that lack a side, each under one reason, the human side first."""
     left, times = np.ones(len(human[0].table.items), dtype=np.bool_), human[0].times
     if human[0].undecided(human[1]):
-        return _named([(NO_POSITIVE, how_many(left, times))])
+        return exclusions([(NO_POSITIVE, how_many(left, times))])
     counted: list[tuple[str, int]] = []
     for who, (side, form) in (("human", human), ("judge", judge)):
         missing = left & ~side.complete[form]
@@ -231,7 +232,7 @@ def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exc
         named = np.where(kinds == 1, outcomes.argmax(axis=1), np.where(kinds == 0, -1, -2))
         codes = (*enumerate(OUTCOMES), (-1, "not_asked"), (-2, "mixed_outcomes"))
         counted += [(f"{who}_{name}", how_many(named == code, behind)) for code, name in codes]
-    return _named(counted)
+    return exclusions(counted)
 
 
 def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
@@ -296,7 +297,7 @@ def _beta_sums(
         metrics=(replace(metric, reason=always(reasons[1])),),
         used=used,
         nothing=reasons[1] if rated.any() else reasons[0],
-        excluded=_named(zip(reasons, n_missing, strict=True)),
+        excluded=exclusions(zip(reasons, n_missing, strict=True)),
     )
 
 
@@ -335,7 +336,7 @@ def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSu
             metrics=(metric,),
             used=(m >= metric.min_ratings) & (m <= metric.max_ratings),
             nothing=_reason_no_raters(m, metric.min_ratings),
-            excluded=_named(
+            excluded=exclusions(
                 (
                     ("human_no_ratings", how_many(m == 0, times)),
                     ("human_single_rating", how_many((m > 0) & (m < metric.min_ratings), times)),
@@ -352,7 +353,3 @@ def _reason_no_raters(m: FloatArray, min_ratings: int) -> str:
     if not m.any():
         return "no_items"
     return "not_two_raters" if (m >= min_ratings).any() else "too_few_raters"
-
-
-def _named(counted: Iterable[tuple[str, int]]) -> tuple[Exclusion, ...]:
-    return tuple(Exclusion(reason, n_items) for reason, n_items in counted if n_items)

@@ -17,7 +17,7 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
-from harness.stats.inference.estimate import Exclusion, ItemSums
+from harness.stats.inference.estimate import ItemSums, exclusions
 from harness.stats.inference.metric import (
     SHARE,
     Metric,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray
     from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.estimate import Exclusion
 
 Mode: TypeAlias = Literal["exclude", "recode", "third_class"]
 NO_VERDICT = ("refused", "invalid", "failed")
@@ -181,7 +182,7 @@ def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
         ("human_abstained", human & ~judge & ~kept),
         ("judge_abstained", judge & ~human & ~kept),
     )
-    return tuple(Exclusion(name, int(which.sum())) for name, which in counted if which.any())
+    return exclusions((reason, which.sum()) for reason, which in counted)
 
 
 def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:

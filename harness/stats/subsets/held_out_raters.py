@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import Kinds, ratio
-from harness.stats.inference.estimate import EMPTY, Estimate, Exclusion, ItemSums, estimate_sums
+from harness.stats.inference.estimate import EMPTY, Estimate, ItemSums, estimate_sums, exclusions
 from harness.stats.inference.metric import SHARE, Metric, always
 from harness.stats.metrics.human_agreement import MIN_RATERS
 
@@ -142,7 +142,7 @@ def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, answered: Bool
         metrics=_METRICS,
         used=inside & answered,
         inside=inside,
-        excluded=(Exclusion("no_overlap", n_unanswered),) if n_unanswered else (),
+        excluded=exclusions([("no_overlap", n_unanswered)]),
         nothing=_nothing(h, left_out),
     )
 
