@@ -699,13 +699,13 @@ def _plan(
             f"{len(task.options)} options; use --elicitation forced_choice."
         )
     jobs = tuple(
-        Job(
-            judge=build(spec, task, prompts, seed=config.seed),
-            items=_asked_items(task, spec, items),
-            elicitations=elicitations_of(spec, planned),
-            samples=spec.n_samples(config.samples) * spec.replies_per_verdict(len(task.options)),
-            pairs=frozenset(item.id for item in planned.get("paired", ())),
-            orders=prompts.orders if shuffles(spec) else None,
+        make_job(
+            spec,
+            _asked_items(task, spec, items),
+            planned,
+            task=task,
+            prompts=prompts,
+            config=config,
         )
         for spec in specs
         if spec.kind != ENSEMBLE
@@ -728,6 +728,28 @@ def _plan(
     _check_replies(config.choices.replies, jobs, len(task.options))
     ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
     return Plan(task, config, prompts, jobs, skipped, ensembles=ensembles)
+
+
+def make_job(
+    spec: JudgeSpec,
+    items: tuple[Item, ...],
+    planned: ItemsByElicitation,
+    *,
+    task: Task,
+    prompts: Prompts,
+    config: RunConfig,
+    look: int = 0,
+) -> Job:
+    """Return all that a judge is asked about items, in a run or in a later look at it."""
+    return Job(
+        judge=build(spec, task, prompts, seed=config.seed),
+        items=items,
+        elicitations=elicitations_of(spec, planned),
+        samples=spec.n_samples(config.samples) * spec.replies_per_verdict(len(task.options)),
+        pairs=frozenset(item.id for item in planned.get("paired", ())),
+        look=look,
+        orders=prompts.orders if shuffles(spec) else None,
+    )
 
 
 def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[Item, ...]:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.files import read_file, write_file, writing_to
-from harness.revalidation.causes import setup_of
-from harness.revalidation.history import FILE
+from harness.revalidation.history import FILE, HistoryFile
 from harness.revalidation.occasion import FOLDER
-from harness.revalidation.revalidate import LookOptions, fix_baseline
+from harness.revalidation.revalidate import LookOptions, Sitting
 from harness.runs import RunFolder
 from harness.tasks import write_task
 
@@ -40,11 +39,12 @@ def export_baseline(
     """
     if target.exists():
         raise RunError(f"{target}: it exists already; choose another folder, or remove it.")
-    history = fix_baseline(run, options)
-    setup = setup_of(run, options.task)
-    baseline, task = history.baseline, setup.task
-    assert baseline is not None, "it was fixed"
-    anchor = set(baseline.items)
+    with HistoryFile.open(run.path) as file:
+        sitting = Sitting.begin(run, options, file)
+        if sitting.history.baseline is None:
+            sitting.append(sitting.first_baseline())
+        history = read_file(file.path)
+    task, anchor = sitting.setup.task, set(sitting.history.baselines[-1].items)
     small = task.model_copy(
         update={
             "items": tuple(item for item in task.items if item.id in anchor),
@@ -56,7 +56,7 @@ def export_baseline(
     with writing_to(target, RunError):
         target.mkdir(parents=True)
         write_task(small, target / "task", item_text=item_text)
-        setup.prompts.save(target / "prompts", item_text=item_text)
-        write_file(target / FILE, read_file(run.path / FILE))
+        sitting.setup.prompts.save(target / "prompts", item_text=item_text)
+        write_file(target / FILE, history)
         write_file(target / ".gitignore", f"{FOLDER}/\n".encode())
         RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
-from harness.revalidation.history import JudgeResult, Look, Provider, Rate, StreamResult
+from harness.revalidation.history import JudgeResult, Provider, Rate, StreamResult
 from harness.revalidation.metric_changes import (
-    Scorer,
     compare_metrics,
     decision_on,
     item_scores,
-    n_replies_of,
     translation_of,
 )
 from harness.revalidation.reply_categories import (
@@ -22,6 +21,7 @@ from harness.revalidation.reply_categories import (
     counts_of,
     no_replies,
     outcome_counts,
+    replies_per_item,
 )
 from harness.stats.data.arrays import ratio
 from harness.stats.drift.changed_judges import changed_judges, common_changes
@@ -30,10 +30,10 @@ from harness.stats.drift.score_change import largest_margin, worse_path
 from harness.stats.drift.stream_path import StreamPath, item_evidence, stream_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from harness.revalidation.history import Baseline, JudgeVerdict
-    from harness.revalidation.metric_changes import Comparison, Yardstick
+    from harness.revalidation.history import Baseline, JudgeVerdict, Look, MetricChange
+    from harness.revalidation.metric_changes import Scorer, Yardstick
     from harness.revalidation.reply_categories import StreamReplies
     from harness.stats import Estimate
     from harness.stats.drift.changed_judges import JudgeChange
@@ -42,38 +42,6 @@ if TYPE_CHECKING:
     from harness.stats.drift.stream_path import LookResult, WindowResult
 
 MAX_FLIPPED = 20  # items that are listed
-
-
-@dataclass(frozen=True, slots=True)
-class Replies:
-    """What was asked in a look.
-
-    Attributes
-    ----------
-    number, occasion : int
-        As in `Look`.
-    at : str
-        UTC time.
-    streams : sequence of StreamReplies
-        Of the judges that were asked.
-    providers : mapping of str to Provider
-        By judge.
-    causes : sequence of str
-        Why no judge is comparable.
-    left_out : mapping of str to (verdict, reason)
-        Judges without replies: ``not comparable`` or ``not asked``.
-    ended : mapping of str to str
-        Judges that are incomplete, with the reason.
-    """
-
-    number: int
-    occasion: int
-    at: str
-    streams: Sequence[StreamReplies]
-    providers: Mapping[str, Provider]
-    causes: Sequence[str]
-    left_out: Mapping[str, tuple[JudgeVerdict, str]]
-    ended: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,115 +58,140 @@ class Stream:
 def assess_look(
     baseline: Baseline,
     earlier: Sequence[Look],
-    replies: Replies,
+    look: Look,
     yardstick: Yardstick,
     *,
+    providers: Mapping[str, Provider],
+    left_out: Mapping[str, tuple[JudgeVerdict, str]],
     margin: float = 0.0,
 ) -> Look:
-    """Compare a look with its baseline."""
-    streams = [_stream(earlier, replies, stream) for stream in baseline.streams]
+    """Return a look with what it shows, compared with its baseline.
+
+    Parameters
+    ----------
+    baseline : Baseline
+        What the look is compared with.
+    earlier : sequence of Look
+        Those since the baseline.
+    look : Look
+        What was asked, and by ``streams`` the replies of the judges that were asked.
+    yardstick : Yardstick
+        What replies are measured with.
+    providers : mapping of str to Provider
+        By judge.
+    left_out : mapping of str to (verdict, reason)
+        Judges without replies: ``not comparable`` or ``not asked``.
+    margin : float
+        How much worse a judge may become, as a share of the metric's range.
+    """
+    streams = [_stream(earlier, look, stream) for stream in baseline.streams]
     p_values: dict[str, dict[str, float]] = {judge: {} for judge in baseline.judges}
     for stream in streams:
         p_values[stream.judge][stream.elicitation] = stream.path.p_value
     changes = changed_judges(p_values, alpha=baseline.alpha)
     alarms = _alarms(streams, changes)
-    comparison = compare_metrics(yardstick, baseline.streams, replies.streams)
-    scorer = Scorer.of(comparison, yardstick) if comparison else None
-    numbers = [*(look.number for look in earlier), replies.number]
-    judges = [
-        _judge_result(
-            Assessed(
-                changes[judge],
-                [stream for stream in streams if stream.judge == judge],
-                alarms,
-                numbers,
-                _has_power(baseline, judge, len(earlier)),
-                any(result and result.verdict == "worse" for result in _of(judge, earlier)),
-            ),
-            replies,
-            comparison,
-            scorer,
-            yardstick,
-            margin=margin,
-        )
-        for judge in baseline.judges
-    ]
-    n_replies = n_replies_of(replies.streams)
-    return Look(
-        number=replies.number,
-        occasion=replies.occasion,
-        baseline=baseline.number,
-        at=replies.at,
-        causes=tuple(replies.causes),
-        judges=tuple(judges),
+    metrics, scorer = compare_metrics(yardstick, baseline.streams, look.streams)
+    evidence = Evidence(
+        baseline, earlier, look, yardstick, streams, changes, alarms, metrics, scorer, margin
+    )
+    n_replies = replies_per_item(look.streams)
+    return replace(
+        look,
+        judges=tuple(
+            evidence.judge_result(
+                judge,
+                providers.get(judge, Provider()),
+                *left_out.get(judge, ("stable", "")),
+            )
+            for judge in baseline.judges
+        ),
         results=tuple(_stream_result(stream, baseline.items) for stream in streams),
         all_alike=_all_alike(alarms, baseline.judges),
-        ended=dict(replies.ended),
-        decision=decision_on(yardstick, replies.streams, n_replies) if n_replies else None,
-        streams=tuple(replies.streams),
+        decision=decision_on(yardstick, look.streams, n_replies) if n_replies else None,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Assessed:
-    """Evidence about one judge.
+class Evidence:
+    """What a look and those before it show about all judges.
 
     Attributes
     ----------
-    streams : list of Stream
-        One per elicitation.
     alarms : mapping of (judge, elicitation) to LookResult
-        The streams of any judge that changed, at the look of the alarm.
-    numbers : list of int
-        The number of each look since the baseline.
-    has_power : bool
-        Whether a change of many items would be found.
-    was_worse : bool
-        Whether an earlier look said so.
+        The streams that changed, at the look of the alarm.
+    metrics : mapping of str to mapping of str to MetricChange
+        By judge and metric.
     """
 
-    change: JudgeChange
-    streams: list[Stream]
+    baseline: Baseline
+    earlier: Sequence[Look]
+    look: Look
+    yardstick: Yardstick
+    streams: Sequence[Stream]
+    changes: Mapping[str, JudgeChange]
     alarms: Mapping[tuple[str, str], LookResult]
-    numbers: list[int]
-    has_power: bool
-    was_worse: bool
+    metrics: Mapping[str, dict[str, MetricChange]]
+    scorer: Scorer | None
+    margin: float
 
-    @property
-    def judge(self) -> str:
-        """Its name."""
-        return self.change.judge
+    def judge_result(
+        self, judge: str, provider: Provider, verdict: JudgeVerdict, reason: str
+    ) -> JudgeResult:
+        """Return the result of a judge; its verdict is given where it has no replies."""
+        change, alarm = self.changes[judge], self._first_alarm(judge)
+        streams = [stream for stream in self.streams if stream.judge == judge]
+        scorer, threshold = self.scorer, change.threshold
+        scores = _scores_of(streams, scorer) if scorer else None
+        before = (look.judge(judge) for look in self.earlier)
+        worse = any(result and result.verdict == "worse" for result in before) or bool(
+            alarm and scores and worse_path(scores, margin=self.margin).first_look_at(threshold)
+        )
+        if verdict == "stable" and not self._has_power(judge):
+            verdict = "underpowered"
+        if alarm and verdict != "not comparable":
+            verdict = "worse" if worse else "changed"
+        numbers = [look.number for look in (*self.earlier, self.look)]
+        first, last = zip(*((s.replies[0], s.replies[-1]) for s in streams), strict=True)
+        replied = any(stream.judge == judge for stream in self.look.streams)
+        return JudgeResult(
+            judge=judge,
+            verdict=verdict,
+            reason=reason,
+            p=change.p_value,
+            since=numbers[alarm[1].strongest.window.first_look - 1] if alarm else None,
+            changed_elicitations=change.elicitations,
+            what=_in_words(alarm[0], alarm[1].strongest) if alarm else "",
+            margin=largest_margin(scores, threshold) if scores and worse else None,
+            provider=provider,
+            metrics=self.metrics.get(judge, {}),
+            sequence=scorer.sequence(scores, alpha=threshold) if scorer and scores else None,
+            F=translation_of(self.yardstick, judge, last),
+            baseline_F=translation_of(self.yardstick, judge, first) if replied else None,
+        )
 
-    @property
-    def first_alarm(self) -> tuple[Stream, LookResult] | None:
-        """The stream that changed first, and the evidence then."""
+    def _first_alarm(self, judge: str) -> tuple[Stream, LookResult] | None:
+        """Return the stream of a judge that changed first, and the evidence then."""
         own = [
-            (stream, self.alarms[self.judge, stream.elicitation])
+            (stream, self.alarms[judge, stream.elicitation])
             for stream in self.streams
-            if stream.elicitation in self.change.elicitations
+            if stream.judge == judge and stream.elicitation in self.changes[judge].elicitations
         ]
         return min(own, key=lambda alarm: alarm[1].look, default=None)
 
+    def _has_power(self, judge: str) -> bool:
+        """Return whether a change of many items would be found.
 
-def _has_power(baseline: Baseline, judge: str, n_earlier: int) -> bool:
-    """Return whether a change of many items would be found.
-
-    After a baseline of one reply per item, the first look completes what later looks compare with.
-    """
-    power = baseline.power[judge]
-    return power.is_enough or (power.reason == "one_baseline_reply" and n_earlier > 0)
-
-
-def _of(judge: str, looks: Sequence[Look]) -> Iterator[JudgeResult | None]:
-    return (look.judge(judge) for look in looks)
+        After a baseline of one reply per item, the first look completes what later looks compare
+        with.
+        """
+        power = self.baseline.power[judge]
+        return power.is_enough or (power.reason == "one_baseline_reply" and bool(self.earlier))
 
 
-def _stream(earlier: Sequence[Look], replies: Replies, first: StreamReplies) -> Stream:
+def _stream(earlier: Sequence[Look], look: Look, first: StreamReplies) -> Stream:
     judge, elicitation = first.judge, first.elicitation
-    matches = [s for s in replies.streams if (s.judge, s.elicitation) == (judge, elicitation)]
-    looks = [look.stream(judge, elicitation) for look in earlier]
-    now = matches[0] if matches else None
-    rows = tuple(stream or no_replies(first) for stream in (first, *looks, now))
+    later = [row.stream(judge, elicitation) for row in (*earlier, look)]
+    rows = tuple(stream or no_replies(first) for stream in (first, *later))
     counts = counts_of(rows)
     results = [look.result(judge, elicitation) for look in earlier]
     path = StreamPath(tuple(result.evidence for result in results if result))
@@ -261,48 +254,9 @@ def _rate(estimate: Estimate) -> Rate:
     return Rate(estimate.value, interval.low, interval.high, estimate.n_used)
 
 
-def _judge_result(
-    assessed: Assessed,
-    replies: Replies,
-    comparison: Comparison | None,
-    scorer: Scorer | None,
-    yardstick: Yardstick,
-    *,
-    margin: float,
-) -> JudgeResult:
-    judge, alarm = assessed.judge, assessed.first_alarm
-    threshold = assessed.change.threshold
-    scores = _scores_of(assessed, scorer) if scorer else None
-    worse = assessed.was_worse or bool(
-        alarm and scores and worse_path(scores, margin=margin).first_look_at(threshold)
-    )
-    verdict, reason = replies.left_out.get(judge, ("stable", ""))
-    if verdict == "stable" and not assessed.has_power:
-        verdict = "underpowered"
-    if alarm and verdict != "not comparable":
-        verdict = "worse" if worse else "changed"
-    before, last = zip(*((s.replies[0], s.replies[-1]) for s in assessed.streams), strict=True)
-    replied = {stream.judge for stream in replies.streams}
-    return JudgeResult(
-        judge=judge,
-        verdict=verdict,
-        reason=reason,
-        p=assessed.change.p_value,
-        since=assessed.numbers[alarm[1].strongest.window.first_look - 1] if alarm else None,
-        changed_elicitations=assessed.change.elicitations,
-        what=_in_words(alarm[0], alarm[1].strongest) if alarm else "",
-        margin=largest_margin(scores, threshold) if scores and worse else None,
-        provider=replies.providers.get(judge, Provider()),
-        metrics=comparison.changes.get(judge, {}) if comparison else {},
-        sequence=scorer.sequence(scores, alpha=threshold) if scorer and scores else None,
-        F=translation_of(yardstick, judge, last),
-        baseline_F=translation_of(yardstick, judge, before) if judge in replied else None,
-    )
-
-
-def _scores_of(assessed: Assessed, scorer: Scorer) -> ItemScores | None:
-    """Return the judge's scores on the metric that ranks; None where no reply has any."""
-    for stream in assessed.streams:
+def _scores_of(streams: Sequence[Stream], scorer: Scorer) -> ItemScores | None:
+    """Return a judge's scores on the metric that ranks; None where no reply has any."""
+    for stream in streams:
         categories = categories_of(stream.replies)
         scores = scorer.scores(categories, stream.replies[0].elicitation)
         if scores is not None:

@@ -22,7 +22,7 @@ from harness.checksummed_log import (
 from harness.errors import RunError
 from harness.files import read_file
 from harness.revalidation.baseline_design import DetectionPower
-from harness.revalidation.reply_categories import StreamReplies
+from harness.revalidation.reply_categories import StreamReplies, replies_per_item
 from harness.stats.drift.stream_path import LookResult
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     @property
     def n_replies(self) -> int:
         """Replies per item; the most where some are missing."""
-        return max((len(item) for stream in self.streams for item in stream.replies), default=0)
+        return replies_per_item(self.streams)
 
 
 class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from math import exp
 from typing import TYPE_CHECKING
 
-from harness.report.formatting import counted, number, p_value, percent, with_bounds
+from harness.report.formatting import bounds, counted, number, p_value, percent, with_bounds
 from harness.report.text_table import draw_table, paragraph
 from harness.revalidation.baseline_design import N_LOOKS, WANTED_SHARE
+from harness.revalidation.history import Provider
+from harness.revalidation.reply_categories import replies_per_item
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from harness.revalidation.history import (
         Baseline,
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
         Look,
         MetricChange,
         MetricSequence,
-        Provider,
         Rate,
         StreamResult,
     )
@@ -67,11 +68,6 @@ def history_text(history: HistoryReading) -> str:
     return "\n\n".join(parts)
 
 
-def replies_per_item(n_replies: int) -> str:
-    """Return a number of replies per item with its noun."""
-    return f"{'1 reply' if n_replies == 1 else f'{n_replies} replies'} per item"
-
-
 def baseline_lines(history: HistoryReading) -> Iterator[str]:
     """Yield a line for each baseline."""
     for baseline in history.baselines:
@@ -79,7 +75,7 @@ def baseline_lines(history: HistoryReading) -> Iterator[str]:
         yield (
             f"baseline {baseline.number} of {baseline.at[:10]}: {origin}, "
             f"{counted([len(baseline.items)])}, "
-            f"{replies_per_item(baseline.n_replies)}, false alarms at most {baseline.alpha:.0%}"
+            f"{_replies(baseline.n_replies)} per item, false alarms at most {baseline.alpha:.0%}"
         )
 
 
@@ -156,18 +152,12 @@ def _metric_charts(history: HistoryReading, judge: str) -> Iterator[list[str]]:
                     str(look),
                     number(change.look if change else None),
                     number(sequence.difference),
-                    _bounds(sequence),
+                    bounds(sequence.low, sequence.high),
                     _strip(sequence, max(ends, default=1.0)),
                 )
             )
         title = f"{judge}, {metric}: look less baseline, intervals for all looks together"
         yield [title, *_aligned(rows)]
-
-
-def _bounds(sequence: MetricSequence) -> str:
-    if sequence.low is None or sequence.high is None:
-        return ""
-    return f"[{number(sequence.low)}, {number(sequence.high)}]"
 
 
 def _strip(sequence: MetricSequence, farthest: float) -> str:
@@ -237,19 +227,18 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
 
 def headline(look: Look, baseline: Baseline) -> str:
     """Say what was asked, and what it is compared with."""
-    n_replies = max((len(item) for s in look.streams for item in s.replies), default=0)
     items = counted([len(baseline.items)])
     if len(baseline.items) < baseline.n_items_in_run:
         items += f" of {baseline.n_items_in_run}"
     occasions = counted([baseline.n_occasions], "occasion")
     return paragraph(
-        f"look {look.number}  {items}  {_each(n_replies)} now  baseline {baseline.number}: "
-        f"{_each(baseline.n_replies)} on {occasions}"
+        f"look {look.number}  {items}  {_replies(replies_per_item(look.streams))} each now  "
+        f"baseline {baseline.number}: {_replies(baseline.n_replies)} each on {occasions}"
     )
 
 
-def _each(n_replies: int) -> str:
-    return f"{'1 reply' if n_replies == 1 else f'{n_replies} replies'} each"
+def _replies(n: int) -> str:
+    return "1 reply" if n == 1 else f"{n} replies"
 
 
 def judge_sentence(judge: JudgeResult, baseline: Baseline) -> str:
@@ -327,13 +316,8 @@ def _moved(before: Mapping[str, int], now: Mapping[str, int], outcome: str) -> s
     """Write the share of an outcome before and now; nothing where it never occurred."""
     if not before[outcome] and not now[outcome]:
         return ""
-    shares = [_share(counts, outcome) for counts in (before, now)]
-    return " to ".join(shares)
-
-
-def _share(counts: Mapping[str, int], outcome: str) -> str:
-    n = sum(counts.values())
-    return f"{counts[outcome] / n:.0%}" if n else "NA"
+    sizes = [(counts[outcome], sum(counts.values())) for counts in (before, now)]
+    return " to ".join(f"{count / n:.0%}" if n else "NA" for count, n in sizes)
 
 
 def _metric_table(look: Look, *, details: bool) -> str:
@@ -356,11 +340,10 @@ def _report_table(look: Look, baseline: Baseline) -> str:
         before, now = baseline.providers.get(judge.judge), judge.provider
         cost = "NA" if now.cost_usd is None else f"${now.cost_usd:.4f}"
         ranks = [_ranks(decision, judge.judge) for decision in (baseline.decision, look.decision)]
-        pairs = [ranks] + [
-            [text(before) if before else "NA", text(now)]
-            for text in (_latency, _models, _fingerprints)
-        ]
-        rows.append([judge.judge, cost, *map(_before_and_now, pairs)])
+        reported = zip(_reports(before or Provider()), _reports(now), strict=True)
+        pairs = [ranks, *reported]
+        cells = [last if first == last else f"{first} to {last}" for first, last in pairs]
+        rows.append([judge.judge, cost, *cells])
     heads = ["judge", "cost now", "ranks", "latency", "model version", "fingerprint"]
     return draw_table(heads, rows)
 
@@ -372,21 +355,14 @@ def _ranks(decision: DecisionFacts | None, judge: str) -> str:
     return f"{best}" if best == worst else f"{best}-{worst}"
 
 
-def _latency(provider: Provider) -> str:
-    return "NA" if provider.latency_s is None else f"{provider.latency_s:.2f} s"
-
-
-def _models(provider: Provider) -> str:
-    return ", ".join(provider.models) or "NA"
-
-
-def _fingerprints(provider: Provider) -> str:
-    return ", ".join(provider.fingerprints) or "NA"
-
-
-def _before_and_now(pair: Sequence[str]) -> str:
-    before, now = pair
-    return now if before == now else f"{before} to {now}"
+def _reports(provider: Provider) -> tuple[str, str, str]:
+    """Write latency, model versions and fingerprints."""
+    latency = "NA" if provider.latency_s is None else f"{provider.latency_s:.2f} s"
+    return (
+        latency,
+        ", ".join(provider.models) or "NA",
+        ", ".join(provider.fingerprints) or "NA",
+    )
 
 
 def _cells(change: MetricChange) -> Iterator[str]:

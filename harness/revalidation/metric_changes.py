@@ -16,7 +16,7 @@ from harness.analysis.serialize import rows_of
 from harness.judging.parsing.verdict import Verdict
 from harness.ratings import judge_table
 from harness.revalidation.history import DecisionFacts, MetricChange, MetricSequence
-from harness.revalidation.reply_categories import by_judge, verdicts_of
+from harness.revalidation.reply_categories import by_judge, replies_per_item, verdicts_of
 from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import Cut
 from harness.stats.drift.score_change import ItemScores, score_change
@@ -62,27 +62,31 @@ class Yardstick:
 
     def source(
         self,
-        parts: Mapping[str, Sequence[StreamReplies]],
-        samples: Mapping[str, slice],
+        parts: Mapping[str, tuple[Sequence[StreamReplies], slice]],
         **settings: Any,  # noqa: ANN401 -- checked by Source
     ) -> Source:
-        """Make the source of a validation; a part of the replies plays a judge."""
+        """Make the source of a validation; a part of the replies plays a judge.
+
+        Parameters
+        ----------
+        parts : mapping of str to (sequence of StreamReplies, slice)
+            By name of the part, streams and which replies of each item.
+        """
         ids = [item.id for item in self.items]
         verdicts = {
             name: list(
                 chain.from_iterable(
-                    verdicts_of(stream, ids, judge=name, samples=samples[name])
-                    for stream in streams
+                    verdicts_of(stream, ids, judge=name, samples=samples) for stream in streams
                 )
             )
-            for name, streams in parts.items()
+            for name, (streams, samples) in parts.items()
         }
         planned = {
             name: {
-                stream.elicitation: max(1, _most(stream, samples[name])) * len(ids)
+                stream.elicitation: max(1, replies_per_item([stream], samples)) * len(ids)
                 for stream in streams
             }
-            for name, streams in parts.items()
+            for name, (streams, samples) in parts.items()
         }
         return Source(
             task=self.task,
@@ -95,26 +99,14 @@ class Yardstick:
         )
 
 
-def _most(stream: StreamReplies, samples: slice) -> int:
-    return max((len(item[samples]) for item in stream.replies), default=0)
-
-
-def n_replies_of(streams: Sequence[StreamReplies]) -> int:
-    """Return the number of replies per item; the most where some are missing."""
-    return max((_most(stream, slice(None)) for stream in streams), default=0)
-
-
 def decision_on(
     yardstick: Yardstick, streams: Sequence[StreamReplies], n_replies: int
 ) -> DecisionFacts | None:
     """Return the decision on the replies of an occasion; None without replies."""
-    replied = {
-        judge: rows for judge, rows in by_judge(streams).items() if any(r.n_replies for r in rows)
-    }
-    if not replied:
+    parts = {judge: (rows, slice(None)) for judge, rows in _replied(streams).items()}
+    if not parts:
         return None
-    everything = dict.fromkeys(replied, slice(None))
-    p = prepare(yardstick.source(replied, everything, replies=n_replies), ranking_only=True)
+    p = prepare(yardstick.source(parts, replies=n_replies), ranking_only=True)
     common = evidence.section(p)
     rows = common.judges if common else ()
     verdict, judge = verdict_and_judge(common)
@@ -126,45 +118,44 @@ def decision_on(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Baseline and look, evaluated together on the same resamples of items."""
-
-    prepared: Prepared
-    changes: dict[str, dict[str, MetricChange]]
-
-    @property
-    def metric(self) -> Metric:
-        """The metric that ranks."""
-        return self.prepared.evaluation.row(self.prepared.metric)
+def _replied(streams: Sequence[StreamReplies]) -> dict[str, list[StreamReplies]]:
+    """Return the streams of each judge that has replied."""
+    return {
+        judge: rows for judge, rows in by_judge(streams).items() if any(r.n_replies for r in rows)
+    }
 
 
 def compare_metrics(
     yardstick: Yardstick, baseline: Sequence[StreamReplies], look: Sequence[StreamReplies]
-) -> Comparison | None:
+) -> tuple[dict[str, dict[str, MetricChange]], Scorer | None]:
     """Compare every metric of every judge with its baseline, at the same number of replies.
 
     The baseline's replies are split into parts of as many replies as the look has; its value is the
-    mean over the first of them, at most `MAX_PARTS`.
+    mean over the first of them, at most `MAX_PARTS`. All are evaluated on the same resamples.
+
+    Returns
+    -------
+    changes : dict of str to dict of str to MetricChange
+        By judge that has replied and metric.
+    scorer : Scorer or None
+        See `Scorer.of`; None without replies, too.
     """
     before = by_judge(baseline)
-    looked_at = {
-        judge: rows for judge, rows in by_judge(look).items() if any(r.n_replies for r in rows)
-    }
-    parts: dict[str, Sequence[StreamReplies]] = {}
-    samples: dict[str, slice] = {}
+    parts: dict[str, tuple[Sequence[StreamReplies], slice]] = {}
     members: dict[str, list[str]] = {}
-    for number, (judge, rows) in enumerate(looked_at.items()):
-        n = min(n_replies_of(rows), n_replies_of(before[judge]))
-        n_parts = min(MAX_PARTS, n_replies_of(before[judge]) // n)
+    for number, (judge, rows) in enumerate(_replied(look).items()):
+        n = min(replies_per_item(rows), replies_per_item(before[judge]))
+        n_parts = min(MAX_PARTS, replies_per_item(before[judge]) // n)
         members[judge] = [f"{number}:{part}" for part in range(n_parts + 1)]
         for part, name in enumerate(members[judge]):
-            parts[name] = rows if part == 0 else before[judge]
-            samples[name] = slice(n) if part == 0 else slice((part - 1) * n, part * n)
+            of_look = (rows, slice(n))
+            of_baseline = (before[judge], slice((part - 1) * n, part * n))
+            parts[name] = of_look if part == 0 else of_baseline
     if not parts:
-        return None
-    p = prepare(yardstick.source(parts, samples, replies=None))
-    return Comparison(p, {judge: _changes(p, names) for judge, names in members.items()})
+        return {}, None
+    p = prepare(yardstick.source(parts, replies=None))
+    changes = {judge: _changes(p, names) for judge, names in members.items()}
+    return changes, Scorer.of(p, yardstick)
 
 
 def _changes(p: Prepared, names: Sequence[str]) -> dict[str, MetricChange]:
@@ -233,9 +224,9 @@ class Scorer:
     columns: dict[tuple[Category, Elicitation], FloatArray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, comparison: Comparison, yardstick: Yardstick) -> Scorer | None:
+    def of(cls, p: Prepared, yardstick: Yardstick) -> Scorer | None:
         """Return what scores replies; None where the metric is not a mean over items."""
-        p, metric = comparison.prepared, comparison.metric
+        metric = p.evaluation.row(p.metric)
         is_mean = metric.value is mean and metric.better in {"higher", "lower"}
         if not is_mean or p.source.mode != "exclude" or p.source.level != "micro":
             return None

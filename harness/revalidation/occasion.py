@@ -13,15 +13,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.analysis.judge_costs import cost_of, median_latency_s
-from harness.app import Plan, ask_open_units, shared_store
-from harness.elicitation_items import elicitations_of
-from harness.errors import ExitCode, JudgeUnavailable, RunError
+from harness.app import ask_open_units, shared_store
+from harness.errors import ExitCode, RunError
 from harness.files import writing_to
 from harness.judging.calibration import PREFIX
 from harness.judging.judges.config import ENSEMBLE
-from harness.judging.judges.judge_registry import build, check, shuffles
 from harness.judging.parsing.verdict import Verdict
-from harness.judging.running.services import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.voting import vote_weights, with_votes
 from harness.revalidation.history import Provider
@@ -31,46 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from harness.app import Plan
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.prompts.requests import Elicitation
     from harness.judging.running.services import Observer
     from harness.judging.voting import Weights
-    from harness.revalidation.causes import Setup
-    from harness.tasks import Item, Task
+    from harness.tasks import Task
 
 
 FOLDER = "looks"
 CACHE = "cache"
 STOPPED = frozenset({ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.COST_LIMIT})
-
-
-@dataclass(frozen=True, slots=True)
-class Questions:
-    """What is asked on an occasion.
-
-    Attributes
-    ----------
-    items : tuple of Item
-        The anchor.
-    specs : tuple of JudgeSpec
-        The judges.
-    elicitations : tuple of Elicitation
-        How they are asked.
-    pairs : frozenset of str
-        Ids of the items that are asked in the paired form.
-    samples : int
-        Verdicts per item and elicitation of judges that do not give distributions.
-    max_cost : float or None
-        Limit in USD.
-    """
-
-    setup: Setup
-    items: tuple[Item, ...]
-    specs: tuple[JudgeSpec, ...]
-    elicitations: tuple[Elicitation, ...]
-    pairs: frozenset[str]
-    samples: int
-    max_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,36 +63,6 @@ class Answers:
         """Whether it ended, and some judge replied."""
         replied = any(verdict.outcome != "failed" for verdict in self.verdicts)
         return self.exit_code not in STOPPED and replied
-
-
-def plan_occasion(run: RunFolder, questions: Questions, occasion: int) -> Plan:
-    """Plan an occasion; judges that cannot run are left out, with the reason."""
-    config = run.manifest.config.model_copy(
-        update={"samples": questions.samples, "max_cost": questions.max_cost}
-    )
-    setup, skipped, jobs = questions.setup, {}, []
-    for spec in questions.specs:
-        try:
-            check(spec, setup.task)
-        except JudgeUnavailable as error:
-            skipped[spec.name] = str(error)
-        else:
-            judge = build(spec, setup.task, setup.prompts, seed=config.seed)
-            jobs.append(
-                Job(
-                    judge=judge,
-                    items=questions.items,
-                    elicitations=elicitations_of(spec, questions.elicitations),
-                    samples=spec.n_samples(questions.samples)
-                    * spec.replies_per_verdict(len(setup.task.options)),
-                    pairs=questions.pairs,
-                    look=occasion,
-                    orders=setup.prompts.orders if shuffles(spec) else None,
-                )
-            )
-    if not jobs:
-        raise JudgeUnavailable("; ".join(skipped.values()))
-    return Plan(setup.task, config, setup.prompts, tuple(jobs), skipped)
 
 
 def ask_occasion(
@@ -210,19 +147,13 @@ class FixedInRun(NamedTuple):
     @classmethod
     def of(cls, replies: Sequence[Verdict], specs: Sequence[JudgeSpec], task: Task) -> FixedInRun:
         """Compute it from the replies of the run."""
-        content_free = content_free_of(replies)
+        content_free: ContentFree = {}
+        for reply in replies:
+            if reply.item.startswith(PREFIX) and reply.probabilities:
+                content_free.setdefault(reply.judge, {})[reply.item] = reply.probabilities
         asked = [spec for spec in specs if spec.kind != ENSEMBLE]
         by_judge = with_votes(asked, _by_judge(replies, asked, content_free), task)
         return cls(content_free, vote_weights(specs, by_judge, task))
-
-
-def content_free_of(verdicts: Iterable[Verdict]) -> ContentFree:
-    """Return the options' probabilities on content-free items, by judge and item."""
-    by_judge: ContentFree = {}
-    for verdict in verdicts:
-        if verdict.item.startswith(PREFIX) and verdict.probabilities:
-            by_judge.setdefault(verdict.judge, {})[verdict.item] = verdict.probabilities
-    return by_judge
 
 
 def occasion_verdicts(
@@ -248,7 +179,16 @@ def _by_judge(
         if verdict.judge in by_judge and not verdict.item.startswith(PREFIX):
             by_judge[verdict.judge].append(verdict)
     for judge, own in by_judge.items():
-        own.extend(_content_free_verdicts(judge, content_free.get(judge, {})))
+        own += [
+            Verdict(
+                item=item,
+                judge=judge,
+                elicitation="forced_choice",
+                outcome="answered",
+                probabilities=masses,
+            )
+            for item, masses in content_free.get(judge, {}).items()
+        ]
     return by_judge
 
 
@@ -260,18 +200,3 @@ def with_ensembles(specs: Iterable[JudgeSpec], reasons: Mapping[str, str]) -> di
         for member in spec.members
         if member in reasons
     }
-
-
-def _content_free_verdicts(
-    judge: str, probabilities: Mapping[str, dict[str, float]]
-) -> list[Verdict]:
-    return [
-        Verdict(
-            item=item,
-            judge=judge,
-            elicitation="forced_choice",
-            outcome="answered",
-            probabilities=masses,
-        )
-        for item, masses in probabilities.items()
-    ]

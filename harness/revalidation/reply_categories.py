@@ -149,6 +149,12 @@ def by_judge(streams: Sequence[StreamReplies]) -> dict[str, list[StreamReplies]]
     return grouped
 
 
+def replies_per_item(streams: Iterable[StreamReplies], samples: slice = slice(None)) -> int:
+    """Return the number of replies per item; the most where some are missing."""
+    lengths = (len(item[samples]) for stream in streams for item in stream.replies)
+    return max(lengths, default=0)
+
+
 def outcome_counts(stream: StreamReplies) -> dict[str, int]:
     """Return the number of replies by outcome."""
     totals = Counter(stream.categories[k].outcome for item in stream.replies for k in item)

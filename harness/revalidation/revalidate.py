@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from harness.analysis.inputs import sampling_weights
-from harness.app import how_to_resume
+from harness.app import Plan, how_to_resume, make_job
 from harness.elicitation_items import elicitations_of, items_by_elicitation
-from harness.errors import ExitCode, RunError
+from harness.errors import ExitCode, JudgeUnavailable, RunError
 from harness.judging.judges.config import load_judges
-from harness.judging.judges.judge_registry import check_destinations, shuffles
+from harness.judging.judges.judge_registry import check, check_destinations, shuffles
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.verdict import Reader
 from harness.ratings import select_items
@@ -24,7 +25,7 @@ from harness.revalidation.causes import (
     hashes_of,
     setup_of,
 )
-from harness.revalidation.drift_verdicts import Replies, assess_look
+from harness.revalidation.drift_verdicts import assess_look
 from harness.revalidation.history import (
     FILE,
     Baseline,
@@ -38,12 +39,10 @@ from harness.revalidation.metric_changes import Yardstick, decision_on
 from harness.revalidation.occasion import (
     Answers,
     FixedInRun,
-    Questions,
     ask_occasion,
     close_occasion,
     now,
     occasion_verdicts,
-    plan_occasion,
     provider_of,
     with_ensembles,
 )
@@ -51,10 +50,9 @@ from harness.revalidation.reply_categories import StreamReplies, joined, stream_
 from harness.stats.drift.changed_judges import ALPHA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from harness.app import Plan
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
@@ -63,6 +61,8 @@ if TYPE_CHECKING:
     from harness.revalidation.history import JudgeVerdict
     from harness.runs import RunFolder
     from harness.tasks import Item
+
+    LeftOut = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,15 +159,6 @@ def revalidate(
     return Revalidation(sitting.history, look, code)
 
 
-def fix_baseline(run: RunFolder, options: LookOptions) -> HistoryReading:
-    """Return the history of a run, with a baseline of its own replies where there is none."""
-    with HistoryFile.open(run.path) as file:
-        sitting = Sitting.begin(run, options, file)
-        if sitting.history.baseline is None:
-            sitting.append(sitting.first_baseline())
-    return sitting.history
-
-
 def accept_look(run: RunFolder, number: int, options: LookOptions) -> HistoryReading:
     """Start a new baseline with the replies of a look and of all looks after it.
 
@@ -193,9 +184,7 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
     _check_destinations(run, options)
     history = read_history(run.path / FILE)
     sitting = Sitting(run, setup_of(run, options.task), options, None, history)
-    samples = options.samples + sitting.n_missing
-    questions = sitting.questions(run.manifest.asked_judges, samples)
-    return plan_occasion(run, questions, history.next_occasion)
+    return sitting.plan(run.manifest.asked_judges, options.samples + sitting.n_missing)
 
 
 def _check_destinations(run: RunFolder, options: LookOptions) -> None:
@@ -296,9 +285,7 @@ class Sitting:
             return None
         self.check_comparable(baseline)
         occasion = self.history.next_occasion
-        plan = plan_occasion(
-            self.run, self.questions(self.run.manifest.asked_judges, n_missing), occasion
-        )
+        plan = self.plan(self.run.manifest.asked_judges, n_missing)
         answers = self.ask(plan, occasion, observer)
         if not answers.is_over:
             return answers.exit_code
@@ -438,19 +425,26 @@ class Sitting:
         """Ask a look and record it; return why asking was stopped."""
         baseline = self.history.baseline
         assert baseline is not None, "it is fixed first"
-        occasion, yardstick = self.history.next_occasion, self.yardstick(baseline.items)
+        occasion = self.history.next_occasion
         causes, left_out = self.not_comparable(baseline)
         specs = tuple(spec for spec in self.run.manifest.asked_judges if spec.name not in left_out)
         answers = Answers([], {}, ExitCode.DONE)
         if specs:
-            questions = self.questions(specs, self.options.samples)
-            plan = plan_occasion(self.run, questions, occasion)
-            answers = self.ask(plan, occasion, observer)
+            answers = self.ask(self.plan(specs, self.options.samples), occasion, observer)
             if not answers.is_over:
                 return answers.exit_code
-        replies = self.replies_of(baseline, answers, causes, left_out)
-        earlier = self.history.looks_since_baseline
-        self.append(assess_look(baseline, earlier, replies, yardstick, margin=self.options.margin))
+        look, silent = self.replies_of(baseline, answers, causes)
+        self.append(
+            assess_look(
+                baseline,
+                self.history.looks_since_baseline,
+                look,
+                self.yardstick(baseline.items),
+                providers=_providers(answers.verdicts),
+                left_out=silent | left_out,
+                margin=self.options.margin,
+            )
+        )
         close_occasion(self.run, occasion)
         return None
 
@@ -458,9 +452,7 @@ class Sitting:
         """Ask what an occasion has not answered yet."""
         return ask_occasion(self.run, plan, occasion, observer, store=self.options.store)
 
-    def not_comparable(
-        self, baseline: Baseline
-    ) -> tuple[list[str], dict[str, tuple[JudgeVerdict, str]]]:
+    def not_comparable(self, baseline: Baseline) -> tuple[list[str], LeftOut]:
         """Return why no judge is comparable, and the judges that are not, each with the reason."""
         run, now_in_use = self.run, hashes_of(self.setup, baseline.items)
         verdicts = run.read_verdicts().final.values() if run.verdicts.exists() else ()
@@ -489,13 +481,9 @@ class Sitting:
         return [], {judge: ("not comparable", reason) for judge, reason in reasons.items()}
 
     def replies_of(
-        self,
-        baseline: Baseline,
-        answers: Answers,
-        causes: Sequence[str],
-        left_out: Mapping[str, tuple[JudgeVerdict, str]],
-    ) -> Replies:
-        """Collect what was asked in a look."""
+        self, baseline: Baseline, answers: Answers, causes: Sequence[str]
+    ) -> tuple[Look, LeftOut]:
+        """Return a look that is not assessed, and the judges that did not reply."""
         occasion, task = self.history.next_occasion, self.setup.task
         fixed = FixedInRun(baseline.content_free, baseline.vote_weights)
         verdicts = self.verdicts_on(answers.verdicts, fixed, occasion)
@@ -505,37 +493,52 @@ class Sitting:
         ]
         replied = {stream.judge for stream in streams if stream.n_replies}
         ended = {judge: explain(reason) for judge, reason in answers.ended.items()}
-        silent: dict[str, tuple[JudgeVerdict, str]] = {
+        silent: LeftOut = {
             judge: ("not asked", reason)
             for judge, reason in with_ensembles(self.run.manifest.judges, ended).items()
             if judge not in replied
         }
-        return Replies(
+        look = Look(
             number=len(self.history.looks) + 1,
             occasion=occasion,
+            baseline=baseline.number,
             at=now(),
-            streams=[stream for stream in streams if stream.judge in replied],
-            providers=_providers(answers.verdicts),
-            causes=causes,
-            left_out={**silent, **left_out},
+            causes=tuple(causes),
+            judges=(),
             ended=answers.ended,
+            streams=tuple(stream for stream in streams if stream.judge in replied),
         )
+        return look, silent
 
-    def questions(self, specs: tuple[JudgeSpec, ...], samples: int) -> Questions:
-        """Return what some judges are asked: as in the baseline, else as in the run."""
-        baseline = self.history.baseline
+    def plan(self, specs: Sequence[JudgeSpec], samples: int) -> Plan:
+        """Plan the next occasion: asked is what the baseline has, else what the run asked.
+
+        Judges that cannot run are left out, with the reason.
+        """
+        baseline, task = self.history.baseline, self.setup.task
         if baseline is not None:
             items = self.items(baseline.items)
-            elicitations = tuple(dict.fromkeys(s.elicitation for s in baseline.streams))
-            pairs = baseline.items_with_replies("paired")
+            paired = baseline.items_with_replies("paired")
+            planned = {stream.elicitation: items for stream in baseline.streams}
+            if "paired" in planned:
+                planned["paired"] = tuple(item for item in items if item.id in paired)
         else:
             items = self.draw()
-            planned = items_by_elicitation(self.setup.task, self.run.manifest.config)
-            elicitations = tuple(planned)
-            pairs = frozenset(item.id for item in planned.get("paired", ()))
-        return Questions(
-            self.setup, items, specs, elicitations, pairs, samples, self.options.max_cost
-        )
+            planned = items_by_elicitation(task, self.run.manifest.config)
+        changes = {"samples": samples, "max_cost": self.options.max_cost}
+        config = self.run.manifest.config.model_copy(update=changes)
+        make = partial(make_job, task=task, prompts=self.setup.prompts, config=config)
+        skipped, jobs = {}, []
+        for spec in specs:
+            try:
+                check(spec, task)
+            except JudgeUnavailable as error:
+                skipped[spec.name] = str(error)
+            else:
+                jobs.append(make(spec, items, planned, look=self.history.next_occasion))
+        if not jobs:
+            raise JudgeUnavailable("; ".join(skipped.values()))
+        return Plan(task, config, self.setup.prompts, tuple(jobs), skipped)
 
     def run_items(self) -> tuple[Item, ...]:
         """Return the items of the run."""

@@ -13,7 +13,7 @@ from support.task_folders import make_task_folder
 
 from harness.analysis import Choices
 from harness.revalidation.baseline_design import DetectionPower
-from harness.revalidation.drift_verdicts import Replies, assess_look
+from harness.revalidation.drift_verdicts import assess_look
 from harness.revalidation.history import (
     Baseline,
     HistoryFile,
@@ -107,17 +107,15 @@ def baseline_of(items, n_judges: int) -> Baseline:
 
 
 def look_at(yardstick, baseline, earlier, number, n_judges):
-    replies_now = Replies(
+    look = Look(
         number=number,
         occasion=number,
+        baseline=1,
         at="2026-01-08T00:00:00+00:00",
+        judges=(),
         streams=streams_of(len(baseline.items), n_judges, 1, number),
-        providers={},
-        causes=(),
-        left_out={},
-        ended={},
     )
-    return assess_look(baseline, earlier, replies_now, yardstick)
+    return assess_look(baseline, earlier, look, yardstick, providers={}, left_out={})
 
 
 def yardstick_of(folder, n: int) -> Yardstick:

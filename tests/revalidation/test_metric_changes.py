@@ -10,7 +10,6 @@ from support.task_folders import make_task_folder
 
 from harness.analysis import Choices, validate
 from harness.revalidation.metric_changes import (
-    Scorer,
     Yardstick,
     compare_metrics,
     decision_on,
@@ -47,8 +46,8 @@ def test_the_decision_is_that_of_a_validation(yardstick):
     """Without the parts that a look does not need, judge, verdict, metric and ranks are equal."""
     streams = [stream("good", majority, 2), stream("flawed", flawed, 2, seed=1)]
     facts = decision_on(yardstick, streams, 2)
-    everything = {row.judge: slice(None) for row in streams}
-    whole = validate(yardstick.source({s.judge: [s] for s in streams}, everything, replies=2))
+    parts = {s.judge: ([s], slice(None)) for s in streams}
+    whole = validate(yardstick.source(parts, replies=2))
     assert (facts.verdict, facts.judge) == (whole.decision.verdict, whole.decision.judge)
     assert facts.metric == whole.settings.metric
     assert facts.ranks == {row.judge: row.ranks for row in whole.evidence.judges}
@@ -59,7 +58,7 @@ def test_a_sequence_is_in_the_unit_of_the_metric(yardstick):
     """Its value is the mean over items of what single replies differ; worse is up for a loss."""
     before = stream("judge", majority, 3, invalid=0.05)
     look = stream("judge", flawed, 1, seed=1, invalid=0.05)
-    scorer = Scorer.of(compare_metrics(yardstick, [before], [look]), yardstick)
+    _, scorer = compare_metrics(yardstick, [before], [look])
     scores = scorer.scores(OPTIONS, "forced_choice")
     sequence = scorer.sequence(item_scores(counts_of([before, look]), scores), alpha=0.05)
     assert sequence.metric == scorer.metric.name == "js_divergence(s/s)"
