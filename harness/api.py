@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from harness.analysis import Choices, Validation
 from harness.app import (
+    LineObserver,
     finish,
     plan_resumed_run,
     plan_run,
@@ -28,7 +29,6 @@ from harness.app import (
 from harness.curation import AnswerSettings, make_plans, make_task, read_source
 from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError, TaskError
-from harness.judging.judges.response_errors import explain
 from harness.report.rebuild import stored_validation
 from harness.runs import RunFolder, find_run
 from harness.sources import verdicts_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from harness.app import Plan
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
-    from harness.judging.running.services import Counts, Observer
+    from harness.judging.running.services import Observer
     from harness.stats.data.resolved_tables import AbstentionMode
     from harness.stats.indeterminacy.translation import SweepVariant
     from harness.stats.inference.interval_methods import IntervalMethod
@@ -521,22 +521,8 @@ def load_run(run: str | Path | None = None, *, out: str | Path | None = None) ->
     return Run(find_run(_path(out), None if run is None else str(run)))
 
 
-class _LogObserver:
+class _LogObserver(LineObserver):
     """Logs what the user should know."""
-
-    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Log nothing."""
-
-    def counted(self, judge: str, counts: Counts) -> None:
-        """Log nothing."""
-
-    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Log nothing."""
-
-    def ended(self, judge: str, reason: str) -> None:
-        """Log why a judge is incomplete."""
-        if reason:
-            LOG.warning("%s is incomplete (%s)", judge, explain(reason))
 
     def say(self, line: str) -> None:
         """Log a line."""

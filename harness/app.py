@@ -35,6 +35,7 @@ from harness.judging.judges.judge_registry import (
     shuffles,
 )
 from harness.judging.judges.pricing import price_of
+from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.demonstrations import draw_demonstrations
 from harness.judging.prompts.requests import Prompts, Unit, answer_kind
 from harness.judging.prompts.strategies import CALIBRATED, VERBALISED, n_demonstrations
@@ -43,7 +44,7 @@ from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.cost_estimate import quote_of, quote_of_ensemble
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import Job, NoCache
+from harness.judging.running.services import Job, NoCache, Observer
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache
@@ -68,10 +69,11 @@ if TYPE_CHECKING:
     from harness.elicitation_items import ItemsByElicitation
     from harness.judging.cluster.shared_store import SharedStore
     from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.demonstrations import AnswerKind, Demonstrations
     from harness.judging.prompts.requests import Request
     from harness.judging.running.cost_estimate import JudgeQuote
-    from harness.judging.running.services import Cache, Executor, Observer
+    from harness.judging.running.services import Cache, Counts, Executor
     from harness.judging.storage.verdict_log import LogReading
 
 
@@ -129,6 +131,24 @@ class RunResult:
     validation: Validation
     cost_usd: float
     exit_code: int
+
+
+class LineObserver(Observer):
+    """Says why judges are incomplete, and nothing of their progress."""
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Say nothing."""
+
+    def counted(self, judge: str, counts: Counts) -> None:
+        """Say nothing."""
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Say nothing."""
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Say why a judge is incomplete."""
+        if reason:
+            self.say(f"{judge} is incomplete ({explain(reason)})")
 
 
 def plan_run(

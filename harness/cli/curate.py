@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from harness.cli import import_table, options, verdicts
-from harness.cli.output import echo, echo_json, show, write
+from harness.cli.output import echo, echo_json, echo_result, show, write
 from harness.errors import TaskError
 
 if TYPE_CHECKING:
@@ -80,7 +79,6 @@ def audit(
       harness curate audit ./mine --fix --as mine-2
       harness curate audit ./mine --json > audit.json
     """
-    from harness.analysis.serialize import to_json
     from harness.curation.audit import audit_task, audit_text, write_repaired
     from harness.curation.audit.audit_report import audit_page
     from harness.curation.convert import check_new
@@ -98,7 +96,7 @@ def audit(
     if page is not None:
         write(page, audit_page(result))
     if as_json:
-        echo_json(to_json(result))
+        echo_result(result)
         return
     echo(audit_text(result))
     if result.version and result.version.folder:
@@ -134,7 +132,7 @@ def card(
 
     paths = write_cards(load_task(task), folder)
     if as_json:
-        echo_json(json.dumps({"files": [str(path) for path in paths]}))
+        echo_json({"files": [str(path) for path in paths]}, indent=None)
     else:
         echo("\n".join(f"Wrote {path}." for path in paths))
 
@@ -159,13 +157,12 @@ def diff(
       harness curate diff runs/mine-20260101T120000Z-1a2b3c/task ./mine
       harness curate diff ./mine ./mine-2 --verdicts ./mine/verdicts.csv --json
     """
-    from harness.analysis.serialize import to_json
     from harness.curation.task_diff import diff_text, task_diff
     from harness.tasks import load_task
 
     result = task_diff(load_task(before), load_task(after), verdicts, seed=seed)
     if as_json:
-        echo_json(to_json(result))
+        echo_result(result)
     else:
         echo(diff_text(result))
 
@@ -294,7 +291,7 @@ def next_ratings(
         echo(paragraph(EVIDENCE[quantity]))
         return
     if as_json:
-        echo_json(json.dumps([asdict(row) for row in queue], indent=2))
+        echo_json([asdict(row) for row in queue])
         return
     nothing = f"No rating changes what is expected for {quantity}."
     show(rows_of_queue(queue), as_json=False, empty=nothing)
@@ -355,7 +352,7 @@ def sample(
         folders = {str(path): len(part.probabilities) for path, part in written.items()}
         strata = [asdict(stratum) for stratum in drawn.strata]
         summary = {"folders": folders, "strata": strata, "n_outside": drawn.n_outside}
-        echo_json(json.dumps(summary, indent=2))
+        echo_json(summary)
         return
     show(
         [{"stratum": s.name, "items": s.n_items, "sampled": s.n_sampled} for s in drawn.strata],
@@ -402,7 +399,7 @@ def export(
 
     summary = export_task(load_task(task), file)
     if as_json:
-        echo_json(json.dumps({"file": str(file), **asdict(summary)}))
+        echo_json({"file": str(file), **asdict(summary)}, indent=None)
         return
     counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
     echo(f"Wrote {file} and {sidecar_of(file).name}: {counts}.")
@@ -444,7 +441,7 @@ def new_task(
     options.check_without_table(ctx)
     write_starter(folder.name, folder)
     if as_json:
-        echo_json(json.dumps({"folder": str(folder)}))
+        echo_json({"folder": str(folder)}, indent=None)
     else:
         echo(_starter_message(folder))
 

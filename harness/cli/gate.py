@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json, write
 from harness.errors import ExitCode
-
-if TYPE_CHECKING:
-    from harness.gates import GateResult
 
 
 def gate(
@@ -45,6 +42,7 @@ def gate(
       harness gate --require decision=use
       harness gate RUN --require 'mse(srs/srs)<0.2:upper' --junit gate.xml
     """
+    from harness.analysis.serialize import to_json
     from harness.gates import check_requirements, gate_junit, gate_summary, gate_table
     from harness.report.rebuild import validation_of
     from harness.runs import find_run
@@ -52,20 +50,14 @@ def gate(
 
     folder = find_run(out, run)
     results = check_requirements(validation_of(folder, source_of(folder)), require)
+    passed = all(result.passed for result in results)
     if junit is not None:
         write(junit, gate_junit(folder.path.name, results))
     if summary is not None:
         write(summary, gate_summary(folder.path.name, results), append=True)
     if as_json:
-        echo_json(_as_json(results))
+        echo_json({"passed": passed, "requirements": json.loads(to_json(results))})
     else:
         echo(gate_table(results))
-    if not all(result.passed for result in results):
+    if not passed:
         raise typer.Exit(ExitCode.CHECK_FAILED)
-
-
-def _as_json(results: tuple[GateResult, ...]) -> str:
-    from harness.analysis.serialize import to_json
-
-    passed = all(result.passed for result in results)
-    return json.dumps({"passed": passed, "requirements": json.loads(to_json(results))}, indent=2)

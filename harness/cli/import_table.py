@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -226,7 +225,7 @@ def _import_exported(source: Path, folder: Path, *, as_json: bool) -> None:
 
     summary = import_exported(source, folder)
     if as_json:
-        echo_json(json.dumps({"folder": str(folder), **asdict(summary)}))
+        echo_json({"folder": str(folder), **asdict(summary)}, indent=None)
         return
     counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
     echo(f"Read as {sidecar_of(source).name} says.\nWrote {folder}: {counts}.")
@@ -347,7 +346,7 @@ def _write(plans: Sequence[Plan], folder: Path, most: MaxRejected, *, as_json: b
 
 def _print_json(tasks: Sequence[Mapping[str, object]]) -> None:
     """Print a task as an object, several as a list."""
-    echo_json(json.dumps(tasks[0] if len(tasks) == 1 else tasks, indent=2))
+    echo_json(tasks[0] if len(tasks) == 1 else tasks)
 
 
 def _as_json(plan: Plan, summary: ImportSummary | None) -> dict[str, object]:

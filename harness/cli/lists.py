@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -175,7 +174,7 @@ def schema(
       harness schema task
       harness schema metrics > metrics.schema.json
     """
-    echo_json(json.dumps(schema_of(name), indent=2))
+    echo_json(schema_of(name))
 
 
 def schema_of(name: str) -> Mapping[str, object]:

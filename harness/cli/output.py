@@ -19,15 +19,28 @@ def echo(text: str = "", *, err: bool = False) -> None:
     typer.echo(visible_lines(text), err=err)
 
 
-def echo_json(text: str) -> None:
-    """Print JSON, control characters as escapes."""
+def echo_json(content: object, *, indent: int | None = 2) -> None:
+    """Print JSON, a text as it is, control characters as escapes."""
+    text = content if isinstance(content, str) else json.dumps(content, indent=indent)
     typer.echo(escaped_json(text))
+
+
+def echo_result(result: object) -> None:
+    """Print a result of an analysis as JSON."""
+    from harness.analysis.serialize import to_json
+
+    echo_json(to_json(result))
+
+
+def dollars(amount: float | None) -> str:
+    """Write a cost; None is an unknown price."""
+    return "unknown price" if amount is None else f"${amount:.4f}"
 
 
 def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = "") -> None:
     """Print rows with the same keys, as a table or as JSON."""
     if as_json:
-        echo_json(json.dumps(list(rows), indent=2))
+        echo_json(list(rows))
         return
     if not rows:
         echo(empty)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from math import isnan
 from pathlib import Path
@@ -223,7 +222,7 @@ def annotators(
             basis += ", drawn as if they were independent although they come in groups"
     _write_chart(chart, lambda: annotator_chart(results, name, eps))
     if as_json:
-        echo_json(json.dumps([asdict(row) for row in results], indent=2))
+        echo_json([asdict(row) for row in results])
         return
     echo(f"Annotator test of {name} at eps {eps:g}, {draws} draws of raters and items ({basis}):")
     _show_power(results, Prices(rating_cost, reply_cost))
@@ -344,7 +343,7 @@ def _show_plan(
     if as_json:
         basis = {name: _defined(value) for name, value in asdict(moments).items()}
         described = {"goal": goal, "basis": basis, "rows": [asdict(row) for row in rows]}
-        echo_json(json.dumps(described, indent=2))
+        echo_json(described)
         return
     n = moments.n_items
     variance = "assumed rates" if n is None else f"the variance of {n} items"

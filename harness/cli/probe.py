@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, cast
@@ -195,7 +194,7 @@ def self_preference(
     source = source_of(find_run(out, run_name))
     found = self_preferences(source, systems, author=author)
     if as_json:
-        echo_json(json.dumps([row.model_dump(mode="json") for row in found], indent=1))
+        echo_json([row.model_dump(mode="json") for row in found], indent=1)
     else:
         show(preference_rows(found), as_json=False)
 

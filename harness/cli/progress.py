@@ -9,7 +9,9 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from harness.cli.output import echo
+from harness.app import LineObserver
+from harness.cli.output import dollars, echo
+from harness.judging.running.budget import PaidReplies
 from harness.plain_text import visible
 
 if TYPE_CHECKING:
@@ -25,12 +27,7 @@ RATE_STEP_S = 0.1
 MAX_LEFT_S = 1e9  # a time of more digits says no more
 
 
-def dollars(amount: float | None) -> str:
-    """Write a cost; None is an unknown price."""
-    return "unknown price" if amount is None else f"${amount:.4f}"
-
-
-class Silent:
+class Silent(LineObserver):
     """Shows warnings alone, on stderr."""
 
     def __enter__(self) -> Self:
@@ -38,22 +35,6 @@ class Silent:
 
     def __exit__(self, *_: object) -> None:
         return None
-
-    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Show nothing."""
-
-    def counted(self, judge: str, counts: Counts) -> None:
-        """Show nothing."""
-
-    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Show nothing."""
-
-    def ended(self, judge: str, reason: str) -> None:
-        """Show why a judge is incomplete."""
-        if reason:
-            from harness.judging.judges.response_errors import explain
-
-            self.say(f"{judge} is incomplete ({explain(reason)})")
 
     def say(self, line: str) -> None:
         """Print a line."""
@@ -90,8 +71,6 @@ class _Tally:
     """Verdicts and costs of one judge so far."""
 
     def __init__(self, n_planned: int) -> None:
-        from harness.judging.running.budget import PaidReplies  # needs pydantic: slow to import
-
         self.n_planned = n_planned
         self.n_done = 0
         self.n_failed = 0
@@ -137,31 +116,39 @@ def _sum(total: float | None, cost: float | None) -> float | None:
     return None if total is None or cost is None else total + cost
 
 
-class Lines(Silent):
-    """Prints a line per judge every ten seconds, for logs and pipes."""
+class _Counting(Silent):
+    """Keeps a tally per judge, and shows it where it changed."""
 
     def __init__(self, n_planned: Mapping[str, int]) -> None:
         self._tallies = {judge: _Tally(n) for judge, n in n_planned.items()}
-        self._due_s = dict.fromkeys(n_planned, time.monotonic() + LINE_EVERY_S)
 
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Print a judge's progress, at most every `LINE_EVERY_S` seconds."""
         self._tallies[judge].add(verdicts)
-        self._print_regularly(judge)
+        self._show(judge)
 
     def counted(self, judge: str, counts: Counts) -> None:
-        """Print a judge's progress in the same way."""
         self._tallies[judge].count(counts)
-        self._print_regularly(judge)
+        self._show(judge)
 
-    def _print_regularly(self, judge: str) -> None:
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        self._tallies[judge].add(verdicts, resumed=True)
+        self._show(judge)
+
+    def _show(self, judge: str) -> None:
+        raise NotImplementedError
+
+
+class Lines(_Counting):
+    """Prints a line per judge every ten seconds, for logs and pipes."""
+
+    def __init__(self, n_planned: Mapping[str, int]) -> None:
+        super().__init__(n_planned)
+        self._due_s = dict.fromkeys(n_planned, time.monotonic() + LINE_EVERY_S)
+
+    def _show(self, judge: str) -> None:
         if time.monotonic() >= self._due_s[judge]:
             self._due_s[judge] = time.monotonic() + LINE_EVERY_S
             self._print(judge)
-
-    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Count what an earlier start of the run received."""
-        self._tallies[judge].add(verdicts, resumed=True)
 
     def ended(self, judge: str, reason: str) -> None:
         """Print a judge's final counts."""
@@ -177,19 +164,14 @@ class Lines(Silent):
         )
 
 
-class Bars(Silent):
+class Bars(_Counting):
     """Shows one bar per judge with rate, cost and time left."""
 
     def __init__(self, n_planned: Mapping[str, int]) -> None:
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-        )
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        self._tallies = {judge: _Tally(n) for judge, n in n_planned.items()}
+        super().__init__(n_planned)
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
@@ -210,22 +192,7 @@ class Bars(Silent):
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Move a judge's bar."""
-        self._tallies[judge].add(verdicts)
-        self._move(judge)
-
-    def counted(self, judge: str, counts: Counts) -> None:
-        """Move a judge's bar."""
-        self._tallies[judge].count(counts)
-        self._move(judge)
-
-    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Move a judge's bar by what an earlier start of the run received."""
-        self._tallies[judge].add(verdicts, resumed=True)
-        self._move(judge)
-
-    def _move(self, judge: str) -> None:
+    def _show(self, judge: str) -> None:
         tally = self._tallies[judge]
         self._progress.update(
             self._bars[judge], completed=tally.n_done, speed=tally.speed, cost=tally.cost

@@ -79,4 +79,4 @@ def _print(request: Request, *, as_json: bool) -> None:
         return
     messages = json.loads(request.sent_turns())
     sent = {"model": request.model, "params": dict(request.params), "messages": messages}
-    echo_json(json.dumps(sent, indent=2))
+    echo_json(sent)

@@ -66,7 +66,7 @@ def report(
     else:
         written = _report_runs(out, run, other, charts)
     if as_json:
-        echo_json(json.dumps(_as_json(written), indent=2))
+        echo_json(_as_json(written))
     else:
         echo("\n".join(written.lines))
     if open_page:

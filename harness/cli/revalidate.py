@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json, write
+from harness.cli.output import echo, echo_result, write
 from harness.revalidation import Period
 
 if TYPE_CHECKING:
@@ -198,7 +198,6 @@ def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) ->
 
 
 def _print(result: Revalidation, *, details: bool, as_json: bool) -> None:
-    from harness.analysis.serialize import to_json
     from harness.revalidation.history import without_replies
     from harness.revalidation.history_text import look_text
 
@@ -206,7 +205,7 @@ def _print(result: Revalidation, *, details: bool, as_json: bool) -> None:
     if result.look is None or baseline is None:
         return
     if as_json:
-        echo_json(to_json(without_replies(result.look)))
+        echo_result(without_replies(result.look))
     else:
         echo(look_text(result.look, baseline, details=details))
 
@@ -239,7 +238,6 @@ def history(
       harness history runs/toxicity-20260101T120000Z-1a2b3c --page history.html
       harness history --json
     """
-    from harness.analysis.serialize import to_json
     from harness.revalidation.history import without_replies
     from harness.revalidation.history_page import history_page
     from harness.revalidation.history_text import baseline_facts, history_text
@@ -254,7 +252,7 @@ def history(
     elif as_json:
         looks = [without_replies(look) for look in reading.looks]
         facts = [baseline_facts(baseline) for baseline in reading.baselines]
-        echo_json(to_json({"baselines": facts, "looks": looks}))
+        echo_result({"baselines": facts, "looks": looks})
     else:
         echo(history_text(reading))
 

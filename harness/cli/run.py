@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json, show
-from harness.cli.progress import dollars, watch
+from harness.cli.output import dollars, echo, echo_json, show
 from harness.cli.study import print_study
 from harness.errors import ExitCode
 
@@ -216,6 +214,7 @@ def run_with_progress(
 ) -> RunResult:
     """Run a plan with progress bars, or with lines where there is no terminal."""
     from harness.app import run_plan
+    from harness.cli.progress import watch
 
     with watch(plan.n_planned, quiet=quiet) as observer:
         return run_plan(
@@ -259,7 +258,7 @@ def print_costs(*quotes_by_task: Sequence[JudgeQuote], as_json: bool) -> None:
     """Print calls, tokens and cost per judge, task by task."""
     if as_json:
         every = [asdict(quote) for quotes in quotes_by_task for quote in quotes]
-        echo_json(json.dumps(every, indent=2))
+        echo_json(every)
         return
     for quotes in quotes_by_task:
         rows = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,7 +61,7 @@ def simulate(
             for number, rows in rows_of_figures.items()
             for row in rows
         ]
-        echo_json(json.dumps(table, indent=1))
+        echo_json(table, indent=1)
         return
     for number, rows in rows_of_figures.items():
         echo(f"Figure {number}. {FIGURES[number].title}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json, write
+from harness.cli.output import echo, echo_result, write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,6 @@ def print_study(
     validations: Mapping[str, Validation], *, page: Path | None = None, as_json: bool = False
 ) -> None:
     """Print the results of several tasks, or write them as a page."""
-    from harness.analysis.serialize import to_json
     from harness.analysis.study import study as study_of
     from harness.report.study_page import study_page, study_text
 
@@ -56,6 +55,6 @@ def print_study(
         write(page, study_page(found, names))
         echo(str(page))
     elif as_json:
-        echo_json(to_json(found))
+        echo_result(found)
     else:
         echo(study_text(found, names))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_json
+from harness.cli.output import echo, echo_result
 
 if TYPE_CHECKING:
     from harness.analysis import Source
@@ -41,13 +41,12 @@ def systems(
       harness systems runs/battles-20260101T120000Z-1a2b3c --json
       harness systems --task ./battles --verdicts verdicts.csv
     """
-    from harness.analysis.serialize import to_json
     from harness.analysis.systems import rank_systems
     from harness.report.text import systems_text
 
     ranking = rank_systems(_source(run, task, verdicts, out))
     if as_json:
-        echo_json(to_json(ranking))
+        echo_result(ranking)
     else:
         echo(systems_text(ranking, pairs=pairs))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -85,7 +84,7 @@ def verdicts(
     loaded = load_task(task)
     summary = import_verdicts(sources, loaded, output, selection, most)
     if as_json:
-        echo_json(json.dumps(_as_json(summary, output), indent=2))
+        echo_json(_as_json(summary, output))
     else:
         echo(_summarize(summary, output, task, len(loaded.items)))
 
