@@ -193,6 +193,7 @@ def test_a_workflow_names_the_task_of_an_export(place, monkeypatch):
     assert look.endswith("--task toxicity")
     clone = place / "clone"
     shutil.copytree(place / AWKWARD, clone / AWKWARD)
+    look = look.replace("--if-due week ", "")  # another test may have looked by now
     ended = run_bash(f"cd clone && {look}", place, BASELINE=AWKWARD, XDG_STATE_HOME=str(clone))
     assert "lexicon" in ended.stdout, ended.stderr
 
