@@ -38,7 +38,7 @@ from harness.tasks import load_task as load_task_folder
 
 if TYPE_CHECKING:
     from harness.analysis.inputs import AggregationLevel, Humans, Unanswered
-    from harness.app import Plan
+    from harness.app import Asking, Plan
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
     from harness.judging.running.services import Observer
@@ -554,9 +554,13 @@ def _run(
     options: RunOptions,
     stop: StopRequests,
 ) -> Run:
-    cache = _path(options.pop("cache", None))
-    use_cache = options.pop("use_cache", True)
-    store, executor = options.pop("store", None), options.pop("executor", "local")
+    asking: Asking = {
+        "cache": _path(options.pop("cache", None)),
+        "use_cache": options.pop("use_cache", True),
+        "store": options.pop("store", None),
+        "executor": options.pop("executor", "local"),
+        "stop": stop,
+    }
     observer = options.pop("observer", None) or _LogObserver()
     out = _path(options.pop("out", None))
     if options.get("resume"):
@@ -565,16 +569,7 @@ def _run(
         options.pop("resume", None)
         plan = _plan_new(task, judges, options)
     with _turn:
-        result = run_plan(
-            plan,
-            observer=observer,
-            out=out,
-            cache=cache,
-            use_cache=use_cache,
-            store=store,
-            executor=executor,
-            stop=stop,
-        )
+        result = run_plan(plan, observer=observer, out=out, **asking)
     run = Run(result.folder)
     run.validation, run.cost_usd = result.validation, result.cost_usd
     return run

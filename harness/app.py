@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from harness.analysis import Choices, check_choices, validate
 from harness.elicitation_items import elicitations_of, items_by_elicitation, orders_of
@@ -149,6 +149,18 @@ class LineObserver(Observer):
         """Say why a judge is incomplete."""
         if reason:
             self.say(f"{judge} is incomplete ({explain(reason)})")
+
+
+class Asking(TypedDict, total=False):
+    """Where judges are asked; see `run_plan`."""
+
+    cache: Path | None
+    use_cache: bool
+    store: str | None
+    executor: str
+    verb: str
+    retry: RetryPolicy | None
+    stop: StopRequests | None
 
 
 def plan_run(
@@ -351,12 +363,7 @@ def run_plan(
     *,
     observer: Observer,
     out: Path | None = None,
-    cache: Path | None = None,
-    use_cache: bool = True,
-    store: str | None = None,
-    executor: str = "local",
-    verb: str = "run",
-    stop: StopRequests | None = None,
+    **asking: Unpack[Asking],
 ) -> RunResult:
     """Run a plan to its end: check its judges, create or reopen its folder, ask, write results.
 
@@ -370,19 +377,22 @@ def run_plan(
         Is informed of progress.
     out : Path, optional
         Folder of a new run's folder; see `harness.runs.default_out`.
-    cache : Path, optional
-        Folder of the response cache.
-    use_cache : bool
-        Whether replies are looked up and stored.
-    store : str, optional
-        Address of a PostgreSQL database that takes the place of the cache and is shared with runs
-        on other machines.
-    executor : str
-        ``local``, or ``ray`` or ``ray://HOST:PORT`` to ask on a Ray cluster, with a store.
-    verb : str
-        The command that resumes such a run with ``--resume``.
-    stop : StopRequests, optional
-        Stops the run from another thread.
+    **asking
+        cache : Path
+            Folder of the response cache.
+        use_cache : bool
+            Whether replies are looked up and stored (True).
+        store : str
+            Address of a PostgreSQL database that takes the place of the cache and is shared with
+            runs on other machines.
+        executor : str
+            ``local``, or ``ray`` or ``ray://HOST:PORT`` to ask on a Ray cluster, with a store.
+        verb : str
+            The command that resumes such a run with ``--resume``.
+        retry : RetryPolicy
+            How calls are retried.
+        stop : StopRequests
+            Stops the run from another thread.
 
     Raises
     ------
@@ -398,17 +408,7 @@ def run_plan(
         observer.say(line)
     folder = plan.folder or start(plan, out or default_out())
     try:
-        return execute(
-            plan,
-            folder,
-            observer=observer,
-            cache=cache,
-            use_cache=use_cache,
-            store=store,
-            executor=executor,
-            verb=verb,
-            stop=stop,
-        )
+        return execute(plan, folder, observer=observer, **asking)
     except HarnessError:
         if plan.folder is None and folder.manifest.state == "planned":  # nothing was asked
             folder.remove()
@@ -416,38 +416,13 @@ def run_plan(
 
 
 def execute(
-    plan: Plan,
-    folder: RunFolder,
-    *,
-    observer: Observer,
-    cache: Path | None = None,
-    use_cache: bool = True,
-    store: str | None = None,
-    executor: str = "local",
-    retry: RetryPolicy | None = None,
-    verb: str = "run",
-    stop: StopRequests | None = None,
+    plan: Plan, folder: RunFolder, *, observer: Observer, **asking: Unpack[Asking]
 ) -> RunResult:
-    """Ask all open units, then validate the verdicts and write the results.
-
-    Parameters are those of `run_plan`; ``retry`` says how calls are retried.
-
-    Raises
-    ------
-    RunError
-        If the run folder or the cache cannot be used.
-    """
-    if executor != "local" and store is None:
-        raise RunError("workers on a cluster need a shared store; name one, postgresql://...")
-    if store is not None:
-        open_cache: Callable[[], Cache] = partial(
-            shared_store, store, plan, folder.path.name, observer
-        )
-    elif use_cache:
-        open_cache = partial(ResponseCache, cache or cache_folder(), observer.say)
-    else:
-        open_cache = NoCache
-    on_ray = partial(_ray_executor, plan, folder, store or "", executor, retry)
+    """Ask all open units, then validate the verdicts and write the results; see `run_plan`."""
+    cache, store = asking.get("cache"), asking.get("store")
+    retry, stop = asking.get("retry"), asking.get("stop")
+    make_executor = _executor(plan, folder, asking)
+    open_cache = _opener(plan, folder, observer, asking)
     asked = ask_open_units(
         plan,
         folder,
@@ -455,10 +430,10 @@ def execute(
         observer=observer,
         retry=retry,
         stop=stop,
-        make_executor=None if executor == "local" else on_ray,
+        make_executor=make_executor,
     )
     if asked.exit_code != ExitCode.DONE:
-        command = resume_command(folder.path, cache, verb, store)
+        command = resume_command(folder.path, cache, asking.get("verb", "run"), store)
         observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
     cost_usd = asked.cost_usd
     if plan.embedder:
@@ -484,6 +459,17 @@ def execute(
     if line := model_change(folder, validation):
         observer.say(line)
     return RunResult(folder, validation, cost_usd, asked.exit_code)
+
+
+def _opener(
+    plan: Plan, folder: RunFolder, observer: Observer, asking: Asking
+) -> Callable[[], Cache]:
+    """Return what opens the cache, or the store in its place."""
+    if (store := asking.get("store")) is not None:
+        return partial(shared_store, store, plan, folder.path.name, observer)
+    if asking.get("use_cache", True):
+        return partial(ResponseCache, asking.get("cache") or cache_folder(), observer.say)
+    return NoCache
 
 
 def ask_open_units(
@@ -558,13 +544,21 @@ def shared_store(
     return open_store(address, run, longest_call_s, observer.say, is_private=is_private)
 
 
+def _executor(
+    plan: Plan, folder: RunFolder, asking: Asking
+) -> Callable[[Cache], Callable[[Session], Executor]] | None:
+    """Return what makes the executor for a store; None where units are asked in this process."""
+    executor, store = asking.get("executor", "local"), asking.get("store")
+    if executor == "local":
+        return None
+    if store is None:
+        raise RunError("workers on a cluster need a shared store; name one, postgresql://...")
+    retry = asking.get("retry") or RetryPolicy()
+    return partial(_ray_executor, plan, folder, store, executor, retry)
+
+
 def _ray_executor(  # noqa: PLR0917 -- bound by position
-    plan: Plan,
-    folder: RunFolder,
-    address: str,
-    executor: str,
-    retry: RetryPolicy | None,
-    store: Cache,
+    plan: Plan, folder: RunFolder, address: str, executor: str, retry: RetryPolicy, store: Cache
 ) -> Callable[[Session], Executor]:
     """Return what makes the executor of a session on a Ray cluster."""
     from harness.judging.cluster.ray_cluster import cluster_address  # noqa: PLC0415 -- an extra
@@ -581,7 +575,7 @@ def _ray_executor(  # noqa: PLR0917 -- bound by position
         demonstrations=plan.prompts.demonstrations,
         orders=plan.prompts.orders,
         seed=plan.config.seed,
-        retry=retry or RetryPolicy(),
+        retry=retry,
         store=address,
         run=folder.path.name,
         driver=str(cast("SharedStore", store).lease.id),

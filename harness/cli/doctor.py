@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from harness.cli.output import echo, show
 LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 
 
+@options.group("server", options.SERVER)
 def doctor(
     judges: Annotated[
         str | None,
@@ -21,9 +22,7 @@ def doctor(
         ),
     ] = None,
     *,
-    base_url: options.BaseUrl = None,
-    key_env: options.KeyEnv = None,
-    judges_file: options.JudgesFile = None,
+    server: dict[str, Any],
     cache: options.Cache = None,
     store: options.Store = None,
     executor: options.Executor = "local",
@@ -53,14 +52,12 @@ def doctor(
 
     findings = examine(
         judges=options.split(judges, "--judges"),
-        judges_file=judges_file,
-        base_url=base_url,
-        key_env=key_env,
         cache=cache,
         store=store,
         executor=executor,
         out=out,
         contact=contact,
+        **server,
     )
     if as_json:
         show([asdict(finding) for finding in findings], as_json=True)

@@ -234,6 +234,7 @@ Executor = Annotated[
         "(ray, or ray://HOST:PORT) that share a --store.",
     ),
 ]
+SERVER: dict[str, Any] = {"base_url": BaseUrl, "key_env": KeyEnv, "judges_file": JudgesFile}
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Details = Annotated[
     bool,
@@ -289,21 +290,6 @@ def check_resume(ctx: typer.Context, *, resume: bool, run_name: str | None) -> N
         raise typer.BadParameter(
             f"a resumed run keeps its options; leave {option} out, or start a new run"
         )
-
-
-def check_store(
-    store: str | None, cache: Path | None, *, use_cache: bool, executor: str = "local"
-) -> None:
-    """Refuse a store beside a cache, or beside none, and a cluster without a store."""
-    if executor != "local":
-        from harness.judging.cluster.ray_cluster import cluster_address
-
-        cluster_address(executor)
-        if store is None:
-            raise typer.BadParameter("workers on a cluster need a shared store; add --store")
-    if store is not None and (cache is not None or not use_cache):
-        option = "--cache" if cache is not None else "--no-cache"
-        raise typer.BadParameter(f"a store takes the place of the cache; leave {option} out")
 
 
 def check_shards(ctx: typer.Context) -> None:
@@ -384,12 +370,19 @@ def elicitations(names: str | None, pairs: int | None = None) -> tuple[Elicitati
     return tuple(e for e in ELICITATIONS if e in chosen)
 
 
-def group(parameter: str, options: Mapping[str, Any]) -> Callable[[Command], Command]:
-    """Give a command a group of options, whose values it gets as a dict in place of a parameter."""
+def group(
+    parameter: str,
+    options: Mapping[str, Any],
+    **defaults: Any,  # noqa: ANN401 -- of any option
+) -> Callable[[Command], Command]:
+    """Give a command a group of options, whose values it gets as a dict in place of a parameter.
+
+    An option without a default is None where it is absent.
+    """
 
     def grouped(command: Command) -> Command:
         added = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option)
+            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=option)
             for name, option in options.items()
         ]
         own = inspect.signature(command, eval_str=True).parameters.values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.app import RunResult
-    from harness.probe import Probe
+    from harness.probe.flip_rates import Probe
     from harness.probe.perturbations import TextProbe
     from harness.tasks import Item, Task
 
@@ -65,6 +65,7 @@ def probe() -> None:
     """
 
 
+@options.group("server", options.SERVER)
 def _ask_probe(
     ctx: typer.Context,
     run_name: options.RunName = None,
@@ -87,9 +88,7 @@ def _ask_probe(
     max_cost: options.MaxCost = None,
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
-    base_url: options.BaseUrl = None,
-    key_env: options.KeyEnv = None,
-    judges_file: options.JudgesFile = None,
+    server: dict[str, Any],
     out: options.Out = None,
     cache: options.Cache = None,
     quiet: options.Quiet = False,
@@ -97,7 +96,7 @@ def _ask_probe(
 ) -> None:
     from harness.app import estimate_costs, plan_resumed_run, plan_run
     from harness.cli.run import print_costs, run_with_progress
-    from harness.probe import check_judges, check_probe, write_probe
+    from harness.probe.flip_rates import check_judges, check_probe, write_probe
     from harness.ratings import select_items
     from harness.runs import find_run
     from harness.tasks import load_task
@@ -106,14 +105,7 @@ def _ask_probe(
     options.check_resume(ctx, resume=resume, run_name=run_name)
     if resume:
         folder = find_run(out, run_name, unfinished=True)
-        plan = plan_resumed_run(
-            folder,
-            max_cost=max_cost,
-            task=task,
-            judges_file=judges_file,
-            base_url=base_url,
-            key_env=key_env,
-        )
+        plan = plan_resumed_run(folder, max_cost=max_cost, task=task, **server)
         check_probe(plan.task, probe)
     else:
         loaded = load_task(options.required_task(task))
@@ -125,19 +117,15 @@ def _ask_probe(
             samples=samples,
             seed=seed,
             max_cost=max_cost,
-            base_url=base_url,
-            key_env=key_env,
-            judges_file=judges_file,
             pool=loaded,
             both_orders=False,
+            **server,
         )
     check_judges(plan)
     if dry_run:
         print_costs(estimate_costs(plan), as_json=as_json)
         return
-    result = run_with_progress(
-        plan, out=out, cache=cache, use_cache=True, quiet=quiet, verb=f"probe {probe}"
-    )
+    result = run_with_progress(plan, quiet=quiet, out=out, cache=cache, verb=f"probe {probe}")
     flips = write_probe(result.folder, plan)
     _print(flips, result, quiet=quiet, as_json=as_json)
     raise typer.Exit(result.exit_code)
@@ -146,7 +134,7 @@ def _ask_probe(
 def _changed_task(
     probe: str, task: Task, items: Sequence[Item], perturbations: Path | None
 ) -> Task:
-    from harness.probe import perturbed_task, read_perturbations, swapped_task
+    from harness.probe.perturbations import perturbed_task, read_perturbations, swapped_task
 
     if probe != "position":
         name = cast("TextProbe", probe)
@@ -206,7 +194,7 @@ for _name, (_short_help, _description) in DESCRIPTIONS.items():
 
 def _print(probe: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> None:
     from harness.cli.run import print_folder
-    from harness.probe import flip_table, headline, summaries
+    from harness.probe.flip_rates import flip_table, headline, summaries
 
     if as_json:
         echo_json(probe.model_dump_json(indent=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 
@@ -18,13 +18,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from harness.analysis import Validation
-    from harness.app import Plan, RunResult
+    from harness.app import Asking, Plan, RunResult
     from harness.judging.running.cost_estimate import JudgeQuote
 
 STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
+PLACE: dict[str, Any] = {
+    "cache": options.Cache,
+    "store": options.Store,
+    "executor": options.Executor,
+    "use_cache": Annotated[
+        bool, typer.Option("--cached/--no-cache", help="Use the response cache.")
+    ],
+}
+
+
 @options.group("choices", options.CHOICES)
+@options.group("server", options.SERVER)
+@options.group("place", PLACE, executor="local", use_cache=True)
 def run(
     ctx: typer.Context,
     run_name: options.RunName = None,
@@ -52,9 +64,7 @@ def run(
     max_cost: options.MaxCost = None,
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
-    base_url: options.BaseUrl = None,
-    key_env: options.KeyEnv = None,
-    judges_file: options.JudgesFile = None,
+    server: dict[str, Any],
     allow_redirects: Annotated[
         bool,
         typer.Option(
@@ -67,12 +77,7 @@ def run(
     ] = False,
     shuffle_options: options.ShuffleOptions = False,
     out: options.Out = None,
-    cache: options.Cache = None,
-    store: options.Store = None,
-    executor: options.Executor = "local",
-    use_cache: Annotated[
-        bool, typer.Option("--cached/--no-cache", help="Use the response cache.")
-    ] = True,
+    place: dict[str, Any],
     item_text: Annotated[
         bool,
         typer.Option("--item-text/--no-item-text", help="Keep the items' texts in the run folder."),
@@ -97,19 +102,10 @@ def run(
 
     options.check_resume(ctx, resume=resume, run_name=run_name)
     options.check_fail_unless(fail_unless)
-    options.check_store(store, cache, use_cache=use_cache, executor=executor)
+    _check_store(**place)
     if resume:
-        rest = plan_unfinished(
-            run_name,
-            out=out,
-            cache=cache,
-            max_cost=max_cost,
-            task=task,
-            judges_file=judges_file,
-            base_url=base_url,
-            key_env=key_env,
-        )
-        plans = [rest]
+        settings = {"max_cost": max_cost, "task": task, **server}
+        plans = [_plan_unfinished(run_name, out, place["cache"], **settings)]
     else:
         plan_task = partial(
             plan_run,
@@ -122,30 +118,19 @@ def run(
             choices=options.checked_choices(choices),
             seed=seed,
             max_cost=max_cost,
-            base_url=base_url,
-            key_env=key_env,
-            judges_file=judges_file,
             allow_redirects=allow_redirects,
             batch=batch,
             shuffle_options=shuffle_options,
             item_text=item_text,
+            **server,
         )
-        plans = [plan_task(name) for name in options.several_tasks(task)]
+        plans = [plan_task(task=name) for name in options.several_tasks(task)]
     if dry_run:
         print_costs(*map(estimate_costs, plans), as_json=as_json)
         return
-    ask = partial(
-        run_with_progress,
-        out=out,
-        cache=cache,
-        use_cache=use_cache,
-        quiet=quiet,
-        store=store,
-        executor=executor,
-    )
     codes: list[int] = []
     finished: dict[str, Validation] = {}
-    for result in _results(plans, ask):
+    for result in _results(plans, partial(run_with_progress, quiet=quiet, out=out, **place)):
         codes += [result.exit_code, options.exit_code_of(result.validation, fail_unless)]
         finished[result.folder.path.name] = result.validation
         if len(plans) == 1 or not as_json:
@@ -176,9 +161,21 @@ def _with_rest(plan: Plan, spent_usd: float) -> Plan:
     return replace(plan, config=plan.config.model_copy(update={"max_cost": rest}))
 
 
-def plan_unfinished(
+def _check_store(*, cache: Path | None, store: str | None, executor: str, use_cache: bool) -> None:
+    """Refuse a store beside a cache, or beside none, and a cluster without a store."""
+    if executor != "local":
+        from harness.judging.cluster.ray_cluster import cluster_address
+
+        cluster_address(executor)
+        if store is None:
+            raise typer.BadParameter("workers on a cluster need a shared store; add --store")
+    if store is not None and (cache is not None or not use_cache):
+        option = "--cache" if cache is not None else "--no-cache"
+        raise typer.BadParameter(f"a store takes the place of the cache; leave {option} out")
+
+
+def _plan_unfinished(
     run_name: str | None,
-    *,
     out: Path | None,
     cache: Path | None,
     **settings: Any,  # noqa: ANN401 -- of `plan_resumed_run`
@@ -186,7 +183,7 @@ def plan_unfinished(
     """Plan the rest of a run; a probe is resumed by its own command."""
     from harness.app import plan_resumed_run
     from harness.errors import RunError
-    from harness.probe import is_perturbed, probe_of
+    from harness.probe.flip_rates import is_perturbed, probe_of
     from harness.runs import find_run
     from harness.user_folders import resume_command
 
@@ -202,31 +199,14 @@ def plan_unfinished(
 
 
 def run_with_progress(
-    plan: Plan,
-    *,
-    out: Path | None,
-    cache: Path | None,
-    use_cache: bool,
-    quiet: bool,
-    store: str | None = None,
-    executor: str = "local",
-    verb: str = "run",
+    plan: Plan, *, quiet: bool, out: Path | None, **asking: Unpack[Asking]
 ) -> RunResult:
     """Run a plan with progress bars, or with lines where there is no terminal."""
     from harness.app import run_plan
     from harness.cli.progress import watch
 
     with watch(plan.n_planned, quiet=quiet) as observer:
-        return run_plan(
-            plan,
-            observer=observer,
-            out=out,
-            cache=cache,
-            use_cache=use_cache,
-            store=store,
-            executor=executor,
-            verb=verb,
-        )
+        return run_plan(plan, observer=observer, out=out, **asking)
 
 
 def _print(result: RunResult, *, quiet: bool, as_json: bool, details: bool) -> None:
