@@ -6,19 +6,21 @@ import math
 
 import numpy as np
 from support.known_answers import Result, reproduce
+from support.rating_tables import count_table, seeded
 
 from harness.stats.alt_test.margin_tests import exact_margin_test
 from harness.stats.data.arrays import ratio
 from harness.stats.data.option_space import OptionSpace
 from harness.stats.data.rating_table import hard
 from harness.stats.inference.estimate import wilson_interval
-from harness.stats.inference.metric import SquaredDistance, mean
+from harness.stats.inference.metric import SquaredDistance, find_metric, mean
+from harness.stats.metrics import registry
 from harness.stats.metrics.confusion import hit_rate
 from harness.stats.metrics.distributional import js_divergence
 from harness.stats.metrics.multi_label import mse
 from harness.stats.metrics.ordinal import cumulative, ranked_probability_score
 from harness.stats.planning.sample_size import sample_size_for_difference
-from harness.stats.selection.paired_runs import sign_test
+from harness.stats.selection.paired_runs import paired_runs
 from harness.stats.selection.rank_sets import rank_sets, winner_interval
 from harness.stats.selection.references import (
     BASELINES,
@@ -236,23 +238,34 @@ def test_paired_runs(golden):
     """Two runs on shared items, by McNemar's exact test."""
 
     def adapter(inputs):
-        rows = zip(inputs["target"], inputs["first"], inputs["second"], strict=True)
-        shared = [row for row in rows if None not in row]
-        first = np.array([target == value for target, value, _ in shared], dtype=bool)
-        second = np.array([target == value for target, _, value in shared], dtype=bool)
-        n = len(shared)
-        counts = {
-            "n_items": n,
-            "both": int((first & second).sum()),
-            "only_first": int((first & ~second).sum()),
-            "only_second": int((second & ~first).sum()),
-            "neither": int((~first & ~second).sum()),
-        }
+        sides = [inputs[name] for name in ("target", "first", "second")]
+        labels = sorted({value for side in sides for value in side} - {None})
+        space = OptionSpace.singletons(labels)
+        human, *runs = (
+            count_table(str(i), [[value] if value else [] for value in side], space=space)
+            for i, side in enumerate(sides)
+        )
+        test = paired_runs(
+            human,
+            tuple(runs),
+            find_metric("hit_rate(h/h)", registry.METRICS),
+            tau=0.5,
+            positive=(),
+            resampling=seeded(),
+        )
         values = {
-            "rate_first": first.mean() if n else None,
-            "rate_second": second.mean() if n else None,
-            "difference": (counts["only_second"] - counts["only_first"]) / n if n else None,
-            "p": sign_test(counts["only_first"], counts["only_second"]) if n else None,
+            "rate_first": test.first,
+            "rate_second": test.second,
+            "difference": test.difference,
+            "p": test.p,
+        }
+        both = round((test.first or 0.0) * test.n_items) - test.n_worse
+        counts = {
+            "n_items": test.n_items,
+            "both": both,
+            "only_first": test.n_worse,
+            "only_second": test.n_better,
+            "neither": test.n_equal - both,
         }
         return Result(values, counts=counts)
 
