@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import dataclass
-from io import BytesIO, StringIO
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.annotation.questions import checked_value
 from harness.annotation.rating_log import OWNER_FILE, log_path, log_paths, read_answers
-from harness.curation.task_export import neutralized
 from harness.errors import TaskError
 from harness.files import write_file, writing_to
 from harness.report.formatting import counted
@@ -21,9 +18,10 @@ from harness.tasks.load import table_path
 from harness.tasks.schema import TASK_FILE, read_task_file
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.checks import as_text
+from harness.tasks.tables.writer import csv_text, neutralized
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from harness.annotation.rating_log import Answer
@@ -108,7 +106,7 @@ def export_ratings(task: Task, path: Path, *, rater: str | None = None) -> Merge
     collected = _collect(task, rater, {})
     rows: Sequence[dict[str, Any]] = collected.rows
     if path.suffix.lower() == ".csv":
-        rows = [{name: neutralized(cell) for name, cell in row.items()} for row in _texts(rows)]
+        rows = [{name: neutralized(cell) for name, cell in row.items()} for row in rows]
     _write(path, rows, mode=OWNER_FILE)
     return collected.summary(task, path)
 
@@ -203,31 +201,18 @@ def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _texts(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, str]]:
-    """Yield rows whose sets are JSON arrays."""
-    for row in rows:
-        yield {
-            name: json.dumps(value, ensure_ascii=False)
-            if isinstance(value, tuple)
-            else as_text(value)
-            for name, value in row.items()
-        }
-
-
 def _csv(rows: Sequence[dict[str, Any]]) -> bytes:
-    text = StringIO(newline="")
-    table = csv.DictWriter(text, _columns(rows), restval="", lineterminator="\n")
-    table.writeheader()
-    table.writerows(_texts(rows))
-    return text.getvalue().encode()
+    return csv_text(rows, _columns(rows)).encode()
 
 
 def _parquet(rows: Sequence[dict[str, Any]]) -> bytes:
     import pyarrow as pa  # noqa: PLC0415 -- only for parquet
     import pyarrow.parquet as pq  # noqa: PLC0415 -- the same
 
-    names, texts = _columns(rows), list(_texts(rows))
-    columns = {name: [row.get(name) for row in texts] for name in names}
+    columns = {
+        name: [as_text(row[name]) if name in row else None for row in rows]
+        for name in _columns(rows)
+    }
     buffer = BytesIO()
     pq.write_table(pa.table(columns), buffer)
     return buffer.getvalue()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -23,6 +21,7 @@ from harness.stats.planning.next_rating import (
     value_of_comparison,
     value_of_pairs_for_side,
 )
+from harness.tasks.tables.writer import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -281,12 +280,7 @@ def _greatest(values: FloatArray, n: int) -> list[int]:
 
 def queue_csv(queue: tuple[QueuedRating, ...]) -> str:
     """Return a queue as CSV, for ``harness annotate --queue``."""
-    out = io.StringIO()
-    columns = [field.name for field in fields(QueuedRating)]
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows_of_queue(queue))
-    return out.getvalue()
+    return csv_text(rows_of_queue(queue), [field.name for field in fields(QueuedRating)])
 
 
 def rows_of_queue(queue: Iterable[QueuedRating]) -> list[dict[str, str]]:

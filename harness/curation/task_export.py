@@ -6,8 +6,6 @@ read like any other.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +19,7 @@ from harness.files import write_file, writing_to
 from harness.tasks import record_change
 from harness.tasks.human_ratings import PROVENANCE
 from harness.tasks.tables import read_rows
+from harness.tasks.tables.writer import csv_text, jsonl_text, neutralized, restored
 from harness.tasks.write import read_provenance
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ SIDECAR = ".task.yaml"
 VERDICTS = "verdicts.csv"
 COLUMNS = ("item", "item_number", "group", "criterion", "rater", "judge", "elicitation", "value")
 FIELD = "field."
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 ENDINGS = (".csv", ".jsonl")
 
 
@@ -44,22 +42,6 @@ class ExportSummary:
     n_items: int
     n_ratings: int
     n_verdicts: int
-
-
-def neutralized(cell: str) -> str:
-    """Write a cell so that no spreadsheet takes it for a formula; `restored` undoes it.
-
-    Examples
-    --------
-    >>> neutralized("=1+1"), restored("'=1+1"), restored(neutralized("'quoted'"))
-    ("'=1+1", '=1+1', "'quoted'")
-    """
-    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
-
-
-def restored(cell: str) -> str:
-    """Return a cell as it was before `neutralized`."""
-    return cell.removeprefix("'")
 
 
 def sidecar_of(path: Path) -> Path:
@@ -137,15 +119,12 @@ def _places(task: Task) -> dict[str, dict[str, str]]:
 
 
 def _written(rows: Sequence[dict[str, str]], task: Task, path: Path) -> str:
-    fields = dict.fromkeys(FIELD + name for item in task.items for name in item.fields)
     if path.suffix.lower() == ".jsonl":
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    text = io.StringIO()
+        return jsonl_text(rows)
+    fields = dict.fromkeys(FIELD + name for item in task.items for name in item.fields)
     made = sorted(PROVENANCE.intersection(name for row in rows for name in row))
-    writer = csv.DictWriter(text, [*COLUMNS, *made, *fields], restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: neutralized(cell) for name, cell in row.items()} for row in rows)
-    return text.getvalue()
+    safe_rows = ({name: neutralized(cell) for name, cell in row.items()} for row in rows)
+    return csv_text(safe_rows, [*COLUMNS, *made, *fields])
 
 
 def import_exported(path: Path, folder: Path) -> ExportSummary:
@@ -179,11 +158,11 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
     with new_folder(folder) as part:
         write_file(part / "task.yaml", sidecar_of(path).read_bytes())
         in_order = [items[number] for number in sorted(items)]
-        write_file(part / "items.jsonl", _lines(in_order).encode())
+        write_file(part / "items.jsonl", jsonl_text(in_order).encode())
         columns = ("item", "rater", *VERDICT[2:], *sorted(made))
-        write_file(part / "ratings.csv", _table(ratings, columns).encode())
+        write_file(part / "ratings.csv", csv_text(ratings, columns).encode())
         if verdicts:
-            write_file(part / VERDICTS, _table(verdicts, VERDICT).encode())
+            write_file(part / VERDICTS, csv_text(verdicts, VERDICT).encode())
         record_change(part, f"import of {path.name}")
     return ExportSummary(len(items), len(ratings), len(verdicts))
 
@@ -196,15 +175,3 @@ def _item(row: dict[str, str]) -> dict[str, str]:
     }
     fields = {n.removeprefix(FIELD): text for n, text in row.items() if n.startswith(FIELD)}
     return {name: text for name, text in (place | fields).items() if text}
-
-
-def _lines(rows: Sequence[dict[str, str]]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def _table(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from support.processes import run_harness
 from support.task_folders import make_task_folder, write_jsonl
 
-from harness.curation.task_export import export_task, import_exported, neutralized, restored
+from harness.curation.task_export import export_task, import_exported
 from harness.tasks import load_task
+from harness.tasks.tables.writer import neutralized, restored
 from harness.tasks.write import read_provenance
 
 TABLE = (

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
 from collections import defaultdict
 from dataclasses import dataclass, field
-from io import StringIO
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,6 +20,7 @@ from harness.report.formatting import counted
 from harness.tasks import CHANGELOG, load_task, record_change, write_task
 from harness.tasks.model import Item, Rating
 from harness.tasks.tables import parse_json, read_rows
+from harness.tasks.tables.writer import csv_text
 from harness.tasks.write import read_provenance
 
 if TYPE_CHECKING:
@@ -331,11 +330,7 @@ def _verdicts(path: Path, result: Repair) -> str:
             continue
         own.add(_key(renamed))
         kept.append(renamed | {"value": _value(row["value"], result.options)})
-    text = StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(kept)
-    return text.getvalue()
+    return csv_text(kept, list(rows[0]))
 
 
 def _key(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from harness.curation.convert import MaxRejected
-from harness.curation.task_export import neutralized
 from harness.curation.verdict_sources.inspect_logs import inspect_entries
 from harness.curation.verdict_sources.openai_batches import batch_entries
 from harness.curation.verdict_sources.promptfoo_results import promptfoo_entries
@@ -22,6 +18,7 @@ from harness.judging.parsing.external_verdicts import is_empty, key_text, open_a
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.tables import parse_json
 from harness.tasks.tables.checks import PlaceError, short
+from harness.tasks.tables.writer import csv_text, jsonl_text, neutralized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
     EntryReader = Callable[[Path, Selection], Iterator[Entry]]
 
 COLUMNS = ("item", "judge", "elicitation", "sample", "value", "outcome")
-REJECTED_COLUMNS = ("file", "line", "item", "judge", "reason")
 ENDINGS = (".csv", ".jsonl")
 REJECTED_ENDING = ".rejected.csv"
 OPENING_BYTES = 4096
@@ -326,23 +322,12 @@ def _members(value: object) -> list[object]:
 
 
 def _written(rows: Sequence[dict[str, Any]], output: Path) -> str:
-    if output.suffix.lower() == ".jsonl":
-        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        value = row["value"]
-        cell = json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
-        writer.writerow(row | {"value": cell})
-    return text.getvalue()
+    return jsonl_text(rows) if output.suffix.lower() == ".jsonl" else csv_text(rows, COLUMNS)
 
 
 def _rejected_csv(rejected: Sequence[RejectedVerdict]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(REJECTED_COLUMNS)
-    for entry in rejected:
-        item, judge = neutralized(entry.item), neutralized(entry.judge)
-        writer.writerow((entry.file, entry.line, item, judge, entry.reason))
-    return text.getvalue()
+    rows = (
+        asdict(entry) | {"item": neutralized(entry.item), "judge": neutralized(entry.judge)}
+        for entry in rejected
+    )
+    return csv_text(rows, [field.name for field in fields(RejectedVerdict)])
