@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from harness.tasks.tables.checks import PlaceError, as_text, short
+from harness.tasks.tables.checks import PlaceError, as_text, first_problem, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,10 +43,10 @@ def _checked(content: object, kind: Any, name: str) -> Any:  # noqa: ANN401 -- a
     try:
         return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        problem = f"this JSON looks like {name}, but {short(place)}: {first['msg']}"
-        raise PlaceError("", f"{problem}; write it as a table.") from None
+        place, problem = first_problem(error)
+        raise PlaceError(
+            "", f"this JSON looks like {name}, but {short(place)}: {problem}; write it as a table."
+        ) from None
 
 
 def _first(content: object) -> Mapping[str, Any]:

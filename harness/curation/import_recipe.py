@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from harness.errors import TaskError
 from harness.tasks.dataset_fields import HubDataset, Names, derived
 from harness.tasks.strict_yaml import read_yaml
+from harness.tasks.tables.checks import first_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -116,6 +117,5 @@ def read_recipe(name: str) -> Recipe:
     try:
         return Recipe.model_validate(read_yaml(path))
     except ValidationError as error:
-        problem = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, problem["loc"]))
-        raise TaskError(f"{path}: {place}: {problem['msg']}.") from None
+        place, problem = first_problem(error)
+        raise TaskError(f"{path}: {place}: {problem}.") from None

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from harness.curation.annotation_exports import rows_of_json
-from harness.errors import TaskError
 from harness.tasks.columns.table_columns import Table, encode
 from harness.tasks.tables import LIMITS, native_rows, parse_json, read_rows
 from harness.tasks.tables.checks import (
@@ -19,10 +18,12 @@ from harness.tasks.tables.checks import (
     check_columns,
     check_lengths,
     check_size,
+    reading,
     too_many_rows,
 )
 from harness.tasks.tables.delimited import BOM, csv_rows
 from harness.tasks.tables.native_rows import native_lines
+from harness.tasks.tables.reader import counted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -175,8 +176,6 @@ def _json_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[i
     except ValueError as error:
         raise PlaceError("", f"{error}; write strict JSON.") from None
     for number, row in enumerate(rows_of_json(content, notes), 1):
-        if number > limits.n_rows:
-            too_many_rows(limits)
         check_lengths(row, limits, f"row {number}")
         yield number, row
 
@@ -242,21 +241,7 @@ def _rows(
     rows: Iterator[tuple[int, Row]], path: Path, limits: Limits, ragged: Ragged
 ) -> Iterator[tuple[int, Row]]:
     """Yield the rows of a file; an error names it."""
-    n_rows = 0
-    try:
+    with reading(path):
         if not path.is_dir():
             check_size(path, limits)
-        for n_rows, row in enumerate(rows, 1):
-            if n_rows > limits.n_rows:
-                too_many_rows(limits)
-            yield row
-    except PlaceError as fault:
-        raise TaskError(f"{path}: {fault}") from None
-    except OSError as fault:
-        problem = fault.strerror or type(fault).__name__
-        raise TaskError(f"{path}: cannot be read ({problem}); check the file.") from None
-    if not n_rows and ragged:
-        line, problem = ragged[0]
-        raise TaskError(f"{path}: line {line}: {problem}")
-    if not n_rows:
-        raise TaskError(f"{path}: found no rows; give at least one.")
+        yield from counted_rows(rows, limits, ragged)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from harness.errors import HarnessError, TaskError
-from harness.tasks.tables.checks import PlaceError, short
+from harness.tasks.tables.checks import PlaceError, reading, short
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -49,12 +49,8 @@ def read_yaml(
         not a YAML mapping, nested deeper than 16 levels, or has anchors, aliases, tags, repeated
         keys or a second document.
     """
-    try:
+    with reading(path, error):
         return _parse(_read_text(path), typed=typed)
-    except OSError as fault:
-        raise error(f"{path}: cannot be read ({fault.strerror}); check the file.") from None
-    except PlaceError as fault:
-        raise error(f"{path}: {fault}") from None
 
 
 def _read_text(path: Path) -> str:

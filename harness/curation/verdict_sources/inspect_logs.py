@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, content_text
-from harness.tasks.tables.checks import PlaceError, check_size
+from harness.tasks.tables.checks import PlaceError, check_size, first_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,11 +100,10 @@ def inspect_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     try:
         model, samples = _read(path, selection.limits)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
+        place, problem = first_problem(error)
         raise PlaceError(
             "",
-            f"is no log of inspect_ai ({place}: {first['msg']}); other JSON that is read is a list "
+            f"is no log of inspect_ai ({place}: {problem}); other JSON that is read is a list "
             "of rows, or results of promptfoo.",
         ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, content_text
 from harness.tasks.tables import read_rows
-from harness.tasks.tables.checks import PlaceError
+from harness.tasks.tables.checks import PlaceError, first_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,10 +89,9 @@ def batch_entries(path: Path, selection: Selection) -> Iterator[Entry]:
         try:
             yield from _entries(line, BatchLine.model_validate(row), pattern)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, first["loc"]))
+            place, problem = first_problem(error)
             raise PlaceError(
-                f"line {line}", f"is no line of a batch ({place}: {first['msg']})."
+                f"line {line}", f"is no line of a batch ({place}: {problem})."
             ) from None
 
 

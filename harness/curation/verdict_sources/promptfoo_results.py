@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, id_column
 from harness.judging.parsing.external_verdicts import is_empty, key_text
-from harness.tasks.tables.checks import PlaceError, check_size
+from harness.tasks.tables.checks import PlaceError, check_size, first_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,9 +122,8 @@ def promptfoo_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     try:
         results = PromptfooFile.model_validate_json(path.read_bytes()).results.results
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise PlaceError("", f"is no result of promptfoo ({place}: {first['msg']}).") from None
+        place, problem = first_problem(error)
+        raise PlaceError("", f"is no result of promptfoo ({place}: {problem}).") from None
     if not results:
         raise PlaceError("", "holds no results.")
     yield from _entries(results, selection)

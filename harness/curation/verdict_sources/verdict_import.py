@@ -17,7 +17,7 @@ from harness.files import reader, write_file, writing_to
 from harness.judging.parsing.external_verdicts import is_empty, key_text, open_answer
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.tables import parse_json
-from harness.tasks.tables.checks import PlaceError, short
+from harness.tasks.tables.checks import reading, short
 from harness.tasks.tables.writer import csv_text, jsonl_text, neutralized
 
 if TYPE_CHECKING:
@@ -167,17 +167,13 @@ def _refusal(summary: VerdictSummary, output: Path) -> str:
 
 def _selected(path: Path, summary: VerdictSummary, selection: Selection) -> Iterator[Entry]:
     """Yield the entries whose source is wanted; the others are counted."""
-    try:
+    with reading(path, VerdictError):
         for entry in _reader(path)(path, selection):
             wanted = entry.source in selection.judges if selection.judges else not entry.optional
             if wanted or not entry.source:
                 yield entry
             else:
                 summary.left_out[entry.source] += 1
-    except PlaceError as error:
-        raise VerdictError(f"{path}: {error}") from None
-    except OSError as error:
-        raise VerdictError(f"{path}: cannot be read ({error.strerror}); check the file.") from None
 
 
 def _reader(path: Path) -> EntryReader:

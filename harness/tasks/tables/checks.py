@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from harness.errors import TaskError
+from harness.errors import HarnessError, TaskError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
+
+    from pydantic import ValidationError
 
 Row = dict[str, Any]
 SHOWN_CHARS = 80
@@ -52,6 +55,24 @@ class PlaceError(ValueError):
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(f"{where}: {problem}" if where else problem)
+
+
+@contextmanager
+def reading(path: Path, error: type[HarnessError] = TaskError) -> Iterator[None]:
+    """Raise ``error``, which names the file, for a `PlaceError` and where it cannot be read."""
+    try:
+        yield
+    except PlaceError as fault:
+        raise error(f"{path}: {fault}") from None
+    except OSError as fault:
+        problem = fault.strerror or type(fault).__name__
+        raise error(f"{path}: cannot be read ({problem}); check the file.") from None
+
+
+def first_problem(error: ValidationError) -> tuple[str, str]:
+    """Return the place in the data of the first problem that pydantic found, and the problem."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    return ".".join(map(str, problem["loc"])), problem["msg"]
 
 
 def as_text(value: object) -> str:

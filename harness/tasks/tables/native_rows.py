@@ -51,8 +51,6 @@ def _rows(
         if n_rows > limits.n_rows:
             too_many_rows(limits)
         for number, cells in enumerate(lines, 1):
-            if number > limits.n_rows:
-                too_many_rows(limits)
             row = dict(zip(names, cells, strict=True))
             check_lengths(row, limits, f"row {number}")
             yield number, row

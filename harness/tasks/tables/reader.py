@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.errors import HarnessError, TaskError
-from harness.tasks.tables.checks import LIMITS, Limits, PlaceError, Row, check_size, too_many_rows
+from harness.tasks.tables.checks import (
+    LIMITS,
+    Limits,
+    PlaceError,
+    Row,
+    check_size,
+    reading,
+    too_many_rows,
+)
 from harness.tasks.tables.delimited import csv_rows, jsonl_rows
 from harness.tasks.tables.native_rows import parquet_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
 READERS = {".csv": csv_rows, ".jsonl": jsonl_rows, ".parquet": parquet_rows}
@@ -50,26 +58,29 @@ def read_rows(
         formats, not UTF-8 (a byte order mark is tolerated), a missing, repeated or blank column
         name, rows of different length, JSON that is not strict, no rows at all, or above a limit.
     """
-    try:
-        yield from _rows(path, required, limits)
-    except PlaceError as fault:
-        raise error(f"{path}: {fault}") from None
-    except OSError as fault:
-        problem = fault.strerror or type(fault).__name__
-        raise error(f"{path}: cannot be read ({problem}); check the file.") from None
+    with reading(path, error):
+        reader = READERS.get(path.suffix.lower())
+        if reader is None:
+            ending = path.suffix or "no ending"
+            raise PlaceError("", f"found {ending}; a table ends in .csv, .jsonl or .parquet.")
+        check_size(path, limits)
+        yield from counted_rows(reader(path, required, limits), limits)
 
 
-def _rows(path: Path, required: Collection[str], limits: Limits) -> Iterator[tuple[int, Row]]:
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        ending = path.suffix or "no ending"
-        raise PlaceError("", f"found {ending}; a table ends in .csv, .jsonl or .parquet.")
-    check_size(path, limits)
+def counted_rows(
+    rows: Iterable[tuple[int, Row]], limits: Limits, ragged: Sequence[tuple[int, str]] = ()
+) -> Iterator[tuple[int, Row]]:
+    """Yield the rows of a table, which must have some, and not too many.
+
+    Where there are none, the first of the ``ragged`` ones is the problem.
+    """
     n_rows = 0
-    for line, row in reader(path, required, limits):
-        n_rows += 1
+    for n_rows, row in enumerate(rows, 1):
         if n_rows > limits.n_rows:
             too_many_rows(limits)
-        yield line, row
+        yield row
+    if not n_rows and ragged:
+        line, problem = ragged[0]
+        raise PlaceError(f"line {line}", problem)
     if not n_rows:
         raise PlaceError("", "found no rows; give at least one.")
