@@ -81,7 +81,7 @@ def audit(
     """
     from harness.curation.audit import audit_task, audit_text, write_repaired
     from harness.curation.audit.audit_report import audit_page
-    from harness.curation.convert import check_new
+    from harness.curation.new_folder import check_new
     from harness.tasks import load_task
 
     if name and not fix:
@@ -333,7 +333,7 @@ def sample(
     """
     import numpy as np
 
-    from harness.curation.convert import check_new
+    from harness.curation.new_folder import check_new
     from harness.curation.sampling import PARTS, draw_sample, split_by_group, write_sample
     from harness.tasks import load_task
 

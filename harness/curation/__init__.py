@@ -4,11 +4,10 @@ from harness.curation.convert import (
     ImportSummary,
     MaxRejected,
     Rejected,
-    check_new,
     make_task,
 )
 from harness.curation.import_plan import Plan, make_plans
-from harness.curation.new_folder import write_starter
+from harness.curation.new_folder import check_new, write_starter
 from harness.curation.option_guess import SCALES, Answers, AnswerSettings
 from harness.curation.source_formats import read_source
 from harness.tasks.columns.column_mapping import LAYOUTS, ColumnMapping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.curation.new_folder import new_folder
 from harness.curation.task_description import describe_task
 from harness.errors import TaskError
 from harness.files import write_file
@@ -195,39 +195,28 @@ def make_task(
         If a question of the plan is open, the folder exists or cannot be written, no row could be
         used, or too many were rejected.
     """
-    check_new(folder)
     if plan.questions:
         raise TaskError(f"{plan.table.path}: {'; '.join(plan.questions)}.")
-    part = folder.with_name(f".{folder.name}.part")
-    try:
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        summary = _write(plan, part)
+    summary = ImportSummary(folder)
+    with new_folder(folder) as part:
+        _write(plan, part, summary)
         if max_rejected and not max_rejected.allows(summary.n_rejected, summary.n_answers):
-            _keep_rejected(part, folder, summary, max_rejected)
+            _keep_rejected(part, summary, max_rejected)
         write_file(part / TASK_FILE, describe_task(plan, summary.raters, summary.fields).encode())
         _record(plan, part, folder)
-        part.replace(folder)
         _rejected_beside(folder).unlink(missing_ok=True)
-    except OSError as error:
-        raise TaskError(f"{folder}: cannot be written ({error.strerror}).") from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    summary.folder = folder
     return summary
 
 
-def _keep_rejected(
-    part: Path, folder: Path, summary: ImportSummary, max_rejected: MaxRejected
-) -> None:
+def _keep_rejected(part: Path, summary: ImportSummary, max_rejected: MaxRejected) -> None:
     """Keep the list of rejected rows beside the folder that is not written."""
-    listed = _rejected_beside(folder)
+    listed = _rejected_beside(summary.folder)
     (part / REJECTED_FILE).replace(listed)
     first = summary.rejected[0]
     raise TaskError(
-        f"{folder}: {summary.n_rejected} rows or cells cannot be used, more than {max_rejected}, "
-        f"so nothing was written; {listed} lists them (line {first.line}: {first.reason}). Correct "
-        "them, or raise --max-rejected."
+        f"{summary.folder}: {summary.n_rejected} rows or cells cannot be used, more than "
+        f"{max_rejected}, so nothing was written; {listed} lists them (line {first.line}: "
+        f"{first.reason}). Correct them, or raise --max-rejected."
     )
 
 
@@ -244,21 +233,9 @@ def _record(plan: Plan, part: Path, folder: Path) -> None:
         raise TaskError(str(error).replace(str(part), str(folder)), reason=error.reason) from None
 
 
-def check_new(folder: Path) -> None:
-    """Refuse a folder that exists already.
-
-    Raises
-    ------
-    TaskError
-        If the path exists.
-    """
-    if folder.exists():
-        raise TaskError(f"{folder}: exists already; choose another name, or remove it yourself.")
-
-
-def _write(plan: Plan, part: Path) -> ImportSummary:
+def _write(plan: Plan, part: Path, summary: ImportSummary) -> None:
     with ExitStack() as stack:
-        writer = _Writer(plan, part, stack)
+        writer = _Writer(plan, part, summary, stack)
         for line, problem in plan.table.ragged:
             writer.reject_line(line, "", problem.rstrip("."))
         for answer in plan.reader.answers():
@@ -266,24 +243,22 @@ def _write(plan: Plan, part: Path) -> ImportSummary:
                 writer.add(answer)
         writer.end()
         if not writer.items:
-            first = writer.summary.rejected[:1]
+            first = summary.rejected[:1]
             reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
             raise TaskError(f"{plan.table.path}: no row could be used{reason}.")
-    summary = writer.summary
     summary.n_items = len(writer.items)
     if not summary.judges:
         (part / "verdicts.csv").unlink()
     if not summary.n_rejected:
         (part / REJECTED_FILE).unlink()
-    return summary
 
 
 class _Writer:
     """Writes the files of a task answer by answer and refuses repeated ratings."""
 
-    def __init__(self, plan: Plan, part: Path, stack: ExitStack) -> None:
+    def __init__(self, plan: Plan, part: Path, summary: ImportSummary, stack: ExitStack) -> None:
         self.plan = plan
-        self.summary = ImportSummary(part)
+        self.summary = summary
         self.items: dict[str, int] = {}  # number of the item's fields, by id
         self._rated: set[tuple[str, str, str]] = set()
         self._judged: dict[tuple[str, str, str], str] = {}  # verdict by item, judge, elicitation

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.curation.convert import check_new
 from harness.errors import TaskError
-from harness.files import write_file, writing_to
+from harness.files import write_file
 from harness.tasks.changelog import record_change
 from harness.tasks.schema import TASK_FILE
 
@@ -18,6 +17,18 @@ if TYPE_CHECKING:
 
 STARTER = Path(__file__).parent / "starter"
 FILES = (TASK_FILE, "items.csv", "ratings.csv")
+
+
+def check_new(folder: Path) -> None:
+    """Refuse a folder that exists already.
+
+    Raises
+    ------
+    TaskError
+        If the path exists.
+    """
+    if folder.exists():
+        raise TaskError(f"{folder}: exists already; choose another name, or remove it yourself.")
 
 
 @contextmanager
@@ -57,11 +68,9 @@ def write_starter(name: str, folder: Path) -> None:
     TaskError
         If the folder exists or cannot be written.
     """
-    check_new(folder)
-    with writing_to(folder, TaskError):
-        folder.mkdir(parents=True)
+    with new_folder(folder) as part:
         for file in FILES:
             text = (STARTER / file).read_text(encoding="utf-8")
             text = text.replace("name: starter", f"name: {name}") if file == TASK_FILE else text
-            write_file(folder / file, text.encode())
-        record_change(folder, "commented example")
+            write_file(part / file, text.encode())
+        record_change(part, "commented example")
