@@ -176,18 +176,18 @@ def import_(
         lists=columns.pop("lists"),
         scales=labels["scales"],
     )
-    roles = {
+    roles: dict[str, Sequence[str]] = {
         role: names if isinstance(names, list) else [names]
         for role, names in columns.items()
         if names
     }
     if recipe:
-        roles = recipe.roles() | roles
+        roles = {**recipe.columns, **roles}
         changed = {field: value for field, value in asdict(settings).items() if value}
-        settings = AnswerSettings(**recipe.answers.model_dump() | changed)
+        settings = replace(recipe.answers, **changed)
     draft = _Draft(
         name=folder.name,
-        table=read_source(source, recipe=recipe),
+        table=read_source(source, derive=recipe.derive if recipe else None),
         roles=roles,
         settings=settings,
         property=property_ or (recipe.property if recipe else ""),
@@ -242,7 +242,7 @@ class _Draft:
 
     name: str
     table: Table
-    roles: Mapping[str, list[str]]
+    roles: Mapping[str, Sequence[str]]
     settings: AnswerSettings
     property: str
     rater_ids: Literal["real", "positional"] | None
@@ -359,7 +359,7 @@ def _as_json(plan: Plan, summary: ImportSummary | None) -> dict[str, object]:
         "options": dict(plan.answers.labels),
         "positive": list(plan.answers.positive),
         "kind": plan.kind,
-        "rater_ids": plan.counts.rater_ids,
+        "rater_ids": plan.rater_ids,
         "evidence": [{"points": points, "reason": reason} for points, reason in plan.points],
         "questions": list(plan.questions),
         "notes": list(plan.notes),
@@ -396,7 +396,7 @@ def _describe(plans: Sequence[Plan]) -> str:
     for plan in plans:
         rows += _answer_rows(plan)
     rows.append(("raters are", f"{first.kind} (--kind)"))
-    if first.counts.rater_ids == "positional":
+    if first.rater_ids == "positional":
         rows.append(("rater ids", "positional: a rater is a position, not a person (--rater-ids)"))
     heading = f"{first.table.path.name}: {first.table.n_rows} rows, {LAYOUTS[mapping.layout]}"
     lines = [_wrapped(f"  {name:<12}", text) for name, text in rows]

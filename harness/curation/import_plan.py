@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from harness.curation.column_roles import Roles, read_roles
+from harness.curation.column_roles import read_roles
 from harness.curation.option_guess import (
     Answers,
     AnswerSettings,
@@ -13,6 +13,7 @@ from harness.curation.option_guess import (
     RaterIds,
     count_labels,
     guess_answers,
+    guess_rater_ids,
     merged,
 )
 from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["expert", "skilled", "crowd"]
 RESERVED = ("id", "group", "criterion")
-NO_JUDGES = "none"
+NO_JUDGES = "none"  # the name that says that there are none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +47,8 @@ class Plan:
         The only criterion of the task; None for all there are.
     joint : bool
         Whether an item is a row's item and a criterion.
-    counts : LabelCounts
-        Labels of raters and judges.
+    rater_ids : str
+        ``positional`` where a rater is only a place within the row.
     fields : mapping of str to str
         Columns that become fields of the items, to the name of the field.
     points : tuple of (float, str)
@@ -68,7 +69,7 @@ class Plan:
     reader: AnswerReader
     criterion: str | None
     joint: bool
-    counts: LabelCounts
+    rater_ids: RaterIds
     answers: Answers
     fields: Mapping[str, str]
     points: tuple[tuple[float, str], ...]
@@ -119,14 +120,14 @@ def make_plans(
     """
     remarks = {CANNOT_ASSESS, *settings.ignore, *settings.abstain}
     fixed = mapping_fields(roles, table)
-    column_roles = _without_none(read_roles(table, fixed, remarks))
+    column_roles = read_roles(table, fixed, remarks)
     mapping = column_roles.mapping
+    if mapping.judges == (NO_JUDGES,):
+        mapping = replace(mapping, judges=())
     check(mapping, table)
     mapping, list_questions = _read_lists(mapping, table, settings)
     reader = AnswerReader(table, mapping, settings.n_raters)
     counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
-    for of_criterion in counts.values():
-        of_criterion.rater_ids = rater_ids or of_criterion.rater_ids
     where = str(table.path)
     shared = len(counts) < 2 or (  # noqa: PLR2004 -- a criterion of its own
         settings.scales != "own"
@@ -134,6 +135,7 @@ def make_plans(
     )
     by_task = {None: merged(counts.values())} if shared else counts
     questions = (*column_roles.questions, *list_questions, *_share_questions(reader))
+    rater_ids = rater_ids or guess_rater_ids(reader)
     plans = []
     for criterion, of_task in by_task.items():
         answers = guess_answers(of_task, settings, where)
@@ -147,7 +149,7 @@ def make_plans(
                 reader=reader,
                 criterion=criterion,
                 joint=criterion is None and bool(mapping.criteria or mapping.pattern),
-                counts=of_task,
+                rater_ids=rater_ids,
                 answers=answers,
                 fields=_fields(mapping, table),
                 points=column_roles.points,
@@ -156,13 +158,6 @@ def make_plans(
             )
         )
     return tuple(plans)
-
-
-def _without_none(roles: Roles) -> Roles:
-    """Remove the word that says that there are no judges."""
-    if roles.mapping.judges != (NO_JUDGES,):
-        return roles
-    return replace(roles, mapping=replace(roles.mapping, judges=()))
 
 
 def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:

@@ -7,37 +7,17 @@ mean. ``harness curate import FILE --recipe NAME`` reads a file of that form wit
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from harness.curation.import_plan import Kind
+from harness.curation.option_guess import AnswerSettings, RaterIds
 from harness.errors import TaskError
-from harness.tasks.dataset_fields import HubDataset, Names, derived
+from harness.tasks.dataset_fields import HubDataset, Names
 from harness.tasks.strict_yaml import read_yaml
 from harness.tasks.tables.checks import first_problem
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from harness.tasks.tables import Row
-
 BUNDLED = Path(__file__).with_name("recipes")
-
-
-class AnswerFields(BaseModel):
-    """What the labels mean; see `harness.curation.option_guess.AnswerSettings`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    scale: Literal["binary", "nominal", "ordinal", "pairwise"] | None = None
-    options: tuple[str, ...] = ()
-    positive: tuple[str, ...] = ()
-    abstain: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    rename: tuple[str, ...] = ()
-    n_raters: int | None = None
-    lists: Literal["ratings", "sets"] | None = None
-    scales: Literal["shared", "own"] | None = None
 
 
 class Recipe(BaseModel):
@@ -55,9 +35,9 @@ class Recipe(BaseModel):
         Where it is on the hub.
     derive : dict of str to str
         New columns; see `harness.tasks.dataset_fields.derived`.
-    columns : dict of str to str or tuple of str
+    columns : dict of str to tuple of str
         Columns by role, as in `harness.tasks.columns.column_mapping.ColumnMapping`.
-    answers : AnswerFields
+    answers : AnswerSettings
         What the labels mean.
     property, kind, rater_ids
         As in ``task.yaml``.
@@ -71,23 +51,10 @@ class Recipe(BaseModel):
     datasets: HubDataset | None = None
     derive: dict[str, str] = {}
     columns: dict[str, Names] = {}
-    answers: AnswerFields = AnswerFields()
+    answers: AnswerSettings = AnswerSettings()
     property: str
-    kind: Literal["expert", "skilled", "crowd"] | None = None
-    rater_ids: Literal["real", "positional"] | None = None
-
-    @field_validator("columns")
-    @classmethod
-    def _check_columns(cls, columns: dict[str, Names]) -> dict[str, Names]:
-        return {role: (n,) if isinstance(n, str) else n for role, n in columns.items()}
-
-    def roles(self) -> dict[str, list[str]]:
-        """Column names by role, as on the command line."""
-        return {role: list(names) for role, names in self.columns.items()}
-
-    def derived(self, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-        """Yield rows with the new columns; the objects that they are fields of are left out."""
-        return derived(self.derive, rows)
+    kind: Kind | None = None
+    rater_ids: RaterIds | None = None
 
 
 def recipe_names() -> list[str]:

@@ -10,19 +10,19 @@ from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from pydantic import ConfigDict
 
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import labels_of
 from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
-from harness.tasks.schema import MAX_ANSWER_CHARS, OPEN_SCALES, as_number, number_text
+from harness.tasks.schema import MAX_ANSWER_CHARS, OPEN_SCALES, Scale, as_number, number_text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from harness.tasks.columns.answer_cells import AnswerReader
-    from harness.tasks.schema import Scale
 
 MAX_STEPS = 20  # a scale with more steps is taken for continuous
 RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
@@ -62,13 +62,10 @@ class LabelCounts:
         Labels of the raters.
     judges : dict of str to Counter
         Labels of each judge.
-    rater_ids : str
-        ``positional`` where a rater's column seems to be only a place within the row.
     """
 
     humans: Counter[str] = field(default_factory=Counter)
     judges: dict[str, Counter[str]] = field(default_factory=dict)
-    rater_ids: RaterIds = "real"
 
     @property
     def abstains(self) -> bool:
@@ -98,9 +95,6 @@ def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, La
                 "say --scale continuous if they are numbers, --scale text if they are free text, "
                 "or name other columns."
             )
-    rater_ids = _rater_ids(reader)
-    for of_criterion in counts.values():
-        of_criterion.rater_ids = rater_ids
     return counts
 
 
@@ -111,11 +105,10 @@ def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
         total.humans.update(of_criterion.humans)
         for judge, labels in of_criterion.judges.items():
             total.judges.setdefault(judge, Counter()).update(labels)
-        total.rater_ids = of_criterion.rater_ids
     return total
 
 
-def _rater_ids(reader: AnswerReader) -> RaterIds:
+def guess_rater_ids(reader: AnswerReader) -> RaterIds:
     """Say whether the raters are people or places: columns of numbers, or filled from the left."""
     mapping = reader.mapping
     if mapping.counts or mapping.votes:
@@ -145,7 +138,7 @@ def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSettings:
-    """Settings of the user about the answers; empty settings are guessed.
+    """Settings of the user, or of a recipe, about the answers; empty settings are guessed.
 
     Attributes
     ----------
@@ -167,6 +160,8 @@ class AnswerSettings:
     scales : {"shared", "own"} or None
         Whether all criteria have one scale and make one task, or each makes its own.
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # of the answers in a recipe
 
     scale: Scale | None = None
     options: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from harness.curation.annotation_exports import rows_of_json
 from harness.tasks.columns.table_columns import Table, encode
+from harness.tasks.dataset_fields import derived
 from harness.tasks.tables import LIMITS, native_rows, parse_json, read_rows
 from harness.tasks.tables.checks import (
     PlaceError,
@@ -26,10 +27,9 @@ from harness.tasks.tables.native_rows import native_lines
 from harness.tasks.tables.reader import counted_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from harness.curation.import_recipe import Recipe
     from harness.tasks.tables import Limits, Row
 
     Ragged = list[tuple[int, str]]
@@ -188,7 +188,7 @@ READERS: dict[str, Reader] = {
 
 
 def read_source(
-    path: Path, *, limits: Limits = IMPORT_LIMITS, recipe: Recipe | None = None
+    path: Path, *, limits: Limits = IMPORT_LIMITS, derive: Mapping[str, str] | None = None
 ) -> Table:
     """Read a table of ratings; ragged rows of csv and tsv are left out and listed.
 
@@ -198,8 +198,8 @@ def read_source(
         A csv, tsv, jsonl, json, parquet, arrow or xlsx file, or a folder of ``save_to_disk``.
     limits : Limits, optional
         Limits of size.
-    recipe : Recipe, optional
-        Adds columns.
+    derive : mapping of str to str, optional
+        New columns; see `harness.tasks.dataset_fields.derived`.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def read_source(
     notes: list[str] = []
     ragged: Ragged = []
     rows = source_rows(path, limits, notes, ragged)
-    return encode(path, recipe.derived(rows) if recipe else rows, notes, ragged)
+    return encode(path, derived(derive, rows) if derive else rows, notes, ragged)
 
 
 def source_rows(

@@ -64,7 +64,7 @@ def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]
         f"raters: {plan.kind}",
         "# real: a rater's name is a person. positional: it is only a place within the item, and",
         "# then no test of single raters makes sense.",
-        f"rater_ids: {plan.counts.rater_ids}",
+        f"rater_ids: {plan.rater_ids}",
         f"# {len(raters)} raters gave {sum(raters.values())} ratings.",
     ]
     if answers.ignore:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from harness.tasks.options import Frozen, Key
@@ -35,14 +35,17 @@ Role = Literal[
 ]
 SEVERAL = frozenset({"id", "text", "raters", "counts"})
 RESERVED = frozenset({"id", "group", "criterion"})  # of an item; no fields
-Names = str | tuple[str, ...]
 HubName = Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
 
 
-def _admit_names(schema: dict[str, Any]) -> None:
+def _list_of(names: object) -> object:
     """Let a name stand for a list of one."""
-    names = schema["additionalProperties"]
-    schema["additionalProperties"] = {"anyOf": [{"type": "string"}, names]}
+    return [names] if isinstance(names, str) else names
+
+
+Names = Annotated[
+    tuple[str, ...], BeforeValidator(_list_of, json_schema_input_type=str | tuple[str, ...])
+]
 
 
 class Split(Frozen):
@@ -111,16 +114,9 @@ class DatasetFields(Split):
     name: HubName | None = None
     file: Annotated[str, Field(min_length=1)] | None = None
     derive: dict[str, str] = Field(default_factory=dict)
-    columns: dict[Role, tuple[str, ...]] = Field(json_schema_extra=_admit_names)
+    columns: dict[Role, Names]
     n_raters: Annotated[int, Field(ge=1)] | None = None
     rename: dict[Key, Key] = Field(default_factory=dict)
-
-    @field_validator("columns", mode="before")
-    @classmethod
-    def _list_names(cls, columns: object) -> object:
-        if not isinstance(columns, dict):
-            return columns
-        return {role: [n] if isinstance(n, str) else n for role, n in columns.items()}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

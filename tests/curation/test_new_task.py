@@ -422,8 +422,8 @@ def test_positional_raters(tmp_path):
     """Numbered label columns filled from the left are places; crossed workers are persons."""
     places = "id,label_1,label_2,label_3\n1,yes,no,\n2,no,no,yes\n3,yes,,\n"
     people = "id,w1,w2,w3\n1,yes,no,\n2,,no,yes\n3,yes,,no\n"
-    assert plan_of(table(tmp_path, places)).counts.rater_ids == "positional"
-    assert plan_of(table(tmp_path, people)).counts.rater_ids == "real"
+    assert plan_of(table(tmp_path, places)).rater_ids == "positional"
+    assert plan_of(table(tmp_path, people)).rater_ids == "real"
 
 
 def test_kind_of_raters(tmp_path):
