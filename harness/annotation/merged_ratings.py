@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -33,56 +34,42 @@ if TYPE_CHECKING:
 COLUMNS = ("item", "rater", "elicitation", "value", "rated_at", "form", "instructions")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Merged:
-    """What was exported or merged.
+    """What is exported or merged.
 
     Attributes
     ----------
     path : Path
-        The table that was written.
-    n_ratings : dict of str to int
-        New ratings by rater.
+        The table that is written.
+    rows : list of dict
+        New ratings.
     n_present : int
         Ratings that the task has already.
     n_foreign : int
         Ratings of items that the task no longer has; left out.
     n_damaged : int
         Damaged lines of the logs; left out.
-    versions : tuple of str
-        Versions of the instructions under which the new ratings were made.
     n_unrated : int
         Items of the task that have no rating yet.
     """
 
     path: Path
-    n_ratings: dict[str, int]
-    n_present: int
-    n_foreign: int
-    n_damaged: int
-    versions: tuple[str, ...]
-    n_unrated: int
-
-
-@dataclass(slots=True)
-class _Collected:
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, Any]] = field(default_factory=list)
     n_present: int = 0
     n_foreign: int = 0
     n_damaged: int = 0
+    n_unrated: int = 0
 
-    def summary(self, task: Task, path: Path) -> Merged:
-        raters = [row["rater"] for row in self.rows]
-        rated = {rating.item for rating in task.ratings} | {row["item"] for row in self.rows}
-        return Merged(
-            path=path,
-            n_ratings={rater: raters.count(rater) for rater in dict.fromkeys(raters)},
-            n_present=self.n_present,
-            n_foreign=self.n_foreign,
-            n_damaged=self.n_damaged,
-            versions=tuple(dict.fromkeys(row["instructions"] for row in self.rows)),
-            n_unrated=len(task.by_id.keys() - rated),
-        )
+    @property
+    def n_ratings(self) -> dict[str, int]:
+        """New ratings by rater."""
+        return Counter(row["rater"] for row in self.rows)
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Versions of the instructions under which the new ratings were made."""
+        return tuple(dict.fromkeys(row["instructions"] for row in self.rows))
 
 
 def export_ratings(task: Task, path: Path, *, rater: str | None = None) -> Merged:
@@ -103,12 +90,12 @@ def export_ratings(task: Task, path: Path, *, rater: str | None = None) -> Merge
     TaskError
         If there are no ratings, or the table cannot be written.
     """
-    collected = _collect(task, rater, {})
-    rows: Sequence[dict[str, Any]] = collected.rows
+    merged = _collect(task, path, rater, {})
+    rows = merged.rows
     if path.suffix.lower() == ".csv":
         rows = [{name: neutralized(cell) for name, cell in row.items()} for row in rows]
     _write(path, rows, mode=OWNER_FILE)
-    return collected.summary(task, path)
+    return merged
 
 
 def merge_ratings(task: Task, *, rater: str | None = None) -> Merged:
@@ -132,35 +119,36 @@ def merge_ratings(task: Task, *, rater: str | None = None) -> Merged:
     file = read_task_file(task.folder / TASK_FILE)
     path = table_path(task.folder, "ratings", file.ratings) or task.folder / "ratings.jsonl"
     present = {(r.item, r.rater, r.elicitation): r.value for r in (*task.ratings, *task.ignored)}
-    collected = _collect(task, rater, present)
-    if collected.rows:
+    merged = _collect(task, path, rater, present)
+    if merged.rows:
         rows = [row for _, row in read_rows(path)] if path.exists() else []
         mode = path.stat().st_mode & 0o777 if rows else OWNER_FILE
-        _write(path, [*rows, *collected.rows], mode=mode)
-        change = f"merge of {counted([len(collected.rows)], 'rating')} of harness annotate"
+        _write(path, [*rows, *merged.rows], mode=mode)
+        change = f"merge of {counted([len(merged.rows)], 'rating')} of harness annotate"
         record_change(task.folder, change, before=task.content_hash)
-    return collected.summary(task, path)
+    return merged
 
 
-def _collect(task: Task, rater: str | None, present: Present) -> _Collected:
+def _collect(task: Task, path: Path, rater: str | None, present: Present) -> Merged:
     """Collect the ratings of the logs that are not present."""
-    collected = _Collected([])
-    paths = [log_path(task, rater)] if rater else log_paths(task)
-    for path in paths:
-        logged = read_answers(path, task)
-        collected.n_damaged += logged.n_damaged
+    merged = Merged(path)
+    for log in [log_path(task, rater)] if rater else log_paths(task):
+        logged = read_answers(log, task)
+        merged.n_damaged += logged.n_damaged
         for answer in logged.answers.values():
             if answer.is_check:
                 continue
             if answer.item not in task.by_id:
-                collected.n_foreign += 1
-            elif _is_present(answer, logged.rater, present, path):
-                collected.n_present += 1
+                merged.n_foreign += 1
+            elif _is_present(answer, logged.rater, present, log):
+                merged.n_present += 1
             else:
-                collected.rows.append(_row(answer, logged.rater, task, path))
-    if not (collected.rows or collected.n_present):
+                merged.rows.append(_row(answer, logged.rater, task, log))
+    if not (merged.rows or merged.n_present):
         raise TaskError(f"task {task.name}: found no ratings in {task.folder}/annotations.")
-    return collected
+    rated = {rating.item for rating in task.ratings} | {row["item"] for row in merged.rows}
+    merged.n_unrated = len(task.by_id.keys() - rated)
+    return merged
 
 
 def _is_present(answer: Answer, rater: str, present: Present, path: Path) -> bool:

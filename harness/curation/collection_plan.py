@@ -23,6 +23,7 @@ from harness.stats.planning.sample_size import (
     sample_size_for_difference,
     sample_size_for_width,
 )
+from harness.tasks.model import unit_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,12 +95,8 @@ def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
     if exact := [table.name for table in tables if table.exact]:
         raise TaskError(f"{exact[0]} gives distributions; a plan needs a judge that gives replies.")
     counts = [table.choice_counts for table in tables]
-    groups = [item.group for item in items]
-    clusters = None
-    if any(group is not None for group in groups):
-        keys = [("item", i.id) if i.group is None else ("group", i.group) for i in items]
-        index = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-        clusters = np.array([index[key] for key in keys])
+    grouped = any(item.group is not None for item in items)
+    clusters = np.array(unit_numbers(items)) if grouped else None
     try:
         return agreement_moments(human_table(task, items).choice_counts, *counts, groups=clusters)
     except ValueError as error:

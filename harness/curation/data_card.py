@@ -238,10 +238,8 @@ def _content(task: Task) -> Iterator[str]:
 def _options(task: Task) -> Iterator[str]:
     forced, endorsed = Counter[str](), Counter[str]()
     for rating in task.ratings:
-        if isinstance(rating.value, str):
-            forced[rating.value] += 1
-        else:
-            endorsed.update(rating.value)
+        counter = forced if isinstance(rating.value, str) else endorsed
+        counter.update(rating.labels)
     rows = [
         (
             option.key,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.errors import TaskError
 from harness.ratings import human_table
 from harness.tasks.changelog import record_change
-from harness.tasks.model import INCLUSION_PROBABILITY, Item, Rating
-from harness.tasks.write import read_provenance, write_task
+from harness.tasks.model import INCLUSION_PROBABILITY
+from harness.tasks.write import write_version
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from harness.tasks import Task
+    from harness.tasks import Item, Rating, Task
 
 By: TypeAlias = Literal["disagreement", "criterion", "group"]
 LEVELS = (10, 20, 30, 40, 50)  # per cent positive: Guerdan et al. 2025, appendix E
@@ -189,11 +188,8 @@ def split_by_group(
     TaskError
         If a part would be empty.
     """
-    group_of = {
-        item: ("item", item) if (group := task.by_id[item].group) is None else ("group", group)
-        for item in sample.probabilities
-    }
-    groups = list(dict.fromkeys(group_of.values()))
+    unit_of = {item: task.by_id[item].unit for item in sample.probabilities}
+    groups = list(dict.fromkeys(unit_of.values()))
     n_first = round(share * len(groups))
     if not 0 < n_first < len(groups):
         raise TaskError(
@@ -205,7 +201,7 @@ def split_by_group(
         probabilities = {
             item: probability * n / len(groups)
             for item, probability in sample.probabilities.items()
-            if (group_of[item] in first) == is_first
+            if (unit_of[item] in first) == is_first
         }
         parts.append(Sample(sample.strata, probabilities, sample.n_outside))
     return parts[0], parts[1]
@@ -225,11 +221,11 @@ def write_sample(task: Task, sample: Sample, folder: Path, by: By) -> Task:
     """
     ids = content_ids(task.items)
     items = tuple(
-        Item(
-            ids[item],
-            task.by_id[item].fields | {SOURCE_ITEM: item, INCLUSION_PROBABILITY: repr(probability)},
-            task.by_id[item].group,
-            task.by_id[item].criterion,
+        replace(
+            task.by_id[item],
+            id=ids[item],
+            fields=task.by_id[item].fields
+            | {SOURCE_ITEM: item, INCLUSION_PROBABILITY: repr(probability)},
         )
         for item, probability in sample.probabilities.items()
     )
@@ -247,14 +243,7 @@ def write_sample(task: Task, sample: Sample, folder: Path, by: By) -> Task:
             "ignored": _renamed(task.ignored, ids, sample),
         }
     )
-    provenance = {
-        (ids[item], rater, elicitation): cells
-        for (item, rater, elicitation), cells in read_provenance(task).items()
-        if item in ids
-    }
-    write_task(written, folder, item_text=True, provenance=provenance)
-    for name in set(task.prompts.values()):
-        shutil.copyfile(task.folder / name, folder / name)
+    write_version(written, task, folder, ids)
     change = f"sample of {len(items)} of {len(task.items)} items of {task.name}, by {by}"
     record_change(folder, change, before=task.content_hash)
     return written
@@ -276,7 +265,7 @@ def _renamed(
     ratings: Sequence[Rating], ids: Mapping[str, str], sample: Sample
 ) -> tuple[Rating, ...]:
     return tuple(
-        Rating(ids[rating.item], rating.rater, rating.elicitation, rating.value)
+        replace(rating, item=ids[rating.item])
         for rating in ratings
         if rating.item in sample.probabilities
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import validate
+from harness.curation.audit.audit_report import decision_words
 from harness.curation.audit.decision_effects import source_without
 from harness.curation.task_export import verdicts_of
 from harness.plain_text import visible, visible_lines
@@ -213,7 +214,7 @@ def _shown(names: tuple[str, ...]) -> str:
 
 def _decisions(before: VersionDecision, after: VersionDecision) -> str:
     rows = [
-        ["decision", _words(before), _words(after)],
+        ["decision", *(decision_words(v.verdict, v.judge) for v in (before, after))],
         ["items", str(before.n_items), str(after.n_items)],
         *(
             [judge, number(before.values.get(judge)), number(after.values.get(judge))]
@@ -227,10 +228,7 @@ def _decisions(before: VersionDecision, after: VersionDecision) -> str:
 
 
 def _outcome(before: VersionDecision, after: VersionDecision) -> str:
-    if _words(before) == _words(after):
-        return f"The decision stays {_words(after)}."
-    return f"The decision changes from {_words(before)} to {_words(after)}."
-
-
-def _words(decision: VersionDecision) -> str:
-    return f"{decision.verdict} {decision.judge or ''}".strip()
+    first, second = (decision_words(version.verdict, version.judge) for version in (before, after))
+    if first == second:
+        return f"The decision stays {second}."
+    return f"The decision changes from {first} to {second}."

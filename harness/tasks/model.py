@@ -19,7 +19,7 @@ from harness.tasks.tables import read_rows
 from harness.tasks.tables.checks import as_text, short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from harness.stats import OptionSpace
 
@@ -75,6 +75,17 @@ class Item:
     group: str | None = None
     criterion: str | None = None
 
+    @property
+    def unit(self) -> tuple[bool, str]:
+        """What is resampled: its group or, without one, the item itself."""
+        return self.group is None, self.group or self.id
+
+
+def unit_numbers(items: Iterable[Item]) -> list[int]:
+    """Return the number of each item's unit, in the order in which units occur."""
+    numbers: dict[tuple[bool, str], int] = {}
+    return [numbers.setdefault(item.unit, len(numbers)) for item in items]
+
 
 @dataclass(frozen=True, slots=True)
 class Rating:
@@ -89,6 +100,11 @@ class Rating:
     rater: str
     elicitation: HumanElicitation
     value: str | tuple[str, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The value as a tuple: of one label, or those of the set."""
+        return (self.value,) if isinstance(self.value, str) else self.value
 
 
 class Task(TaskFields):
@@ -154,13 +170,7 @@ class Task(TaskFields):
     def n_ignored(self) -> dict[str, int]:
         """Number of ratings left out, by foreign label."""
         foreign = frozenset(self.ignore_labels)
-        values = (rating.value for rating in self.ignored)
-        return dict(
-            Counter(
-                label if isinstance(label, str) else min(foreign.intersection(label))
-                for label in values
-            )
-        )
+        return dict(Counter(min(foreign.intersection(r.labels)) for r in self.ignored))
 
     @cached_property
     def content_hash(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from harness.tasks.model import Rating, Task
+    from harness.tasks.model import Task
 
     Provenance: TypeAlias = Mapping[tuple[str, str, str], dict[str, Any]]
 
@@ -59,7 +60,7 @@ def write_task(
     ]
     made = provenance or {}
     ratings = [
-        _row(r) | made.get((r.item, r.rater, r.elicitation), {})
+        msgspec.to_builtins(r) | made.get((r.item, r.rater, r.elicitation), {})
         for r in (*task.ratings, *task.ignored)
     ]
     lines = msgspec.json.Encoder().encode_lines
@@ -69,6 +70,32 @@ def write_task(
     write_file(folder / "ratings.jsonl", lines(ratings))
     if name := task.similarity_file:
         write_file(folder / name, read_file(task.folder / name))
+
+
+def write_version(task: Task, before: Task, folder: Path, ids: Mapping[str, str]) -> None:
+    """Write a version of a task, with the prompts of the task before and how ratings were made.
+
+    Parameters
+    ----------
+    task, before : Task
+        The version, and what it was made from.
+    folder : Path
+        See `write_task`.
+    ids : mapping of str to str
+        Ids of items in the version, by their ids before, where they differ.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    provenance = {
+        (ids.get(item, item), rater, elicitation): cells
+        for (item, rater, elicitation), cells in read_provenance(before).items()
+    }
+    write_task(task, folder, item_text=True, provenance=provenance)
+    for name in set(before.prompts.values()):
+        shutil.copyfile(before.folder / name, folder / name)
 
 
 def _write_images(task: Task, field: str, folder: Path) -> None:
@@ -94,15 +121,6 @@ class _PlainDumper(yaml.SafeDumper):
 
 
 _PlainDumper.add_representer(str, _PlainDumper.represent_text)
-
-
-def _row(rating: Rating) -> dict[str, Any]:
-    return {
-        "item": rating.item,
-        "rater": rating.rater,
-        "elicitation": rating.elicitation,
-        "value": rating.value,
-    }
 
 
 def read_provenance(task: Task) -> dict[tuple[str, str, str], dict[str, str]]:

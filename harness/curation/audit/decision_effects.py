@@ -148,9 +148,7 @@ def _lower_bound(source: Source, human_modes: FloatArray, judge_modes: FloatArra
     """Return the lower end of the interval of a judge's hit rate, over groups; 0 without any."""
     hits = (human_modes * judge_modes).sum(axis=1)
     answered = np.flatnonzero(~np.isnan(hits)).tolist()
-    groups = {
-        (source.items[i].group, source.items[i].group or source.items[i].id) for i in answered
-    }
+    units = {source.items[i].unit for i in answered}
     if not answered:
         return 0.0
-    return wilson_interval(min(float(hits[answered].mean()), 1.0), len(groups)).low
+    return wilson_interval(min(float(hits[answered].mean()), 1.0), len(units)).low

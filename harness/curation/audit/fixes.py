@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,17 +17,16 @@ from harness.curation.new_folder import new_folder
 from harness.curation.task_export import VERDICTS, verdicts_of
 from harness.files import write_file
 from harness.report.formatting import counted
-from harness.tasks import CHANGELOG, load_task, record_change, write_task
-from harness.tasks.model import Item, Rating
+from harness.tasks import CHANGELOG, load_task, record_change
 from harness.tasks.tables import parse_json, read_rows
 from harness.tasks.tables.writer import csv_text
-from harness.tasks.write import read_provenance
+from harness.tasks.write import write_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.curation.audit.finding import Audit, Finding, Kind
-    from harness.tasks import Option, Task
+    from harness.tasks import Option, Rating, Task
 
 
 Names: TypeAlias = "dict[str, str]"
@@ -136,9 +135,7 @@ def _alike(task: Task, first: str, second: str) -> bool:
 
 def _with_items_merged(task: Task, merged: Mapping[str, str]) -> Task:
     def renamed(ratings: Sequence[Rating]) -> tuple[Rating, ...]:
-        return tuple(
-            Rating(merged.get(r.item, r.item), r.rater, r.elicitation, r.value) for r in ratings
-        )
+        return tuple(replace(r, item=merged.get(r.item, r.item)) for r in ratings)
 
     items = tuple(item for item in task.items if item.id not in merged)
     ratings, ignored = renamed(task.ratings), renamed(task.ignored)
@@ -182,10 +179,7 @@ def _joined_clusters(
 
 
 def _with_groups(task: Task, group_of: Mapping[str, str]) -> Task:
-    items = tuple(
-        Item(item.id, item.fields, group_of.get(item.id, item.group), item.criterion)
-        for item in task.items
-    )
+    items = tuple(replace(i, group=group_of.get(i.id, i.group)) for i in task.items)
     return task.model_copy(update={"items": items})
 
 
@@ -197,13 +191,9 @@ def _restore_ignored(result: Repair) -> None:
     restored = {id(r): labels[r.value] for r in task.ignored if r.value in labels}
     if not restored:
         return
-    ratings = [
-        Rating(r.item, r.rater, r.elicitation, restored[id(r)])
-        for r in task.ignored
-        if id(r) in restored
-    ]
+    ratings = [replace(r, value=restored[id(r)]) for r in task.ignored if id(r) in restored]
     ignored = tuple(r for r in task.ignored if id(r) not in restored)
-    still = {label for r in ignored for label in _labels(r)}
+    still = {label for r in ignored for label in r.labels}
     update = {
         "ratings": (*task.ratings, *ratings),
         "ignored": ignored,
@@ -211,10 +201,6 @@ def _restore_ignored(result: Repair) -> None:
     }
     what = f"{counted([len(ratings)], 'rating')} counted whose label is an option spelt otherwise"
     result.replace(task.model_copy(update=update), "options_spelt_twice", what, len(ratings))
-
-
-def _labels(rating: Rating) -> tuple[str, ...]:
-    return (rating.value,) if isinstance(rating.value, str) else rating.value
 
 
 def _spelling(name: str) -> str:
@@ -264,7 +250,7 @@ def _with_options_merged(task: Task, merged: Names) -> Task:
         endorsed = {merged.get(key, key) for key in rating.value}
         return tuple(option.key for option in options if option.key in endorsed)
 
-    ratings = tuple(Rating(r.item, r.rater, r.elicitation, value(r)) for r in task.ratings)
+    ratings = tuple(replace(r, value=value(r)) for r in task.ratings)
     positive = tuple(key for key in task.positive if key not in merged)
     return task.model_copy(update={"options": options, "positive": positive, "ratings": ratings})
 
@@ -301,13 +287,7 @@ def next_version(name: str) -> Path:
 
 
 def _write(task: Task, result: Repair, folder: Path) -> None:
-    provenance = {
-        (result.items.get(item, item), rater, elicitation): cells
-        for (item, rater, elicitation), cells in read_provenance(task).items()
-    }
-    write_task(result.task, folder, item_text=True, provenance=provenance)
-    for name in set(task.prompts.values()):
-        shutil.copyfile(task.folder / name, folder / name)
+    write_version(result.task, task, folder, result.items)
     verdicts = verdicts_of(task)
     if verdicts:
         write_file(folder / VERDICTS, _verdicts(verdicts, result).encode())

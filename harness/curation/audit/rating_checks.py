@@ -21,9 +21,8 @@ from harness.stats.data.rater_deviation import (
 )
 from harness.stats.inference.estimate import wilson_interval
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.load import table_path
-from harness.tasks.schema import TASK_FILE, read_task_file
-from harness.tasks.tables import read_rows
+from harness.tasks.model import unit_numbers
+from harness.tasks.write import read_provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -52,16 +51,11 @@ class RatedChoices:
         item_number = {item.id: i for i, item in enumerate(task.items)}
         rater_number = {rater: j for j, rater in enumerate(raters)}
         option_number = {option.key: k for k, option in enumerate(task.options)}
-        units: dict[tuple[bool, str], int] = {}
-        unit = [
-            units.setdefault((item.group is None, item.group or item.id), len(units))
-            for item in task.items
-        ]
         choices = Choices(
             item=np.array([item_number[r.item] for r in rows], dtype=np.int64),
             rater=np.array([rater_number[r.rater] for r in rows], dtype=np.int64),
             option=np.array([option_number[str(r.value)] for r in rows], dtype=np.int64),
-            unit=np.array(unit, dtype=np.int64),
+            unit=np.array(unit_numbers(task.items), dtype=np.int64),
             n_raters=len(raters),
             n_options=len(task.options),
         )
@@ -92,7 +86,7 @@ def single_rater_items(task: Task) -> Iterator[Finding]:
 
 def option_findings(task: Task) -> Iterator[Finding]:
     """Find options that nobody chose, and options or foreign labels that are spelt alike."""
-    used = Counter(key for rating in task.ratings for key in _keys(rating))
+    used = Counter(key for rating in task.ratings for key in rating.labels)
     unused = tuple(option.key for option in task.options if not used[option.key])
     if unused:
         yield Finding(
@@ -128,10 +122,6 @@ def spelt_twice(task: Task) -> tuple[tuple[str, str], ...]:
         if other != key:
             pairs.append((other, key))
     return tuple(pairs)
-
-
-def _keys(rating: Rating) -> tuple[str, ...]:
-    return (rating.value,) if isinstance(rating.value, str) else rating.value
 
 
 def few_item_raters(task: Task) -> Iterator[Finding]:
@@ -225,18 +215,11 @@ def rating_times(task: Task) -> dict[tuple[str, str], float]:
 
     Ratings without a time, or whose ``rated_at`` is no ISO 8601 time, are left out.
     """
-    name = read_task_file(task.folder / TASK_FILE).ratings
-    path = table_path(task.folder, "ratings", name)
     times: dict[tuple[str, str], float] = {}
-    if path is None or b"rated_at" not in path.read_bytes():
-        return times
-    for _, row in read_rows(path):
-        if "rated_at" not in row and path.suffix != ".jsonl":
-            break
-        if row.get("rated_at") and row.get("elicitation") in {None, "", "forced_choice"}:
+    for (item, rater, elicitation), cells in read_provenance(task).items():
+        if elicitation == "forced_choice" and "rated_at" in cells:
             with suppress(ValueError):
-                moment = datetime.fromisoformat(str(row["rated_at"]))
-                times[str(row["item"]), str(row["rater"])] = moment.timestamp()
+                times[item, rater] = datetime.fromisoformat(cells["rated_at"]).timestamp()
     return times
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.decision import n_items_needed
-from harness.analysis.rater_replacement import EPS
+from harness.analysis.rater_replacement import eps_of
 from harness.curation.audit.finding import Finding
 from harness.stats.alt_test.margin_tests import score_test
 from harness.stats.data.arrays import ratio
@@ -76,11 +76,7 @@ def _annotator_power(task: Task, rated: RatedChoices) -> Iterator[Finding]:
         return
     per_rater = Counter(choices.rater[several[choices.item]].tolist())
     n = int(median(per_rater.values()))
-    eps = (
-        EPS[task.raters]
-        if task.alt_test is None or task.alt_test.eps is None
-        else (task.alt_test.eps)
-    )
+    eps = eps_of(task)
     discordance = float(differing.mean())
     if eps <= 0 or (power := annotator_power(n, discordance, eps)) >= POWER:
         return

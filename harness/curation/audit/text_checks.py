@@ -8,6 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -167,22 +169,12 @@ def _jaccard(first: str, second: str) -> float:
 
 def _components(n: int, pairs: Iterator[tuple[int, int]]) -> list[list[int]]:
     """Return the connected components of more than one member, in order."""
-    parent = list(range(n))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    joined = set()
-    for first, second in pairs:
-        low, high = sorted((root(first), root(second)))
-        parent[high] = low
-        joined |= {first, second}
+    edges = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+    graph = coo_array((np.ones(len(edges)), edges.T), shape=(n, n))
+    component = connected_components(graph, directed=False)[1]
     members: dict[int, list[int]] = defaultdict(list)
-    for i in sorted(joined):
-        members[root(i)].append(i)
+    for i in np.unique(edges).tolist():
+        members[component[i]].append(i)
     return list(members.values())
 
 
