@@ -19,7 +19,7 @@ from harness.tasks.columns.column_words import contains_word, parts, stem
 from harness.tasks.columns.table_columns import without_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.table_columns import Column, Table
@@ -141,10 +141,10 @@ def free_columns(table: Table, mapping: ColumnMapping) -> list[Column]:
     return [table.columns[name] for name in mapping.unused(table)]
 
 
-def all_values(column: Column, test: object) -> bool:
+def all_values(column: Column, test: Callable[[str], object]) -> bool:
     """Whether a column has values and all of those looked at pass a test."""
     values = column.values[:MAX_VALUES]
-    return bool(values) and all(test(value) for value in values)  # type: ignore[operator]
+    return bool(values) and all(map(test, values))
 
 
 def is_mostly_dates(column: Column) -> bool:

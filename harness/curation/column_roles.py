@@ -81,16 +81,16 @@ def read_roles(
 
 def _best(ranked: list[Candidate]) -> tuple[Candidate, list[Candidate]]:
     """Return the best layout and those that are as well supported."""
-    patterns = [c for c in ranked if c.layout == "pattern" and c.score >= ACCEPTED]
+    patterns = [c for c in ranked if c.mapping.layout == "pattern" and c.score >= ACCEPTED]
     if patterns:  # its columns are a family of rating columns, too
-        ranked = [c for c in ranked if c.layout != "wide"]
+        ranked = [c for c in ranked if c.mapping.layout != "wide"]
     best = ranked[0]
     rivals = [
         c
         for c in ranked[1:]
         if c.score >= min(ACCEPTED, best.score) - MARGIN
         and c.score >= best.score - MARGIN
-        and (c.layout, c.mapping.rater) != (best.layout, best.mapping.rater)
+        and (c.mapping.layout, c.mapping.rater) != (best.mapping.layout, best.mapping.rater)
     ]
     return best, rivals
 
@@ -98,12 +98,12 @@ def _best(ranked: list[Candidate]) -> tuple[Candidate, list[Candidate]]:
 def _layout_questions(best: Candidate, rivals: list[Candidate]) -> list[str]:
     if best.score >= ACCEPTED and not rivals:
         return []
-    choices = {c.layout: c for c in (*reversed(rivals), best)}
+    choices = {c.mapping.layout: c for c in (*reversed(rivals), best)}
     options = "; ".join(
         f"{FLAGS[layout]} for {LAYOUTS[layout]} ({_columns_of(c)}?)"
         for layout, c in reversed(choices.items())
     )
-    if rivals and all(c.layout == best.layout for c in rivals):
+    if rivals and all(c.mapping.layout == best.mapping.layout for c in rivals):
         names = names_of([c.mapping.rater for c in (best, *rivals)])
         return [f"{names} may each name the rater: give --rater and --label"]
     return [f"the layout of the table: give {options}"]

@@ -24,7 +24,6 @@ from harness.tasks.columns.column_words import contains_word, parts
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from harness.tasks.columns.column_mapping import Layout
     from harness.tasks.columns.table_columns import Column, Table
 
 ACCEPTED = 0.75
@@ -65,11 +64,6 @@ class Candidate:
     def score(self) -> float:
         """Sum of the points."""
         return round(sum(points for points, _ in self.points), 3)
-
-    @property
-    def layout(self) -> Layout:
-        """The layout."""
-        return self.mapping.layout
 
 
 def candidates(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -> list[Candidate]:
@@ -112,6 +106,22 @@ def names_of(columns: Sequence[str]) -> str:
     """Write the names of columns for a message."""
     shown = ", ".join(columns[:8])
     return shown + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")  # noqa: PLR2004
+
+
+def _within(mapping: ColumnMapping) -> tuple[str, ...]:
+    """Return the columns that tell the rows of an item apart where each rater has a column."""
+    return (mapping.criterion,) if mapping.criterion else ()
+
+
+def _with_id(table: Table, mapping: ColumnMapping) -> ColumnMapping:
+    """Return the roles with the columns that name an item, unless the user set them."""
+    ids = mapping.id or evidence.id_columns(table, mapping, _within(mapping))
+    return replace(mapping, id=ids)
+
+
+def _rows_are_items(table: Table, mapping: ColumnMapping) -> bool:
+    key = (*mapping.id, *_within(mapping))
+    return not mapping.id or table.distinct_share(key) >= evidence.UNIQUE
 
 
 # A row per rating, and a row per item and rater with a column per criterion
@@ -187,9 +197,7 @@ def _long_with(
     if not mapping.criterion:
         mapping = replace(mapping, criterion=evidence.criterion_column(table, mapping))
     within = tuple(filter(None, [rater, mapping.criterion, mapping.elicitation]))
-    fixed_id = mapping.id
-    rest = replace(mapping, criteria=())
-    ids = fixed_id or evidence.id_columns(table, rest, within)
+    ids = mapping.id or evidence.id_columns(table, replace(mapping, criteria=()), within)
     if not ids:
         return None
     mapping = replace(mapping, id=ids)
@@ -208,10 +216,10 @@ def _long_with(
     if not ratings:
         return None
     points.append((0.2, f"{names_of(ratings)} may hold ratings"))
-    several = len(ratings) > 1 or bool(mapping.criteria)
-    mapping = (
-        replace(mapping, criteria=tuple(ratings)) if several else replace(mapping, label=ratings[0])
-    )
+    if len(ratings) > 1 or mapping.criteria:
+        mapping = replace(mapping, criteria=tuple(ratings))
+    else:
+        mapping = replace(mapping, label=ratings[0])
     return Candidate(mapping, tuple(points), tuple(questions))
 
 
@@ -229,21 +237,19 @@ def _ratings_of_long(table: Table, mapping: ColumnMapping) -> tuple[list[str], l
         for n, labels in possible.items()
         if len(labels) > 1 and not _is_text(table.columns[n])
     }
-    named = [n for n in possible if contains_word(n, column_words.LABELS)]
-    named = [n for n in named if n not in {x for x in named if _is_margin(x)}]
+    named = [n for n in possible if contains_word(n, column_words.LABELS) and not _is_margin(n)]
     differing = [n for n in possible if _differs_between_raters(table, mapping, n)]
     plain = [n for n in differing if not _is_margin(n)]
     if not plain:
-        return (named[:1], []) if len(named) == 1 else (_only(named or list(possible)), [])
+        only = named or list(possible)
+        return (only if len(only) == 1 else []), []
     chosen = plain
     if len(plain) > 1 and len(only := [n for n in plain if n in named]) == 1:
         return only, [_which_ratings(plain, only[0])]
     if len(named) == 1 and named[0] not in plain:
         return named, [_which_ratings([*named, *plain], named[0])]
-    labels = {n: possible[n] for n in possible}
-    doubtful = [
-        n for n in evidence.like(labels, chosen) if n not in chosen and not _is_described(n)
-    ]
+    alike = [n for n in evidence.like(possible, chosen) if n not in chosen]
+    doubtful = [n for n in alike if not _is_described(n)]
     return chosen, [_is_rating(doubtful, chosen)] if doubtful else []
 
 
@@ -252,10 +258,6 @@ def _is_text(column: Column) -> bool:
     words = set(parts(column.name))
     named = words & column_words.TEXTS and not words & column_words.LABELS
     return bool(named) or column.mean_chars > MAX_RATING_CHARS
-
-
-def _only(names: list[str]) -> list[str]:
-    return names if len(names) == 1 else []
 
 
 def _is_margin(name: str) -> bool:
@@ -270,10 +272,8 @@ def _is_described(name: str) -> bool:
 
 def _differs_between_raters(table: Table, mapping: ColumnMapping, name: str) -> bool:
     """Whether a column differs between the raters of an item and between the items of a rater."""
-    within = tuple(filter(None, [mapping.criterion]))
-    return not table.determines((*mapping.id, *within), name) and not table.determines(
-        (mapping.rater,), name
-    )
+    of_item = (*mapping.id, *_within(mapping))
+    return not table.determines(of_item, name) and not table.determines((mapping.rater,), name)
 
 
 def _which_ratings(names: Sequence[str], label: str) -> str:
@@ -317,46 +317,24 @@ def _wide(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -> Can
     raters = [n for n in names if n in {*people, *unclear}]
     if not raters:
         return None
-    judges = mapping.judges or models
-    points = _points_of_wide(table, replace(mapping, judges=judges), everything, people, raters)
     questions = () if mapping.judges or not unclear else (_who_question(raters, unclear, models),)
-    return Candidate(
-        replace(
-            mapping,
-            raters=tuple(raters),
-            judges=judges,
-            id=_wide_id(table, mapping, raters, judges),
-        ),
-        tuple(points),
-        questions,
-    )
+    judges = mapping.judges or models
+    mapping = _with_id(table, replace(mapping, raters=tuple(raters), judges=judges))
+    return Candidate(mapping, tuple(_points_of_wide(table, mapping, everything, people)), questions)
 
 
 def _wide_as_set(table: Table, mapping: ColumnMapping, columns: dict[str, Any]) -> Candidate:
     """Complete the roles of a table whose raters the user named."""
     similar = evidence.like(columns, [n for n in mapping.raters if n in columns])
     models = tuple(n for n in similar if n not in mapping.raters and is_model(n))
-    judges = mapping.judges or models
-    id_ = _wide_id(table, mapping, mapping.raters, judges)
-    return Candidate(replace(mapping, judges=judges, id=id_), ((1.0, "named by --raters"),))
-
-
-def _wide_id(
-    table: Table, mapping: ColumnMapping, raters: Sequence[str], judges: Sequence[str]
-) -> tuple[str, ...]:
-    mapping = replace(mapping, raters=tuple(raters), judges=tuple(judges))
-    within = tuple(filter(None, [mapping.criterion]))
-    return mapping.id or evidence.id_columns(table, mapping, within)
+    mapping = _with_id(table, replace(mapping, judges=mapping.judges or models))
+    return Candidate(mapping, ((1.0, "named by --raters"),))
 
 
 def _points_of_wide(
-    table: Table,
-    mapping: ColumnMapping,
-    columns: dict[str, Any],
-    people: Sequence[str],
-    raters: Sequence[str],
+    table: Table, mapping: ColumnMapping, columns: dict[str, Any], people: Sequence[str]
 ) -> list[tuple[float, str]]:
-    points = []
+    points, raters = [], mapping.raters
     if len(raters) == 1 and not mapping.judges:  # may as well be a gold label
         labelled = contains_word(raters[0], column_words.LABELS)
         points.append((0.15 if labelled else 0, f"{raters[0]!r} is called after a rating"))
@@ -370,11 +348,9 @@ def _points_of_wide(
     shared = table.n_rows < FEW_ROWS or _share_a_label(answers)
     if shared and all(len(columns[name]) <= FEW_LABELS for name in raters):
         points.append((0.1, "they hold few labels"))
-    within = tuple(filter(None, [mapping.criterion]))
-    ids = _wide_id(table, mapping, raters, mapping.judges)
-    if not ids or table.distinct_share((*ids, *within)) >= evidence.UNIQUE:
+    if _rows_are_items(table, mapping):
         points.append((0.3, "a row is an item"))
-    elif table.distinct_share((*ids, *within)) > MOST_REPEATED:
+    elif table.distinct_share((*mapping.id, *_within(mapping))) > MOST_REPEATED:
         points.append((0.2, "most rows are items of their own"))
     return points
 
@@ -403,8 +379,7 @@ def _who_question(raters: Sequence[str], unclear: Sequence[str], models: Sequenc
 
 def _pattern(table: Table, mapping: ColumnMapping) -> Candidate | None:
     if mapping.pattern:
-        ids = _wide_id(table, mapping, mapping.raters, mapping.judges)
-        return Candidate(replace(mapping, id=ids), ((1.0, "named by --pattern"),))
+        return Candidate(_with_id(table, mapping), ((1.0, "named by --pattern"),))
     if mapping.raters:
         return None
     columns = [
@@ -453,10 +428,10 @@ def _with_pattern(
     if complete:
         points.append((0.2, "every criterion has every rater"))
     judges = mapping.judges or tuple(n for n in verdicts if verdicts[n] in criteria)
-    ids = _wide_id(table, mapping, tuple(pairs), judges)
-    if not ids or table.distinct_share(ids) >= evidence.UNIQUE:
+    mapping = replace(mapping, raters=tuple(pairs), judges=judges, pattern=pattern)
+    mapping = _with_id(table, mapping)
+    if not mapping.id or table.distinct_share(mapping.id) >= evidence.UNIQUE:
         points.append((0.3, "a row is an item"))
-    mapping = replace(mapping, raters=tuple(pairs), judges=judges, pattern=pattern, id=ids)
     return Candidate(mapping, tuple(points))
 
 
@@ -486,10 +461,8 @@ def _names_raters(name: str) -> bool:
 
 
 def _counts(table: Table, mapping: ColumnMapping) -> Candidate | None:
-    within = tuple(filter(None, [mapping.criterion]))
     if mapping.counts:
-        ids = mapping.id or evidence.id_columns(table, mapping, within)
-        return Candidate(replace(mapping, id=ids), ((1.0, "named by --counts"),))
+        return Candidate(_with_id(table, mapping), ((1.0, "named by --counts"),))
     numeric = [c for c in evidence.free_columns(table, mapping) if _may_count(c)]
     totals = [c for c in numeric if _is_total(c.name)]
     marked = [c for c in numeric if c not in totals and _count_mark(c.name)]
@@ -504,11 +477,10 @@ def _counts(table: Table, mapping: ColumnMapping) -> Candidate | None:
         points.append((0.3, f"{names_of(names)} are called after options"))
     if not points:
         return None
-    mapping = replace(mapping, counts=tuple(names), total=total)
-    ids = mapping.id or evidence.id_columns(table, mapping, within)
-    if not ids or table.distinct_share((*ids, *within)) >= evidence.UNIQUE:
+    mapping = _with_id(table, replace(mapping, counts=tuple(names), total=total))
+    if _rows_are_items(table, mapping):
         points.append((0.1, "a row is an item"))
-    return Candidate(replace(mapping, id=ids), tuple(points))
+    return Candidate(mapping, tuple(points))
 
 
 def _may_count(column: Column) -> bool:
@@ -566,20 +538,12 @@ def _votes(table: Table, mapping: ColumnMapping) -> Candidate | None:
         return None
     mapping = replace(mapping, votes=columns[0].name)
     totals = [c.name for c in evidence.free_columns(table, mapping) if _is_total(c.name)]
-    if (
-        not mapping.total
-        and len(totals) == 1
-        and evidence.all_values(table.columns[totals[0]], is_number)
-    ):
-        mapping = replace(mapping, total=totals[0])
-    within = tuple(filter(None, [mapping.criterion]))
-    ids = mapping.id or evidence.id_columns(table, mapping, within)
+    if not mapping.total and len(totals) == 1:
+        is_numeric = evidence.all_values(table.columns[totals[0]], is_number)
+        mapping = replace(mapping, total=totals[0] if is_numeric else "")
     named = (0.2, f"{columns[0].name!r} is the only such column")
-    kind = (
-        0.7,
-        "its cells hold numbers by label" if _holds_counts(columns[0]) else "its cells are lists",
-    )
-    return Candidate(replace(mapping, id=ids), (named, kind))
+    cells = "hold numbers by label" if _holds_counts(columns[0]) else "are lists"
+    return Candidate(_with_id(table, mapping), (named, (0.7, f"its cells {cells}")))
 
 
 def _vote_columns(table: Table, mapping: ColumnMapping) -> list[Column]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.errors import TaskError
 from harness.tasks.columns.answer_cells import AnswerReader
 from harness.tasks.columns.cell_values import labels_of, readable
-from harness.tasks.columns.column_mapping import ColumnMapping, mapping_fields
+from harness.tasks.columns.column_mapping import ColumnMapping, listed_columns, mapping_fields
 from harness.tasks.columns.table_columns import encode, item_names
 from harness.tasks.dataset_fields import derived
 from harness.tasks.folders import path_inside
@@ -148,9 +148,9 @@ def _mapping(source: DatasetFields, table: Table, where: str) -> ColumnMapping:
     for role, names in source.columns.items():
         for name in names:
             if name not in table.columns:
-                columns = ", ".join(map(repr, list(table.columns)[:20]))
                 raise TaskError(
-                    f"{where}: found no column {name!r} for {role}; the columns are {columns}."
+                    f"{where}: found no column {name!r} for {role}; the columns are "
+                    f"{listed_columns(table)}."
                 )
     roles = {str(role): names for role, names in source.columns.items()}
     return ColumnMapping(**mapping_fields(roles, table))

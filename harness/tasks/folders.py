@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path, PureWindowsPath
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from harness.errors import TaskError
 from harness.tasks.schema import TASK_FILE, read_task_file
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def bundled(kind: Literal["prompts", "datasets"]) -> Path:
@@ -26,10 +23,10 @@ def search_path() -> list[Path]:
     return [Path(folder) for folder in folders if folder] + [Path("datasets"), bundled("datasets")]
 
 
-def available_tasks(search: Sequence[Path] | None = None) -> list[tuple[str, Path]]:
+def available_tasks() -> list[tuple[str, Path]]:
     """List (name, folder) of every task on the search path; an earlier folder hides a later one."""
     tasks: dict[str, Path] = {}
-    for root in search_path() if search is None else search:
+    for root in search_path():
         if root.is_dir():
             for file in sorted(root.glob(f"*/{TASK_FILE}")):
                 tasks.setdefault(file.parent.name, file.parent)
@@ -54,7 +51,7 @@ def describe(folder: Path) -> dict[str, str | int]:
     }
 
 
-def find_task(name_or_path: str, *, search: Sequence[Path] | None = None) -> Path:
+def find_task(name_or_path: str) -> Path:
     """Return the folder of a task, by its name on the search path or by its path.
 
     Raises
@@ -63,7 +60,7 @@ def find_task(name_or_path: str, *, search: Sequence[Path] | None = None) -> Pat
         If there is none; the message lists the names there are.
     """
     path = Path(name_or_path).expanduser()
-    tasks = dict(available_tasks(search))
+    tasks = dict(available_tasks())
     if name_or_path in tasks:
         return tasks[name_or_path]
     if path.name == TASK_FILE and path.is_file():

@@ -31,17 +31,13 @@ if TYPE_CHECKING:
 ENDINGS = (".jsonl", ".csv", ".parquet")
 
 
-def load_task(
-    name_or_path: str | Path, *, search: Sequence[Path] | None = None, unrated: bool = False
-) -> Task:
+def load_task(name_or_path: str | Path, *, unrated: bool = False) -> Task:
     """Read and check a task folder.
 
     Parameters
     ----------
     name_or_path : str or Path
-        A name on the search path, or the path of a folder with a ``task.yaml``.
-    search : sequence of Path, optional
-        Folders that hold task folders, instead of `search_path`.
+        A name on the `search_path`, or the path of a folder with a ``task.yaml``.
     unrated : bool
         Whether items need no ratings yet, and the task no ratings file.
 
@@ -55,7 +51,7 @@ def load_task(
     TaskError
         Naming file, line or field, what was found and what to do.
     """
-    folder = find_task(str(name_or_path), search=search)
+    folder = find_task(str(name_or_path))
     file = read_task_file(path_inside(folder, TASK_FILE, "task.yaml"))
     read = _from_dataset if file.datasets else _from_tables
     items, ratings, ignored = read(folder, file, unrated=unrated)

@@ -8,6 +8,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from harness.tasks.schema import as_number
 from harness.tasks.tables import parse_json
 from harness.tasks.tables.checks import as_text
 
@@ -108,8 +109,7 @@ def _literal(text: str, opening: str) -> object:
 
 def is_number(text: str) -> bool:
     """Whether a text is a decimal number."""
-    digits = text.removeprefix("-").replace(".", "", 1)
-    return digits.isascii() and digits.isdecimal()
+    return as_number(text) is not None
 
 
 def is_date(text: str) -> bool:

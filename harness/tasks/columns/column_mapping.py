@@ -211,7 +211,7 @@ def check(mapping: ColumnMapping, table: Table) -> None:
         raise TaskError(
             f"{where}: found one column; save it as CSV with commas between the columns."
         )
-    columns = ", ".join(map(repr, list(table.columns)[:20]))
+    columns = listed_columns(table)
     kinds = [
         option for option in ("raters", "rater", "counts", "votes") if getattr(mapping, option)
     ]
@@ -256,7 +256,12 @@ def check(mapping: ColumnMapping, table: Table) -> None:
 
 def _check_column(role: str, name: str, table: Table) -> None:
     if name not in table.columns:
-        columns = ", ".join(map(repr, list(table.columns)[:20]))
         raise TaskError(
-            f"{table.path}: --{role}: found no column {name!r}; the columns are {columns}."
+            f"{table.path}: --{role}: found no column {name!r}; the columns are "
+            f"{listed_columns(table)}."
         )
+
+
+def listed_columns(table: Table) -> str:
+    """Return the first columns of a table, for a message."""
+    return ", ".join(map(repr, list(table.columns)[:20]))
