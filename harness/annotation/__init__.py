@@ -2,7 +2,7 @@
 
 from harness.annotation.local_page import serve
 from harness.annotation.merged_ratings import Merged, export_ratings, merge_ratings
-from harness.annotation.questions import Step, make_steps
+from harness.annotation.questions import make_steps
 from harness.annotation.rating_log import RatingLog
 from harness.annotation.rating_session import RatingSession
 
@@ -10,7 +10,6 @@ __all__ = [
     "Merged",
     "RatingLog",
     "RatingSession",
-    "Step",
     "export_ratings",
     "make_steps",
     "merge_ratings",

@@ -118,21 +118,16 @@ def _equal(text: str, secret: str) -> bool:
 
 
 class RatingPage:
-    """Handlers of the page.
-
-    Parameters
-    ----------
-    session : RatingSession
-        Questions and answers.
-    access : Access
-        Who may use the page.
-    """
+    """Handlers of the page."""
 
     def __init__(self, session: RatingSession, access: Access) -> None:
         self._session = session
         self._access = access
-        self._style = _file("static/annotate.css", before=_colours())
-        self._script = _file("static/annotate.js")
+        self._files = {
+            "/": (page_html(session), "text/html"),
+            "/annotate.css": (_colours() + _file("static/annotate.css"), "text/css"),
+            "/annotate.js": (_file("static/annotate.js"), "text/javascript"),
+        }
 
     def application(self) -> web.Application:
         """Return the application that serves the page."""
@@ -147,9 +142,8 @@ class RatingPage:
 
         application = web.Application(middlewares=[guard], client_max_size=MAX_BODY)
         application.on_response_prepare.append(add_headers)
-        application.router.add_get("/", self._page)
-        application.router.add_get("/annotate.css", self._send_style)
-        application.router.add_get("/annotate.js", self._send_script)
+        for path in self._files:
+            application.router.add_get(path, self._send_file)
         application.router.add_get("/favicon.ico", self._send_no_icon)
         application.router.add_get("/question", self._question)
         application.router.add_get("/image", self._image)
@@ -171,14 +165,9 @@ class RatingPage:
             return _response(refusal, status=403)
         return _response(status=303, location="/") if is_entry else await handler(request)
 
-    async def _page(self, _: web.Request) -> web.Response:
-        return _response(page_html(self._session), kind="text/html")
-
-    async def _send_style(self, _: web.Request) -> web.Response:
-        return _response(self._style, kind="text/css")
-
-    async def _send_script(self, _: web.Request) -> web.Response:
-        return _response(self._script, kind="text/javascript")
+    async def _send_file(self, request: web.Request) -> web.Response:
+        text, kind = self._files[request.path]
+        return _response(text, kind=kind)
 
     async def _send_no_icon(self, _: web.Request) -> web.Response:
         return _response(status=204)
@@ -235,8 +224,8 @@ def _response(
     return web.Response(text=text, content_type=kind, status=status, headers=headers)
 
 
-def _file(name: str, *, before: str = "") -> str:
-    return before + (files("harness.annotation") / name).read_text(encoding="utf-8")
+def _file(name: str) -> str:
+    return (files("harness.annotation") / name).read_text(encoding="utf-8")
 
 
 def _colours() -> str:

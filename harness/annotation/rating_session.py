@@ -124,11 +124,6 @@ class RatingSession:
         self._log.append(answer)
         self._logged.add(answer)
 
-    def image_digest(self, item: str) -> str:
-        """Return the SHA-256 of the image of an item; "" where it has none."""
-        image = self.task.images.get(item)
-        return image.digest if image else ""
-
     def view(self) -> dict[str, Any]:
         """Return what the page shows, as JSON values; control characters are pictures."""
         shown: dict[str, Any] = {
@@ -143,13 +138,14 @@ class RatingSession:
 
     def _step_view(self, step: Step) -> dict[str, Any]:
         item, task = step.item, self.task
+        image = task.images.get(item.id)
         return {
             "item": item.id,
             "elicitation": step.elicitation,
             "number": self._numbers[item.id],
             "part": {"paired": 1 + (step.elicitation == "response_set")}.get(step.form, 0),
             "criterion": visible(task.criterion_text(item.criterion)),
-            "image": self.image_digest(item.id),
+            "image": image.digest if image else "",
             "texts": [
                 {"name": visible(name) if len(task.text) > 1 else "", "text": shown_text(text)}
                 for name, text in ((name, item.fields[name]) for name in task.text)

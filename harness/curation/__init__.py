@@ -3,27 +3,22 @@
 from harness.curation.convert import (
     ImportSummary,
     MaxRejected,
-    Rejected,
     make_task,
 )
 from harness.curation.import_plan import Plan, make_plans
 from harness.curation.new_folder import check_new, write_starter
-from harness.curation.option_guess import SCALES, Answers, AnswerSettings
+from harness.curation.option_guess import Answers, AnswerSettings
 from harness.curation.source_formats import read_source
-from harness.tasks.columns.column_mapping import LAYOUTS, ColumnMapping
-from harness.tasks.columns.table_columns import Column, Table
+from harness.tasks.columns.column_mapping import LAYOUTS
+from harness.tasks.columns.table_columns import Table
 
 __all__ = [
     "LAYOUTS",
-    "SCALES",
     "AnswerSettings",
     "Answers",
-    "Column",
-    "ColumnMapping",
     "ImportSummary",
     "MaxRejected",
     "Plan",
-    "Rejected",
     "Table",
     "check_new",
     "make_plans",

@@ -289,10 +289,7 @@ class _Writer:
 
     def _cells_of(self, column: str) -> list[str]:
         """Return the cells of a column as names; nothing where there is no column."""
-        if not column:
-            return []
-        names = item_names(self.plan.table, (column,))
-        return list(names)
+        return item_names(self.plan.table, (column,)) if column else []
 
     def reject(self, row: int, column: str, reason: str) -> None:
         """Record a row or cell that cannot be used."""
@@ -364,8 +361,7 @@ class _Writer:
 
     def _value(self, answer: Answer) -> tuple[str, str, str]:
         """Return elicitation and value of an answer, and why it cannot be used."""
-        elicitation = self._elicitations[answer.row] if self._elicitations else ""
-        key = (answer.text, elicitation)
+        key = (answer.text, self._elicitations[answer.row] if self._elicitations else "")
         if key not in self._values:
             self._values[key] = self._read_value(*key)
         return self._values[key]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.analysis import validate
 from harness.curation.audit import audit_task
-from harness.curation.audit.audit_report import TITLES
+from harness.curation.audit.audit_report import TITLES, capitalized
 from harness.errors import TaskError
 from harness.files import reader, write_file, writing_to
 from harness.report.formatting import counted, estimate
@@ -300,8 +300,8 @@ def _findings(task: Task) -> Iterator[str]:
     if not findings:
         yield "None."
     for finding in findings:
-        what = f"{finding.what[0].upper()}{finding.what[1:]}"
-        yield f"- {TITLES[finding.kind]}: {markdown(what)}. {markdown(finding.why)}"
+        what = markdown(capitalized(finding.what))
+        yield f"- {TITLES[finding.kind]}: {what}. {markdown(finding.why)}"
 
 
 def _changes(task: Task) -> Iterator[str]:

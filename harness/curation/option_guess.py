@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 20  # a scale with more steps is taken for continuous
 RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
-SCALES: tuple[Scale, ...] = ("binary", "nominal", "ordinal", "pairwise", "continuous", "text")
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
 ORDERS = (
     ("very low", "low", "medium", "high", "very high"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from harness.curation.annotation_exports import rows_of_json
 from harness.tasks.columns.table_columns import Table, encode
 from harness.tasks.dataset_fields import derived
-from harness.tasks.tables import LIMITS, native_rows, parse_json, read_rows
+from harness.tasks.tables import LIMITS, parse_json, read_rows
 from harness.tasks.tables.checks import (
     PlaceError,
     check_columns,
@@ -23,7 +23,7 @@ from harness.tasks.tables.checks import (
     too_many_rows,
 )
 from harness.tasks.tables.delimited import BOM, csv_rows
-from harness.tasks.tables.native_rows import native_lines
+from harness.tasks.tables.native_rows import native_lines, native_rows
 from harness.tasks.tables.reader import counted_rows
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _n_formulas(text: bytes) -> int:
 def arrow_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
     """Yield number and row of each entry of an arrow file, stream or file format."""
     del notes
-    yield from native_rows.arrow_rows(path, (), limits)
+    return native_rows("arrow", path, (), limits)
 
 
 def saved_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:

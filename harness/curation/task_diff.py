@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import validate
-from harness.curation.audit.audit_report import decision_words
+from harness.curation.audit.audit_report import decision_words, first_names
 from harness.curation.audit.decision_effects import source_without
 from harness.curation.task_export import verdicts_of
 from harness.plain_text import visible, visible_lines
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.tasks import Change, Task
-
-SHOWN = 5  # ids of a change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,15 +199,10 @@ def diff_text(diff: TaskDiff) -> str:
 def _lines(noun: str, changes: Changes) -> list[str]:
     rows = {"added": changes.added, "removed": changes.removed, "changed": changes.changed}
     return [
-        paragraph(f"{noun}s {kind}: {len(names):,} ({_shown(names)})")
+        paragraph(f"{noun}s {kind}: {len(names):,} ({visible(first_names(names, '; '))})")
         for kind, names in rows.items()
         if names
     ]
-
-
-def _shown(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - SHOWN:,} more (--json)" if len(names) > SHOWN else ""
-    return visible("; ".join(names[:SHOWN])) + more
 
 
 def _decisions(before: VersionDecision, after: VersionDecision) -> str:

@@ -1,7 +1,7 @@
 """Task folders and their content: options, items and human ratings."""
 
 from harness.tasks.changelog import CHANGELOG, Change, read_changes, record_change
-from harness.tasks.folders import available_tasks, bundled, describe, find_task, search_path
+from harness.tasks.folders import available_tasks, bundled, describe, find_task
 from harness.tasks.load import load_task
 from harness.tasks.model import Item, Rating, Task
 from harness.tasks.options import CANNOT_ASSESS, Lexicon, Option, Wording
@@ -28,7 +28,6 @@ __all__ = [
     "load_task",
     "read_changes",
     "record_change",
-    "search_path",
     "task_schema",
     "write_task",
 ]

@@ -134,7 +134,7 @@ class DatasetTable:
     def _cells(self, role: str) -> list[str]:
         """Return the cells of a role as names; nothing where it has no column."""
         column = getattr(self._mapping, role)
-        return list(item_names(self._table, (column,))) if column else []
+        return item_names(self._table, (column,)) if column else []
 
     def _texts(self, name: str) -> list[str]:
         """Return the cells of a column; conversations as text."""

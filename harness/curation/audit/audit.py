@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from harness.curation.audit.finding import RaterFacts
+    from harness.curation.audit.finding import Kind, RaterFacts
     from harness.curation.audit.text_checks import Cluster
     from harness.tasks import Task
 
@@ -144,11 +144,11 @@ def _is_in_group(task: Task, cluster: Cluster) -> bool:
 
 
 def _of_clusters(
-    clusters: Sequence[Cluster], kind: str, what: str, *, why: str, action: str
+    clusters: Sequence[Cluster], kind: Kind, what: str, *, why: str, action: str
 ) -> Finding:
     n = sum(len(cluster) - 1 for cluster in clusters)
     return Finding(
-        kind=kind,  # type: ignore[arg-type]  # the caller's literal
+        kind=kind,
         what=f"{counted([n])} {what}",
         why=why,
         action=action,

@@ -94,9 +94,11 @@ def decision_words(verdict: str, judge: str | None) -> str:
 
 
 def _words(number: int, finding: Finding) -> str:
-    where = [f"{noun} {_ids(ids)}" for noun, ids in places_of(finding)]
-    what = finding.what[0].upper() + finding.what[1:]
-    lines = [f"{number}. {what}.", *([f"Where: {'; '.join(where)}."] if where else [])]
+    where = [f"{noun} {first_names(ids)}" for noun, ids in places_of(finding)]
+    lines = [
+        f"{number}. {capitalized(finding.what)}.",
+        *([f"Where: {'; '.join(where)}."] if where else []),
+    ]
     lines += [f"Why it matters: {finding.why}", f"What to do: {finding.action}"]
     return "\n".join(paragraph(line) for line in lines)
 
@@ -111,9 +113,15 @@ def places_of(finding: Finding) -> list[tuple[str, tuple[str, ...]]]:
     return [(noun, ids) for noun, ids in places.items() if ids]
 
 
-def _ids(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - SHOWN:,} more (--json)" if len(ids) > SHOWN else ""
-    return f"{', '.join(ids[:SHOWN])}{more}"
+def first_names(names: Sequence[str], separator: str = ", ") -> str:
+    """Write the first names of a list, and how many more there are."""
+    more = f" and {len(names) - SHOWN:,} more (--json)" if len(names) > SHOWN else ""
+    return f"{separator.join(names[:SHOWN])}{more}"
+
+
+def capitalized(text: str) -> str:
+    """Return a text as the beginning of a sentence."""
+    return text[0].upper() + text[1:]
 
 
 def compared_raters(raters: Sequence[RaterFacts]) -> list[RaterFacts]:
@@ -209,7 +217,7 @@ def _row(finding: Finding) -> dict[str, Any]:
     return {
         "finding": finding,
         "title": TITLES[finding.kind],
-        "what": f"{finding.what[0].upper()}{finding.what[1:]}.",
+        "what": f"{capitalized(finding.what)}.",
         "decision": decision,
         "change": change,
         "places": [

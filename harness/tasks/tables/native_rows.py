@@ -8,7 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from harness.tasks.tables import native_readers
 from harness.tasks.tables.checks import (
@@ -30,21 +30,10 @@ NO_COLUMNS: list[Any] = [0]  # an empty arrow file
 READERS = Path(native_readers.__file__)
 
 
-def parquet_rows(
-    path: Path, required: Collection[str], limits: Limits
+def native_rows(
+    kind: Literal["parquet", "arrow"], path: Path, required: Collection[str], limits: Limits
 ) -> Iterator[tuple[int, Row]]:
     """Yield number and values of each row; what the metadata says of columns is ignored."""
-    return _rows("parquet", path, required, limits)
-
-
-def arrow_rows(path: Path, required: Collection[str], limits: Limits) -> Iterator[tuple[int, Row]]:
-    """Yield number and values of each row of an arrow file, stream or file format."""
-    return _rows("arrow", path, required, limits)
-
-
-def _rows(
-    kind: str, path: Path, required: Collection[str], limits: Limits
-) -> Iterator[tuple[int, Row]]:
     with closing(native_lines(kind, path, limits)) as lines:
         n_rows, *names = next(lines, NO_COLUMNS)
         check_columns(names, required, limits, "columns")

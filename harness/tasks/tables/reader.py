@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.errors import HarnessError, TaskError
@@ -15,13 +16,19 @@ from harness.tasks.tables.checks import (
     too_many_rows,
 )
 from harness.tasks.tables.delimited import csv_rows, jsonl_rows
-from harness.tasks.tables.native_rows import parquet_rows
+from harness.tasks.tables.native_rows import native_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-READERS = {".csv": csv_rows, ".jsonl": jsonl_rows, ".parquet": parquet_rows}
+    Reader = Callable[[Path, Collection[str], Limits], Iterator[tuple[int, Row]]]
+
+READERS: dict[str, Reader] = {
+    ".csv": csv_rows,
+    ".jsonl": jsonl_rows,
+    ".parquet": partial(native_rows, "parquet"),
+}
 
 
 def read_rows(
