@@ -59,20 +59,10 @@ class AnswerRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class Access:
-    """Who may use the page.
-
-    Attributes
-    ----------
-    port : int
-        Where the page is served.
-    token : str
-        Stands in the printed address; "" once it was exchanged.
-    secret : str
-        Value of the cookie.
-    """
+    """Who may use the page: the holder of the token, then of the cookie's secret."""
 
     port: int
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))  # "" once exchanged
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     @property

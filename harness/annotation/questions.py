@@ -102,23 +102,22 @@ def make_steps(
     for wanted in set(forms.values()):
         _check_form(wanted, task)
     rated = {(r.item, r.elicitation) for r in task.ratings if r.rater == rater}
-    steps = [step for item, form_ in forms.items() for step in _steps(task.by_id[item], form_)]
-    steps = [step for step in steps if step.key not in rated]
+    steps = [
+        Step(task.by_id[item], elicitation, form_)
+        for item, form_ in forms.items()
+        for elicitation in ELICITATIONS_OF[form_]
+        if (item, elicitation) not in rated
+    ]
     if not steps:
         raise TaskError(f"task {task.name}: {rater} has rated all of these items; nothing is left.")
     for step in steps:
         task.text_of(step.item)  # raises where there is none
     steps += _read_checks(checks, task) if checks else ()
-    return tuple(sorted(steps, key=lambda step: _place(step.item, rater, seed)))
 
+    def place(step: Step) -> bytes:
+        return sha256(f"{seed}\0{rater}\0{step.item.id}".encode()).digest()
 
-def _steps(item: Item, form: Form) -> Iterator[Step]:
-    for elicitation in ELICITATIONS_OF[form]:
-        yield Step(item, elicitation, form)
-
-
-def _place(item: Item, rater: str, seed: int) -> bytes:
-    return sha256(f"{seed}\0{rater}\0{item.id}".encode()).digest()
+    return tuple(sorted(steps, key=place))
 
 
 def _check_form(form: Form, task: Task) -> None:

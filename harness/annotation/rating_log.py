@@ -80,21 +80,11 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class LoggedAnswers:
-    """Contents of a log.
-
-    Attributes
-    ----------
-    rater : str
-        Whose it is.
-    answers : dict of (item, elicitation) to Answer
-        Answers that hold, the latest last.
-    n_damaged : int
-        Lines that were set aside because their checksum fails.
-    """
+    """Contents of a rater's log."""
 
     rater: str
-    answers: dict[StepKey, Answer] = field(default_factory=dict)
-    n_damaged: int = 0
+    answers: dict[StepKey, Answer] = field(default_factory=dict)  # those that hold, latest last
+    n_damaged: int = 0  # lines set aside because their checksum fails
 
     def add(self, answer: Answer) -> None:
         """Replay an answer or a withdrawal."""
@@ -125,6 +115,15 @@ def read_answers(path: Path, task: Task) -> LoggedAnswers:
     return _replayed(lines, path, task)
 
 
+def _check_rater(logged: str, rater: str, path: Path) -> None:
+    """Refuse the log of another rater, as where file names ignore case."""
+    if logged != rater:
+        raise TaskError(f"{path}: these are ratings of {logged!r}, not of {rater!r}.")
+
+
+_decode_answer = msgspec.json.Decoder(Answer).decode
+
+
 def _replayed(lines: Iterable[bytes], path: Path, task: Task) -> LoggedAnswers:
     first, *rest = lines
     header = _header(first, path)
@@ -153,15 +152,6 @@ def _header(line: bytes, path: Path) -> LogHeader:
             f"{SCHEMA_VERSION}; use the version of judge-harness that wrote it."
         )
     return header
-
-
-_decode_answer = msgspec.json.Decoder(Answer).decode
-
-
-def _check_rater(logged: str, rater: str, path: Path) -> None:
-    """Refuse the log of another rater, as where file names ignore case."""
-    if logged != rater:
-        raise TaskError(f"{path}: these are ratings of {logged!r}, not of {rater!r}.")
 
 
 class RatingLog(ChecksummedLog):

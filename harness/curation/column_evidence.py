@@ -44,14 +44,8 @@ SHARES_SUM = 0.02  # tolerance of shares that sum to 1
 def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:
     """Say of names whether each is a person's or a model's, or that it is unclear.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Names of columns or of raters. A letter and a number, as in ``r1``, is a person where
-        another is numbered alike.
-    people : bool, optional
-        Whether the column that holds the names is called after people. Such a name is a person's
-        unless it looks like a model's.
+    A letter and a number, as in ``r1``, is a person where another is numbered alike. In a column
+    that is called after ``people``, a name is a person's unless it looks like a model's.
 
     Examples
     --------

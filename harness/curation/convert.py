@@ -45,13 +45,8 @@ MAX_REJECTED = 0.05  # share of the answers that may be rejected by default
 def imported_hash(folder: Path) -> str:
     """Return the `Task.content_hash` of a folder with ``items.jsonl`` and ``ratings.csv``.
 
-    Loading a table of a million rows as a task takes gigabytes; this reads a row at a time.
-
-    Parameters
-    ----------
-    folder : Path
-        As `harness.curation.make_task` writes it: every value is an option, a list of options or
-        a label that is ignored.
+    Loading a table of a million rows as a task takes gigabytes; this reads a row at a time, as
+    `make_task` writes it: every value is an option, a list of options or a label that is ignored.
     """
     file = read_task_file(folder / TASK_FILE)
     digest = sha256(b"{")

@@ -44,21 +44,11 @@ SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", " ", "")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A layout that a table may have.
-
-    Attributes
-    ----------
-    mapping : ColumnMapping
-        The roles that go with it.
-    points : tuple of (float, str)
-        What each piece of evidence adds, and why; they sum to at most 1.
-    questions : tuple of str
-        What is unclear although the layout is clear, with the flags that settle it.
-    """
+    """A layout that a table may have, and the evidence for it."""
 
     mapping: ColumnMapping
-    points: tuple[tuple[float, str], ...]
-    questions: tuple[str, ...] = ()
+    points: tuple[tuple[float, str], ...]  # what each piece adds, and why; at most 1 together
+    questions: tuple[str, ...] = ()  # unclear although the layout is clear; with settling flags
 
     @property
     def score(self) -> float:
@@ -67,17 +57,7 @@ class Candidate:
 
 
 def candidates(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -> list[Candidate]:
-    """Return the layouts that a table may have, the best first.
-
-    Parameters
-    ----------
-    table : Table
-        The columns.
-    mapping : ColumnMapping
-        The roles that the user set; only layouts that fit them are returned.
-    remarks : collection of str
-        Labels that are no options.
-    """
+    """Return the layouts that fit a table and the roles that the user set, the best first."""
     proposals: list[Candidate | None] = [
         *_long(table, mapping),
         _pattern(table, mapping),

@@ -53,15 +53,7 @@ RaterIds = Literal["real", "positional"]
 
 @dataclass(slots=True)
 class LabelCounts:
-    """How often raters and judges use each label.
-
-    Attributes
-    ----------
-    humans : Counter
-        Labels of the raters.
-    judges : dict of str to Counter
-        Labels of each judge.
-    """
+    """How often raters and judges use each label."""
 
     humans: Counter[str] = field(default_factory=Counter)
     judges: dict[str, Counter[str]] = field(default_factory=dict)

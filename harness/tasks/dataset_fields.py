@@ -162,15 +162,7 @@ class DatasetFields(Split):
 def derived(
     derive: Mapping[str, str], rows: Iterable[tuple[int, Row]]
 ) -> Iterator[tuple[int, Row]]:
-    """Yield rows with new columns; the objects that they are fields of are left out.
-
-    Parameters
-    ----------
-    derive : mapping of str to str
-        By name; see `DatasetFields`.
-    rows : iterable of (int, dict)
-        Line and cells by column.
-    """
+    """Yield rows with new columns; the objects that they are fields of are left out."""
     objects = {path.partition(".")[0] for path in derive.values() if "." in path}
     for line, row in rows:
         new = {name: _value(row, path) for name, path in derive.items()}

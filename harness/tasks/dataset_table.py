@@ -32,20 +32,7 @@ REMEDY = "correct 'columns', 'derive' or 'n_raters' under 'datasets' in task.yam
 
 
 class DatasetTable:
-    """The table of a task's data set.
-
-    Parameters
-    ----------
-    file : TaskFile
-        With `DatasetFields`.
-    folder : Path
-        Of the task.
-
-    Raises
-    ------
-    TaskError
-        If the table cannot be downloaded or read, or lacks a column.
-    """
+    """The table of a task's data set; `TaskError` if it cannot be read or lacks a column."""
 
     def __init__(self, file: TaskFile, folder: Path) -> None:
         assert file.datasets is not None, "asked before"
@@ -64,13 +51,7 @@ class DatasetTable:
         self._task = file
 
     def items(self) -> tuple[Item, ...]:
-        """Return the items in the order of the rows.
-
-        Raises
-        ------
-        TaskError
-            If an item is not named, or its rows differ.
-        """
+        """Return the items in the order of the rows, which must name them and not differ."""
         items: dict[str, Item] = {}
         places = {role: self._cells(role) for role in ("group", "criterion")}
         texts = {name: self._texts(name) for name in self._mapping.text}
@@ -88,13 +69,7 @@ class DatasetTable:
         return tuple(items.values())
 
     def ratings(self) -> Iterator[tuple[str, Row]]:
-        """Yield place and cells of each rating, as in a table of ratings; empty cells are none.
-
-        Raises
-        ------
-        TaskError
-            If a cell holds no rating.
-        """
+        """Yield place and cells of each rating, as in a table of ratings; empty cells are none."""
         keys = self._keys()
         elicitations = self._cells("elicitation")
         answers = AnswerReader(self._table, self._mapping, self._source.n_raters).answers()

@@ -90,25 +90,10 @@ def check_ratings(
     *,
     unrated: bool = False,
 ) -> tuple[tuple[Rating, ...], tuple[Rating, ...]]:
-    """Check human ratings in long form.
+    """Check human ratings in long form: place and cells by column of each.
 
-    Parameters
-    ----------
-    rows : iterable of (str, dict)
-        Place and cells of each rating, by column.
-    where : str
-        What the rows are from.
-    task : TaskFields
-        Says which values there are.
-    items : sequence of Item or None
-        The items that may be rated; None if the ratings alone say which there are.
-    unrated : bool
-        Whether items without ratings are admitted.
-
-    Returns
-    -------
-    ratings, ignored : tuple of Rating
-        In order; ``ignored`` holds those whose value is one of the task's ``ignore_labels``.
+    Without ``items``, the ratings alone say which there are. Returns the ratings, and those whose
+    value is one of the task's ``ignore_labels``, in order.
 
     Raises
     ------

@@ -108,14 +108,7 @@ def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
 def table_path(folder: Path, kind: str, name: str | None) -> Path | None:
     """Return the path of a table of a task; None if none is named and none is there.
 
-    Parameters
-    ----------
-    folder : Path
-        The task folder.
-    kind : str
-        ``items``, ``groups`` or ``ratings``.
-    name : str or None
-        Its file name in ``task.yaml``.
+    ``kind`` is ``items``, ``groups`` or ``ratings``, ``name`` its file name in ``task.yaml``.
 
     Raises
     ------

@@ -64,15 +64,7 @@ def _effect(finding: Finding, source: Source, baseline: Evidence) -> Effect | No
 
 
 def source_without(source: Source, items: set[str], raters: set[str]) -> Source:
-    """Return a source without some items and raters, nor items that nobody rated then.
-
-    Parameters
-    ----------
-    source : Source
-        Of verdicts from another tool.
-    items, raters : set of str
-        Ids to leave out.
-    """
+    """Return a source without some items and raters, nor items that nobody rated then."""
     ratings = [r for r in source.task.ratings if r.rater not in raters and r.item not in items]
     rated = {rating.item for rating in ratings}
     kept = tuple(item for item in source.items if item.id in rated)

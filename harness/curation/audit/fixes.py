@@ -45,19 +45,13 @@ MORE_RATINGS = "more ratings are needed"
 
 @dataclass(slots=True)
 class Repair:
-    """A task while it is repaired.
-
-    Attributes
-    ----------
-    items, options : dict of str to str
-        Ids and keys that were merged, and those that they became.
-    """
+    """A task while it is repaired."""
 
     task: Task
     fixes: list[Fix] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
-    items: Names = field(default_factory=dict)
-    options: Names = field(default_factory=dict)
+    items: Names = field(default_factory=dict)  # ids that were merged, and what they became
+    options: Names = field(default_factory=dict)  # keys, likewise
 
     def replace(self, task: Task, kind: Kind, what: str, n: int) -> None:
         """Go on with another task."""
@@ -76,13 +70,6 @@ def repair(task: Task, audit: Audit) -> Repair:
     Identical items are merged where no rater rated both; items that share their text otherwise,
     or nearly, become a group, unless they are in groups that differ. Labels that differ by
     letter case, spaces, hyphens or underscores between words are merged.
-
-    Parameters
-    ----------
-    task : Task
-        The task that was audited.
-    audit : Audit
-        Its findings.
     """
     result = Repair(task)
     by_kind: dict[str, Finding] = {finding.kind: finding for finding in audit.findings}

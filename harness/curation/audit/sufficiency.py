@@ -95,19 +95,8 @@ def _annotator_power(task: Task, rated: RatedChoices) -> Iterator[Finding]:
 def annotator_power(n: int, discordance: float, eps: float) -> float:
     """Return the simulated power of the score test against a rater, before any adjustment.
 
-    Parameters
-    ----------
-    n : int
-        Items of the rater.
-    discordance : float in [0, 1]
-        Share of items on which judge and rater differ; each is closer on half of them.
-    eps : float in (0, 1)
-        Margin.
-
-    Returns
-    -------
-    float
-        Share of 1,000 seeded data sets in which p is at most 5 %.
+    Judge and rater differ on the share ``discordance`` of n items, and each is closer on half of
+    those; the power is the share of 1,000 seeded data sets in which p is at most 5 %.
     """
     rng = np.random.default_rng(0)
     tables = rng.multinomial(n, [discordance / 2, discordance / 2, 1 - discordance], N_SIMULATED)

@@ -49,18 +49,9 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
 def duplicates(task: Task, items: Sequence[Item]) -> tuple[list[Cluster], list[Cluster]]:
     """Return clusters of items whose texts are equal, and of those that are nearly equal.
 
-    Parameters
-    ----------
-    task : Task
-        Its ``text`` names the fields that are compared.
-    items : sequence of Item
-        With texts. Items of different criteria are never duplicates.
-
-    Returns
-    -------
-    exact, near : list of tuple of str
-        Ids in file order. Letter case, punctuation and spaces do not count. Near duplicates have a
-        Jaccard similarity of at least 0.8 between the sets of 5-character shingles of every field.
+    Clusters hold ids in file order, of items with the same criterion. Letter case, punctuation and
+    spaces do not count. Near duplicates have a Jaccard similarity of at least 0.8 between the sets
+    of 5-character shingles of every field that judges are shown.
     """
     by_text: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for item in items:

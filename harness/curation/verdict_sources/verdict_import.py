@@ -48,21 +48,11 @@ class RejectedVerdict:
 
 @dataclass(slots=True)
 class JudgeCounts:
-    """Counts of a judge.
-
-    Attributes
-    ----------
-    items : set of str
-        Items with a verdict.
-    outcomes : Counter of str
-        Verdicts by outcome.
-    n_empty : int
-        Empty cells: no verdict is written for them.
-    """
+    """Counts of a judge: items with a verdict, and verdicts by outcome."""
 
     items: set[str] = field(default_factory=set)
     outcomes: Counter[str] = field(default_factory=Counter)
-    n_empty: int = 0
+    n_empty: int = 0  # empty cells, for which no verdict is written
 
 
 @dataclass(slots=True)

@@ -59,17 +59,11 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReader:
-    """Reads the answers of a table.
-
-    Attributes
-    ----------
-    n_raters : int or None
-        Raters of every item, for shares without a column that says it.
-    """
+    """Reads the answers of a table."""
 
     table: Table
     mapping: ColumnMapping
-    n_raters: int | None = None
+    n_raters: int | None = None  # of every item, for shares without a column that says it
 
     def answers(self) -> Iterator[Answer]:
         """Yield the human answers, row by row, each row's verdicts after them."""
@@ -139,16 +133,13 @@ class AnswerReader:
         column = ", ".join(self.mapping.counts) or self.mapping.votes
         for row, cells in enumerate(self._numbers()):
             criterion = criteria[row]
-            if isinstance(cells, str):
-                yield Answer(row, criterion, "", False, column, "", cells)
+            total = totals[row] if totals else self.n_raters
+            labels = cells if isinstance(cells, str) else ballots(cells, total)
+            if isinstance(labels, str):
+                yield Answer(row, criterion, "", False, column, "", labels)
             else:
-                total = totals[row] if totals else self.n_raters
-                labels = ballots(cells, total)
-                if isinstance(labels, str):
-                    yield Answer(row, criterion, "", False, column, "", labels)
-                else:
-                    for place, label in enumerate(labels, 1):
-                        yield Answer(row, criterion, f"p{place}", False, column, label)
+                for place, label in enumerate(labels, 1):
+                    yield Answer(row, criterion, f"p{place}", False, column, label)
             yield from self._verdicts(row, criterion, judges)
 
     def _numbers(self) -> Iterator[dict[str, float] | str]:
@@ -191,12 +182,7 @@ def _ballot_counts(text: str) -> dict[str, float] | str:
 def ballots(counts: dict[str, float], total: str | int | None) -> list[str] | str:
     """Return a label per rater from numbers or shares by label, or why that is impossible.
 
-    Parameters
-    ----------
-    counts : dict of str to float
-        Raters by label; shares of them, where they are not whole numbers.
-    total : str, int or None
-        Number of raters; needed for shares.
+    Shares, which are no whole numbers, need the ``total`` number of raters.
 
     Examples
     --------
