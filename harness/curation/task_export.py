@@ -10,8 +10,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from harness.curation.convert import VERDICT
 from harness.curation.new_folder import new_folder
 from harness.errors import TaskError
@@ -20,7 +18,7 @@ from harness.tasks import record_change
 from harness.tasks.human_ratings import PROVENANCE
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.writer import csv_text, jsonl_text, neutralized, restored
-from harness.tasks.write import read_provenance
+from harness.tasks.write import described_yaml, read_provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -78,10 +76,9 @@ def export_task(task: Task, path: Path) -> ExportSummary:
             raise TaskError(f"{file}: exists already; choose another name, or remove it yourself.")
     verdicts = list(_verdict_rows(task))
     rows = [*_rating_rows(task), *verdicts]
-    described = yaml.safe_dump(task.described(), sort_keys=False, allow_unicode=True)
     with writing_to(path, TaskError):
         write_file(path, _written(rows, task, path).encode())
-        write_file(sidecar_of(path), described.encode())
+        write_file(sidecar_of(path), described_yaml(task).encode())
     return ExportSummary(len(task.items), len(rows) - len(verdicts), len(verdicts))
 
 

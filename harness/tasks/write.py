@@ -48,8 +48,7 @@ def write_task(
         If the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    text = yaml.dump(task.described(), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
-    write_file(folder / TASK_FILE, text.encode())
+    write_file(folder / TASK_FILE, described_yaml(task).encode())
     gold = task.alt_test and task.alt_test.gold
     items = [
         {"id": item.id}
@@ -105,6 +104,11 @@ def _write_images(task: Task, field: str, folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
             write_file(target, read_file(image.path))
+
+
+def described_yaml(task: Task) -> str:
+    """Return the content of ``task.yaml``; texts with any line breaks are read back the same."""
+    return yaml.dump(task.described(), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
 
 
 class _PlainDumper(yaml.SafeDumper):

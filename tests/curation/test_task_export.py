@@ -86,3 +86,11 @@ def test_times_of_ratings_survive(tmp_path, ending):
     export_task(load_task(folder), tmp_path / f"out.{ending}")
     import_exported(tmp_path / f"out.{ending}", tmp_path / "again")
     assert read_provenance(load_task(tmp_path / "again")) == {("i1", "r0", "forced_choice"): made}
+
+
+def test_export_does_not_turn_rare_line_breaks_into_spaces(tmp_path):
+    """A next-line character in the instructions comes back as it was."""
+    task = load_task("toxicity").model_copy(update={"instructions": "First.\x85Then."})
+    export_task(task, tmp_path / "out.csv")
+    import_exported(tmp_path / "out.csv", tmp_path / "again")
+    assert load_task(tmp_path / "again").content_hash == task.content_hash

@@ -152,18 +152,18 @@ def rater_facts(task: Task, rated: RatedChoices) -> tuple[RaterFacts, ...]:
     keys = [o.key for o in task.options]
     facts = []
     for j, rater in enumerate(rated.raters):
-        agreement = _or_none(deviation.agreement, j)
-        interval = (
-            None if agreement is None else wilson_interval(agreement, int(deviation.n_units[j]))
-        )
+        agreement, low, high = _or_none(deviation.agreement, j), None, None
+        if agreement is not None:
+            interval = wilson_interval(agreement, int(deviation.n_units[j]))
+            low, high = interval.low, interval.high
         facts.append(
             RaterFacts(
                 rater=rater,
                 n_ratings=int(n_ratings[j]),
                 n_items=int(deviation.n_items[j]),
                 agreement=agreement,
-                low=None if interval is None else interval.low,
-                high=None if interval is None else interval.high,
+                low=low,
+                high=high,
                 expected=_or_none(deviation.expected, j),
                 p_adjusted=_or_none(deviation.p_adjusted, j),
                 always=keys[option[j]] if option[j] >= 0 and p_same[j] <= LEVEL else "",

@@ -32,12 +32,24 @@ def table_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     first = next(rows)
     columns = list(first[1])
     item = id_column(columns, selection)
-    if set(columns) >= LONG and not set(columns) & selection.judges.keys():
-        yield from _long(chain([first], rows), item)
-        return
-    _check_columns(columns, selection)
+    is_long = set(columns) >= LONG and not set(columns) & selection.judges.keys()
+    if not is_long:
+        _check_columns(columns, selection)
     for line, row in chain([first], rows):
-        yield from _wide(line, row, item, selection)
+        if is_long:
+            verdicts = {key_text(row.get("judge")) or "": row.get("value")}
+        else:
+            verdicts = {column: row.get(column) for column in selection.judges}
+        for source, value in verdicts.items():
+            yield Entry(
+                line=line,
+                item=key_text(row.get(item)) or "",
+                source=source,
+                judge=source,
+                value=value,
+                sample=_sample(row, line),
+                elicitation=str(row.get("elicitation") or "") if is_long else "",
+            )
 
 
 def _check_columns(columns: Collection[str], selection: Selection) -> None:
@@ -47,34 +59,6 @@ def _check_columns(columns: Collection[str], selection: Selection) -> None:
         )
     if missing := [name for name in selection.judges if name not in columns]:
         raise PlaceError("", f"--map: there is no column {short(missing[0])} ({listed(columns)}).")
-
-
-def _wide(line: int, row: Row, item: str, selection: Selection) -> Iterator[Entry]:
-    """Yield the verdicts of a row, a column per judge."""
-    for column in selection.judges:
-        yield Entry(
-            line=line,
-            item=key_text(row.get(item)) or "",
-            source=column,
-            judge=column,
-            value=row.get(column),
-            sample=_sample(row, line),
-        )
-
-
-def _long(rows: Iterator[tuple[int, Row]], item: str) -> Iterator[Entry]:
-    """Yield the verdict of each row."""
-    for line, row in rows:
-        judge = key_text(row.get("judge")) or ""
-        yield Entry(
-            line=line,
-            item=key_text(row.get(item)) or "",
-            source=judge,
-            judge=judge,
-            value=row.get("value"),
-            sample=_sample(row, line),
-            elicitation=str(row.get("elicitation") or ""),
-        )
 
 
 def _sample(row: Row, line: int) -> int:
