@@ -34,7 +34,7 @@ def rows_of_json(content: object, notes: list[str]) -> Iterator[Row]:
         yield from content
         return
     raise PlaceError(
-        "", "this JSON is neither a list of rows nor an export that is read; see the manual."
+        "this JSON is neither a list of rows nor an export that is read; see the manual."
     )
 
 
@@ -45,7 +45,7 @@ def _checked(content: object, kind: Any, name: str) -> Any:  # noqa: ANN401 -- a
     except ValidationError as error:
         place, problem = first_problem(error)
         raise PlaceError(
-            "", f"this JSON looks like {name}, but {short(place)}: {problem}; write it as a table."
+            f"this JSON looks like {name}, but {short(place)}: {problem}; write it as a table."
         ) from None
 
 

@@ -75,7 +75,7 @@ def _sheet_rows(cells: Iterable[Sequence[object]], limits: Limits) -> Iterator[t
             too_many_rows(limits)
         if extra := [text for text in texts[len(header) :] if text != ""]:
             raise PlaceError(
-                f"row {line}", f"found {len(extra)} cells beyond the header's columns."
+                f"found {len(extra)} cells beyond the header's columns.", f"row {line}"
             )
         entries = dict(zip(header, texts, strict=False))
         check_lengths(entries, limits, f"row {line}")
@@ -109,12 +109,12 @@ def _check_unpacked(path: Path, limits: Limits) -> int:
                             n_formulas += _n_formulas(text[:end])
                             tail = text[end:][-CHUNK:]
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise PlaceError("", f"cannot be read as xlsx ({error}); save it anew.") from None
+        raise PlaceError(f"cannot be read as xlsx ({error}); save it anew.") from None
     return n_formulas
 
 
 def _too_large(limits: Limits) -> NoReturn:
-    raise PlaceError("", f"unpacks to more than {limits.n_bytes} bytes; split the file.")
+    raise PlaceError(f"unpacks to more than {limits.n_bytes} bytes; split the file.")
 
 
 def _n_formulas(text: bytes) -> int:
@@ -124,7 +124,7 @@ def _n_formulas(text: bytes) -> int:
         if match[2] is None:
             cell = match[1].decode()
             problem = "holds a formula without a stored value; open the file and save it"
-            raise PlaceError(f"cell {cell}", f"{problem}, or paste the values.")
+            raise PlaceError(f"{problem}, or paste the values.", f"cell {cell}")
     return len(matches)
 
 
@@ -153,13 +153,10 @@ def _saved_files(path: Path, limits: Limits) -> list[Path]:
         names = [str(entry["filename"]) for entry in state["_data_files"]]
     except (OSError, ValueError, KeyError, TypeError):
         raise PlaceError(
-            "",
             f"this folder has no {STATE} of save_to_disk; give a file, or the folder of a split.",
         ) from None
     if state.get("_indices_files") or any("/" in name or "\\" in name for name in names):
-        raise PlaceError(
-            "", "the data set selects rows of another; save it after flatten_indices()."
-        )
+        raise PlaceError("the data set selects rows of another; save it after flatten_indices().")
     return [path / name for name in names]
 
 
@@ -167,14 +164,14 @@ def _json_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[i
     """Yield number and row of each entry of a JSON file."""
     raw = path.read_bytes().removeprefix(BOM)
     if b"\0" in raw:
-        raise PlaceError("", "holds the character NUL; save the file as UTF-8 text.")
+        raise PlaceError("holds the character NUL; save the file as UTF-8 text.")
     try:
         content = parse_json(raw.decode())
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} is not UTF-8"
-        raise PlaceError("", f"{problem}; save the file as UTF-8.") from None
+        raise PlaceError(f"{problem}; save the file as UTF-8.") from None
     except ValueError as error:
-        raise PlaceError("", f"{error}; write strict JSON.") from None
+        raise PlaceError(f"{error}; write strict JSON.") from None
     for number, row in enumerate(rows_of_json(content, notes), 1):
         check_lengths(row, limits, f"row {number}")
         yield number, row

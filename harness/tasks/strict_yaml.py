@@ -57,13 +57,13 @@ def _read_text(path: Path) -> str:
     with path.open("rb") as file:
         raw = file.read(MAX_YAML_BYTES + 1)
     if len(raw) > MAX_YAML_BYTES:
-        raise PlaceError("", f"larger than {MAX_YAML_BYTES} bytes; shorten it.")
+        raise PlaceError(f"larger than {MAX_YAML_BYTES} bytes; shorten it.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         line = raw.count(b"\n", 0, fault.start) + 1
         problem = f"byte 0x{raw[fault.start]:02x} is not UTF-8"
-        raise PlaceError(f"line {line}", f"{problem}; save the file as UTF-8.") from None
+        raise PlaceError(f"{problem}; save the file as UTF-8.", f"line {line}") from None
 
 
 def _parse(text: str, *, typed: bool) -> dict[str, Any]:
@@ -74,14 +74,14 @@ def _parse(text: str, *, typed: bool) -> dict[str, Any]:
     except yaml.composer.ComposerError as fault:  # with neither anchors nor aliases, only this
         mark = fault.problem_mark
         where = f"line {mark.line + 1}" if mark else ""
-        raise PlaceError(where, "a second document begins; keep one.") from None
+        raise PlaceError("a second document begins; keep one.", where) from None
     except yaml.YAMLError as fault:
         mark = getattr(fault, "problem_mark", None)
         where = f"line {mark.line + 1}" if mark else ""
         problem = getattr(fault, "problem", None) or getattr(fault, "reason", None) or "unreadable"
-        raise PlaceError(where, f"not YAML ({problem}); correct it.") from None
+        raise PlaceError(f"not YAML ({problem}); correct it.", where) from None
     if not isinstance(content, dict):
-        raise PlaceError("", "found no 'key: value' lines; write a YAML mapping.")
+        raise PlaceError("found no 'key: value' lines; write a YAML mapping.")
     return content
 
 
@@ -95,11 +95,11 @@ class _StrictLoader(yaml.BaseLoader):
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         where = f"line {event.start_mark.line + 1}"
         if getattr(event, "anchor", None):  # an alias has an anchor too
-            raise PlaceError(where, "found an anchor or alias; write the value out instead.")
+            raise PlaceError("found an anchor or alias; write the value out instead.", where)
         if getattr(event, "tag", None):
-            raise PlaceError(where, "found a tag (!...); remove it.")
+            raise PlaceError("found a tag (!...); remove it.", where)
         if self.depth >= MAX_YAML_DEPTH:
-            raise PlaceError(where, f"nested deeper than {MAX_YAML_DEPTH} levels; flatten it.")
+            raise PlaceError(f"nested deeper than {MAX_YAML_DEPTH} levels; flatten it.", where)
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -110,9 +110,9 @@ class _StrictLoader(yaml.BaseLoader):
         for key, _ in node.value:
             where = f"line {key.start_mark.line + 1}"
             if not isinstance(key, yaml.ScalarNode):
-                raise PlaceError(where, "found a key that is not text; write 'key: value'.")
+                raise PlaceError("found a key that is not text; write 'key: value'.", where)
             if key.value in names:
-                raise PlaceError(where, f"key {short(key.value)} is given twice; keep one of them.")
+                raise PlaceError(f"key {short(key.value)} is given twice; keep one of them.", where)
             names.add(key.value)
         values = [self.construct_object(value, deep=deep) for _, value in node.value]
         return dict(zip((self._text(key) for key, _ in node.value), values, strict=True))
@@ -131,5 +131,5 @@ class _StrictLoader(yaml.BaseLoader):
         text = str(node.value)
         if SURROGATE.search(text):
             where = f"line {node.start_mark.line + 1}"
-            raise PlaceError(where, "found half of a surrogate pair; write the character.")
+            raise PlaceError("found half of a surrogate pair; write the character.", where)
         return text

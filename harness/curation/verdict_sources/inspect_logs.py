@@ -102,18 +102,17 @@ def inspect_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     except ValidationError as error:
         place, problem = first_problem(error)
         raise PlaceError(
-            "",
             f"is no log of inspect_ai ({place}: {problem}); other JSON that is read is a list "
             "of rows, or results of promptfoo.",
         ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise PlaceError("", f"is damaged ({type(error).__name__}); copy it again.") from None
+        raise PlaceError(f"is damaged ({type(error).__name__}); copy it again.") from None
     except NotImplementedError:
         raise PlaceError(
-            "", "its compression cannot be read; convert it by `inspect log convert --to json`."
+            "its compression cannot be read; convert it by `inspect log convert --to json`."
         ) from None
     if not samples:
-        raise PlaceError("", "holds no samples; log the evaluation with its samples.")
+        raise PlaceError("holds no samples; log the evaluation with its samples.")
     yield from _entries(samples, model)
 
 
@@ -125,11 +124,11 @@ def _read(path: Path, limits: Limits) -> tuple[str, list[InspectSample]]:
         return log.eval.model, log.samples or []
     with zipfile.ZipFile(path) as archive:
         if sum(part.file_size for part in archive.infolist()) > limits.n_bytes:
-            raise PlaceError("", f"unpacks to more than {limits.n_bytes} bytes; split the log.")
+            raise PlaceError(f"unpacks to more than {limits.n_bytes} bytes; split the log.")
         names = archive.namelist()
         header = next((name for name in HEADERS if name in names), None)
         if header is None:
-            raise PlaceError("", "is no log of inspect_ai (it has no header.json).")
+            raise PlaceError("is no log of inspect_ai (it has no header.json).")
         model = InspectHeader.model_validate_json(archive.read(header)).eval.model
         parts = [name for name in names if name.startswith(SAMPLES) and name.endswith(".json")]
         return model, [InspectSample.model_validate_json(archive.read(name)) for name in parts]

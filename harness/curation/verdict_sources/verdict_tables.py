@@ -54,18 +54,16 @@ def table_entries(path: Path, selection: Selection) -> Iterator[Entry]:
 
 def _check_columns(columns: Collection[str], selection: Selection) -> None:
     if not selection.judges:
-        raise PlaceError(
-            "", f"name the columns of verdicts by --map COLUMN=JUDGE ({listed(columns)})."
-        )
+        raise PlaceError(f"name the columns of verdicts by --map COLUMN=JUDGE ({listed(columns)}).")
     if missing := [name for name in selection.judges if name not in columns]:
-        raise PlaceError("", f"--map: there is no column {short(missing[0])} ({listed(columns)}).")
+        raise PlaceError(f"--map: there is no column {short(missing[0])} ({listed(columns)}).")
 
 
 def _sample(row: Row, line: int) -> int:
     sample = row.get("sample")
     text = "0" if is_empty(sample) else key_text(sample) or ""
     if not (text.isascii() and text.isdecimal()):
-        raise PlaceError(f"line {line}", "sample is no number; number repeats from 0.")
+        raise PlaceError("sample is no number; number repeats from 0.", f"line {line}")
     return int(text)
 
 
@@ -75,11 +73,10 @@ def label_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise PlaceError("", f"{error}; write strict JSON.") from None
+        raise PlaceError(f"{error}; write strict JSON.") from None
     judges = content if _is_nested(content) else {path.stem: content}
     if not judges or not all(map(_holds_labels, judges.values())):
         raise PlaceError(
-            "",
             "is no log of inspect_ai, no result of promptfoo, and no labels by item; other JSON "
             "that is read is a list of rows.",
         )

@@ -53,7 +53,7 @@ LIMITS = Limits()
 class PlaceError(ValueError):
     """An error at one place of a file; the caller that knows the file's name adds it."""
 
-    def __init__(self, where: str, problem: str) -> None:
+    def __init__(self, problem: str, where: str = "") -> None:
         super().__init__(f"{where}: {problem}" if where else problem)
 
 
@@ -108,22 +108,20 @@ def identifier(value: object, column: str, where: str) -> str:
 def check_size(path: Path, limits: Limits) -> None:
     """Refuse a path that is not a regular file, an empty file and one that is too large."""
     if not path.exists():
-        raise PlaceError("", "the file was not found; put it there or correct its name.")
+        raise PlaceError("the file was not found; put it there or correct its name.")
     if not path.is_file():
-        raise PlaceError("", "this is not a regular file; give a file.")
+        raise PlaceError("this is not a regular file; give a file.")
     size = path.stat().st_size
     if not size:
-        raise PlaceError("", "the file is empty; give at least one row.")
+        raise PlaceError("the file is empty; give at least one row.")
     most = limits.json_bytes if path.suffix.lower() == ".json" else limits.n_bytes
     if size > most:
-        raise PlaceError("", f"found {size} bytes; at most {most} are read. Split the file.")
+        raise PlaceError(f"found {size} bytes; at most {most} are read. Split the file.")
 
 
 def too_many_rows(limits: Limits) -> NoReturn:
     """Refuse a table with too many rows."""
-    raise PlaceError(
-        "", f"found more than {limits.n_rows} rows, which is the most; split the file."
-    )
+    raise PlaceError(f"found more than {limits.n_rows} rows, which is the most; split the file.")
 
 
 def check_columns(
@@ -131,14 +129,14 @@ def check_columns(
 ) -> None:
     """Refuse blank, repeated, missing or too many column names."""
     if len(names) > limits.n_columns:
-        raise PlaceError(where, f"found {len(names)} columns; at most {limits.n_columns} are read.")
+        raise PlaceError(f"found {len(names)} columns; at most {limits.n_columns} are read.", where)
     if any(not name.strip() for name in names):
-        raise PlaceError(where, "found a column without a name; name every column.")
+        raise PlaceError("found a column without a name; name every column.", where)
     if repeated := [name for name in names if names.count(name) > 1]:
-        raise PlaceError(where, f"column {short(repeated[0])} is given twice; keep one of them.")
+        raise PlaceError(f"column {short(repeated[0])} is given twice; keep one of them.", where)
     if missing := [name for name in required if name not in names]:
         columns = ", ".join(short(name) for name in names[:10]) or "no columns"
-        raise PlaceError(where, f"column {missing[0]!r} is missing (found {columns}); add it.")
+        raise PlaceError(f"column {missing[0]!r} is missing (found {columns}); add it.", where)
 
 
 def check_lengths(row: Row, limits: Limits, where: str) -> None:
@@ -146,4 +144,4 @@ def check_lengths(row: Row, limits: Limits, where: str) -> None:
     for name, value in row.items():
         if isinstance(value, str) and len(value) > limits.field_chars:
             problem = f"{short(name)} holds {len(value)} characters"
-            raise PlaceError(where, f"{problem}; at most {limits.field_chars} are read.")
+            raise PlaceError(f"{problem}; at most {limits.field_chars} are read.", where)

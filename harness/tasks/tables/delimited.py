@@ -51,12 +51,12 @@ def csv_rows(
                     else:
                         problem = _ragged(len(cells), len(names), SEPARATORS[separator])
                         if ragged is None:
-                            raise PlaceError(f"line {line}", problem)
+                            raise PlaceError(problem, f"line {line}")
                         ragged.append((line, problem))
                 line = table.line_num + 1
         except csv.Error as error:
             problem = f"cannot be read as CSV ({error}); is a quote left open?"
-            raise PlaceError(f"line {line}", problem) from None
+            raise PlaceError(problem, f"line {line}") from None
 
 
 def jsonl_rows(path: Path, required: Collection[str], limits: Limits) -> Iterator[tuple[int, Row]]:
@@ -71,9 +71,9 @@ def _object(text: str, required: Collection[str], limits: Limits, where: str) ->
     try:
         row = parse_json(text)
     except ValueError as error:
-        raise PlaceError(where, f"{error}; write one strict JSON object per line.") from None
+        raise PlaceError(f"{error}; write one strict JSON object per line.", where) from None
     if not isinstance(row, dict):
-        raise PlaceError(where, "is not a JSON object; write one object per line.")
+        raise PlaceError("is not a JSON object; write one object per line.", where)
     if len(row) > limits.n_columns or "" in row or any(name not in row for name in required):
         check_columns(list(row), required, limits, where)
     if len(text) > limits.field_chars:
@@ -88,16 +88,16 @@ def _lines(file: BinaryIO, limits: Limits) -> Iterator[tuple[int, str]]:
             return
         where = f"line {line}"
         if len(raw) > limits.line_bytes:
-            raise PlaceError(where, f"is longer than {limits.line_bytes} bytes; shorten its texts.")
+            raise PlaceError(f"is longer than {limits.line_bytes} bytes; shorten its texts.", where)
         if line == 1:
             raw = raw.removeprefix(BOM)
         if b"\0" in raw:
-            raise PlaceError(where, "holds the character NUL; save the file as UTF-8 text.")
+            raise PlaceError("holds the character NUL; save the file as UTF-8 text.", where)
         try:
             yield line, raw.decode()
         except UnicodeDecodeError as error:
             problem = f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8"
-            raise PlaceError(where, f"{problem}; save the file as UTF-8.") from None
+            raise PlaceError(f"{problem}; save the file as UTF-8.", where) from None
 
 
 def _header(texts: Iterator[str]) -> list[str]:

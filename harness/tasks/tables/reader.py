@@ -69,7 +69,7 @@ def read_rows(
         reader = READERS.get(path.suffix.lower())
         if reader is None:
             ending = path.suffix or "no ending"
-            raise PlaceError("", f"found {ending}; a table ends in .csv, .jsonl or .parquet.")
+            raise PlaceError(f"found {ending}; a table ends in .csv, .jsonl or .parquet.")
         check_size(path, limits)
         yield from counted_rows(reader(path, required, limits), limits)
 
@@ -88,6 +88,6 @@ def counted_rows(
         yield row
     if not n_rows and ragged:
         line, problem = ragged[0]
-        raise PlaceError(f"line {line}", problem)
+        raise PlaceError(problem, f"line {line}")
     if not n_rows:
-        raise PlaceError("", "found no rows; give at least one.")
+        raise PlaceError("found no rows; give at least one.")
