@@ -69,8 +69,9 @@ if TYPE_CHECKING:
     from harness.elicitation_items import ItemsByElicitation
     from harness.judging.cluster.shared_store import SharedStore
     from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.grammar import AnswerKind
     from harness.judging.parsing.verdict import Verdict
-    from harness.judging.prompts.demonstrations import AnswerKind, Demonstrations
+    from harness.judging.prompts.demonstrations import Demonstrations
     from harness.judging.prompts.requests import Request
     from harness.judging.running.cost_estimate import JudgeQuote
     from harness.judging.running.services import Cache, Counts, Executor

@@ -29,14 +29,15 @@ from msgspec.structs import replace
 
 from harness.judging.calibration import calibrated
 from harness.judging.endorsement import endorsed
-from harness.judging.parsing.grammar import OUTCOMES
+from harness.judging.parsing.grammar import OUTCOMES, AnswerKind
 from harness.judging.parsing.verdict import PairValue, Verdict
 from harness.judging.prompts.demonstrations import group_of
+from harness.judging.prompts.requests import answer_kind
 from harness.judging.prompts.strategies import CALIBRATED
 from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.grammar import Outcome
@@ -49,8 +50,7 @@ if TYPE_CHECKING:
 
 WEIGHTED = "weighted"
 MIN_ITEMS = 10  # in a half; with fewer, all members weigh the same
-Kind: TypeAlias = str  # of answers: "forced_choice" or "response_set"
-Weights: TypeAlias = dict[str, dict[Kind, tuple[tuple[float, ...], tuple[float, ...]]]]
+Weights: TypeAlias = dict[str, dict[AnswerKind, tuple[tuple[float, ...], tuple[float, ...]]]]
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -83,7 +83,10 @@ def vote_weights(
     if not ensembles:
         return {}
     shares = _answer_shares(task)
-    sizes = {"forced_choice": len(task.options), "response_set": len(task.space.sets)}
+    sizes: dict[AnswerKind, int] = {
+        "forced_choice": len(task.options),
+        "response_set": len(task.space.sets),
+    }
     return {
         spec.name: {
             kind: _both_halves([verdicts[name] for name in spec.members], task, kind, n, shares)
@@ -93,9 +96,9 @@ def vote_weights(
     }
 
 
-def _answer_shares(task: Task) -> dict[tuple[str, Kind], dict[Value, float]]:
+def _answer_shares(task: Task) -> dict[tuple[str, AnswerKind], dict[Value, float]]:
     """Return the share of each answer among the ratings of an item, by item and kind."""
-    counts: defaultdict[tuple[str, Kind], Counter[Value]] = defaultdict(Counter)
+    counts: defaultdict[tuple[str, AnswerKind], Counter[Value]] = defaultdict(Counter)
     for rating in task.ratings:
         counts[rating.item, rating.elicitation][rating.value] += 1
     return {
@@ -107,23 +110,25 @@ def _answer_shares(task: Task) -> dict[tuple[str, Kind], dict[Value, float]]:
 def _both_halves(
     members: Sequence[Sequence[Verdict]],
     task: Task,
-    kind: Kind,
+    kind: AnswerKind,
     n_answers: int,
-    shares: Mapping[tuple[str, Kind], Mapping[Value, float]],
+    shares: Mapping[tuple[str, AnswerKind], Mapping[Value, float]],
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the weights for half 0, from the items of half 1, and the other way round."""
     half = {item.id: half_of(item) for item in task.items}
-    rows = [[_agreement(own, kind, h, half, shares) for h in (1, 0)] for own in members]
-    first, second = (_weights([of_member[h] for of_member in rows], n_answers) for h in (0, 1))
+    of_other_half = (
+        [_agreement(own, kind, other, half, shares) for own in members] for other in (1, 0)
+    )
+    first, second = (_weights(agreements, n_answers) for agreements in of_other_half)
     return first, second
 
 
 def _agreement(
     verdicts: Iterable[Verdict],
-    kind: Kind,
+    kind: AnswerKind,
     half: int,
     halves: Mapping[str, int],
-    shares: Mapping[tuple[str, Kind], Mapping[Value, float]],
+    shares: Mapping[tuple[str, AnswerKind], Mapping[Value, float]],
 ) -> tuple[float, int]:
     """Return the sum of the shares of raters who agree, over items of a half, and their number."""
     by_item: defaultdict[str, list[float]] = defaultdict(list)
@@ -135,7 +140,7 @@ def _agreement(
     return sum(sum(own) / len(own) for own in by_item.values()), len(by_item)
 
 
-def _answer(verdict: Verdict, kind: Kind) -> Value:
+def _answer(verdict: Verdict, kind: AnswerKind) -> Value:
     """Return the answer of a kind in a verdict; None without one."""
     value = verdict.value
     if isinstance(value, PairValue):
@@ -153,8 +158,6 @@ def _weights(agreements: Sequence[tuple[float, int]], n_answers: int) -> tuple[f
 
 
 Answer = TypeVar("Answer", str, tuple[str, ...])
-
-
 Answers: TypeAlias = "OptionSpace | OpenScale"  # the scale, where there are no options
 
 
@@ -198,19 +201,18 @@ def with_votes(
         sample s of an ensemble, of its members' samples s. Those of calibrated judges are
         calibrated, and those of judges that endorse options are put together.
     """
-    space = cast("OpenScale", task.scale) if task.is_open else task.space
     by_judge: dict[str, Sequence[Verdict]] = {}
     for spec in specs:
         if spec.members:
             if spec.rule == WEIGHTED and weights is None:
                 weights = vote_weights(specs, by_judge, task)
-            by_judge[spec.name] = _of_members(
-                spec, by_judge, space, look, _weights_by_item(spec, weights or {}, task)
-            )
+            by_judge[spec.name] = _of_members(spec, by_judge, task, look, weights or {})
         elif spec.endorses:
             by_judge[spec.name] = endorsed(verdicts[spec.name], task.space)
         elif spec.votes > 1:
-            by_judge[spec.name] = _of_replies(spec, verdicts[spec.name], space, look)
+            replies = sorted(verdicts[spec.name], key=lambda verdict: verdict.sample)
+            units = _units(spec, replies, spec.votes, look)
+            by_judge[spec.name] = [majority(unit, votes, _answers(task)) for unit, votes in units]
         elif spec.strategy == CALIBRATED:
             criteria = {item.id: item.criterion for item in task.items}
             by_judge[spec.name] = calibrated(verdicts[spec.name], criteria)
@@ -219,54 +221,53 @@ def with_votes(
     return by_judge
 
 
-def _of_replies(
-    spec: JudgeSpec, replies: Sequence[Verdict], space: Answers, look: int
-) -> Sequence[Verdict]:
-    votes: defaultdict[Question, list[Verdict]] = defaultdict(list)
-    for reply in sorted(replies, key=lambda verdict: verdict.sample):
-        sample = reply.sample // spec.votes
-        votes[Question(spec.name, reply.item, reply.elicitation, sample, look)].append(reply)
-    return [
-        majority(question, of_unit, space)
-        for question, of_unit in votes.items()
-        if len(of_unit) == spec.votes
-    ]
-
-
-def _weights_by_item(
-    spec: JudgeSpec, weights: Weights, task: Task
-) -> Callable[[Question], dict[str, float]]:
-    """Return a function from a question to the weights of the members: 1 each without any."""
-    own = weights.get(spec.name, {})
-    half = {item.id: half_of(item) for item in task.items} if own else {}
-
-    def of(question: Question) -> dict[str, float]:
-        if not own:
-            return {}
-        kind = "forced_choice" if question.elicitation == "forced_choice" else "response_set"
-        return dict(zip(spec.members, own[kind][half[question.item]], strict=True))
-
-    return of
-
-
 def _of_members(
     spec: JudgeSpec,
     by_judge: Mapping[str, Sequence[Verdict]],
-    space: Answers,
+    task: Task,
     look: int,
-    weights: Callable[[Question], dict[str, float]],
+    weights: Weights,
 ) -> Sequence[Verdict]:
-    votes: defaultdict[Question, list[Verdict]] = defaultdict(list)
-    for verdict in chain.from_iterable(by_judge[member] for member in spec.members):
-        question = Question(spec.name, verdict.item, verdict.elicitation, verdict.sample, look)
-        votes[question].append(verdict)
+    """Return the verdicts of an ensemble."""
+    verdicts = chain.from_iterable(by_judge[member] for member in spec.members)
+    units = _units(spec, verdicts, len(spec.members), look)
+    if spec.rule == "mean":
+        return [_drawn_vote(question, votes) for question, votes in units]
+    answers = _answers(task)
+    if spec.name not in weights:
+        return [majority(question, votes, answers) for question, votes in units]
+    half = {item.id: half_of(item) for item in task.items}
+    by_half = {
+        (kind, h): dict(zip(spec.members, of_half, strict=True))
+        for kind, halves in weights[spec.name].items()
+        for h, of_half in enumerate(halves)
+    }
     return [
-        _drawn_vote(question, of_unit)
-        if spec.rule == "mean"
-        else majority(question, of_unit, space, weights(question))
-        for question, of_unit in votes.items()
-        if len(of_unit) == len(spec.members)
+        majority(
+            question,
+            votes,
+            answers,
+            by_half[answer_kind(question.elicitation), half[question.item]],
+        )
+        for question, votes in units
     ]
+
+
+def _units(
+    spec: JudgeSpec, verdicts: Iterable[Verdict], n_votes: int, look: int
+) -> list[tuple[Question, list[Verdict]]]:
+    """Return the votes on each unit that has all of them."""
+    votes: defaultdict[Question, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        sample = verdict.sample // spec.votes
+        question = Question(spec.name, verdict.item, verdict.elicitation, sample, look)
+        votes[question].append(verdict)
+    return [(question, of_unit) for question, of_unit in votes.items() if len(of_unit) == n_votes]
+
+
+def _answers(task: Task) -> Answers:
+    """Return what the answers to a task are, as `majority` takes it."""
+    return cast("OpenScale", task.scale) if task.is_open else task.space
 
 
 def majority(
@@ -300,7 +301,7 @@ def majority(
         elicitation=question.elicitation,
         sample=question.sample,
         outcome=outcome,
-        value=_value_of(question, values, shares, space) if outcome == "answered" else None,
+        value=_value(question, values, shares, space) if outcome == "answered" else None,
         reason="a_vote_failed" if outcome == "failed" else "",
     )
 
@@ -321,26 +322,17 @@ def _outcome(votes: Sequence[Verdict]) -> Outcome:
     return max(OUTCOMES[1:], key=counts.__getitem__)
 
 
-def _value_of(
-    question: Question, values: Sequence[Value], weights: Sequence[float], space: Answers
-) -> Value:
-    texts = [value for value in values if isinstance(value, str)]
-    if space == "continuous":
-        return number_text(median(map(float, texts)))
-    if space == "text":
-        return _most_frequent(question, texts, weights)
-    assert not isinstance(space, str)
-    return _value(question, values, weights, space)
-
-
 def _value(
-    question: Question, values: Sequence[Value], weights: Sequence[float], space: OptionSpace
+    question: Question, values: Sequence[Value], weights: Sequence[float], space: Answers
 ) -> Value:
     options = [value for value in values if isinstance(value, str)]
     sets = [value for value in values if isinstance(value, tuple)]
     pairs = [value for value in values if isinstance(value, PairValue)]
+    if space == "continuous":
+        return number_text(median(map(float, options)))
     if options:
         return _most_frequent(question, options, weights)
+    assert not isinstance(space, str)
     if sets:
         return _voted_set(question, sets, weights, space)
     return PairValue(

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import key_of
+from harness.judging.parsing.grammar import ANSWER_KINDS
 from harness.judging.prompts.requests import Request, answer_kind
 from harness.judging.prompts.strategies import CALIBRATED, STRUCTURED, response_format
 
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.grammar import AnswerKind
     from harness.judging.parsing.verdict import Reply
-    from harness.judging.prompts.demonstrations import AnswerKind
     from harness.judging.prompts.requests import Prompts, Unit
     from harness.tasks import Task
 
 
-KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
 MASK = "[key]"
 MIN_KEY_CHARS = 8  # of what is masked: shorter ones are placeholders such as "none" or "EMPTY"
 REPORTED = ("text", "model", "fingerprint", "finish_reason")  # texts of a reply from its server
@@ -136,7 +136,7 @@ class PromptedJudge(Judge):
         self._formats: dict[AnswerKind, dict[str, JsonValue]] = {}
         if spec.strategy == STRUCTURED and self.follows_schemas:
             self._formats = {
-                kind: {"response_format": response_format(task, kind)} for kind in KINDS
+                kind: {"response_format": response_format(task, kind)} for kind in ANSWER_KINDS
             }
         self._empty_requests = {
             kind: Request(
@@ -146,7 +146,7 @@ class PromptedJudge(Judge):
                 params={**self._params, **self._formats.get(kind, {})},
                 messages=(),
             )
-            for kind in KINDS
+            for kind in ANSWER_KINDS
         }
 
     @property

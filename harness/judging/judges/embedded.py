@@ -17,7 +17,7 @@ from harness.judging.judges.base import Judge, PromptedJudge
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.grammar import parse, render
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.requests import Message, Request
+from harness.judging.prompts.requests import Message, Request, answer_kind
 from harness.tasks.schema import number_text
 
 if TYPE_CHECKING:
@@ -76,11 +76,10 @@ class EmbeddedJudge(Judge):
 
     def request(self, unit: Unit) -> Request:
         """Return the request for a unit; of a pair, the first turn."""
-        elicitation = "forced_choice" if unit.elicitation == "forced_choice" else "response_set"
         return Request(
             provider=self.spec.kind,
             model=self.spec.model,
-            params={**self._params, "elicitation": elicitation},
+            params={**self._params, "elicitation": answer_kind(unit.elicitation)},
             messages=(Message(role="user", content=self._content(unit.item)),),
             sample=unit.sample,
         )

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.errors import CallFailed, TaskError
-from harness.judging.judges.base import KINDS, PromptedJudge
+from harness.judging.judges.base import PromptedJudge
 from harness.judging.judges.config import current_key
 from harness.judging.judges.http_exchange import Wire
 from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
+from harness.judging.parsing.grammar import ANSWER_KINDS
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.strategies import VERBALISED
 
@@ -168,7 +169,7 @@ class EndpointJudge(HttpJudge):
         self._servers = ServerChoice(urls) if spec.other_urls else None
         fields = {"model": spec.model, **self._sent_params()}
         self._body_ends = {
-            kind: json.dumps(fields | self._formats.get(kind, {}))[1:] for kind in KINDS
+            kind: json.dumps(fields | self._formats.get(kind, {}))[1:] for kind in ANSWER_KINDS
         }
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
@@ -207,7 +208,7 @@ class EndpointJudge(HttpJudge):
         """Return what follows the messages in the body of a request."""
         if not self._formats:
             return self._body_ends["forced_choice"]
-        [kind] = (k for k in KINDS if request.params.items() >= self._formats[k].items())
+        [kind] = (k for k in ANSWER_KINDS if request.params.items() >= self._formats[k].items())
         return self._body_ends[kind]
 
     def _current_key(self) -> str | None:

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("answered", "abstained", "refused", "invalid", "failed")
-Turn = Literal["forced_choice", "response_set"]
+AnswerKind = Literal["forced_choice", "response_set"]
+ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
 
 MAX_REPLY = 20_000  # characters that are parsed, after a think block
 MAX_DIAGNOSED = 500  # characters that are searched for a reason
@@ -118,7 +119,7 @@ class Parsed:
 
 def parse(
     text: str,
-    elicitation: Turn,
+    elicitation: AnswerKind,
     options: Sequence[Option],
     *,
     abstain: bool,
@@ -155,7 +156,7 @@ def parse(
 
 def parse_without_item(
     text: str,
-    elicitation: Turn,
+    elicitation: AnswerKind,
     options: Sequence[Option],
     *,
     abstain: bool,
@@ -227,7 +228,7 @@ def reply_body(text: str) -> str:
 
 def _decide(
     reading: Reading,
-    elicitation: Turn,
+    elicitation: AnswerKind,
     keys: Sequence[str],
     *,
     abstain: bool,

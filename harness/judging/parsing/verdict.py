@@ -24,9 +24,9 @@ from harness.errors import VerdictError
 from harness.files import bounded_lines, reader
 from harness.judging.parsing.grammar import (
     OUTCOMES,
+    AnswerKind,
     Outcome,
     Parsed,
-    Turn,
     last_line,
     parse_without_item,
 )
@@ -37,7 +37,7 @@ from harness.judging.parsing.option_probabilities import (
     distribution,
     word_probabilities,
 )
-from harness.judging.prompts.presentation_orders import is_swapped, turn_of
+from harness.judging.prompts.presentation_orders import is_swapped, order_of, turn_of
 from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
     SOFT,
@@ -300,7 +300,7 @@ class Reader:
         """
         value: Value
         probabilities = None
-        order = self._order(unit)
+        order = order_of(self._task, self._orders, self._strategy, unit.item, unit.sample)
         if unit.elicitation == "paired":
             parsed, value = self._pair(first, reply, unit.item, order)
         elif self._wording:
@@ -342,19 +342,11 @@ class Reader:
             probabilities=probabilities,
             shown=order,
         )
-        return with_swapped_answers(verdict, self._task) if self._is_swapped(unit) else verdict
-
-    def _is_swapped(self, unit: Unit) -> bool:
-        if not self._both_orders:
-            return False
-        return is_swapped(unit.item, turn_of(unit.sample, self._strategy, self._task))
-
-    def _order(self, unit: Unit) -> Order:
-        """Return the options as the prompt showed them; of an endorsement, the single option."""
-        if self._endorses:
-            options = self._task.options
-            return (options[unit.sample % len(options)].key,)
-        return self._orders.order_for(unit.item, unit.sample) if self._orders else ()
+        if self._both_orders and is_swapped(
+            unit.item, turn_of(unit.sample, self._strategy, self._task)
+        ):
+            return with_swapped_answers(verdict, self._task)
+        return verdict
 
     def _probabilities(self, logprobs: object, order: Order) -> dict[str, float] | None:
         """Return the options' probabilities by their own keys."""
@@ -405,7 +397,7 @@ class Reader:
             return Parsed("invalid", reason="not_admissible"), None
         return Parsed("answered", endorsed), None
 
-    def _turn(self, reply: Reply, elicitation: Turn, item: str, order: Order) -> Parsed:
+    def _turn(self, reply: Reply, elicitation: AnswerKind, item: str, order: Order) -> Parsed:
         """Parse the reply to a turn.
 
         The finish reason counts too: a reply stopped by a content filter is refused; a truncated
@@ -430,7 +422,7 @@ class Reader:
                 return Parsed("invalid", reason="cut_off")
         return parsed
 
-    def _ends_in_verdict(self, text: str, elicitation: Turn, order: Order) -> bool:
+    def _ends_in_verdict(self, text: str, elicitation: AnswerKind, order: Order) -> bool:
         """Return whether a reply's last line would be a verdict, were it the whole reply."""
         line = last_line(text)
         if line == text or len(line) > MAX_CACHED_CHARS:
@@ -438,7 +430,7 @@ class Reader:
         parsed, _ = self._parse_cached(line, elicitation, order)
         return parsed.outcome in {"answered", "abstained"}
 
-    def _parse(self, text: str, elicitation: Turn, order: Order) -> tuple[Parsed, str]:
+    def _parse(self, text: str, elicitation: AnswerKind, order: Order) -> tuple[Parsed, str]:
         task, orders = self._task, self._orders
         if self._endorses:
             return parse_without_item(text, "forced_choice", (YES, NO), abstain=task.abstain)

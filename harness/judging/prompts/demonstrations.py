@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from harness.errors import PromptError, TaskError
 from harness.files import reader, write_file
+from harness.judging.parsing.grammar import AnswerKind
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
 
 Answer = str | tuple[str, ...]
-AnswerKind = Literal["forced_choice", "response_set"]
 FILE = "demonstrations.json"
 MAX_BYTES = 1 << 28
 

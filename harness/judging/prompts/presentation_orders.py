@@ -86,6 +86,15 @@ class OptionOrders:
         return tuple(option.key for option in self.options if option.key in named)
 
 
+def order_of(
+    task: Task, orders: OptionOrders | None, strategy: str, item: str, sample: int
+) -> Order:
+    """Return the options as a sample shows them; of an endorsement, the single option."""
+    if strategy in ENDORSEMENTS:
+        return (task.options[sample % len(task.options)].key,)
+    return orders.order_for(item, sample) if orders else ()
+
+
 def is_swapped(item: str, turn: int) -> bool:
     """Return whether the answers of an item stand in the other order in a turn.
 

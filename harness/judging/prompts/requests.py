@@ -20,7 +20,7 @@ from harness.errors import PromptError
 from harness.files import write_file
 from harness.judging.parsing.grammar import render as render_answer
 from harness.judging.prompts.demonstrations import Demonstrations
-from harness.judging.prompts.presentation_orders import is_swapped, turn_of
+from harness.judging.prompts.presentation_orders import is_swapped, order_of, turn_of
 from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
     VERBALISED,
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from harness.judging.prompts.demonstrations import Answer, AnswerKind, Demonstration
+    from harness.judging.parsing.grammar import AnswerKind
+    from harness.judging.prompts.demonstrations import Answer, Demonstration
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.tasks import Item, Option, Task
     from harness.tasks.images import Image
@@ -355,7 +356,7 @@ class Prompts:
         if strategy == VERBALISED:
             return (Message("user", self._task.sentence_about(item)),)
         name = template_name(elicitation, strategy, own)
-        order = self._order(item, strategy, sample)
+        order = order_of(self._task, self.orders, strategy, item.id, sample)
         shared = self._parts(name, order)
         text = self._shown_text(shared, name, self._task.parts_of(item), item.criterion)
         demonstrations = self._shown(asked, elicitation, strategy)
@@ -366,12 +367,6 @@ class Prompts:
         turns = [t for d in demonstrations for t in self._demonstration(name, order, d, reasoned)]
         turns[0] = Message("user", shared.head + turns[0].content)
         return (*shared.opening, *turns, Message("user", text, image))
-
-    def _order(self, item: Item, strategy: str, sample: int) -> Order:
-        """Return the options as a sample shows them; of an endorsement, the single option."""
-        if strategy in ENDORSEMENTS:
-            return (self._task.options[sample % len(self._task.options)].key,)
-        return self.orders.order_for(item.id, sample) if self.orders else ()
 
     def _rendered(self, name: str, order: Order) -> _Parts:
         """Fill what all items share, for an order of the options."""

@@ -11,7 +11,7 @@ from harness.tasks import CANNOT_ASSESS
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from harness.judging.prompts.demonstrations import AnswerKind
+    from harness.judging.parsing.grammar import AnswerKind
     from harness.tasks import Task
 
 
