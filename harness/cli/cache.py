@@ -81,7 +81,7 @@ def copy(
       harness cache copy ~/.cache/judge-harness postgresql://db.example.org/judges
       harness cache copy postgresql:// ./cache
     """
-    from harness.judging.cluster.reply_copies import copy_replies
+    from harness.judging.cluster import copy_replies
 
     n_replies = copy_replies(source, target)
     echo(f"Copied {n_replies} replies to {target}.")

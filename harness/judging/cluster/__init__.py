@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RunError
+from harness.judging.storage.response_cache import ResponseCache
+from harness.judging.storage.verdict_log import REPLIES_PER_TRANSACTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,3 +77,31 @@ def session_limits(
         "budget": SharedBudget(limit_usd, spent_usd or 0.0, store),
         "make_gate": partial(shared_gate, store),
     }
+
+
+def copy_replies(source: str, target: str) -> int:
+    """Copy all replies of a cache folder or shared store to another; return how many were read.
+
+    A reply that the target holds is kept.
+
+    Raises
+    ------
+    RunError
+        If the source does not exist, or either cannot be used.
+    """
+    if "://" not in source and not Path(source).is_dir():
+        raise RunError(f"{source}: there is no such folder; name a cache or postgresql://...")
+    n_replies = 0
+    with closing(_opened(source)) as old, closing(_opened(target)) as new:
+        replies = old.replies()
+        while batch := list(islice(replies, REPLIES_PER_TRANSACTION)):
+            new.add_many(batch)
+            n_replies += len(batch)
+    return n_replies
+
+
+def _opened(place: str) -> ResponseCache | SharedStore:
+    """Open a cache folder, or the shared store at an address."""
+    if "://" in place:
+        return open_store(place, "harness cache copy")
+    return ResponseCache(Path(place))

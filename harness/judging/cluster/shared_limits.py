@@ -136,7 +136,7 @@ class SharedGate(RateGate):
             while rate and late_s >= BURST_S:  # what begun too long ago has passed
                 late_s = await self._take(rate, n)
         lease = self._store.lease
-        while not (self._store.may_send or lease.has_lapsed):
+        while not (lease.may_send or lease.has_lapsed):
             await self.sleep(POLL_S)
         if lease.has_lapsed:
             raise CallFailed("store_lost", stops_judge=True)

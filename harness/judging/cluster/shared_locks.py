@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from harness.judging.cluster.stored_replies import RequestKeys
+    from harness.judging.cluster.shared_store import RequestKeys
     from harness.judging.cluster.worker_lease import WorkerLease
     from harness.judging.parsing.verdict import Reply
 
@@ -53,9 +53,7 @@ class SharedLocks:
         Receives one line for each worker that holds what has been waited for.
     """
 
-    def __init__(
-        self, lease: WorkerLease, keys: RequestKeys, say: Callable[[str], None] = lambda _: None
-    ) -> None:
+    def __init__(self, lease: WorkerLease, keys: RequestKeys, say: Callable[[str], None]) -> None:
         self._lease = lease
         self._keys = keys
         self._say = say

@@ -10,27 +10,28 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from harness.errors import RunError
 from harness.judging.cluster.database import StoreAway
-from harness.judging.cluster.driver_lease import DriverLease
 from harness.judging.cluster.shared_locks import SharedLocks
-from harness.judging.cluster.stored_replies import RequestKeys, encode_reply
 from harness.judging.cluster.worker_lease import WorkerLease
 from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
+from harness.judging.parsing.verdict import Reply
 from harness.judging.running.services import NoCache
 from harness.judging.storage.verdict_log import RunNotes, note_name
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from psycopg import Connection
 
     from harness.judging.cluster.store_address import StoreAddress
-    from harness.judging.parsing.verdict import Reply
     from harness.judging.running.services import PendingRequests
 
 PAGE = 1000  # replies that are copied at a time
@@ -69,6 +70,47 @@ TAKE_BUDGET = "UPDATE harness_budget SET taken_usd = taken_usd + %s WHERE run = 
 HOLD = "UPDATE harness_worker SET held_usd = %s WHERE worker = %s"
 HELD = "SELECT coalesce(sum(held_usd), 0) FROM harness_worker WHERE run = %s AND worker <> %s"
 ALLOWANCES = 32  # what is left of a budget is taken in so many parts
+_ENCODE = msgspec.json.Encoder().encode
+_DECODE = msgspec.json.Decoder(Reply).decode
+
+
+class RequestKeys:
+    """Keys of requests in the tables.
+
+    Parameters
+    ----------
+    owner : str
+        The only run that uses these keys; empty for those that all runs share.
+    """
+
+    def __init__(self, owner: str = "") -> None:
+        self._mask = int.from_bytes(sha256(owner.encode()).digest()) if owner else 0
+
+    def key(self, request: str) -> bytes:
+        """Return the key of a request hash."""
+        return (int(request, 16) ^ self._mask).to_bytes(32)
+
+    def request(self, key: bytes) -> str:
+        """Return the request hash of a key."""
+        return f"{int.from_bytes(key) ^ self._mask:064x}"
+
+    def replies(self, rows: Iterable[tuple[bytes, bytes | None]]) -> dict[str, Reply | None]:
+        """Return what rows of keys hold, by request hash; None for no reply to that request."""
+        requests = ((self.request(key), data) for key, data in rows)
+        return {request: _decode_reply(request, data) for request, data in requests}
+
+    def __repr__(self) -> str:
+        return f"RequestKeys({'shared' if not self._mask else 'of one run'})"
+
+
+def _decode_reply(request: str, data: bytes | None) -> Reply | None:
+    if data is None or len(data) > MAX_REPLY_BYTES:
+        return None
+    try:
+        reply = _DECODE(data)
+    except ValueError:
+        return None
+    return reply if reply.request == request else None
 
 
 class SharedStore:
@@ -102,25 +144,19 @@ class SharedStore:
         address: StoreAddress,
         run: str,
         longest_call_s: float,
-        say: Callable[[str], None] = lambda _: None,
+        say: Callable[[str], None],
         *,
         driver: str | None = None,
         is_private: bool = False,
     ) -> None:
         self._keys = RequestKeys(run if is_private else "")
-        self.lease = WorkerLease(address, run, longest_call_s)
-        self._driver = DriverLease(driver, self.lease) if driver else None
+        self.lease = WorkerLease(address, run, longest_call_s, driver)
         self.locks = SharedLocks(self.lease, self._keys, say)
         self.batches: PendingRequests = NoCache()
         self._notes = RunNotes(cache_folder() / "store-logs")
         self._log: Path | None = None
         self._behind = False
         self.at_close: list[Callable[[], None]] = []
-
-    @property
-    def may_send(self) -> bool:
-        """Whether the leases of this process and of the run's driver were renewed just now."""
-        return self.lease.is_fresh and (self._driver is None or self._driver.is_fresh)
 
     def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
         """Return stored replies by request hash; those of claimed requests are known already.
@@ -148,7 +184,7 @@ class SharedStore:
         StoreAway
             If they could not be stored now; a later call may succeed.
         """
-        rows = sorted((self._keys.key(r.request), encode_reply(r)) for r in replies)
+        rows = sorted((self._keys.key(r.request), _ENCODE(r)) for r in replies)
         keys, values = [key for key, _ in rows], [value for _, value in rows]
         self._behind = True
         self.lease.exchange(lambda c: c.execute(STORE, (keys, values, keys, self.lease.id)))

@@ -1,4 +1,4 @@
-"""Lease of one process on a shared store, renewed by a thread.
+"""Lease of one process on a shared store, renewed by a thread, and that of its run's driver.
 
 The lease is a row whose expiry is set and compared by the clock of the database alone. Whoever
 waits for a lock removes rows that have expired, and with them their locks; the owner of a row that
@@ -33,6 +33,8 @@ ASK_S = 1.0  # that the event loop waits for the database; its calls' deadlines 
 CONTACT_S = 5.0  # nothing is sent when the lease was not renewed for so long
 RENEW_EVERY_S = 1.0
 TICK_S = 0.1
+DRIVER_S = 3.5  # nothing is sent when the driver did not renew its lease for so long
+LOOK_EVERY_S = 0.5  # between looks at the lease of the driver
 REGISTER = (
     "INSERT INTO harness_worker (worker, run, host, process, expires) "
     "VALUES (%s, %s, %s, %s, clock_timestamp() + make_interval(secs => %s))"
@@ -44,6 +46,10 @@ RENEW = (
 REMOVE_EXPIRED = (  # but not while workers find their way back after a restart
     "DELETE FROM harness_worker WHERE expires < clock_timestamp() "
     "AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s)"
+)
+DRIVER_AGE = (
+    "SELECT %s + extract(epoch FROM clock_timestamp() - expires)::float8 "
+    "FROM harness_worker WHERE worker = %s"
 )
 
 
@@ -58,6 +64,9 @@ class WorkerLease:
         Name of the run, for others who wait.
     longest_call_s : float
         The longest time that a call may take; the lease is longer.
+    driver : str or None
+        Id of the lease of the process that started the run, as long as this one, where that is
+        another process.
 
     Attributes
     ----------
@@ -77,14 +86,18 @@ class WorkerLease:
         If the database cannot be used.
     """
 
-    def __init__(self, address: StoreAddress, run: str, longest_call_s: float) -> None:
+    def __init__(
+        self, address: StoreAddress, run: str, longest_call_s: float, driver: str | None
+    ) -> None:
         self.id = uuid4()
         self.name = address.name
         self.run_name = run
         self.lease_s = longest_call_s + LEASE_MARGIN_S
         self.is_away = self.has_lapsed = False
         self.held_usd = 0.0
-        self.background: list[Callable[[], object]] = []
+        self.background: list[Callable[[], object]] = [self._look_at_driver] if driver else []
+        self._driver = driver
+        self._looked_s = self._driver_renewed_s = float("-inf")
         self._database = Database(address)
         try:
             self._database.exchange(self._register)
@@ -99,9 +112,14 @@ class WorkerLease:
         self._renewal.start()
 
     @property
-    def is_fresh(self) -> bool:
-        """Whether the lease was renewed just now, so that a call ends before it expires."""
-        return time.monotonic() - self._renewed_s < CONTACT_S
+    def may_send(self) -> bool:
+        """Whether this lease was renewed just now, so that a call ends before it expires.
+
+        And that of the run's driver, too.
+        """
+        now = time.monotonic()
+        is_driven = self._driver is None or now - self._driver_renewed_s < DRIVER_S
+        return is_driven and now - self._renewed_s < CONTACT_S
 
     def ask(self, action: Callable[[Connection], T]) -> T:
         """Run an exchange of at most `ASK_S`, for the thread of the event loop; see `exchange`."""
@@ -159,6 +177,17 @@ class WorkerLease:
         n_renewed = connection.execute(RENEW, renewal).rowcount
         connection.execute(REMOVE_EXPIRED, [RESTART_S])
         return n_renewed
+
+    def _look_at_driver(self) -> None:
+        """Look now and then when the driver of the run last renewed its lease."""
+        now = time.monotonic()
+        if now - self._looked_s < LOOK_EVERY_S:
+            return
+        values = (self.lease_s, self._driver)
+        row = self.exchange(lambda c: c.execute(DRIVER_AGE, values).fetchone())
+        self._looked_s = now
+        if row is not None:
+            self._driver_renewed_s = now - row[0]
 
     def __repr__(self) -> str:
         state = "lapsed" if self.has_lapsed else "away" if self.is_away else "held"

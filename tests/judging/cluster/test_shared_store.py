@@ -191,7 +191,7 @@ def test_the_lock_of_a_dead_worker_is_free_after_its_lease_and_not_before(databa
 def test_a_worker_whose_lease_was_removed_sends_nothing_more(database):
     """It notices at its next renewal."""
     with opened(database) as [store]:
-        assert store.lease.is_fresh
+        assert store.lease.may_send
         with psycopg.connect(database, autocommit=True) as connection:
             connection.execute("DELETE FROM harness_worker")
         wait_until(lambda: store.lease.has_lapsed)
