@@ -14,7 +14,7 @@ from harness.judging.judges.judge_registry import build, check
 from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget, logged_cost_usd
-from harness.judging.running.services import Job
+from harness.judging.running.services import Job, NoObserver
 from harness.judging.running.session import Session
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
@@ -24,13 +24,12 @@ from harness.tasks import Item
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from harness.analysis import Source
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.services import Cache, Counts, Observer
+    from harness.judging.running.services import Cache, Observer
     from harness.judging.storage.verdict_log import LogReading
     from harness.runs import RunFolder
     from harness.tasks import Task
@@ -116,7 +115,7 @@ def embed(
                 log=opened,
                 cache=cache,
                 done=done.final,
-                observer=_Messages(observer),
+                observer=_Messages(observer.say),
                 budget=budget,
                 retry=retry,
             )
@@ -167,7 +166,7 @@ def embedded(source: Source) -> Source:
     with TemporaryDirectory() as scratch:
         log = Path(scratch) / "embeddings.jsonl"
         cache = ResponseCache(cache_folder(), _ignore)
-        embed(source, spec, log, cache, observer=_Messages(None))
+        embed(source, spec, log, cache, observer=_Messages(_ignore))
         return replace(source, vectors=read_vectors(log, texts_of(source)))
 
 
@@ -175,25 +174,12 @@ def _ignore(line: str) -> None:
     del line
 
 
-class _Messages:
-    """Passes messages on, and no progress."""
+class _Messages(NoObserver):
+    """Passes messages on, and no progress; what is missing is raised."""
 
-    def __init__(self, observer: Observer | None) -> None:
-        self._observer = observer
-
-    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Pass nothing on."""
-
-    def counted(self, judge: str, counts: Counts) -> None:
-        """Pass nothing on."""
-
-    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Pass nothing on."""
-
-    def ended(self, judge: str, reason: str) -> None:
-        """Pass nothing on: what is missing is raised."""
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
 
     def say(self, line: str) -> None:
         """Pass a line on."""
-        if self._observer:
-            self._observer.say(line)
+        self._say(line)

@@ -13,9 +13,12 @@ from support.stub_server import letter_counts
 import harness
 from harness.analysis import validate
 from harness.errors import JudgeError, JudgeUnavailable, RunError
+from harness.judging.judges.config import load_judges
 from harness.judging.judges.embedding import decode_vector, encode_vector
+from harness.judging.judges.judge_registry import check
 from harness.runs import RunFolder
 from harness.sources import source_of
+from harness.tasks import load_task
 from harness.user_folders import cache_folder
 
 TASK = "name: shapes\nproperty: what it is\nscale: text\nsimilarity: {embedding: letters}\n"
@@ -51,6 +54,12 @@ def write_judges(folder, url, **fields):
     judge = {"kind": "scripted", "model": "m", "replies": REPLIES}
     judges = {"judges": {"judge": judge, "letters": letters}}
     (folder / "judges.yaml").write_text(json.dumps(judges))
+
+
+def test_an_embedding_model_need_not_read_the_images_of_a_task(folder):
+    """It is asked about texts alone."""
+    task = load_task(str(folder)).model_copy(update={"image": "picture"})
+    check(load_judges()["letters"], task)
 
 
 def test_a_run_compares_texts_by_their_cosine(folder, stub):

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 WEIGHTED = "weighted"
 MIN_ITEMS = 10  # in a half; with fewer, all members weigh the same
-Weights: TypeAlias = dict[str, dict[AnswerKind, tuple[tuple[float, ...], tuple[float, ...]]]]
+Weights: TypeAlias = dict[str, dict[str, tuple[tuple[float, ...], tuple[float, ...]]]]
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 

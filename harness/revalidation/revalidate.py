@@ -13,9 +13,8 @@ from harness.app import Plan, how_to_resume, make_job
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, JudgeUnavailable, RunError
 from harness.judging.judges.config import load_judges
-from harness.judging.judges.judge_registry import check, check_destinations, shuffles
+from harness.judging.judges.judge_registry import check, check_destinations, reader_of
 from harness.judging.judges.response_errors import explain
-from harness.judging.parsing.verdict import Reader
 from harness.ratings import select_items
 from harness.revalidation.baseline_design import draw_anchor, power_by_judge
 from harness.revalidation.causes import (
@@ -457,15 +456,7 @@ class Sitting:
         run, now_in_use = self.run, hashes_of(self.setup, baseline.items)
         verdicts = run.read_verdicts().final.values() if run.verdicts.exists() else ()
         task, orders = self.setup.task, self.setup.prompts.orders
-        readers = {
-            spec.name: Reader(
-                task,
-                spec.strategy,
-                orders if shuffles(spec) else None,
-                both_orders=bool(spec.both_orders),
-            )
-            for spec in run.manifest.asked_judges
-        }
+        readers = {spec.name: reader_of(spec, task, orders) for spec in run.manifest.asked_judges}
         causes = changed_causes(baseline.hashes, now_in_use, readers, verdicts)
         if causes:
             return causes, {

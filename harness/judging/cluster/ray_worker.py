@@ -11,19 +11,19 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace as replace_fields
 
 from harness.errors import RunError
 from harness.files import read_file
 from harness.judging.cluster import open_store, session_limits
-from harness.judging.judges.judge_registry import build, check, shuffles
-from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, Reader
+from harness.judging.judges.judge_registry import build, check, reader_of
+from harness.judging.parsing.verdict import AWAITS_SECOND_TURN
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.ask import ask_unit, claim_many
 from harness.judging.running.local_executor import Deadline, Places, grouped
-from harness.judging.running.services import Counts, Outcome, Services
+from harness.judging.running.services import Counts, NoObserver, Outcome, Services
 from harness.judging.running.session import Recorder
 from harness.judging.storage.verdict_log import VerdictLog, open_part
 from harness.tasks import Task
@@ -142,8 +142,9 @@ class UnitWorker:
         limits = session_limits(self._store, description.max_cost)
         self._budget = limits["budget"]
         log = _open_log(description)
-        observer = cast("Any", _NoProgress())
-        self._recorder = Recorder(cast("Any", log), self._store, observer, self._stop_all)
+        self._recorder = Recorder(
+            cast("VerdictLog", log), self._store, NoObserver(), self._stop_all
+        )
         self._log = log
         self._storing = asyncio.create_task(self._recorder.store_regularly())
         for spec in description.specs:
@@ -196,12 +197,7 @@ class UnitWorker:
         gate = make_gate(judge, d.retry, spec.concurrency)
         return Services(
             judge=judge,
-            reader=Reader(
-                d.task,
-                spec.strategy,
-                d.orders if shuffles(spec) else None,
-                both_orders=bool(spec.both_orders),
-            ),
+            reader=reader_of(spec, d.task, d.orders),
             cache=self._store,
             limiter=gate,
             budget=self._budget,
@@ -370,14 +366,4 @@ class _NoLog:
         """Discard verdicts."""
 
     def close(self) -> None:
-        """Do nothing."""
-
-
-class _NoProgress:
-    """Observer of a worker: the driver shows the progress."""
-
-    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Do nothing."""
-
-    def say(self, line: str) -> None:
         """Do nothing."""

@@ -21,7 +21,7 @@ from harness.judging.judges.config import (
     with_strategy,
 )
 from harness.judging.judges.providers import PROVIDERS, provider_of
-from harness.judging.parsing.verdict import max_judges
+from harness.judging.parsing.verdict import Reader, max_judges
 from harness.judging.prompts.requests import ELICITATIONS, bundled_template
 from harness.judging.prompts.strategies import (
     CALIBRATED,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.judging.judges.base import Judge
+    from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.judging.prompts.requests import Prompts
     from harness.tasks import Task
 
@@ -341,6 +342,9 @@ def check(spec: JudgeSpec, task: Task | None = None) -> None:
     if spec.kind == ENSEMBLE:
         return
     judge_type = _judge_type(spec)
+    if spec.kind == EMBEDDING:  # which is asked about texts alone
+        judge_type.check(spec)
+        return
     _check_strategy(spec, judge_type, task)
     _check_images(spec, judge_type, task)
     judge_type.check(spec, task)
@@ -405,6 +409,12 @@ def asks_in_both_orders(spec: JudgeSpec, task: Task) -> bool:
     if task.pairwise is None or spec.kind == ENSEMBLE or spec.strategy == CALIBRATED:
         return False
     return _judge_type(spec).reads_prompts and spec.both_orders is not False
+
+
+def reader_of(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> Reader:
+    """Return the reader of a judge's replies; ``orders`` are those of judges that shuffle."""
+    orders = orders if shuffles(spec) else None
+    return Reader(task, spec.strategy, orders, both_orders=bool(spec.both_orders))
 
 
 def announcement_of(spec: JudgeSpec) -> str:

@@ -311,6 +311,25 @@ class Observer(Protocol):
         """Receive a line for the user."""
 
 
+class NoObserver:
+    """Watches nothing; base class of observers of less than everything."""
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Do nothing."""
+
+    def counted(self, judge: str, counts: Counts) -> None:
+        """Do nothing."""
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Do nothing."""
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Do nothing."""
+
+    def say(self, line: str) -> None:
+        """Do nothing."""
+
+
 class Cache(ResponseStore, Protocol):
     """A response store with the locks and pending requests of all runs that share it."""
 
