@@ -104,7 +104,7 @@ class EmbeddedJudge(Judge):
         replies = [m.content for m in request.messages if m.role == "assistant"]
         if not replies:
             return self._options
-        parsed = parse(
+        parsed, _ = parse(
             replies[-1],
             "response_set",
             self._task.options,

@@ -124,9 +124,8 @@ def parse(
     *,
     abstain: bool,
     sets: Sequence[Sequence[str]] | None = None,
-    item_text: str = "",
-) -> Parsed:
-    """Parse a complete reply.
+) -> tuple[Parsed, str]:
+    """Parse a complete reply, in time linear in its length.
 
     Parameters
     ----------
@@ -140,36 +139,14 @@ def parse(
         Whether CANNOT_ASSESS was offered.
     sets : sequence of sequences of str, optional
         The admissible response sets; any but the empty one when absent.
-    item_text : str
-        Text of the item: a reply with a lead-in that occurs in it verbatim is a quotation.
-
-    Returns
-    -------
-    Parsed
-        Takes time linear in the length of ``text``.
-    """
-    parsed, quotable = parse_without_item(text, elicitation, options, abstain=abstain, sets=sets)
-    if quotable and quotable in item_text:
-        return Parsed("invalid", reason="quoted")
-    return parsed
-
-
-def parse_without_item(
-    text: str,
-    elicitation: AnswerKind,
-    options: Sequence[Option],
-    *,
-    abstain: bool,
-    sets: Sequence[Sequence[str]] | None = None,
-) -> tuple[Parsed, str]:
-    """Parse a complete reply without an item; see `parse`.
 
     Returns
     -------
     parsed : Parsed
         The outcome.
     quotable : str
-        Text that makes the reply a quotation if it occurs in the text of the item; mostly empty.
+        Text that makes the reply a quotation if it occurs in the text of the item; mostly empty. It
+        is that of a reply with a lead-in.
     """
     body = reply_body(text)
     if not body:

@@ -11,7 +11,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from harness.judging.parsing.grammar import parse_without_item
+from harness.judging.parsing.grammar import parse
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class OptionTokens:
 
     def _read(self, token: str) -> str | None:
         """Return the option or CANNOT_ASSESS that a token means or begins; None for another."""
-        parsed, _ = parse_without_item(token, "forced_choice", self._options, abstain=self._abstain)
+        parsed, _ = parse(token, "forced_choice", self._options, abstain=self._abstain)
         if parsed.outcome == "abstained":
             return CANNOT_ASSESS
         if isinstance(parsed.value, str):

@@ -28,7 +28,7 @@ from harness.judging.parsing.grammar import (
     Outcome,
     Parsed,
     last_line,
-    parse_without_item,
+    parse,
 )
 from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.option_probabilities import (
@@ -433,20 +433,16 @@ class Reader:
     def _parse(self, text: str, elicitation: AnswerKind, order: Order) -> tuple[Parsed, str]:
         task, orders = self._task, self._orders
         if self._endorses:
-            return parse_without_item(text, "forced_choice", (YES, NO), abstain=task.abstain)
+            return parse(text, "forced_choice", (YES, NO), abstain=task.abstain)
         if task.is_open:
             return parse_open(text, task)
         sets = None if task.response_sets == "all" else task.response_sets
         if not orders:
-            return parse_without_item(
-                text, elicitation, task.options, abstain=task.abstain, sets=sets
-            )
+            return parse(text, elicitation, task.options, abstain=task.abstain, sets=sets)
         if sets is not None:
             sets = tuple(orders.members_shown(order, members) for members in sets)
         options = orders.shown(order)
-        parsed, quotable = parse_without_item(
-            text, elicitation, options, abstain=task.abstain, sets=sets
-        )
+        parsed, quotable = parse(text, elicitation, options, abstain=task.abstain, sets=sets)
         return _with_own_keys(parsed, orders, order), quotable
 
     def _pair(

@@ -336,7 +336,7 @@ def test_replies_against_golden(request):
     places = []
     for row in rows:
         options = OPTIONS[row["options"]]
-        parsed = parse(row["reply"], row["elicitation"], options, abstain=row["abstain"])
+        parsed, _ = parse(row["reply"], row["elicitation"], options, abstain=row["abstain"])
         value = list(parsed.value) if isinstance(parsed.value, tuple) else parsed.value
         places.append(
             {"id": row["id"], "outcome": parsed.outcome, "value": value, "reason": parsed.reason}
