@@ -16,6 +16,8 @@ from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
+import msgspec
+
 from harness.errors import PromptError
 from harness.files import write_file
 from harness.judging.parsing.grammar import render as render_answer
@@ -59,6 +61,8 @@ _WITH_REASONS: dict[Elicitation, TemplateName] = {
     "paired": "paired_cot",
 }
 MAX_LISTED_SETS = 7  # the sets of three options; of more options, examples are shown
+DELETE = "\x7f"  # the only ASCII character that msgspec writes in another way than json
+_ENCODE = msgspec.json.Encoder().encode
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
@@ -177,19 +181,21 @@ class Request:
 
 
 def _turns(messages: Iterable[Message]) -> str:
-    messages_json = [
-        f'{{"content":{_content(text, image)},"role":"{role}"}}' for role, text, image in messages
-    ]
-    return f"[{','.join(messages_json)}]"
+    parts = []
+    for role, text, image in messages:
+        content = json_string(text)
+        if image is not None:
+            shown = f'{{"image_url":{{{_url(image.reference)}}},"type":"image_url"}}'
+            content = f'[{{"text":{content},"type":"text"}},{shown}]'
+        parts.append(f'{{"content":{content},"role":"{role}"}}')
+    return f"[{','.join(parts)}]"
 
 
-def _content(text: str, image: Image | None) -> str:
-    """Return a text, and a reference to an image as the second part, in canonical JSON."""
-    content = encode_basestring_ascii(text)
-    if image is None:
-        return content
-    url = _url(image.reference)
-    return f'[{{"text":{content},"type":"text"}},{{"image_url":{{{url}}},"type":"image_url"}}]'
+def json_string(text: str) -> str:
+    """Return a string as JSON in ASCII: as `json` writes it, and mostly five times as fast."""
+    if text.isascii() and DELETE not in text:
+        return _ENCODE(text).decode()
+    return encode_basestring_ascii(text)
 
 
 def _url(url: str) -> str:
@@ -505,7 +511,7 @@ def _fenced(parts: Sequence[str]) -> dict[str, str]:
     included, so that prompt caches hit there too.
     """
     if len(parts) == 1:
-        return {"fence": fence(*parts), "text": parts[0]}
+        return {"fence": fence(parts[0]), "text": parts[0]}
     fences = [fence(part, *parts) for part in parts]
     blocks = (f"{line}\n{part}\n{line}" for line, part in zip(fences, parts, strict=True))
     return {"fence": "", "text": "\n".join(blocks)}
@@ -520,7 +526,7 @@ def fence(text: str, *others: str) -> str:
     data = text.encode("utf-8", "surrogatepass")
     digits = hashlib.sha256(data).hexdigest()[:FENCE_DIGITS]
     counter = 0
-    while digits in text or any(digits in other for other in others):
+    while digits in text or (others and any(digits in other for other in others)):
         counter += 1
         digits = hashlib.sha256(data + b"\0%d" % counter).hexdigest()[:FENCE_DIGITS]
     return digits

@@ -218,12 +218,15 @@ class JudgeRun:
         stored = self.session.cache.get_many([unit.key for unit in alone])
         if not stored:
             return list(units)
-        self.record_stored(
-            (unit, stored[unit.hashes[0]]) for unit in alone if unit.hashes[0] in stored
-        )
-        return [
-            unit for unit in units if unit.elicitation == "paired" or unit.hashes[0] not in stored
-        ]
+        answered, remaining = [], []
+        for unit in units:
+            reply = stored.get(unit.hashes[0]) if unit.elicitation != "paired" else None
+            if reply is None:
+                remaining.append(unit)
+            else:
+                answered.append((unit, reply))
+        self.record_stored(answered)
+        return remaining
 
     def record_stored(self, replies: Iterable[tuple[WorkUnit, Reply]]) -> None:
         """Record units whose reply is stored."""

@@ -116,7 +116,8 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
             for key, cached in self.get_many(entries).items():
                 stored = {reply.request: reply for reply in cached}
                 entries[key] = stored | entries[key] | stored  # these first, and as they were
-            rows = [(key, *self.disk.store([*entry.values()])) for key, entry in entries.items()]
+            store = self.disk.store
+            rows = [(key, *store([*entry.values()])) for key, entry in entries.items()]
             self._con.executemany(STORE, rows)
 
     def clear(self) -> None:

@@ -13,12 +13,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.task_folders import make_task_folder
 
 from harness.errors import PromptError, TaskError
-from harness.judging.prompts.requests import ELICITATIONS, Message, Prompts, Request, fence
+from harness.judging.prompts.requests import (
+    ELICITATIONS,
+    Message,
+    Prompts,
+    Request,
+    fence,
+    json_string,
+)
 from harness.tasks import Item, Option, Task, bundled
 
 TEXTS = (
@@ -222,6 +229,13 @@ def test_fence_is_never_in_the_text(text):
     """Whatever the text holds, it cannot hold its own fence; the same text has the same one."""
     assert fence(text) not in text
     assert fence(text) == fence(text)
+
+
+@given(st.text(st.characters()) | st.text(st.characters(max_codepoint=127)))
+@example("".join(map(chr, range(128))))
+def test_strings_are_hashed_as_json_writes_them(text):
+    """Which of two encoders writes a text changes no cache key."""
+    assert json_string(text) == json.dumps(text)
 
 
 def test_parts_that_items_share_are_shared_byte_for_byte():
