@@ -12,8 +12,7 @@ from harness.stats.data.rating_table import Cut, Distributions
 from harness.stats.indeterminacy.translation import F_hat, pairs_by_item
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
-from harness.stats.inference.metric import Metric, find_metric
-from harness.stats.metrics.registry import METRICS
+from harness.stats.metrics.registry import metrics_named
 from harness.stats.selection.comparisons import Side
 from harness.stats.selection.evaluation import evaluate
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.metric import Metric
 
 
 MIN_PAIRED_ITEMS = 30  # below, intervals covered as little as 88 % in simulations
@@ -188,7 +188,7 @@ def reconstructed_metrics(
     dict of str to dict of str to Estimate
         By judge, then by metric.
     """
-    rows = [find_metric(row, METRICS) if isinstance(row, str) else row for row in metrics]
+    rows = metrics_named(metrics)
     cut, implied = Cut(tau, tuple(positive)), reconstruct(human).distributions
     evaluation = evaluate(
         human,

@@ -24,8 +24,8 @@ from harness.stats.indeterminacy.translation import (
     sensitivity_family,
 )
 from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
-from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
-from harness.stats.metrics.registry import METRICS
+from harness.stats.inference.metric import Metric, mean, no_items, weighted
+from harness.stats.metrics.registry import metrics_named
 from harness.stats.selection.comparisons import Side, judge_sums
 from harness.stats.selection.ranking import loss
 
@@ -189,8 +189,7 @@ def beta_sweep(
     -----
     Guerdan et al. 2025, section 7: figures 7 and 8, tables 3 and 4.
     """
-    names_or_rows = METRICS if metrics is None else metrics
-    rows = tuple(find_metric(m, METRICS) if isinstance(m, str) else m for m in names_or_rows)
+    rows = metrics_named(metrics)
     cut = Cut(tau, tuple(positive))
     added = {option: tuple(hidden) for option, hidden in adds.items()}
     sides = [Side.of(table, cut, rows) for table in judges]
@@ -377,7 +376,7 @@ def break_even(
     beta that have a closed form; metrics on multi-label vectors are curves of second degree,
     whose crossings are roots.
     """
-    row = find_metric(metric, METRICS) if isinstance(metric, str) else metric
+    [row] = metrics_named([metric])
     rated = [
         aggregate(Distributions.of(table), row.judge_form, tau=tau, positive=positive)
         for table in judges

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from harness.stats.inference.metric import find_metric
 from harness.stats.metrics import confusion, distributional, downstream, multi_label
 from harness.stats.metrics.confusion import binary_metrics
 from harness.stats.metrics.ordinal import ordinal_metrics
@@ -39,6 +40,12 @@ SAME_FOR_TWO = {
     "spearman(h/h)": "phi(h/h)",
     "kendall_tau_b(h/h)": "phi(h/h)",
 }
+
+
+def metrics_named(metrics: Sequence[str | Metric] | None) -> tuple[Metric, ...]:
+    """Return rows of `METRICS` by name, and metrics as they are; all rows for None."""
+    rows = METRICS if metrics is None else metrics
+    return tuple(find_metric(row, METRICS) if isinstance(row, str) else row for row in rows)
 
 
 def metrics_for(space: OptionSpace, *, scale: Scale, positive: Sequence[str]) -> tuple[Metric, ...]:

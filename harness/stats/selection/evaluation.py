@@ -19,7 +19,7 @@ from harness.stats.inference.estimate import (
 )
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
-from harness.stats.metrics.registry import METRICS
+from harness.stats.metrics.registry import metrics_named
 from harness.stats.selection.comparisons import (
     Side,
     beta_sums,
@@ -29,11 +29,12 @@ from harness.stats.selection.comparisons import (
 )
 from harness.stats.selection.ranking import (
     Difference,
+    Ranked,
     Ranking,
     compare,
     largest_difference,
     loss,
-    rank,
+    ranks_of,
 )
 from harness.stats.selection.rater_panel import rater_covariances, with_rater_variance
 
@@ -124,41 +125,51 @@ class Evaluation:
         return find_metric(metric, self.metrics)
 
     def ranking(self, metric: str) -> Ranking:
-        """Order the judges on one metric, each compared with the best."""
-        return rank(
-            self.row(metric),
-            self.judges,
-            [self.estimates[judge][metric] for judge in self.judges],
-            self.replicates[metric],
-            level=self.level,
-            unit=self.units.kind,
-            n_units=self.units.n_units,
+        """Order the judges on one metric, each compared with the best; ties as they were given."""
+        row, (losses, _) = self.row(metric), self.losses(metric)
+        ranks, (*order,) = ranks_of(losses), np.argsort(losses, kind="stable").tolist()  # nan last
+        rows = (
+            Ranked(
+                self.judges[j],
+                ranks[j],
+                None
+                if ranks[j] is None or j == order[0]
+                else self._difference(metric, j, order[0]),
+            )
+            for j in order
         )
+        return Ranking(metric, row.better, row.unit, tuple(rows))
 
     def losses(self, metric: str) -> tuple[FloatArray, FloatArray]:
         """Return (J,) losses and their (J, B) replicates: lower is better, nan where undefined."""
         better = self.row(metric).better
-        values = [self.estimates[judge][metric].value for judge in self.judges]
-        point = np.array([np.nan if v is None else v for v in values], dtype=np.float64)
-        return loss(point, better), loss(self.replicates[metric], better)
+        return loss(self._values(metric), better), loss(self.replicates[metric], better)
 
     def differences(self, metric: str) -> tuple[Difference, ...]:
         """Compare every judge with every judge named before it, as losses: positive is worse."""
+        pairs = ((j, i) for j in range(len(self.judges)) for i in range(j))
+        return tuple(self._difference(metric, j, i) for j, i in pairs)
+
+    def _values(self, metric: str) -> FloatArray:
+        """Return (J,) values, nan where undefined."""
+        values = [self.estimates[judge][metric].value for judge in self.judges]
+        return np.array([np.nan if value is None else value for value in values])
+
+    def _difference(self, metric: str, j: int, i: int) -> Difference:
+        """Compare judge j with judge i."""
         losses, replicates = self.losses(metric)
-        n_used = [self.estimates[judge][metric].n_used for judge in self.judges]
-        return tuple(
-            compare(
-                (self.judges[j], self.judges[i]),
-                losses[[j, i]],
-                replicates[[j, i]],
-                level=self.level,
-                unit=self.units.kind,
-                n_units=min(self.units.n_units, n_used[j], n_used[i]),
-                largest=largest_difference(self.row(metric)),
-                raters=self._raters_of_difference(metric, j, i),
-            )
-            for j in range(len(self.judges))
-            for i in range(j)
+        names = self.judges[j], self.judges[i]
+        return compare(
+            names,
+            losses[[j, i]],
+            replicates[[j, i]],
+            level=self.level,
+            unit=self.units.kind,
+            n_units=min(
+                self.units.n_units, *(self.estimates[name][metric].n_used for name in names)
+            ),
+            largest=largest_difference(self.row(metric)),
+            raters=self._raters_of_difference(metric, j, i),
         )
 
     def _raters_of_difference(self, metric: str, j: int, i: int) -> RaterVariance | None:
@@ -169,8 +180,7 @@ class Evaluation:
         contrast = np.zeros(len(self.judges))
         contrast[[j, i]] = 1.0, -1.0
         if self.row(metric).better == "zero":
-            values = [self.estimates[judge][metric].value for judge in self.judges]
-            contrast *= np.sign([0.0 if v is None else v for v in values])
+            contrast *= np.sign(np.nan_to_num(self._values(metric)))
         return covariance.variance(contrast)
 
 
@@ -232,10 +242,7 @@ def evaluate(
     """
     _check_tables(human, judges)
     check_tau(tau)
-    rows = tuple(
-        find_metric(row, METRICS) if isinstance(row, str) else row
-        for row in (METRICS if metrics is None else metrics)
-    )
+    rows = metrics_named(metrics)
     units = resampled = resampling.units(len(human.items))
     cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
     tables: Sequence[RatingTable] = (human, *judges)

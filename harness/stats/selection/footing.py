@@ -26,7 +26,14 @@ from harness.stats.selection.rank_sets import (
     winner_interval,
 )
 from harness.stats.selection.ranking import loss, loss_bounds
-from harness.stats.selection.references import BASELINES, added_exactly, baseline_values, one_human
+from harness.stats.selection.references import (
+    BASELINES,
+    added_exactly,
+    baseline_values,
+    most_frequent_answers,
+    one_human,
+    prior_answers,
+)
 from harness.stats.selection.replies import (
     MIN_ANSWERED,
     Replies,
@@ -701,16 +708,10 @@ class Scoring:
 
     def fitted_baselines(self) -> Iterator[FloatArray]:
         """Yield the distribution of each of `BASELINES` on each item, (n, W)."""
-        n, W = self.counts.shape
-        pooled = self.weights @ self.counts
-        most_frequent = (pooled >= pooled.max()).astype(np.float64)
-        by_name = {
-            "uniform": np.full(W, 1.0 / W),
-            "prior": pooled / pooled.sum(),
-            "most_frequent": most_frequent / most_frequent.sum(),
-        }
-        for name in BASELINES:
-            yield np.broadcast_to(by_name[name], (n, W))
+        pooled = (self.weights @ self.counts)[None]
+        most_frequent = most_frequent_answers(pooled).astype(np.float64)
+        for answers in (np.ones_like(pooled), pooled, most_frequent):
+            yield np.broadcast_to(prior_answers(answers), self.counts.shape)
 
     def sums_of_counts(
         self,

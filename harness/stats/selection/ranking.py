@@ -14,11 +14,8 @@ from harness.stats.inference.interval_methods import NO_SPREAD, Sampled
 from harness.stats.inference.special_functions import stdtr
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harness.stats.inference.bootstrap import Unit
     from harness.stats.inference.crossed_raters import RaterVariance
-    from harness.stats.inference.estimate import Estimate
     from harness.stats.inference.metric import Better, Metric
 
 
@@ -127,61 +124,6 @@ def ranks_of(losses: FloatArray) -> list[int | None]:
         None if np.isnan(of_judge) else 1 + int((losses < of_judge - TOLERANCE).sum())
         for of_judge in losses.tolist()
     ]
-
-
-def rank(
-    metric: Metric,
-    judges: Sequence[str],
-    estimates: Sequence[Estimate],
-    replicates: FloatArray,
-    *,
-    level: float,
-    unit: Unit,
-    n_units: int,
-) -> Ranking:
-    """Order judges on one metric and compare each with the best.
-
-    Parameters
-    ----------
-    metric : Metric
-        What they are ranked by.
-    judges : J names
-        In the order of ``estimates`` and of the rows of ``replicates``.
-    estimates : J estimates
-        Undefined ones come last.
-    replicates : (J, B) array
-        The metric in each resample, column ``b`` from the same items for all judges.
-    level : float
-        Of the intervals of the differences.
-    unit : {"item", "group", "criterion"}
-        What was resampled.
-    n_units : int
-        How many of them.
-
-    Returns
-    -------
-    Ranking
-        Ties keep the order of ``judges``.
-    """
-    values = np.array([np.nan if e.value is None else e.value for e in estimates], dtype=np.float64)
-    losses = loss(values, metric.better)
-    order, ranks = np.argsort(losses, kind="stable").tolist(), ranks_of(losses)  # nan last
-    rows = []
-    for j in order:
-        difference = None
-        if ranks[j] is not None and j != order[0]:
-            pair = [j, order[0]]
-            difference = compare(
-                (judges[j], judges[order[0]]),
-                losses[pair],
-                loss(replicates[pair], metric.better),
-                level=level,
-                unit=unit,
-                n_units=min(n_units, *(estimates[i].n_used for i in pair)),
-                largest=largest_difference(metric),
-            )
-        rows.append(Ranked(judges[j], ranks[j], difference))
-    return Ranking(metric.name, metric.better, metric.unit, tuple(rows))
 
 
 def compare(

@@ -56,25 +56,10 @@ def rater_covariances(
     scores: Sequence[Callable[[Metric, FloatArray, IntArray], FloatArray]],
     cut: Cut,
 ) -> dict[str, RaterCovariance]:
-    """Return the covariances of judges by the raters, for each metric that has them.
+    """Return the covariances of judges by the raters, by metric, for those of a crossed panel.
 
-    Parameters
-    ----------
-    panel : RaterPanel
-        Who gave which rating.
-    human : RatingTable
-        The raters' counts.
-    metrics : sequence of Metric
-        What is estimated.
-    scores : sequence of callable
-        Of each judge, ``(metric, human vectors (n', D), rows (n',)) -> (n', d)`` contributions.
-    cut : Cut
-        As in `aggregate`.
-
-    Returns
-    -------
-    dict of str to RaterCovariance
-        By metric; nothing for those whose ratings are not of a crossed panel.
+    ``scores`` has a function of each judge, from a metric, (n', D) vectors of the raters and the
+    (n',) rows that they are of to (n', d) contributions.
     """
     covariances: dict[str, RaterCovariance] = {}
     for members in by_contributions(metrics):

@@ -52,11 +52,14 @@ def baseline_values(
     add: Add = np.matmul,
     squared: SquaredDistance | None = None,
 ) -> dict[str, FloatArray]:
-    """Return a metric's value for each baseline, fitted anew under each row of weights.
+    """Return a metric's (B,) values of each baseline, fitted anew under each row of weights.
+
+    Of several most frequent answers, the mean of the values that always giving one of them has; nan
+    where undefined.
 
     Parameters
     ----------
-    contributions, value
+    contributions, value, squared
         Of a `Metric`.
     human : (n, D) array
         Rating vectors of the raters; nan rows where an item has none.
@@ -74,14 +77,6 @@ def baseline_values(
         ``(n, d) -> (U, d)``: what items add, summed within units. Default: each item is a unit.
     add : callable, optional
         ``(B, U) weights, (U, d) rows -> (B, d)``: their product; see `added_exactly`.
-    squared : SquaredDistance, optional
-        See `contributions_at_replies`.
-
-    Returns
-    -------
-    dict of str to (B,) array
-        By name of the baseline; nan where undefined. Of several most frequent answers, the mean
-        of the values that always giving one of them has.
     """
     n, W = np.shape(counts)
     weights = np.ones((1, n)) if weights is None else weights
@@ -238,23 +233,8 @@ def one_human(
 
     Every rating is left out in turn. The value that was left out, and one reply of the judge, are
     both compared with the shares of the m - 1 ratings that remain. Scoring the human by m - 1
-    ratings and the judge by m would favour the judge.
-
-    Parameters
-    ----------
-    contributions : callable
-        ``(human, judge) -> (n, 2)`` of a `Metric` that is a mean over items.
-    counts : (n, W) array
-        How often each answer was given by raters; who gave it does not matter.
-    judge_shares : (n, W) array
-        Shares of the judge's answers: the chance of each as one reply; nan where it gave none.
-    human_vectors, judge_vectors : callable
-        ``(n, W) shares -> (n, D)``: rating vectors in the raters' and in the judge's form.
-
-    Returns
-    -------
-    OneHuman
-        Contributions of items; means over them are the two values and their paired difference.
+    ratings and the judge by m would favour the judge. ``counts`` and ``judge_shares`` are (n, W);
+    who gave a rating does not matter.
     """
     counts = np.asarray(counts, dtype=np.float64)
     n, W = counts.shape

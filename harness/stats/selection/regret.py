@@ -67,28 +67,11 @@ def regret_of(
     level: float,
     unit: Unit,
 ) -> Regret:
-    """Work out one cell of the regret matrix.
+    """Return one cell of the regret matrix; NA with its reason where a side is undefined.
 
-    Parameters
-    ----------
-    names : (metric, goal)
-        Their names.
-    judges : J names
-        In the order of the losses.
-    by, goal : pairs of (J,) and (J, B) arrays
-        Losses and replicates of the metric and of the goal, lower better; see `loss`. Replicate
-        ``b`` is the same draw of items in both.
-    level, unit
-        Of the interval.
-
-    Returns
-    -------
-    Regret
-        NA with its reason where a side is undefined.
-
-    Notes
-    -----
-    The reductions in parentheses of Guerdan et al. 2025, figure 7 and tables 3 and 4.
+    ``by`` and ``goal`` are (J,) losses and (J, B) replicates of the metric and of the goal, lower
+    better, replicate ``b`` from the same items in both. The reductions in parentheses of Guerdan
+    et al. 2025, figure 7 and tables 3 and 4.
     """
     check_level(level)
     selected, best = chosen_by(by[0]), chosen_by(goal[0])

@@ -163,19 +163,9 @@ def replies_of(table: RatingTable, form: Form) -> Replies:
 
 
 def vectors_of(table: RatingTable, form: Form, cut: Cut) -> Vectors:
-    """Return how answers become rating vectors.
+    """Return how answers become rating vectors of a form.
 
-    Parameters
-    ----------
-    table : RatingTable
-        Whose answers they are.
-    form, cut
-        As in `aggregate`.
-
-    Returns
-    -------
-    callable
-        ``(shares, numbers) -> (n, D)``, from (n, W) shares of answers and (n,) numbers of them.
+    A function of (n, W) shares of answers and, where it matters, of (n,) numbers of them: (n, D).
     """
     space, choices = table.space, ELICITATION_OF[form] == "forced_choice"
 
@@ -199,12 +189,12 @@ def contributions_at_replies(
     *,
     vectors: Vectors,
     squared: SquaredDistance | None = None,
-    rng: np.random.Generator | None = None,
 ) -> FloatArray:
     """Return the contributions of a metric expected from r replies per item.
 
     The r replies are drawn from an item's s answered samples without replacement, each subset
-    equally likely; from a judge's distribution they are drawn independently.
+    equally likely; from a judge's distribution they are drawn independently. Where there are too
+    many different draws to enumerate, some are sampled, with a fixed seed.
 
     Parameters
     ----------
@@ -220,8 +210,6 @@ def contributions_at_replies(
         ``(n, W) shares -> (n, D')``: rating vectors in the judge's form.
     squared : SquaredDistance, optional
         For a metric that is a squared distance: its expectation has a closed form.
-    rng : numpy Generator, optional
-        Draws replies where there are too many different draws to enumerate. Default: seed 0.
 
     Returns
     -------
@@ -249,7 +237,6 @@ def contributions_at_replies(
             n_replies,
             vectors=vectors,
             squared=squared,
-            rng=rng,
         )
         expanded = np.full((len(human), kept.shape[1]), np.nan)
         expanded[answered] = kept
@@ -262,18 +249,16 @@ def contributions_at_replies(
         added = noise * _noise_factor(replies.n_samples, n_replies)
         sums[:, 0] += sums[:, 1] * added
         return sums
-    if isinf(n_replies):
-        if not np.isinf(replies.n_samples).all():
-            raise ValueError("only quadratic metrics can be freed of reply noise")
-        return contributions(human, vectors(replies.shares))
     if (replies.n_samples == n_replies).all():
         return contributions(human, vectors(replies.shares))
+    if isinf(n_replies):
+        raise ValueError("only quadratic metrics can be freed of reply noise")
 
     def score(shares: FloatArray) -> FloatArray:
         judge = vectors(shares)
         return contributions(human, np.broadcast_to(judge, (len(human), judge.shape[1])))
 
-    return _expected(score, replies, int(n_replies), rng)
+    return _expected(score, replies, int(n_replies))
 
 
 def _noise_factor(s: FloatArray, n_replies: float) -> FloatArray:
@@ -293,7 +278,6 @@ def _expected(
     score: Callable[[FloatArray], FloatArray],
     replies: Replies,
     n_replies: int,
-    rng: np.random.Generator | None,
 ) -> FloatArray:
     """Average the (n, d) score of (n, W) or (1, W) shares over the draws of replies."""
     possible = np.flatnonzero((replies.shares > 0).any(axis=0))
@@ -301,7 +285,7 @@ def _expected(
     if comb(len(possible) + n_replies - 1, n_replies) <= MAX_DRAWS:
         draws = _enumerated(replies, n_replies, possible)
     else:
-        draws = _sampled(replies, n_replies, np.random.default_rng(0) if rng is None else rng)
+        draws = _sampled(replies, n_replies, np.random.default_rng(0))
     for shares, probability in draws:
         expected = probability[:, None] * score(shares) + (expected if expected.size else 0.0)
     return expected

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from harness.stats import Estimate, Metric
+from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.metric import mean
-from harness.stats.selection.ranking import loss, rank
+from harness.stats.selection.evaluation import Evaluation, TableTranslation
+from harness.stats.selection.ranking import loss
 
 
 def ranking(better, values, spread=0.01, *, replicates=None, largest=np.inf):
@@ -24,7 +26,23 @@ def ranking(better, values, spread=0.01, *, replicates=None, largest=np.inf):
     metric = Metric(
         name="metric", value=mean, reason=str, better=better, bounds=(-largest, largest)
     )
-    return rank(metric, judges, estimates, drawn, level=0.95, unit="item", n_units=30)
+    nothing = Estimate(value=None, n_used=0)
+    beta = TableTranslation(None, nothing, nothing)
+    return Evaluation(
+        judges=tuple(judges),
+        metrics=(metric,),
+        estimates={
+            judge: {"metric": estimate} for judge, estimate in zip(judges, estimates, strict=True)
+        },
+        replicates={"metric": drawn},
+        human_agreement={},
+        human_translation=beta,
+        translations=dict.fromkeys(judges, beta),
+        tau=0.5,
+        level=0.95,
+        positive=(),
+        units=Units.of(30, None),
+    ).ranking("metric")
 
 
 def close_to_best(actual):
