@@ -91,18 +91,8 @@ class DetectableChange:
 def fewest_changed_items(n_baseline: int, schedule: LookSchedule) -> int:
     """Return the floor: how many items must change before any schedule can notice it.
 
-    Parameters
-    ----------
-    n_baseline : int
-        Baseline replies of an item.
-    schedule : LookSchedule
-        The looks to come.
-
-    Returns
-    -------
-    int
-        An item that changed after s0 equal replies and has r new ones has at best the p-value
-        ``1 / C(s0 + r, r)``; k of them must reach the share of alpha of their window.
+    An item that changed after s0 equal baseline replies and has r new ones has at best the p-value
+    ``1 / C(s0 + r, r)``; k of them must reach the share of alpha of their window.
 
     Examples
     --------

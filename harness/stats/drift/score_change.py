@@ -180,14 +180,8 @@ def _log_e_sums(changes: list[list[tuple[float, FloatArray]]], margin: float) ->
 def log_betting_e_value(changes: FloatArray, margin: float, n_items: IntArray | int = 1) -> float:
     """Return the log e-value against a mean change of at least ``-margin``, from one window.
 
-    Parameters
-    ----------
-    changes : (n,) array in [-1, 1]
-        Per item.
-    margin : float in (-1, 1)
-        Negative for a rise that the mean is tested to fall short of.
-    n_items : (n,) int array, optional
-        How many items each change stands for.
+    ``changes`` are (n,) in [-1, 1], each of one item or of so many. A negative margin is that of a
+    rise that the mean is tested to fall short of.
     """
     bets = BETS[:, None] / (1.0 + margin)
     log_products = (n_items * np.log1p(-bets * (changes + margin))).sum(axis=1)

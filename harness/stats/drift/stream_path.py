@@ -198,19 +198,10 @@ def item_evidence(counts: ReplyCounts, window: Window) -> FloatArray:
 
 
 def stacked_paths(counts: IntArray, *, stop_at: float = 0.0) -> tuple[FloatArray, FloatArray]:
-    """Return the evidence of many streams at once, for simulations.
+    """Return ``log_e_sum`` and ``p_bound`` of many streams at once, (S, T) each, for simulations.
 
-    Parameters
-    ----------
-    counts : (S, T + 1, n, C) int array
-        As in `ReplyCounts`, for S streams.
-    stop_at : float, optional
-        A stream is not followed after its p-value is at most this.
-
-    Returns
-    -------
-    log_e_sums, p_bounds : (S, T) arrays
-        As in `LookResult`; the last values are repeated where a stream was not followed.
+    ``counts``, (S, T + 1, n, C), are as in `ReplyCounts`. A stream is not followed after its
+    p-value is at most ``stop_at``: its last values are repeated.
     """
     totals = np.cumsum(counts, axis=1)
     n_streams, n_looks = len(counts), counts.shape[1] - 1

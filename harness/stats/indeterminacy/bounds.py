@@ -73,27 +73,11 @@ class Limit:
 def meets_bounds(
     O: FloatArray, space: OptionSpace, positive: Sequence[str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Bound the chance that the endorsed set meets the positive options, from O alone.
+    """Bound the chance that the endorsed set meets the positive options, from O alone: (n,) twice.
 
-    Parameters
-    ----------
-    O : (n, K) array
-        Forced-choice distributions; nan rows stay nan.
-    space : OptionSpace
-        Which sets are admissible.
-    positive : sequence of str
-        The positive options.
-
-    Returns
-    -------
-    low, high : (n,) arrays
-        Sharp item by item: raters who choose j must meet the positive options where every
-        admissible set with j does, and may where some does.
-
-    Raises
-    ------
-    ValueError
-        If O has no distribution per row, or an option is unknown.
+    Sharp item by item: raters who choose j must meet the positive options where every admissible
+    set with j does, and may where some does. nan rows of the (n, K) choice shares stay nan;
+    ValueError if a row is no distribution or an option is unknown.
     """
     shares = check_rows(O, len(space.options), "O")
     meets = space.meets(positive)

@@ -255,28 +255,11 @@ def rank_under_rater_error(
     theta_judges: tuple[FloatArray, FloatArray],
     membership: BoolArray,
 ) -> ErrorShift:
-    """Compare two judges with raters before and after rater error.
+    """Compare judges z and w with raters before and after rater error; ValueError if shapes differ.
 
-    Parameters
-    ----------
-    theta_star : (V,) array
-        Stable response-set distribution of the raters.
-    E : (V, V) array
-        P(observed set, given stable set), columns by stable set.
-    theta_judges : pair of (V,) arrays
-        Response-set distributions of judges z and w.
-    membership : (K, V) bool array
-        Lambda: option k is in set v.
-
-    Returns
-    -------
-    ErrorShift
-        Both differences and whether they agree in sign.
-
-    Raises
-    ------
-    ValueError
-        If an argument is no distribution or has another number of sets.
+    ``theta_star`` (V,) and ``theta_judges``, two (V,) arrays, are distributions over response sets,
+    ``E`` (V, V) is P(observed set, given stable set), columns by stable set, and ``membership`` is
+    Lambda (K, V).
 
     Notes
     -----

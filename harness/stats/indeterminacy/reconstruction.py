@@ -128,19 +128,9 @@ def implied_in_resamples(table: RatingTable) -> Callable[[FloatArray], Distribut
 
 
 def implied_by(dist: Distributions, F_reverse: FloatArray) -> Distributions:
-    """Return O as it is, with theta and omega as F' implies them.
+    """Return O as it is, with theta and omega as the (V, K) F' implies them.
 
-    Parameters
-    ----------
-    dist : Distributions
-        Of n items.
-    F_reverse : (V, K) array
-        P(set v is endorsed, given option k is chosen); nan columns for options without pairs.
-
-    Returns
-    -------
-    Distributions
-        nan where nobody chose, or an option without pairs was chosen.
+    They are nan where nobody chose, or an option without pairs, a nan column of F', was chosen.
     """
     missing = (dist.n_forced == 0) | _without_pairs(dist, F_reverse)
     theta = np.where(missing[:, None], np.nan, dist.O @ np.nan_to_num(F_reverse).T)

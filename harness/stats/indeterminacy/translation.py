@@ -200,23 +200,10 @@ def sensitivity_family(
 
 
 def reconstruct_theta(O: FloatArray, F_reverse: FloatArray) -> FloatArray:
-    """Response-set distributions that forced choices and a reverse translation imply: (n, V).
+    """Return theta = F' O of Guerdan et al. 2025, theorem 3.3: (n, V), nan where O is.
 
-    Parameters
-    ----------
-    O : (n, K) array
-        Forced-choice distributions; nan rows stay nan.
-    F_reverse : (V, K) array
-        Columns sum to 1.
-
-    Raises
-    ------
-    ValueError
-        If ``O`` has no distribution per row or ``F_reverse`` none per column.
-
-    Notes
-    -----
-    theta = F' O (Guerdan et al. 2025, theorem 3.3).
+    ValueError if the (n, K) ``O`` has no distribution per row, or the (V, K) ``F_reverse`` none per
+    column.
     """
     K = np.asarray(F_reverse).shape[1]
     return check_rows(O, K, "O") @ check_rows(np.asarray(F_reverse).T, F_reverse.shape[0], "F'")

@@ -76,19 +76,9 @@ def coincidence_totals(counts: Counts) -> FloatArray:
 def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) -> FloatArray:
     """Return squared distances between options, (..., K, K).
 
-    Parameters
-    ----------
-    level : {"nominal", "ordinal", "interval", "ratio"}
-        Level of measurement; on the ordinal one, options are in order.
-    n_c : (..., K) array
-        Pairable ratings per option: what the ordinal distances depend on.
-    scale : (K,) array, optional
-        Numbers that the options stand for; by default 1 to K. For "interval" and "ratio".
-
-    Raises
-    ------
-    ValueError
-        If the level is unknown, or a ratio scale has a negative number.
+    They are ordinal distances of (..., K) ``n_c``, the pairable ratings of each option, in their
+    order; or interval and ratio distances of the (K,) numbers of ``scale``, by default 1 to K.
+    ValueError if the level is unknown, or a ratio scale has a negative number.
     """
     K = n_c.shape[-1]
     if level == "nominal":

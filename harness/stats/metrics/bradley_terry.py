@@ -21,17 +21,9 @@ CONVERGED = 1e-9
 
 
 def win_rates(wins: FloatArray) -> FloatArray:
-    """Return the share of its comparisons that each system won.
+    """Return (..., S): the share of its comparisons that each system won; nan without any.
 
-    Parameters
-    ----------
-    wins : (..., S, S) array
-        ``wins[a, b]``: how often a was preferred to b, a tie counting half for both.
-
-    Returns
-    -------
-    (..., S) array
-        nan for a system that was not compared.
+    ``wins[..., a, b]`` is how often a was preferred to b, a tie counting half for both.
     """
     won, lost = wins.sum(axis=-1), wins.sum(axis=-2)
     return ratio(won, won + lost)
@@ -40,17 +32,9 @@ def win_rates(wins: FloatArray) -> FloatArray:
 def bradley_terry(wins: FloatArray) -> FloatArray:
     """Fit the Bradley-Terry model: P(a is preferred to b) = 1 / (1 + exp(s_b - s_a)).
 
-    Parameters
-    ----------
-    wins : (..., S, S) array
-        As in `win_rates`.
-
-    Returns
-    -------
-    (..., S) array
-        Strengths s by maximum likelihood, on the logit scale, with mean 0; nan where they are
-        infinite or not identified: some systems beat all others in every comparison, or were
-        never compared with them.
+    Strengths s, (..., S), of (..., S, S) wins as in `win_rates`, by maximum likelihood: on the
+    logit scale, with mean 0; nan where they are infinite or not identified, as some systems beat
+    all others in every comparison, or were never compared with them.
 
     References
     ----------

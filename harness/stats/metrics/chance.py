@@ -57,34 +57,21 @@ def scott_pi(totals: FloatArray) -> FloatArray:
 def alpha(
     n_ratings: FloatArray | float, observed: FloatArray | float, expected: FloatArray | float
 ) -> FloatArray:
-    """Return Krippendorff's alpha of summed squared distances.
+    """Return Krippendorff's alpha of (...) summed squared distances; nan where nothing differs.
 
-    Parameters
-    ----------
-    n_ratings : (...) array
-        Pairable ratings.
-    observed : (...) array
-        Distances within items, each pair weighted by 1 / (ratings of its item - 1).
-    expected : (...) array
-        Distances between all pairs of ratings, whatever their item.
-
-    Notes
-    -----
-    Krippendorff 2011: 1 - (n - 1) D_o / D_e on these sums. nan where nothing differs.
+    ``n_ratings`` are the pairable ratings; ``observed`` the distances within items, each pair
+    weighted by 1 / (ratings of its item - 1); ``expected`` those between all pairs of ratings.
+    Krippendorff 2011: 1 - (n - 1) D_o / D_e on these sums.
     """
     quotient = ratio(np.asarray(observed), np.asarray(expected))
     return np.asarray(1.0 - (n_ratings - 1.0) * quotient, dtype=np.float64)
 
 
 def nominal_alpha(label_totals: FloatArray, coincidences: FloatArray) -> FloatArray:
-    """Return alpha on the nominal level.
+    """Return alpha on the nominal level, (...).
 
-    Parameters
-    ----------
-    label_totals : (..., K) array
-        Pairable ratings of each option.
-    coincidences : (...) array
-        Pairs of equal ratings within items, each item's pairs adding up to its ratings.
+    It is read off (..., K) pairable ratings of each option and (...) pairs of equal ratings within
+    items, each item's pairs adding up to its ratings.
     """
     n = label_totals.sum(axis=-1)
     expected = n * n - np.vecdot(label_totals, label_totals)

@@ -214,24 +214,10 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
 
 
 def pearson_by_rater(ratings: FloatArray, judge: FloatArray) -> FloatArray:
-    """Add up what the correlation of a judge with each rater needs.
+    """Return (n, 6 m): per rater 1, x, y, x^2, y^2, x y over the items that judge and rater rated.
 
-    Parameters
-    ----------
-    ratings : (n, m) array
-        Numeric rating of each item by each rater; nan where the rater did not rate it.
-    judge : (n,) array
-        Numeric verdicts; nan where the judge did not answer.
-
-    Returns
-    -------
-    (n, 6 m) array
-        Per rater: 1, x, y, x^2, y^2, x y over the items that both rated.
-
-    Raises
-    ------
-    ValueError
-        If the numbers of items differ.
+    ``ratings`` are (n, m) and ``judge`` (n,) numbers, nan where there is none; ValueError if the
+    numbers of items differ.
     """
     y = np.asarray(ratings, dtype=np.float64)
     x = np.asarray(judge, dtype=np.float64)

@@ -37,15 +37,7 @@ _ELANGOVAN = "Elangovan et al. 2025, section 2.3"
 
 
 def weights(steps: Steps, K: int) -> FloatArray:
-    """Return (K, K) disagreements between ordered options, 0 to 1.
-
-    Parameters
-    ----------
-    steps : {"linear", "quadratic"}
-        Distance in steps, or its square.
-    K : int
-        Number of options, at least two.
-    """
+    """Return (K, K) disagreements between ordered options, 0 to 1: steps apart, or their square."""
     if steps not in {"linear", "quadratic"}:
         raise ValueError(f"steps is {steps!r}; wanted linear or quadratic")
     if K < 2:  # noqa: PLR2004 -- one option is no scale
@@ -55,18 +47,10 @@ def weights(steps: Steps, K: int) -> FloatArray:
 
 
 def weighted_kappa(totals: FloatArray, disagreement: FloatArray) -> FloatArray:
-    """Weighted kappa of (..., K * K) confusion cells.
+    """Return weighted kappa of (..., K * K) confusion cells, human by judge.
 
-    Parameters
-    ----------
-    totals : (..., K * K) array
-        Cells, human by judge.
-    disagreement : (K, K) array
-        What each cell costs, human by judge; 0 on the diagonal.
-
-    Notes
-    -----
-    1 - sum w p / sum w (row share x column share). With CANNOT_ASSESS as one more option, K + 1.
+    1 - sum w p / sum w (row share x column share), where (K, K) ``disagreement`` is what each cell
+    costs. With CANNOT_ASSESS as one more option, K + 1.
     """
     shares = square(ratio(totals, totals.sum(axis=-1)[..., None]))
     if shares.shape[-2:] != disagreement.shape:

@@ -29,10 +29,7 @@ MIN_ITEMS = 2  # a correlation needs
 def moments(judge: FloatArray, human: FloatArray) -> FloatArray:
     """Return (N, 8): 1, x, y, x^2, y^2, x y, (x - y)^2 and |x - y| of judge x and raters y.
 
-    Parameters
-    ----------
-    judge, human : (N,) arrays
-        Numbers from about the same centre: only differences and correlations are read off them.
+    From about the same centre: only differences and correlations are read off them.
     """
     x, y = judge, human
     return np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y, (x - y) ** 2, abs(x - y)])
@@ -125,19 +122,10 @@ def _association(
 
 
 def rank_correlation(weights: FloatArray, judge: FloatArray, human: FloatArray) -> FloatArray:
-    """Return Spearman's correlation of weighted rows, midranks for ties.
+    """Return Spearman's correlation of weighted rows, midranks for ties: (B,).
 
-    Parameters
-    ----------
-    weights : (B, N) array
-        How often each row counts in each resample.
-    judge, human : (N,) arrays
-        Numbers.
-
-    Returns
-    -------
-    (B,) array
-        nan where either side is constant on the rows that count, or these are fewer than two.
+    ``weights`` (B, N) say how often each row counts in each resample. nan where either side, (N,),
+    is constant on the rows that count, or these are fewer than two.
     """
     n = weights.sum(axis=1)
     x, y = (midranks(weights, values) - n[:, None] / 2.0 for values in (judge, human))

@@ -24,15 +24,8 @@ MIN_RATERS = 2  # of an item: whoever is left out is compared with the others
 def fitted_prior(positive: IntArray, n_ratings: IntArray) -> tuple[float, float]:
     """Return the beta distribution of items' positive shares, of greatest beta-binomial likelihood.
 
-    Parameters
-    ----------
-    positive, n_ratings : (n,) int arrays
-        Positive ratings, and all ratings, of each item.
-
-    Returns
-    -------
-    a, b : float
-        With the pooled share, half a rating added to either side, as its mean.
+    From (n,) positive ratings and all ratings of each item: a and b, with the pooled share, half a
+    rating added to either side, as their mean.
     """
     from scipy.special import betaln  # noqa: PLC0415 -- takes a while to load
 
@@ -48,21 +41,10 @@ def fitted_prior(positive: IntArray, n_ratings: IntArray) -> tuple[float, float]
 def value_of_rating(
     positive: IntArray, n_ratings: IntArray, tau: float, prior: tuple[float, float]
 ) -> FloatArray:
-    """Return the expected fall, per rating, of the chance that an item is decided wrongly.
+    """Return the expected fall, per rating, of the chance that an item is decided wrongly: (n,).
 
-    Parameters
-    ----------
-    positive, n_ratings : (n,) int arrays
-        Positive ratings, and all ratings, of each item.
-    tau : float in (0, 1]
-        An item is positive where the share of all raters reaches it.
-    prior : (float, float)
-        Beta distribution of the shares, as of `fitted_prior`.
-
-    Returns
-    -------
-    (n,) array
-        The greatest over the next 1 to 5 ratings.
+    The greatest over the next 1 to 5 ratings. An item is positive where the share of all raters
+    reaches ``tau``; shares have a beta distribution, as of `fitted_prior`.
     """
     counts, place = np.unique(np.stack([positive, n_ratings]), axis=1, return_inverse=True)
     a, b = counts[0] + prior[0], counts[1] - counts[0] + prior[1]

@@ -407,16 +407,11 @@ def _covariance_of_cells(
     ratings: Sequence[CountedRatings],
     pairs: Sequence[PairCounts],
 ) -> FloatArray:
-    """Return `jackknife_covariance` over single ratings, of J judges and then of baselines.
+    """Return `jackknife_covariance` over single ratings, of J judges and then of C baselines.
 
-    Parameters
-    ----------
-    cells : J sequences of 1 + C (R, K) arrays
-        Of each judge, then of the baselines, by the kinds of items of that judge.
-    ratings : J CountedRatings
-        Of the same items, by these kinds.
-    pairs : J (J - 1) / 2 PairCounts
-        Of judges 0 and 1, 0 and 2, ..., 1 and 2, ...
+    ``cells`` are the (R, K) values of each judge and of the baselines, by the kinds of items of
+    that judge, ``ratings`` those of the same kinds, and ``pairs`` in the order of judges 0 and 1,
+    0 and 2, ..., 1 and 2, ...
     """
     J, C = len(cells), len(cells[0]) - 1
     covariance = np.zeros((J + C, J + C))

@@ -349,20 +349,9 @@ def baselines_of_blocks(
 ) -> dict[str, FloatArray]:
     """Evaluate computed baselines, fitted on all items, on those that all judges answered.
 
-    Parameters
-    ----------
-    every, shared : BlockCounts
-        Of any judge, over all items and over those on which judges are compared.
-    draws, space, metric, cut
-        As in `evaluate_blocks`.
-    n_replies : float
-        Replies per item.
-
-    Returns
-    -------
-    dict of str to (1 + B,) array
-        By name of the baseline: its value, then those in the resamples, in each of which it is
-        fitted anew; nan where undefined.
+    ``every`` and ``shared`` are the counts of any judge over these items. By name of the baseline,
+    (1 + B,): its value, then those in the resamples, in each of which it is fitted anew; nan where
+    undefined.
     """
     humans = _table("humans", np.concatenate([every.kinds[:, 0], shared.kinds[:, 0]]), space)
     evaluated = np.arange(len(humans.items)) >= len(every.kinds)

@@ -147,21 +147,13 @@ def winner_interval(
 
     Parameters
     ----------
-    losses, replicates, level
-        As in `rank_sets`.
-    n_units : int, optional
-        Units behind the estimates: with few of them, the critical value is that of Student's t,
-        see `small_sample`. Default: no correction.
+    losses, replicates, level, n_units
+        As in `rank_sets`; there is no correction for skewness.
     freedom : (J,) array, optional
         Degrees of freedom of the standard error of each loss. Default: one less than the units.
     bounds : (low, high), optional
         Least and greatest possible loss. The interval is a score interval within them: a judge
         that is chosen for a low loss has a low standard error, too. Default: symmetric.
-
-    Returns
-    -------
-    SimultaneousInterval
-        Of the loss of the judge with the lowest estimate.
     """
     winner = int(np.argmin(losses))
     errors = _standard_errors(replicates)
@@ -243,17 +235,11 @@ def small_sample(
 
 
 def skewed_values(critical_value: float | FloatArray, skewness: FloatArray) -> FloatArray:
-    """Return the critical values of differences whose replicates are skewed, none lowered.
+    """Return critical values (P,) of differences whose replicates are skewed, none lowered.
 
-    Parameters
-    ----------
-    critical_value : float or (P,) array
-        For differences that are not skewed.
-    skewness : (P,) array
-        Of the replicates of each difference: that of single items, divided by sqrt(n). Where it is
-        negative, the estimate is low when its standard error is high, so that a large difference
-        goes with a small error. Beyond 1/3 either way it counts as that: the approximation is one
-        for small skewness.
+    Where the (P,) ``skewness``, that of single items divided by sqrt(n), is negative, the estimate
+    is low when its standard error is high, so that a large difference goes with a small error.
+    Beyond 1/3 either way it counts as that: the approximation is one for small skewness.
 
     References
     ----------

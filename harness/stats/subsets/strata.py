@@ -61,19 +61,9 @@ _SAME = {"fleiss_kappa": "scott_pi", "randolph_kappa": "randolph_kappa"}  # of t
 
 
 def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> list[ItemSums]:
-    """Make the coefficients among the raters of items with two ratings or more.
+    """Make the coefficients among the raters of items with two ratings or more, from (n, K) counts.
 
-    Parameters
-    ----------
-    counts : (n, K) array
-        How often each option was chosen.
-    level, scale
-        As in `alpha_metric`.
-
-    Returns
-    -------
-    list of ItemSums
-        Every row of `HUMAN_AGREEMENT`, and alpha at the level if it is not nominal.
+    Every row of `HUMAN_AGREEMENT`, and alpha at the level if it is not nominal.
     """
     c = np.asarray(counts, dtype=np.float64)
     several = np.asarray(c.sum(axis=1) >= MIN_RATERS, dtype=np.bool_)
@@ -95,14 +85,7 @@ def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> list[
 def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...]:
     """Make the coefficients of two sides from the (L * L) cells of their labels.
 
-    Parameters
-    ----------
-    level : {"nominal", "ordinal", "interval", "ratio"}
-        Level of measurement.
-    numbers : (L,) array
-        What the axes stand for, in order; medians may lie between options.
-    K : int
-        The declared number of options.
+    The axes stand for (L,) ``numbers``, in order: medians may lie between the K declared options.
     """
     agreement, randolph = (
         _measure(name="agreement", value=share_alike, bounds=SHARE),
@@ -126,14 +109,9 @@ def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...
 
 
 def against_random(metrics: Iterable[Metric], chances: FloatArray) -> tuple[Metric, ...]:
-    """Let metrics of two sides read the sums of one: the other is a rater who draws labels.
+    """Let `pair_metrics` read the sums of one side: the other is a rater who draws labels.
 
-    Parameters
-    ----------
-    metrics : iterable of Metric
-        Of the (L * L) cells of `pair_metrics`.
-    chances : (L,) array
-        How probable each label is, whatever the item.
+    Each of the L labels has one of the (L,) ``chances``, whatever the item.
     """
 
     @remembered
