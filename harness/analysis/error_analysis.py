@@ -18,14 +18,13 @@ from harness.analysis.rater_agreement import (
 from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
 from harness.stats.data.aggregation import Levels, levels
 from harness.stats.data.labels import modes
-from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
+from harness.stats.data.rating_table import ELICITATIONS, NO_POSITIVE, OUTCOMES
+from harness.stats.data.resolved_tables import AbstentionMode  # noqa: TC001 -- read at run time
 from harness.stats.inference.estimate import estimate_all
 from harness.stats.metrics.confusion import DIAGNOSTICS, n_var_kappa, n_var_phi
 from harness.stats.metrics.judge_agreement import Ensemble  # noqa: TC001 -- read at run time
 from harness.stats.subsets.abstention import (
-    NO_POSITIVE,
     NO_VERDICT,
-    Mode,
     against_rest,
     excluding,
     mode_sums,
@@ -97,7 +96,7 @@ class Modes:
         and alpha stand in the mode that their matrix is made for.
     """
 
-    primary: Mode
+    primary: AbstentionMode
     recode_to: str | None
     recode_reason: str
     rates: dict[str, Estimate]

@@ -22,7 +22,6 @@ from harness.stats.data.rating_table import Cut
 from harness.stats.drift.score_change import ItemScores, score_change
 from harness.stats.indeterminacy.translation import F_hat
 from harness.stats.inference.interval_methods import percentile_ends
-from harness.stats.inference.metric import mean
 from harness.stats.selection.comparisons import Side
 
 if TYPE_CHECKING:
@@ -227,8 +226,7 @@ class Scorer:
     def of(cls, p: Prepared, yardstick: Yardstick) -> Scorer | None:
         """Return what scores replies; None where the metric is not a mean over items."""
         metric = p.evaluation.row(p.metric)
-        is_mean = metric.value is mean and metric.better in {"higher", "lower"}
-        if not is_mean or p.source.mode != "exclude" or p.source.level != "micro":
+        if not metric.is_item_mean or p.source.mode != "exclude" or p.source.level != "micro":
             return None
         cut = Cut(p.tau, p.compared.positive)
         raters = Side.of(p.compared.human, cut, (metric,), p.implied)

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.data.rating_table import reaches
+from harness.stats.data.arrays import FloatArray, numbered
+from harness.stats.data.resolved_tables import enough_met
 from harness.stats.inference.estimate import (
     Estimate,
     ItemSums,
     average_over_criteria,
     estimate_all,
-    estimate_sums,
 )
 from harness.stats.metrics.confusion import binary_cells
 
@@ -107,36 +107,30 @@ def levels(
     ValueError
         If lengths differ, an item has a criterion twice, or a criterion has no weight.
     """
-    cells = {name: binary_cells(human, judge) for name, judge in judges.items()}
-    n = len(np.asarray(human))
-    names, of_criterion = _codes(criteria, n, "criteria")
+    n, cells = len(human), {name: binary_cells(human, judge) for name, judge in judges.items()}
+    for what, of_decisions in (("criteria", criteria), ("items", items)):
+        if of_decisions is not None and len(of_decisions) != n:
+            raise ValueError(f"{what} has {len(of_decisions)} entries for {n} decisions")
+    names, of_criterion = numbered(criteria)
     weight = np.ones(len(names)) if weights is None else _weights(weights, names)
-
-    def run(rows: Mapping[str, FloatArray]) -> dict[str, dict[str, Estimate]]:
-        batches = {
-            name: ItemSums(contributions=cells, metrics=tuple(metrics))
-            for name, cells in rows.items()
-        }
-        return estimate_sums(batches, resampling=resampling) if batches else {}
-
+    estimated = partial(_estimated, metrics=tuple(metrics), resampling=resampling)
     by_criterion = {
-        name: run({judge: rows[of_criterion == c] for judge, rows in cells.items()})
+        name: estimated({judge: rows[of_criterion == c] for judge, rows in cells.items()})
         for c, name in enumerate(names)
     }
     if items is None:
         none = Estimate(value=None, reason=UNGROUPED, n_used=0, n_excluded=n)
         whole = {judge: {metric.name: none for metric in metrics} for judge in judges}
     else:
-        _, of_item = _codes(items, n, "items")
+        _, of_item = numbered(items)
         _check_once(of_item, of_criterion, names)
         of_humans, *of_judges = (
-            _item_verdicts(side, of_item, weight[of_criterion], threshold)
+            enough_met(np.asarray(side, np.float64), of_item, weight[of_criterion], threshold)
             for side in (human, *judges.values())
         )
         pairs = zip(judges, of_judges, strict=True)
-        whole = run({name: binary_cells(of_humans, of_judge) for name, of_judge in pairs})
-    micro = run(cells)
-    macro = _macro(cells, criteria, metrics, resampling)
+        whole = estimated({name: binary_cells(of_humans, of_judge) for name, of_judge in pairs})
+    micro, macro = estimated(cells), estimated(cells, criteria=criteria)
     return {
         judge: {
             metric.name: Levels(
@@ -154,36 +148,25 @@ def levels(
     }
 
 
-def _macro(
+def _estimated(
     cells: Mapping[str, FloatArray],
-    criteria: Sequence[str],
-    metrics: Sequence[Metric],
+    metrics: tuple[Metric, ...],
     resampling: Resampling,
+    criteria: Sequence[str] | None = None,
 ) -> dict[str, dict[str, Estimate]]:
-    groups = [[ItemSums(contributions=rows, metrics=tuple(metrics))] for rows in cells.values()]
-    averaged, units = average_over_criteria(groups, criteria)
-    results = estimate_all(averaged, units, resampling)
+    """Estimate metrics of (n, 4) cells by judge, as averages over criteria if there are any."""
+    groups = [[ItemSums(contributions=rows, metrics=metrics)] for rows in cells.values()]
+    if not groups:
+        return {}
+    if criteria is None:
+        units = resampling.units(len(groups[0][0].contributions))
+    else:
+        groups, units = average_over_criteria(groups, criteria)
+    results = estimate_all(groups, units, resampling)
     return {
         judge: {name: result.estimate for name, result in by_metric.items()}
         for judge, by_metric in zip(cells, results, strict=True)
     }
-
-
-def _item_verdicts(
-    decisions: FloatArray, of_item: IntArray, weight: FloatArray, threshold: float
-) -> FloatArray:
-    """Return 1 where an item's weighted share of met criteria reaches the threshold; nan stays."""
-    n = int(of_item.max(initial=-1)) + 1
-    met = np.bincount(of_item, weights=weight * np.asarray(decisions, np.float64), minlength=n)
-    return reaches(ratio(met, np.bincount(of_item, weights=weight, minlength=n)), threshold)
-
-
-def _codes(names: Sequence[str], n: int, what: str) -> tuple[tuple[str, ...], IntArray]:
-    if len(names) != n:
-        raise ValueError(f"{what} has {len(names)} entries for {n} decisions")
-    index: dict[str, int] = {}
-    codes = np.array([index.setdefault(name, len(index)) for name in names], dtype=np.int64)
-    return tuple(index), codes
 
 
 def _check_once(of_item: IntArray, of_criterion: IntArray, names: tuple[str, ...]) -> None:

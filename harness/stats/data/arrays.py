@@ -226,6 +226,13 @@ def distinct(values: Counts) -> tuple[FloatArray, IntArray]:
     return values_in_order, place.ravel()
 
 
+def numbered(names: Iterable[str]) -> tuple[tuple[str, ...], IntArray]:
+    """Return the different names in the order in which they occur, and each one's place there."""
+    index: dict[str, int] = {}
+    places = np.array([index.setdefault(name, len(index)) for name in names], dtype=np.int64)
+    return tuple(index), places
+
+
 TABLE = 1 << 16  # codes below this, or 4 per item, are counted, others sorted
 
 

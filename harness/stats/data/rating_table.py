@@ -25,6 +25,7 @@ ELICITATIONS = ("forced_choice", "response_set", "paired")
 OUTCOMES = ("answered", "abstained", "refused", "invalid", "failed")
 SMOOTHING = 0.5  # Dirichlet pseudo-count per option of the smoothed forms (Jeffreys)
 MIN_RATINGS = 2  # one rating shows no noise
+NO_POSITIVE = "no_positive_option"  # reason where nothing can be decided
 ROW_SUM_TOLERANCE = 1e-6  # how far a given distribution may be from summing to 1
 
 Form: TypeAlias = Literal[
@@ -336,7 +337,11 @@ def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:
     >>> multilabel(np.array([[0.5, 0.2, 0.3]]), OptionSpace.powerset(("toxic", "fine")))
     array([[0.8, 0.5]])
     """
-    theta = check_rows(theta, len(space.sets), "theta")
+    return omega_of(check_rows(theta, len(space.sets), "theta"), space)
+
+
+def omega_of(theta: FloatArray, space: OptionSpace) -> FloatArray:
+    """Return `multilabel` of rows that are not checked."""
     omega = theta @ space.membership.T.astype(np.float64)
     return np.asarray(np.minimum(omega, 1.0), dtype=np.float64)
 

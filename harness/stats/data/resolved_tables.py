@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from harness.stats.data.arrays import numbered, ratio
 from harness.stats.data.option_space import OptionSpace
 from harness.stats.data.rating_table import (
     ELICITATIONS,
@@ -137,21 +138,31 @@ def one_verdict_per_group(
         raise ValueError(f"groups has {len(groups)} entries for {len(table.items)} items")
     mask = table.space.option_mask(positive)
     met: FloatArray = hard(Distributions.of(table).O)[:, mask].sum(axis=1)  # nan stays
-    index: dict[str, int] = {}
-    of_item = np.array([index.setdefault(group, len(index)) for group in groups], dtype=np.int64)
-    n = len(index)
+    names, of_item = numbered(groups)
     w = np.ones(len(met)) if weights is None else weights
-    share = np.bincount(of_item, weights=met * w, minlength=n)
-    passes = reaches(share / np.bincount(of_item, weights=w, minlength=n), threshold)
+    passes = enough_met(met, of_item, w, threshold)
+    n = len(names)
     choices = np.stack([passes == 1.0, passes == 0.0], axis=1).astype(np.int64)
     outcomes = np.zeros((n, len(ELICITATIONS), len(OUTCOMES)), np.int64)
     outcomes[:, CHOICE, ANSWERED] = choices.sum(axis=1)
     return RatingTable(
         space=ITEM_SPACE,
         name=table.name,
-        items=tuple(index),
+        items=names,
         forced_choice=choices,
         response_set=np.zeros_like(choices),
         joint=None,
         outcomes=outcomes,
     )
+
+
+def enough_met(
+    met: FloatArray, of_item: IntArray, weights: FloatArray, threshold: float
+) -> FloatArray:
+    """Return 1 for items whose weighted share of met criteria reaches a threshold, else 0, or nan.
+
+    ``met`` and ``weights`` are those of (N,) decisions; (n,) for the items that these number.
+    """
+    n = int(of_item.max(initial=-1)) + 1
+    share = ratio(np.bincount(of_item, met * weights, n), np.bincount(of_item, weights, n))
+    return reaches(share, threshold)

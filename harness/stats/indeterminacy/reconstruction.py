@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
-from harness.stats.data.rating_table import Cut, Distributions
+from harness.stats.data.rating_table import Cut, Distributions, omega_of
 from harness.stats.indeterminacy.translation import F_hat, pairs_by_item
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
@@ -137,7 +137,7 @@ def implied_by(dist: Distributions, F_reverse: FloatArray) -> Distributions:
     return replace(
         dist,
         theta=theta,
-        omega=np.minimum(theta @ dist.space.membership.T.astype(np.float64), 1.0),
+        omega=omega_of(theta, dist.space),
         n_sets=np.where(missing, 0.0, dist.n_forced),
     )
 

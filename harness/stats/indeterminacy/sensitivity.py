@@ -25,6 +25,7 @@ from harness.stats.indeterminacy.translation import (
 )
 from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
 from harness.stats.inference.metric import Metric, mean, no_items, weighted
+from harness.stats.metrics import downstream
 from harness.stats.metrics.registry import metrics_named
 from harness.stats.selection.comparisons import Side, judge_sums
 from harness.stats.selection.ranking import loss
@@ -196,7 +197,8 @@ def beta_sweep(
     fixed = [row for row in rows if row.human_form not in NEED_SETS]
     moving = [row for row in rows if row.human_form in NEED_SETS]
     implied = [distributions_at_beta(human, beta, added, variant=variant) for beta in betas]
-    human_sides = [_human_side(human, dist, cut, moving) for dist in implied]
+    deciding = (*moving, *downstream.METRICS)  # the prevalence needs decisions
+    human_sides = [Side.of(human, cut, deciding, dist) for dist in implied]
     fixed_sums = [judge_sums(Side.of(human, cut, fixed), side, fixed) for side in sides]
     jobs = []
     for human_side in human_sides:
@@ -234,16 +236,6 @@ def distributions_at_beta(
     family = sensitivity_family(human.space, beta, adds, variant=variant)
     theta = reconstruct_theta(dist.O, family)
     return replace(dist, theta=theta, omega=multilabel(theta, human.space), n_sets=dist.n_forced)
-
-
-def _human_side(
-    human: RatingTable, implied: Distributions, cut: Cut, rows: Sequence[Metric]
-) -> Side:
-    side = Side.of(human, cut, rows, implied)
-    if "decision" not in side.forms:  # the prevalence needs it
-        decided = aggregate(implied, "decision", tau=cut.tau, positive=cut.positive)
-        side.forms["decision"] = decided
-    return side
 
 
 def _prevalence(side: Side) -> ItemSums:

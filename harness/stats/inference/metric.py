@@ -152,6 +152,11 @@ class Metric:
         """Whether it is a share of counted items or ratings; of a loss, less is better."""
         return self.bounds == SHARE and self.better != "lower"
 
+    @property
+    def is_item_mean(self) -> bool:
+        """Whether it is a mean over items of which less or more is better."""
+        return self.value is mean and self.better != "zero"
+
     def __repr__(self) -> str:
         return f"Metric({self.name!r}, better {self.better})"
 

@@ -16,16 +16,12 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.labels import label_counts
-from harness.stats.inference.estimate import (
-    Estimate,
-    ItemSums,
-    estimate_sums,
-)
+from harness.stats.data.rating_table import NO_POSITIVE
+from harness.stats.inference.estimate import Estimate, ItemSums, estimate_sums
 from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.chance import square
 from harness.stats.metrics.confusion import BINARY, binary_cells, confusion
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, fleiss, nominal_alpha
-from harness.stats.subsets.abstention import NO_POSITIVE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

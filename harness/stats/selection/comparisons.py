@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from harness.stats.data.arrays import how_many, in_blocks
 from harness.stats.data.rating_table import (
     ELICITATION_OF,
     ELICITATIONS,
+    NO_POSITIVE,
     OUTCOMES,
     Cut,
     Distributions,
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from harness.stats.inference.estimate import Exclusion
 
 
-NO_POSITIVE = "no_positive_option"
 NOISY = ("noisy_s", "noisy_srs")
 OF_ALL_SAMPLES = (*NOISY, "smoothed", "smoothed_srs")  # forms that hold how many samples there are
 
@@ -113,24 +114,6 @@ def _complete(vectors: FloatArray) -> BoolArray:
     return np.asarray(~np.isnan(vectors).any(axis=1), dtype=np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """Which items have both rating vectors that a row compares, and why the others do not."""
-
-    used: BoolArray
-    excluded: tuple[Exclusion, ...]
-    nothing: str
-    n_tied: int
-
-    @classmethod
-    def of(cls, human: tuple[Side, Form], judge: tuple[Side, Form]) -> Overlap:
-        """Compare two sides in the forms named with them."""
-        used = human[0].complete[human[1]] & judge[0].complete[judge[1]]
-        tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if form == "h"]
-        n_tied = how_many(np.any(tied, axis=0) & used, human[0].times) if tied else 0
-        return cls(used, _exclusions(human, judge), _why_nothing(human, judge), n_tied)
-
-
 def judge_sums(
     human: Side,
     judge: Side,
@@ -143,28 +126,32 @@ def judge_sums(
     ``n_replies`` are the replies per item of each elicitation at which metrics are evaluated, all
     of them by default; ``raters`` is what raters add to the variance of each metric.
     """
-    overlaps: dict[tuple[Form, Form], Overlap] = {}
+    of_forms: dict[tuple[Form, Form], partial[ItemSums]] = {}
     sums = []
     for members in by_contributions(metrics):
-        human_form, judge_form = members[0].human_form, members[0].judge_form
-        if (human_form, judge_form) not in overlaps:
-            overlap = Overlap.of((human, human_form), (judge, judge_form))
-            overlaps[human_form, judge_form] = overlap
-        both = overlaps[human_form, judge_form]
+        forms = members[0].human_form, members[0].judge_form
+        if forms not in of_forms:
+            of_forms[forms] = _sums_of_both((human, forms[0]), (judge, forms[1]))
+        contributions = _contributions(human, judge, members[0], n_replies)
         sums.append(
-            ItemSums(
-                contributions=_contributions(human, judge, members[0], n_replies),
-                metrics=members,
-                used=both.used,
-                nothing=both.nothing,
-                excluded=both.excluded,
-                n_tied=both.n_tied,
-                n_ratings=human.n_ratings(human_form),
-                options=human.table.space.options,
-                raters=raters or {},
-            )
+            of_forms[forms](contributions=contributions, metrics=members, raters=raters or {})
         )
     return sums
+
+
+def _sums_of_both(human: tuple[Side, Form], judge: tuple[Side, Form]) -> partial[ItemSums]:
+    """Say which items have both vectors of the forms named with the sides, and why others lack."""
+    used = human[0].complete[human[1]] & judge[0].complete[judge[1]]
+    tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if form == "h"]
+    return partial(
+        ItemSums,
+        used=used,
+        excluded=_exclusions(human, judge),
+        nothing=_why_nothing(human, judge),
+        n_tied=how_many(np.any(tied, axis=0) & used, human[0].times) if tied else 0,
+        n_ratings=human[0].n_ratings(human[1]),
+        options=human[0].table.space.options,
+    )
 
 
 def _contributions(

@@ -447,7 +447,7 @@ def _n_discordant(by_unit: Sequence[FloatArray]) -> IntArray:
 
 def check_is_mean(metric: Metric) -> None:
     """Refuse a metric under which an item cannot be lost; ValueError."""
-    if metric.value is not mean or metric.better == "zero":
+    if not metric.is_item_mean:
         raise ValueError(
             f"abstention loss needs a metric that is a mean over items of which less or more is "
             f"better, such as hit_rate(h/h); {metric.name} is none"
@@ -759,13 +759,11 @@ class Scoring:
         times: IntArray | None = None,
     ) -> HumanReference:
         """Do as `reference`, given how differences are averaged; rows stand for (n,) ``times``."""
-        is_mean = self.metric.value is mean and self.metric.better != "zero"
-        nothing = HumanReference()
-        if not (self.can_leave_out and is_mean):
-            return nothing
+        if not (self.can_leave_out and self.metric.is_item_mean):
+            return HumanReference()
         sides = self.one_human(replies, shared, self.counts)
         if not sides.used.any():
-            return nothing
+            return HumanReference()
         sign = -1.0 if self.metric.better == "higher" else 1.0
         estimate = average(sign * sides.difference[sides.used, 0], sides.used)
         if ratings is not None and isfinite(estimate.standard_error):

@@ -12,7 +12,6 @@ from harness.stats.data.rating_table import Cut
 from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.interval_methods import percentile_ends
-from harness.stats.inference.metric import mean
 from harness.stats.inference.special_functions import bdtr
 from harness.stats.selection.footing import Scoring
 from harness.stats.selection.ranking import loss
@@ -136,7 +135,7 @@ def paired_runs(
         )
     units = resampling.units(len(shared))
     ends: tuple[float, float] | None
-    if metric.value is mean and metric.better != "zero":
+    if metric.is_item_mean:
         values_by_item = [side[shared, 0] / side[shared, 1] for side in sums]
         clusters = units.of_item[shared]
         gain = values_by_item[1] - values_by_item[0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import BoolArray, FloatArray, frozen
-from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate
+from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate, omega_of
 from harness.stats.inference.special_functions import binom, gammaln, xlogy
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def vectors_of(table: RatingTable, form: Form, cut: Cut) -> Vectors:
         n = len(shares)
         options = shares if choices else np.full((n, len(space.options)), np.nan)
         theta = np.full((n, len(space.sets)), np.nan) if choices else shares
-        omega = np.minimum(theta @ space.membership.T.astype(np.float64), 1.0)
+        omega = omega_of(theta, space)
         m = np.ones(n) if n_ratings is None else n_ratings
         rows = Distributions(space, options, theta, omega, m, m)
         return aggregate(rows, form, tau=cut.tau, positive=cut.positive)

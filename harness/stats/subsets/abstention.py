@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.labels import modes
-from harness.stats.data.rating_table import ELICITATIONS, OUTCOMES
+from harness.stats.data.rating_table import ELICITATIONS, NO_POSITIVE, OUTCOMES
 from harness.stats.inference.estimate import ItemSums, exclusions
 from harness.stats.inference.metric import (
     SHARE,
@@ -41,23 +41,20 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.estimate import Exclusion
 
-Mode: TypeAlias = Literal["exclude", "recode", "third_class"]
+SINGLE_CHOICES = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
 NO_VERDICT = ("refused", "invalid", "failed")
-NO_POSITIVE = "no_positive_option"
 
 
 def with_abstention(table: RatingTable) -> FloatArray:
     """Return (n, K + 1): how often each option was chosen and, last, how often none could be."""
-    single_choices = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
-    abstained = table.outcomes[:, single_choices, OUTCOMES.index("abstained")].sum(axis=1)
+    abstained = table.outcomes[:, SINGLE_CHOICES, OUTCOMES.index("abstained")].sum(axis=1)
     return np.column_stack([table.forced_choice, abstained]).astype(np.float64)
 
 
 def with_outcomes(table: RatingTable) -> FloatArray:
     """Return (n, K + 4): `with_abstention`, then how often refused, invalid and failed."""
-    single_choices = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
     others = [OUTCOMES.index(outcome) for outcome in NO_VERDICT]
-    lost = table.outcomes[:, single_choices][:, :, others].sum(axis=1)
+    lost = table.outcomes[:, SINGLE_CHOICES][:, :, others].sum(axis=1)
     return np.column_stack([with_abstention(table), lost]).astype(np.float64)
 
 
