@@ -73,8 +73,6 @@ def levels(
     items: Sequence[str] | None,
     metrics: Sequence[Metric],
     resampling: Resampling,
-    weights: Mapping[str, float] | None = None,
-    threshold: float = 1.0,
 ) -> dict[str, dict[str, Levels]]:
     """Evaluate metrics of tp, fn, fp, tn on every level of aggregation, each on one bootstrap.
 
@@ -85,17 +83,13 @@ def levels(
     judges : mapping of str to (n,) array
         The same of each judge.
     criteria, items : n names
-        What each decision is about. Without ``items`` the item level is NA,
+        What each decision is about. An item passes when all its criteria are met; with a decision
+        missing on one side it enters no item level. Without ``items`` the item level is NA,
         "decisions_not_grouped".
     metrics : sequence of Metric
         Rows of `BINARY` or `DIAGNOSTICS`.
     resampling : Resampling
         How intervals are made, without groups: ``items`` says which decisions belong together.
-    weights : mapping of str to float, optional
-        Weight of each criterion in an item's score; by default all alike.
-    threshold : float, optional
-        An item passes when its weighted share of met criteria reaches this; 1 asks for all. An
-        item with a decision missing on one side enters no item level.
 
     Returns
     -------
@@ -105,14 +99,13 @@ def levels(
     Raises
     ------
     ValueError
-        If lengths differ, an item has a criterion twice, or a criterion has no weight.
+        If lengths differ, or an item has a criterion twice.
     """
     n, cells = len(human), {name: binary_cells(human, judge) for name, judge in judges.items()}
     for what, of_decisions in (("criteria", criteria), ("items", items)):
         if of_decisions is not None and len(of_decisions) != n:
             raise ValueError(f"{what} has {len(of_decisions)} entries for {n} decisions")
     names, of_criterion = numbered(criteria)
-    weight = np.ones(len(names)) if weights is None else _weights(weights, names)
     estimated = partial(_estimated, metrics=tuple(metrics), resampling=resampling)
     by_criterion = {
         name: estimated({judge: rows[of_criterion == c] for judge, rows in cells.items()})
@@ -125,7 +118,7 @@ def levels(
         _, of_item = numbered(items)
         _check_once(of_item, of_criterion, names)
         of_humans, *of_judges = (
-            enough_met(np.asarray(side, np.float64), of_item, weight[of_criterion], threshold)
+            enough_met(np.asarray(side, np.float64), of_item, np.ones(n), 1.0)
             for side in (human, *judges.values())
         )
         pairs = zip(judges, of_judges, strict=True)
@@ -174,12 +167,3 @@ def _check_once(of_item: IntArray, of_criterion: IntArray, names: tuple[str, ...
     if (n_each > 1).any():
         name = names[int(keys[n_each > 1][0]) % len(names)]
         raise ValueError(f"an item has criterion {name!r} twice; wanted one decision of each")
-
-
-def _weights(weights: Mapping[str, float], names: tuple[str, ...]) -> FloatArray:
-    if missing := [name for name in names if name not in weights]:
-        raise ValueError(f"weights: criterion {missing[0]!r} has none")
-    array = np.array([weights[name] for name in names], dtype=np.float64)
-    if not (np.isfinite(array) & (array >= 0)).all():
-        raise ValueError("weights: the weight of a criterion is a finite number, 0 or more")
-    return array

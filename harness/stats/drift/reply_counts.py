@@ -49,10 +49,6 @@ class Window:
         share = 0.5 if self.length == look else 0.5 / n_short
         return share / (look * (look + 1))
 
-    def overlaps(self, other: Window) -> bool:
-        """Return whether the windows have a look in common."""
-        return self.first_look <= other.look and other.first_look <= self.look
-
 
 @lru_cache(maxsize=4096)
 def windows_of(look: int) -> tuple[Window, ...]:
@@ -155,15 +151,13 @@ class LookFlips:
     p_value: float
 
 
-def retest_flip_rate(counts: ReplyCounts, *, level: float = 0.95) -> Estimate:
+def retest_flip_rate(counts: ReplyCounts) -> Estimate:
     """Estimate how often two replies to the same item differ although nothing changed.
 
     Parameters
     ----------
     counts : ReplyCounts
         Of which the baseline is used.
-    level : float in (0, 1)
-        Nominal coverage.
 
     Returns
     -------
@@ -184,10 +178,10 @@ def retest_flip_rate(counts: ReplyCounts, *, level: float = 0.95) -> Estimate:
     n = baseline.sum(axis=1)
     used = n >= MIN_REPLIES
     same = (baseline * (baseline - 1)).sum(axis=1)[used] / (n * (n - 1))[used]
-    return _mean_share(1.0 - same, used, "fewer_than_two_replies", level)
+    return _mean_share(1.0 - same, used, "fewer_than_two_replies")
 
 
-def look_flips(counts: ReplyCounts, look: int, *, level: float = 0.95) -> LookFlips:
+def look_flips(counts: ReplyCounts, look: int) -> LookFlips:
     """Describe how the replies of a look differ from the baseline.
 
     Parameters
@@ -196,8 +190,6 @@ def look_flips(counts: ReplyCounts, look: int, *, level: float = 0.95) -> LookFl
         Baseline and looks.
     look : int
         From 1 to ``counts.n_looks``.
-    level : float in (0, 1)
-        Nominal coverage of the interval of the flip rate.
 
     Raises
     ------
@@ -210,18 +202,18 @@ def look_flips(counts: ReplyCounts, look: int, *, level: float = 0.95) -> LookFl
     pairs = baseline.sum(axis=1) * replies.sum(axis=1)
     used = pairs > 0
     same = (baseline * replies).sum(axis=1)[used] / pairs[used]
-    flip_rate = _mean_share(1.0 - same, used, "no_reply_on_either_side", level)
+    flip_rate = _mean_share(1.0 - same, used, "no_reply_on_either_side")
     p = float(exact_p((baseline + replies)[None], replies[None])[0])
     return LookFlips(flip_rate, p)
 
 
-def _mean_share(shares: FloatArray, used: BoolArray, reason: str, level: float) -> Estimate:
+def _mean_share(shares: FloatArray, used: BoolArray, reason: str) -> Estimate:
     n, n_excluded = len(shares), int((~used).sum())
     value = min(max(float(shares.mean()), 0.0), 1.0) if n else None
     return Estimate(
         value=value,
         reason="" if n else reason,
-        interval=None if value is None else wilson_interval(value, n, level=level),
+        interval=None if value is None else wilson_interval(value, n),
         n_used=n,
         n_excluded=n_excluded,
         excluded=exclusions([(reason, n_excluded)]),

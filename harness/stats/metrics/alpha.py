@@ -53,12 +53,10 @@ def coincidences(counts: Counts) -> FloatArray:
     -----
     o_ck = n_uc (n_uk - [c = k]) / (m_u - 1). Items with fewer than two ratings add nothing.
     """
-    c = np.asarray(counts, dtype=np.float64)
-    m = c.sum(axis=1)
+    c, share = _pair_shares(counts)
     pairs = c[:, :, None] * c[:, None, :]
     diagonal = np.arange(c.shape[1])
     pairs[:, diagonal, diagonal] -= c
-    share = np.where(m >= MIN_RATERS, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
     return np.asarray(
         (pairs * share[:, None, None]).reshape(len(c), c.shape[1] ** 2), dtype=np.float64
     )
@@ -66,11 +64,16 @@ def coincidences(counts: Counts) -> FloatArray:
 
 def coincidence_totals(counts: Counts) -> FloatArray:
     """Return (K * K,): the sums of `coincidences` without the array over items."""
-    c = np.asarray(counts, dtype=np.float64)
-    m = c.sum(axis=1)
-    share = np.where(m >= MIN_RATERS, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
+    c, share = _pair_shares(counts)
     weighted = c * share[:, None]
     return np.asarray((weighted.T @ c - np.diag(weighted.sum(axis=0))).ravel(), dtype=np.float64)
+
+
+def _pair_shares(counts: Counts) -> tuple[FloatArray, FloatArray]:
+    """Return (n, K) counts as numbers, and what a pair of ratings of each item weighs, (n,)."""
+    c = np.asarray(counts, dtype=np.float64)
+    m = c.sum(axis=1)
+    return c, np.where(m >= MIN_RATERS, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
 
 
 def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) -> FloatArray:
@@ -101,7 +104,6 @@ def alpha_metric(
     *,
     scale: Sequence[float] | None = None,
     weights: ArrayLike | None = None,
-    name: str | None = None,
 ) -> Metric:
     """Make the metric that reads alpha off summed `coincidences`.
 
@@ -114,8 +116,6 @@ def alpha_metric(
     weights : (K, K) array, optional
         A user's own disagreements instead of a level: 0 on the diagonal, non-negative. With
         CANNOT_ASSESS as one more option, (K + 1, K + 1).
-    name : str, optional
-        By default ``krippendorff_alpha_<level>``.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def alpha_metric(
         return alpha(n_c.sum(axis=-1), observed, expected)
 
     return Metric(
-        name=name or f"krippendorff_alpha_{level or 'weighted'}",
+        name=f"krippendorff_alpha_{level or 'weighted'}",
         value=value,
         reason=_reason_no_alpha,
         paper=_PAPER,

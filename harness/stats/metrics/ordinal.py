@@ -64,15 +64,13 @@ def weighted_kappa(totals: FloatArray, disagreement: FloatArray) -> FloatArray:
     return np.asarray(1.0 - ratio(observed, by_chance), dtype=np.float64)
 
 
-def weighted_kappa_metric(disagreement: ArrayLike, *, name: str = "weighted_kappa") -> Metric:
+def weighted_kappa_metric(disagreement: ArrayLike) -> Metric:
     """Make the metric of weighted kappa with a user's own disagreements.
 
     Parameters
     ----------
     disagreement : (K, K) array
         0 on the diagonal, non-negative; (K + 1, K + 1) with CANNOT_ASSESS as the last option.
-    name : str, optional
-        As it is printed.
 
     Raises
     ------
@@ -81,7 +79,7 @@ def weighted_kappa_metric(disagreement: ArrayLike, *, name: str = "weighted_kapp
     """
     matrix = check_weights(disagreement)
     return Metric(
-        name=name,
+        name="weighted_kappa",
         value=lambda totals: weighted_kappa(totals, matrix),
         reason=constant_labels,
         paper=_COHEN,

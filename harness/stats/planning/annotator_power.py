@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.stats.alt_test.deciding_test import deciding_annotator_test, deciding_test
 from harness.stats.alt_test.panel import Panel
-from harness.stats.alt_test.rater_comparisons import ScoredPanel
+from harness.stats.alt_test.rater_comparisons import RaterComparisons, ScoredPanel
 from harness.stats.inference.estimate import wilson_interval
 from harness.stats.inference.multiple_testing import benjamini_yekutieli
 from harness.stats.planning.sample_size import AgreementMoments
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from harness.stats.alt_test.procedure import AltTestDesign
-    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.arrays import IntArray
     from harness.stats.inference.estimate import Interval
 
 
@@ -62,15 +62,6 @@ class AnnotatorPower:
     n_ratings: float
     n_testable: int
     n_draws: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Comparisons:
-    """Place of the item among the D comparisons' items, rater, and difference: (D,) each."""
-
-    place: IntArray
-    rater: IntArray
-    difference: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +115,7 @@ def power_from_panel(
     if not 2 <= n_raters <= len(panel.raters):  # noqa: PLR2004 -- a rater is compared with another
         raise ValueError(f"{n_raters} raters of {len(panel.raters)} make no test")
     draws: dict[int, list[_Draw]] = {n: [] for n in n_items}
-    comparisons: dict[tuple[int, ...], _Comparisons] = {}
+    comparisons: dict[tuple[int, ...], RaterComparisons] = {}
     for _ in range(n_draws):
         chosen = tuple(sorted(rng.choice(len(panel.raters), n_raters, replace=False).tolist()))
         if chosen not in comparisons:
@@ -180,23 +171,23 @@ def _among(panel: Panel, chosen: tuple[int, ...]) -> Panel:
 
 def _differences(
     panel: Panel, verdicts: Mapping[str, Hashable], design: AltTestDesign
-) -> _Comparisons:
+) -> RaterComparisons:
+    """Compare judge and raters; items are numbered among those of the comparisons."""
     scored = ScoredPanel.of(panel, design)
     comparisons = scored.against(scored.coded(verdicts))
-    _, place = np.unique(comparisons.item, return_inverse=True)
-    return _Comparisons(place, comparisons.rater, comparisons.outcome.astype(np.float64) - 1.0)
+    return replace(comparisons, item=np.unique(comparisons.item, return_inverse=True)[1])
 
 
 def _draw(
-    comparisons: _Comparisons, n: int, design: AltTestDesign, rng: np.random.Generator
+    comparisons: RaterComparisons, n: int, design: AltTestDesign, rng: np.random.Generator
 ) -> _Draw:
     """Draw items with replacement and test every rater."""
-    place = comparisons.place
+    place = comparisons.item
     if not len(place):
         return _Draw(passes=False, winning_rate=None, advantage=float("nan"), n_ratings=0)
     n_places = int(place.max()) + 1
     times = np.bincount(rng.integers(0, n_places, n), minlength=n_places)[place]
-    drawn = np.repeat(comparisons.difference, times)
+    drawn = np.repeat(comparisons.outcome.astype(np.float64) - 1.0, times)
     of_rater = np.repeat(comparisons.rater, times)
     by_rater = [drawn[of_rater == j] for j in np.unique(of_rater)]
     p = np.array([deciding_test(values, design.eps).p for values in by_rater], dtype=np.float64)

@@ -280,7 +280,10 @@ def common_footing(
     )
     shared = items.shared
     fit = None if implied_in is None else partial(scoring.with_implied, human, implied_in)
-    units, sums = resampling.units(len(shared)), scoring.sums_of(replies, shared, n_replies)
+    units, sums = (
+        resampling.units(len(shared)),
+        [scoring.sums(z, shared, n_replies) for z in replies],
+    )
     of_judges, of_baselines = scoring.resample(
         replies, sums, shared, n_replies, resampling=resampling, fit=fit
     )
@@ -532,12 +535,6 @@ class Scoring:
         sums[shared] = kept
         return sums
 
-    def sums_of(
-        self, replies: Sequence[Replies], shared: BoolArray, n_replies: float
-    ) -> list[FloatArray]:
-        """Return the `sums` of each judge."""
-        return [self.sums(of_judge, shared, n_replies) for of_judge in replies]
-
     def value_with_losses(self, replies: Replies, n_replies: float) -> float:
         """Return the metric on all rated items, unanswered ones with the worst answer."""
         every = self.with_worst_answers(replies, n_replies)
@@ -592,7 +589,7 @@ class Scoring:
             every = np.hstack(
                 [
                     scoring.evaluator(
-                        scoring.sums_of(replies, shared, n_replies), shared, n_replies
+                        [scoring.sums(z, shared, n_replies) for z in replies], shared, n_replies
                     )((times * self.weights)[None])
                     for times in _times_of_items(units, resamples)
                     for scoring in [fit(times)]

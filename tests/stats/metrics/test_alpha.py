@@ -241,8 +241,8 @@ def test_user_weights_replace_the_level():
     totals = coincidence_totals(np.array([[2, 1, 0], [0, 2, 2], [1, 0, 3], [0, 3, 0]]))
     steps = np.subtract.outer(np.arange(3), np.arange(3)) ** 2
     for level, weights in (("nominal", 1 - np.eye(3)), ("interval", steps)):
-        weighted = alpha_metric(weights=weights, name="mine")
-        assert weighted.name == "mine"
+        weighted = alpha_metric(weights=weights)
+        assert weighted.name == "krippendorff_alpha_weighted"
         assert weighted.value(totals) == pytest.approx(alpha_metric(level).value(totals))
 
 

@@ -156,15 +156,11 @@ def test_degenerate_criterion_is_na_with_counts_not_dropped():
     assert {estimate.reason for estimate in (empty.micro, empty.macro, empty.item)} == {"no_items"}
 
 
-def test_item_level_takes_weights_and_a_threshold():
-    """A weighted share of met criteria is cut; an item with a gap enters no item level."""
-    human = [1, 0, 0, 1, 1, np.nan]
-    judge = [1, 0, 0, 1, 1, 1]
-    result = at_levels(
-        human, judge, list("ababab"), list("xxyyzz"), weights={"a": 3, "b": 1}, threshold=0.75
-    )
-    assert (result.item.n_used, result.item.n_excluded) == (2, 1)
-    assert result.item.value == 1
+def test_an_item_with_a_gap_enters_no_item_level():
+    """All criteria must be met, and be decided by both sides."""
+    human = [1, 1, 1, 0, 1, np.nan]
+    result = at_levels(human, [1, 1, 1, 0, 1, 1], list("ababab"), list("xxyyzz"))
+    assert (result.item.n_used, result.item.n_excluded, result.item.value) == (2, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -172,11 +168,6 @@ def test_item_level_takes_weights_and_a_threshold():
     [
         ({"criteria": ["a"], "items": ["x", "y"]}, "criteria has 1 entries"),
         ({"criteria": ["a", "a"], "items": ["x", "x"]}, "criterion 'a' twice"),
-        ({"criteria": ["a", "b"], "items": ["x", "x"], "weights": {"a": 1}}, "'b' has none"),
-        (
-            {"criteria": ["a", "b"], "items": ["x", "x"], "weights": {"a": 1, "b": -1}},
-            "finite number, 0 or more",
-        ),
     ],
 )
 def test_bad_levels_are_refused_by_name(chosen, message):

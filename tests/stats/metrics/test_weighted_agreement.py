@@ -141,7 +141,7 @@ def test_user_weights_put_abstention_where_the_user_says():
     """CANNOT_ASSESS as a third option halfway, nearer to one side, or as bad as any error."""
     totals = np.array([30.0, 10, 5, 10, 20, 5, 5, 5, 10])
     halfway = weighted_kappa_metric([[0, 1, 0.25], [1, 0, 0.25], [0.25, 0.25, 0]])
-    unweighted = weighted_kappa_metric(1 - np.eye(3), name="three_class")
+    unweighted = weighted_kappa_metric(1 - np.eye(3))
     assert halfway.value(totals) == pytest.approx(0.3670886075949368)
     assert unweighted.value(totals) == pytest.approx(0.37007874015748027)
     assert np.isnan(unweighted.value(np.array([5.0, 0, 0, 0, 0, 0, 0, 0, 0])))
