@@ -126,21 +126,12 @@ def check_requirements(validation: Validation, texts: Iterable[str]) -> tuple[Ga
 
 
 def read_requirement(text: str, judges: Collection[str], metrics: Collection[str]) -> Requirement:
-    """Read a requirement.
+    """Read a requirement, given the judges and metrics that a run has.
 
-    Parameters
-    ----------
-    text : str
-        ``decision=VERDICT``, several verdicts separated by ``|``; or a number's name, a sign and a
-        limit, after ``JUDGE:`` if it is not the decision's judge's, and with ``:lower`` or
-        ``:upper`` if it is about an end of the interval.
-    judges, metrics : collection of str
-        Names that the run has.
-
-    Raises
-    ------
-    HarnessError
-        If it is of another form, or a name is unknown.
+    ``decision=VERDICT``, several verdicts separated by ``|``; or a number's name, a sign and a
+    limit, after ``JUDGE:`` if it is not the decision's judge's, and with ``:lower`` or ``:upper``
+    if it is about an end of the interval. Raises `HarnessError` for another form, or an unknown
+    name.
     """
     decision = DECISION.fullmatch(text.strip())
     if decision is not None:

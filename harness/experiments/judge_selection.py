@@ -58,19 +58,11 @@ class Cell:
 
 
 def standard_scenarios(space: OptionSpace, full: OptionSpace) -> dict[str, Scenario]:
-    """Return the settings of the main experiment.
+    """Return the settings of the main experiment (Guerdan et al. 2025, figure 4).
 
-    Parameters
-    ----------
-    space : OptionSpace
-        Underspecified, of three options or more: the raters' Gamma of 2 needs them.
-    full : OptionSpace
-        Fully specified.
-
-    Notes
-    -----
-    Guerdan et al. 2025, figure 4: fully specified; symmetric and asymmetric selection effects;
-    random and additive rater error on top of the asymmetric ones.
+    Fully specified; symmetric and asymmetric selection effects; random and additive rater error on
+    top of the asymmetric ones. ``space`` has three options or more: the raters' Gamma of 2 needs
+    them.
     """
     up, down = gamma_for(space, min(2.0, _greatest(space))), gamma_for(space, 0.5)
     asymmetric = Scenario(space=space, gamma_human=up, gamma_judge=down)
@@ -93,16 +85,7 @@ def judge_values(
 ) -> FloatArray:
     """Evaluate metrics of all judges at once: (M, J).
 
-    Parameters
-    ----------
-    human : Distributions
-        Of n items.
-    judges : Distributions
-        J * n rows, judge by judge.
-    rows : sequence of Metric
-        M metrics.
-    tau, positive
-        Cut-off and positive options.
+    ``judges`` has J * n rows, judge by judge, for the n items of ``human``.
     """
     J = len(judges.O) // len(human.O)
     of_human = {
@@ -135,23 +118,8 @@ def run_cell(
 ) -> Cell:
     """Estimate every metric from a sample of a population, beside the true downstream performance.
 
-    Parameters
-    ----------
-    population : Population
-        Raters and judges.
-    n_ratings : int or None
-        Human ratings per item; None shows the population itself.
-    rng : numpy Generator
-        Draws the ratings.
-    taus : sequence of float, optional
-        Cut-offs.
-    rows : sequence of Metric, optional
-        Default: the metric table.
-
-    Returns
-    -------
-    Cell
-        Rows that do not depend on the cut-off are worked out once.
+    ``n_ratings`` is None for the population itself. Metrics that do not depend on the cut-off are
+    worked out once.
     """
     human, judges = population.human, population.judges
     if n_ratings is not None:
@@ -180,23 +148,9 @@ def selection_experiment(
 ) -> list[ExperimentRow]:
     """Choose judges by each metric in many populations and measure how they perform.
 
-    Parameters
-    ----------
-    rows : sequence of Metric, optional
-        Metrics; the whole table by default.
-    scenarios, ratings, **settings
-        As in `repeat`.
-
-    Returns
-    -------
-    list of ExperimentRow
-        Per metric: "consistency" and "absolute_bias" of the chosen judge, and the rank correlations
-        of the judges by the metric and by each goal, "consistency_spearman" and
-        "absolute_bias_spearman".
-
-    Notes
-    -----
-    Guerdan et al. 2025, figures 4, 5, 10, 13 and 14.
+    Per metric: "consistency" and "absolute_bias" of the chosen judge, and the rank correlations of
+    the judges by the metric and by each goal (Guerdan et al. 2025, figures 4, 5, 10, 13 and 14).
+    Settings are those of `repeat`.
     """
 
     def measure(

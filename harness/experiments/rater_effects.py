@@ -27,17 +27,9 @@ def sampling_experiment(
 ) -> list[ExperimentRow]:
     """Compare decisions and prevalence from a few ratings with those of the whole population.
 
-    Parameters are those of `repeat`.
-
-    Returns
-    -------
-    list of ExperimentRow
-        "consistency" of decisions and "prevalence_difference", sample less population, on the
-        multi-label vectors of the raters as observed. By number of ratings first.
-
-    Notes
-    -----
-    Guerdan et al. 2025, figures 6 (left) and 15.
+    "consistency" of decisions and "prevalence_difference", sample less population, on the
+    multi-label vectors of the raters as observed, by number of ratings first (Guerdan et al. 2025,
+    figures 6, left, and 15). Settings are those of `repeat`.
     """
     rows = repeat(_compare_sample, scenarios, ratings, **settings)
     return sorted(rows, key=lambda row: row.n_ratings or 0)
@@ -70,17 +62,8 @@ def prevalence_experiment(
 ) -> list[ExperimentRow]:
     """Compare the prevalence that forced choices show with that of response sets without error.
 
-    Parameters are those of `repeat`.
-
-    Returns
-    -------
-    list of ExperimentRow
-        "prevalence_bias": share of items with O >= tau less share with Omega* >= tau. No ratings
-        are drawn.
-
-    Notes
-    -----
-    Guerdan et al. 2025, figures 6 (right) and 12.
+    "prevalence_bias": share of items with O >= tau less share with Omega* >= tau (Guerdan et al.
+    2025, figures 6, right, and 12). No ratings are drawn; settings are those of `repeat`.
     """
 
     def measure(
@@ -104,16 +87,8 @@ def error_experiment(
 ) -> list[ExperimentRow]:
     """Compare the ranking of judges against raters with error and against the same without.
 
-    Parameters are those of `selection_experiment`.
-
-    Returns
-    -------
-    list of ExperimentRow
-        "spearman": per metric, the rank correlation of the judges. No ratings are drawn.
-
-    Notes
-    -----
-    Guerdan et al. 2025, figure 11.
+    "spearman": per metric, the rank correlation of the judges (Guerdan et al. 2025, figure 11). No
+    ratings are drawn; settings are those of `repeat`.
     """
 
     def measure(

@@ -95,23 +95,11 @@ class Sample:
 
 
 def selection_matrix(space: OptionSpace, gamma: float) -> FloatArray:
-    """Return F for raters whose choice from a set decays exponentially in the options' order.
+    """Return F (K, V) for raters whose choice from a set decays in the options' order.
 
-    Parameters
-    ----------
-    space : OptionSpace
-        The option named first in a set has rank 0 there.
-    gamma : float
-        Positive: options that come first are chosen more often; negative: less; 0: all alike.
-
-    Returns
-    -------
-    F : (K, V) array
-        F[k, v] proportional to exp(-gamma r), r the rank of option k in set v.
-
-    Notes
-    -----
-    Guerdan et al. 2025, section 6.
+    F[k, v] is proportional to exp(-gamma r), r the rank of option k in set v, 0 for the option that
+    is named first (Guerdan et al. 2025, section 6). Positive gamma: options that come first are
+    chosen more often; 0: all alike.
     """
     ranks = space.membership.cumsum(axis=0) - 1
     last = space.membership.sum(axis=0) - 1
@@ -143,8 +131,6 @@ def gamma_for(space: OptionSpace, Gamma: float) -> float:
 def project(points: FloatArray) -> FloatArray:
     """Move each row to the nearest probability distribution: (..., V) to (..., V).
 
-    Notes
-    -----
     Euclidean projection onto the simplex: what is above a common level is kept, the level being
     such that it sums to 1.
     """
@@ -158,24 +144,10 @@ def project(points: FloatArray) -> FloatArray:
 
 
 def draw_population(scenario: Scenario, rng: np.random.Generator) -> Population:
-    """Draw raters and judges.
+    """Draw raters and judges (Guerdan et al. 2025, section 6 and appendix D.1).
 
-    Parameters
-    ----------
-    scenario : Scenario
-        The setting.
-    rng : numpy Generator
-        Draws theta*, the judges' deviations and their perturbations.
-
-    Returns
-    -------
-    Population
-        theta* is uniform on the simplex; a judge's theta is theta* with normal noise, projected
-        back. Judges make no errors.
-
-    Notes
-    -----
-    Guerdan et al. 2025, section 6 and appendix D.1.
+    theta* is uniform on the simplex; a judge's theta is theta* with normal noise, projected back.
+    Judges make no errors.
     """
     space, n, J = scenario.space, scenario.n_items, scenario.n_judges
     V = len(space.sets)
@@ -206,30 +178,15 @@ def draw_sample(
 ) -> Sample:
     """Draw a few ratings of every item and estimate the distributions from them.
 
-    Parameters
-    ----------
-    population : Population
-        Who rates.
-    n_ratings : int
-        Human forced choices per item, and pairs per calibration item.
-    rng : numpy Generator
-        Draws the ratings.
-    n_samples : int, optional
-        Calls of each elicitation per judge and item.
-    n_calibration : int, optional
-        Further items on which humans gave both a set and a choice.
+    ``n_ratings`` counts human forced choices per item, and pairs per calibration item;
+    ``n_samples`` calls of each elicitation per judge and item; ``n_calibration`` further items on
+    which humans gave both a set and a choice.
 
-    Returns
-    -------
-    Sample
-        O by counting. The judges' theta by counting their response sets. The humans' theta as F' O,
-        F' counted on the calibration items: nothing of the true F, E or theta is used. nan where an
-        item was given an option that no calibration pair holds.
-
-    Notes
-    -----
-    The estimator of Guerdan et al. 2025, appendix D.1, with F' estimated rather than known. E is
-    not identified from single ratings, so omega is that of the raters as observed.
+    O is counted, and so is the judges' theta. The humans' theta is F' O, F' counted on the
+    calibration items: nothing of the true F, E or theta is used. nan where an item was given an
+    option that no calibration pair holds. This is the estimator of Guerdan et al. 2025, appendix
+    D.1, with F' estimated rather than known. E is not identified from single ratings, so omega is
+    that of the raters as observed.
     """
     space, human, judges = population.scenario.space, population.human, population.judges
     fresh = rng.dirichlet(np.ones(len(space.sets)), n_calibration) @ population.E.T
@@ -312,27 +269,10 @@ def repeat(
 ) -> list[ExperimentRow]:
     """Measure populations of each scenario, the same ones for every number of ratings.
 
-    Parameters
-    ----------
-    measure : callable
-        Takes a population, the number of ratings, an rng for them and the cut-offs; returns the
-        values at each cut-off.
-    scenarios : mapping
-        Name to `Scenario`.
-    ratings : sequence of int or None
-        Human ratings per item; None for infinitely many.
-    seed : int
-        Determines everything: each scenario and population has its own stream, so that adding one
-        changes no other.
-    n_populations : int, optional
-        Per scenario.
-    taus : sequence of float, optional
-        Cut-offs.
-
-    Returns
-    -------
-    list of ExperimentRow
-        By scenario, number of ratings, cut-off, and quantity and metric as they are measured.
+    ``measure`` takes a population, the number of ratings (None for infinitely many), an rng for
+    them and the cut-offs; it returns the values at each cut-off. The seed determines everything:
+    each scenario and population has its own stream, so that adding one changes no other. Rows come
+    by scenario, number of ratings, cut-off, and quantity and metric as they are measured.
     """
     table = []
     for s, (name, scenario) in enumerate(scenarios.items()):

@@ -145,24 +145,7 @@ def measure_flips(
     samples: Mapping[str, int],
     elicitations: Sequence[Elicitation],
 ) -> Probe:
-    """Return the flip rates of every judge and elicitation.
-
-    Parameters
-    ----------
-    task : Task
-        See `harness.probe.perturbations.perturbed_task`.
-    verdicts : mapping of UnitKey to Verdict
-        Final verdicts.
-    samples : mapping of str to int
-        Samples per judge.
-    elicitations : sequence of Elicitation
-        How judges were asked.
-
-    Raises
-    ------
-    RunError
-        If the task is not a perturbed one.
-    """
+    """Return the flip rates of every judge and elicitation on a task of changed items."""
     probe = probe_of(task)
     originals = {item.fields[PROBE_ITEM] for item in task.items}
     perturbations = {item.fields[PROBE_CHANGE] for item in task.items} - {""}
@@ -181,13 +164,7 @@ def measure_flips(
 
 
 def probe_of(task: Task) -> ProbeName:
-    """Return the probe that a task belongs to; see `harness.probe.perturbations.perturbed_task`.
-
-    Raises
-    ------
-    RunError
-        If its items are not perturbed.
-    """
+    """Return the probe that a task belongs to; `RunError` if its items are not perturbed."""
     names = {item.fields.get(PROBE_NAME, "") for item in task.items}
     if not all(PROBE_ITEM in item.fields for item in task.items) or not names <= set(PROBES):
         raise RunError(f"task {task.name}: its items are not changed; this run is not a probe.")
@@ -195,13 +172,7 @@ def probe_of(task: Task) -> ProbeName:
 
 
 def check_probe(task: Task, probe: str) -> None:
-    """Check that a task belongs to a probe.
-
-    Raises
-    ------
-    RunError
-        If its items are not perturbed, or belong to another probe.
-    """
+    """Raise `RunError` if the items of a task are not perturbed, or belong to another probe."""
     if (name := probe_of(task)) != probe:
         raise RunError(
             f"task {task.name}: this run is a probe of {name}; see harness probe {name}."
@@ -225,13 +196,7 @@ def check_judges(plan: Plan) -> None:
 
 
 def write_probe(folder: RunFolder, plan: Plan) -> Probe:
-    """Measure the flip rates of a run that followed a plan, and write them as ``probe.json``.
-
-    Raises
-    ------
-    RunError
-        If the run is not a probe, or the file cannot be written.
-    """
+    """Measure the flip rates of a run that followed a plan, and write them as ``probe.json``."""
     probe = measure_flips(
         folder.load_task(),
         folder.read_verdicts().final,

@@ -35,30 +35,11 @@ WANTED_SHARE = 0.2  # of the items; a change of so many that cannot be found mak
 def draw_anchor(
     task: Task, items: Sequence[Item], n_items: int | None, *, seed: int
 ) -> tuple[Item, ...]:
-    """Draw the items of an anchor, stratified by the agreement of the raters.
+    """Draw the items of an anchor, stratified by the agreement of the raters; None for all.
 
-    Parameters
-    ----------
-    task : Task
-        With the ratings.
-    items : sequence of Item
-        To draw from.
-    n_items : int or None
-        How many; None for all.
-    seed : int
-        Of the draw.
-
-    Returns
-    -------
-    tuple of Item
-        In their order. Each stratum has its share of the items, to the nearest whole number, so
-        that means over the anchor estimate means over all items, with no more variance than a
-        simple random sample has.
-
-    Raises
-    ------
-    RunError
-        If there are fewer items.
+    Each stratum has its share of the items, to the nearest whole number, so that means over the
+    anchor estimate means over all items, with no more variance than a simple random sample has.
+    Items keep their order. Raises `RunError` if there are fewer.
     """
     if n_items is None or n_items == len(items):
         return tuple(items)

@@ -19,23 +19,11 @@ if TYPE_CHECKING:
 def export_baseline(
     run: RunFolder, target: Path, options: LookOptions, *, item_text: bool = False
 ) -> None:
-    """Write manifest, prompts, history, and the anchor's items and ratings into a folder.
+    """Write manifest, prompts, history, and the anchor's items and ratings into a new folder.
 
-    Parameters
-    ----------
-    run : RunFolder
-        A finished run; its baseline is fixed first where it has none.
-    target : Path
-        A folder that does not exist yet.
-    options : LookOptions
-        Anchor and seed of a new baseline, and where the task is.
-    item_text : bool
-        Whether the items' texts are written. Without them, a look reads them from the task.
-
-    Raises
-    ------
-    HarnessError
-        If the run cannot be read, or the folder exists or cannot be written.
+    A run without a baseline gets that of ``options`` first. Without the items' texts, a look reads
+    them from the task. Raises `HarnessError` if the run cannot be read, or the folder exists or
+    cannot be written.
     """
     if target.exists():
         raise RunError(f"{target}: it exists already; choose another folder, or remove it.")

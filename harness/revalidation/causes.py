@@ -44,18 +44,11 @@ PARAMETERS_CHANGED = (
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What judges are asked with, and the hashes of what is in use now.
+    """What judges are asked with, and what is in use now.
 
-    Attributes
-    ----------
-    task : Task
-        With the texts of the items.
-    current : Task
-        The task where it is maintained; the run's own copy where that is out of reach.
-    prompts : Prompts
-        The run's own.
-    current_prompts : str
-        Hash of the prompts that a new run would use.
+    ``task`` has the texts of the items; ``current`` is the task where it is maintained, the run's
+    own copy where that is out of reach. ``prompts`` are the run's own, ``current_prompts`` the hash
+    of those that a new run would use.
     """
 
     task: Task

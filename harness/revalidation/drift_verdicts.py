@@ -67,22 +67,9 @@ def assess_look(
 ) -> Look:
     """Return a look with what it shows, compared with its baseline.
 
-    Parameters
-    ----------
-    baseline : Baseline
-        What the look is compared with.
-    earlier : sequence of Look
-        Those since the baseline.
-    look : Look
-        What was asked, and by ``streams`` the replies of the judges that were asked.
-    yardstick : Yardstick
-        What replies are measured with.
-    providers : mapping of str to Provider
-        By judge.
-    left_out : mapping of str to (verdict, reason)
-        Judges without replies: ``not comparable`` or ``not asked``.
-    margin : float
-        How much worse a judge may become, as a share of the metric's range.
+    ``look`` holds what was asked; ``earlier`` are those since the baseline; ``left_out`` are judges
+    without replies, ``not comparable`` or ``not asked``, with the reason; ``margin`` is how much
+    worse a judge may become, as a share of the metric's range.
     """
     streams = [_stream(earlier, look, stream) for stream in baseline.streams]
     p_values: dict[str, dict[str, float]] = {judge: {} for judge in baseline.judges}

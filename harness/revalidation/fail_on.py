@@ -23,17 +23,7 @@ SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A verdict, or a number and its limit.
-
-    Attributes
-    ----------
-    name : str
-        A verdict, ``outcome-rate`` or a metric.
-    sign : str
-        ``>`` or ``<``; empty for a verdict.
-    limit : float
-        Which the number must not exceed, or fall below.
-    """
+    """A verdict, or a number (``outcome-rate`` or a metric) and its limit with ``>`` or ``<``."""
 
     name: str
     sign: str = ""
@@ -75,20 +65,7 @@ def _condition(text: str) -> Condition:
 
 
 def check_metrics(conditions: tuple[Condition, ...], run: RunFolder, task: str | None) -> None:
-    """Refuse a limit on a metric that no look will have.
-
-    Parameters
-    ----------
-    run : RunFolder
-        The run that is re-validated.
-    task : str or None
-        Name or path of the task, where it is not what the run was started with.
-
-    Raises
-    ------
-    HarnessError
-        If there is no such metric, or the task cannot be read.
-    """
+    """Refuse a limit on a metric that no look at a run will have."""
     names = {c.name for c in conditions if c.sign} - {OUTCOME_RATE, "beta"}
     if names:
         setup = setup_of(run, task)

@@ -35,13 +35,7 @@ MIN_P = 1e-300
 
 
 def history_page(name: str, history: HistoryReading) -> str:
-    """Render a history.
-
-    Parameters
-    ----------
-    name : str
-        Of the run.
-    """
+    """Render the history of a run of some name."""
     latest = history.looks[-1] if history.looks else None
     matches = [b for b in history.baselines if latest and b.number == latest.baseline]
     baseline = matches[-1] if matches else None

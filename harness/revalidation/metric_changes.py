@@ -44,15 +44,7 @@ Matrix = tuple[tuple[float | None, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """What replies are measured with.
-
-    Attributes
-    ----------
-    items : tuple of Item
-        The anchor, in the order of the baseline.
-    choices : Choices
-        Those of the run.
-    """
+    """The anchor, in the order of the baseline, and how replies to it are measured."""
 
     task: Task
     items: tuple[Item, ...]
@@ -64,13 +56,7 @@ class Yardstick:
         parts: Mapping[str, tuple[Sequence[StreamReplies], slice]],
         **settings: Any,  # noqa: ANN401 -- checked by Source
     ) -> Source:
-        """Make the source of a validation; a part of the replies plays a judge.
-
-        Parameters
-        ----------
-        parts : mapping of str to (sequence of StreamReplies, slice)
-            By name of the part, streams and which replies of each item.
-        """
+        """Make the source of a validation, in which parts of the replies play judges."""
         ids = [item.id for item in self.items]
         verdicts = {
             name: list(
@@ -131,13 +117,7 @@ def compare_metrics(
 
     The baseline's replies are split into parts of as many replies as the look has; its value is the
     mean over the first of them, at most `MAX_PARTS`. All are evaluated on the same resamples.
-
-    Returns
-    -------
-    changes : dict of str to dict of str to MetricChange
-        By judge that has replied and metric.
-    scorer : Scorer or None
-        See `Scorer.of`; None without replies, too.
+    Returns the changes by judge and metric, and what scores single replies; see `Scorer.of`.
     """
     before = by_judge(baseline)
     parts: dict[str, tuple[Sequence[StreamReplies], slice]] = {}
@@ -234,20 +214,9 @@ class Scorer:
         return cls(metric, range_of(metric, n_options), yardstick, cut, raters)
 
     def scores(self, categories: Sequence[Category], elicitation: Elicitation) -> FloatArray | None:
-        """Return what a single reply of each category scores on each item.
+        """Return (n, C) scores of a reply of each category on each item; None where all are nan.
 
-        Parameters
-        ----------
-        categories : sequence of Category
-            C of them.
-        elicitation : Elicitation
-            Theirs.
-
-        Returns
-        -------
-        scores : (n, C) array or None
-            From 0 to 1, higher is better; nan where the item is not rated or the category is no
-            answer. None where all are.
+        From 0 to 1, higher is better; nan where the item is not rated or the category is no answer.
         """
         scores = np.full((len(self.yardstick.items), len(categories)), np.nan)
         for k, category in enumerate(categories):
@@ -268,13 +237,7 @@ class Scorer:
         return np.clip(shares if metric.better == "higher" else 1.0 - shares, 0.0, 1.0)
 
     def sequence(self, scores: ItemScores, *, alpha: float) -> MetricSequence:
-        """Return the change at the last look, in the unit of the metric.
-
-        Parameters
-        ----------
-        alpha : float in (0, 1)
-            The judge's share, for all looks together.
-        """
+        """Return the change at the last look; alpha is for all looks together."""
         change = score_change(scores, len(scores.sums) - 1, alpha=alpha)
         if change.value is None or change.interval is None:
             return MetricSequence(metric=self.metric.name, reason=change.reason)

@@ -192,18 +192,8 @@ def _check_judges(run: RunFolder, judges_file: Path | None) -> None:
 def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
     """Return the files of a schedule by name.
 
-    Parameters
-    ----------
-    schedule : Schedule
-        What is run, and how often.
-    target : {"github", "gitlab", "cron", "systemd"}
-        For which scheduler.
-
-    Raises
-    ------
-    RunError
-        If a pipeline's run is not named by a path inside the repository, or a name holds a line
-        break or an expression.
+    Raises `RunError` if a pipeline's run is not named by a path inside the repository, or a name
+    holds a line break or an expression.
     """
     _check_words(schedule, target)
     environment = _environment()
