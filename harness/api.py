@@ -458,14 +458,8 @@ def validate(
     with TemporaryDirectory() as scratch:
         loaded, own_verdicts = _read_task(task, mapping, Path(scratch))
         file = own_verdicts if verdicts is None else _verdict_file(verdicts, Path(scratch))
-        call = partial(
-            validate_verdicts,
-            *(loaded, file),
-            criterion=criterion,
-            limit=limit,
-            choices=choices,
-            seed=seed,
-        )
+        settings = {"criterion": criterion, "limit": limit, "choices": choices, "seed": seed}
+        call = partial(validate_verdicts, loaded, file, **settings)
         try:
             return _in_thread(call, StopRequests()) if _loop_is_running() else call()
         except HarnessError as error:

@@ -341,13 +341,7 @@ def check_judges(plan: Plan) -> None:
 
 
 def start(plan: Plan, out: Path) -> RunFolder:
-    """Create the run folder.
-
-    Raises
-    ------
-    RunError
-        If it cannot be written.
-    """
+    """Create the run folder; see `RunFolder.create`."""
     return RunFolder.create(
         out,
         plan.task,
@@ -633,25 +627,13 @@ def finish(
 def validate_verdicts(
     task: str | Task,
     verdicts: Path | None,
-    *,
-    criterion: str | None = None,
-    limit: int | None = None,
-    choices: Choices | None = None,
-    seed: int = 0,
+    **settings: Any,  # noqa: ANN401 -- of `source_of_verdicts`
 ) -> Validation:
     """Validate verdicts from another tool; without verdicts, describe the human ratings.
 
     Parameters are those of `source_of_verdicts`.
-
-    Raises
-    ------
-    TaskError, VerdictError
-        If the task or the file is wrong.
     """
-    source = source_of_verdicts(
-        task, verdicts, criterion=criterion, limit=limit, choices=choices, seed=seed
-    )
-    return validate(embedded(source))
+    return validate(embedded(source_of_verdicts(task, verdicts, **settings)))
 
 
 def _configured(

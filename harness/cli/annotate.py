@@ -18,12 +18,7 @@ Form = Literal["forced_choice", "response_set", "paired"]
 
 
 def annotate(
-    task: Annotated[
-        str,
-        typer.Argument(
-            help="Name of a task, or path of a task folder.", autocompletion=options.task_names
-        ),
-    ],
+    task: options.TaskName,
     *,
     rater: Annotated[
         str | None, typer.Option(help="Name of the rater; with --export, --merge: of them alone.")

@@ -40,7 +40,7 @@ def curate() -> None:
 
 @app.command("audit", short_help="Check the items and ratings of a task.")
 def audit(
-    task: Annotated[str, typer.Argument(help="Name or path of a task.")],
+    task: options.TaskName,
     *,
     verdicts: Annotated[
         Path | None,
@@ -109,7 +109,7 @@ def audit(
 
 @app.command("card", short_help="Write a data card and Croissant metadata.")
 def card(
-    task: Annotated[str, typer.Argument(help="Name or path of a task.")],
+    task: options.TaskName,
     *,
     folder: Annotated[
         Path | None,
@@ -243,7 +243,7 @@ def _of_recipe(name: str) -> HubDataset:
 
 @app.command("next", short_help="List the items to rate next.")
 def next_ratings(
-    task: Annotated[str, typer.Argument(help="Name or path of a task.")],
+    task: options.TaskName,
     *,
     budget: Annotated[int, typer.Option(min=1, help="Answers to collect; a pair is two.")],
     quantity: Annotated[
@@ -301,7 +301,7 @@ def next_ratings(
 
 @app.command("sample", short_help="Draw items of a task, by disagreement.")
 def sample(
-    task: Annotated[str, typer.Argument(help="Name or path of a task.")],
+    task: options.TaskName,
     *,
     name: Annotated[str, typer.Option("--as", help="Name or path of the folder to make.")],
     items: Annotated[int, typer.Option(min=1, help="Number of items.")],
@@ -380,7 +380,7 @@ app.command("import", short_help="Make a task of a table of ratings.")(import_ta
 
 @app.command("export", short_help="Write a task as one table.")
 def export(
-    task: Annotated[str, typer.Argument(help="Name of a task, or path of a task folder.")],
+    task: options.TaskName,
     file: Annotated[Path, typer.Argument(help="Table to write: csv or jsonl.")],
     as_json: options.Json = False,
 ) -> None:

@@ -14,9 +14,7 @@ from harness.errors import ExitCode
 
 
 def gate(
-    run: Annotated[
-        str | None, typer.Argument(help="A run, by name or path; the newest by default.")
-    ] = None,
+    run: options.FinishedRun = None,
     *,
     require: Annotated[
         list[str],

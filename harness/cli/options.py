@@ -16,7 +16,7 @@ from harness.cli.output import echo
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from harness.analysis import Choices, Validation
+    from harness.analysis import Choices, Source, Validation
     from harness.curation import MaxRejected
     from harness.errors import ExitCode
     from harness.judging.prompts.requests import Elicitation
@@ -63,6 +63,13 @@ Task = Annotated[
         help="Name of a task, or path of a task folder.",
         autocompletion=task_names,
     ),
+]
+TaskName = Annotated[
+    str,
+    typer.Argument(help="Name of a task, or path of a task folder.", autocompletion=task_names),
+]
+FinishedRun = Annotated[
+    str | None, typer.Argument(help="A run, by name or path; the newest by default.")
 ]
 Tasks = Annotated[
     str | None,
@@ -345,6 +352,20 @@ def required_task(task: str | None) -> str:
     if task is None:
         raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")
     return task
+
+
+def source(run: str | None, task: str | None, verdicts: Path | None, out: Path | None) -> Source:
+    """Read a run, the newest by default, or a task and verdicts of another tool."""
+    from harness.runs import find_run
+    from harness.sources import source_of, source_of_verdicts
+
+    if task is not None and run is not None:
+        raise typer.BadParameter("give a run, or --task and --verdicts, not both")
+    if task is not None:
+        return source_of_verdicts(task, verdicts)
+    if verdicts is not None:
+        raise typer.BadParameter("--verdicts needs --task")
+    return source_of(find_run(out, run))
 
 
 def several_tasks(tasks: str | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -47,13 +47,26 @@ SelfConsistency = Annotated[
         min=0.5, max=1, help="Without verdicts: how often two replies of a judge to an item agree."
     ),
 ]
+BASIS: dict[str, Any] = {
+    "task": options.Task,
+    "verdicts": Verdicts,
+    "criterion": options.Criterion,
+    "agreement": Agreement,
+    "rater_agreement": RaterAgreement,
+}
 Raters = Annotated[str, typer.Option(help="Numbers of raters per item, comma-separated.")]
 Samples = Annotated[
     str, typer.Option(help="Numbers of replies per item and judge, comma-separated.")
 ]
 Power = Annotated[float, typer.Option(min=0.5, max=0.999, help="Wanted power.")]
-RatingCost = Annotated[float | None, typer.Option(min=0, help="Cost of a human rating in USD.")]
-ReplyCost = Annotated[float | None, typer.Option(min=0, help="Cost of a judge's reply in USD.")]
+PRICES: dict[str, Any] = {
+    "rating": Annotated[
+        float | None, typer.Option("--rating-cost", min=0, help="Cost of a human rating in USD.")
+    ],
+    "reply": Annotated[
+        float | None, typer.Option("--reply-cost", min=0, help="Cost of a judge's reply in USD.")
+    ],
+}
 ChartFile = Annotated[Path | None, typer.Option("--chart", help="Write a chart as SVG.")]
 
 
@@ -63,26 +76,23 @@ def plan() -> None:
 
 
 @app.command(short_help="Plan to tell two judges apart.")
+@options.group("basis", BASIS)
+@options.group("prices", PRICES)
 def difference(
     delta: Annotated[
         float,
         typer.Argument(metavar="DIFFERENCE", help="In agreement with a rater, such as 0.05."),
     ],
     *,
-    task: options.Task = None,
-    verdicts: Verdicts = None,
+    basis: dict[str, Any],
     judges: Annotated[
         str | None, typer.Option(help="Two judges; not needed if the verdicts hold just two.")
     ] = None,
-    criterion: options.Criterion = None,
-    agreement: Agreement = None,
-    rater_agreement: RaterAgreement = None,
     self_consistency: SelfConsistency = 1.0,
     raters: Raters = "1,2,3,5",
     samples: Samples = "1",
     power: Power = 0.8,
-    rating_cost: RatingCost = None,
-    reply_cost: ReplyCost = None,
+    prices: dict[str, Any],
     chart: ChartFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -100,17 +110,18 @@ def difference(
 
     if not 0 < delta < 1:
         raise typer.BadParameter("expected a difference between 0 and 1", param_hint="DIFFERENCE")
-    if (rates := _rates(task, verdicts, agreement, rater_agreement, self_consistency)) is not None:
-        moments = _assumed_moments(rates, (agreement or 0.0) + delta, agreement)
+    if (rates := _rates(basis, self_consistency)) is not None:
+        agreement = basis["agreement"]
+        moments = _assumed_moments(rates, agreement + delta, agreement)
     else:
-        moments = _estimated_moments(task, verdicts, criterion, judges, n_judges=2)
+        moments = _estimated_moments(basis, judges, n_judges=2)
     rows = plan_difference(
         moments,
         delta,
         raters=_numbers(raters, "--raters"),
         replies=_numbers(samples, "--samples"),
         power=power,
-        prices=Prices(rating_cost, reply_cost),
+        prices=Prices(**prices),
     )
     goal = f"A power of {power:g} for a difference of {delta:g} in agreement with a rater"
     _write_chart(chart, lambda: difference_chart(moments, rows, delta, power))
@@ -118,23 +129,20 @@ def difference(
 
 
 @app.command(short_help="Plan the width of an interval.")
+@options.group("basis", BASIS)
+@options.group("prices", PRICES)
 def width(
     target: Annotated[float, typer.Argument(metavar="WIDTH", help="From end to end, such as 0.1.")],
     *,
-    task: options.Task = None,
-    verdicts: Verdicts = None,
+    basis: dict[str, Any],
     judge: Judge = None,
-    criterion: options.Criterion = None,
-    agreement: Agreement = None,
-    rater_agreement: RaterAgreement = None,
     self_consistency: SelfConsistency = 1.0,
     raters: Raters = "1,2,3,5",
     samples: Samples = "1",
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.999, help="Confidence level of the interval.")
     ] = 0.95,
-    rating_cost: RatingCost = None,
-    reply_cost: ReplyCost = None,
+    prices: dict[str, Any],
     chart: ChartFile = None,
     as_json: options.Json = False,
 ) -> None:
@@ -149,17 +157,17 @@ def width(
 
     if not 0 < target < 1:
         raise typer.BadParameter("expected a width between 0 and 1", param_hint="WIDTH")
-    if (rates := _rates(task, verdicts, agreement, rater_agreement, self_consistency)) is not None:
-        moments = _assumed_moments(rates, agreement or 0.0)
+    if (rates := _rates(basis, self_consistency)) is not None:
+        moments = _assumed_moments(rates, basis["agreement"])
     else:
-        moments = _estimated_moments(task, verdicts, criterion, judge, n_judges=1)
+        moments = _estimated_moments(basis, judge, n_judges=1)
     rows = plan_width(
         moments,
         target,
         raters=_numbers(raters, "--raters"),
         replies=_numbers(samples, "--samples"),
         level=confidence,
-        prices=Prices(rating_cost, reply_cost),
+        prices=Prices(**prices),
     )
     goal = f"A {confidence:.0%} interval {target:g} wide of a judge's agreement with a rater"
     _write_chart(chart, lambda: width_chart(moments, rows, target, confidence))
@@ -167,14 +175,12 @@ def width(
 
 
 @app.command(short_help="Plan the alternative annotator test.")
+@options.group("basis", BASIS)
+@options.group("prices", PRICES)
 def annotators(
     *,
-    task: options.Task = None,
-    verdicts: Verdicts = None,
+    basis: dict[str, Any],
     judge: Judge = None,
-    criterion: options.Criterion = None,
-    agreement: Agreement = None,
-    rater_agreement: RaterAgreement = None,
     eps: Annotated[
         float | None, typer.Option(min=0, max=0.99, help="Without verdicts: margin of the test.")
     ] = None,
@@ -184,8 +190,7 @@ def annotators(
     ] = "30,50,100,150,200",
     draws: Annotated[int, typer.Option(min=10, help="Draws of raters and items.")] = 100,
     power: Power = 0.8,
-    rating_cost: RatingCost = None,
-    reply_cost: ReplyCost = None,
+    prices: dict[str, Any],
     seed: options.Seed = 0,
     chart: ChartFile = None,
     as_json: options.Json = False,
@@ -205,51 +210,47 @@ def annotators(
     sizes = {"raters": _numbers(raters, "--raters"), "items": _numbers(items, "--items")}
     if min(sizes["raters"]) < 2:  # noqa: PLR2004 -- a rater is compared with another
         raise typer.BadParameter("the test needs 2 raters or more", param_hint="--raters")
-    rates = _rates(task, verdicts, agreement, rater_agreement, 1.0)
-    if rates is not None:
+    if (rates := _rates(basis)) is not None:
         if eps is None:
             raise typer.BadParameter("assumed rates need a margin", param_hint="--eps")
-        name, basis = "the judge", "assumed rates"
-        results = _power_from_rates(rates, agreement or 0.0, eps, **sizes, n_draws=draws, seed=seed)
+        name, origin = "the judge", "assumed rates"
+        agreement = basis["agreement"]
+        results = _power_from_rates(rates, agreement, eps, **sizes, n_draws=draws, seed=seed)
     else:
         if eps is not None:
             raise typer.BadParameter("the margin is that of task.yaml", param_hint="--eps")
-        source = _source(task, verdicts, criterion, seed)
+        source = _source(basis, seed)
         (name,) = _chosen(source, judge, 1)
         design, results = annotator_plan(source, name, **sizes, n_draws=draws)
-        eps, basis = design.eps, f"{len(source.items)} items"
+        eps, origin = design.eps, f"{len(source.items)} items"
         if any(item.group for item in source.items):
-            basis += ", drawn as if they were independent although they come in groups"
+            origin += ", drawn as if they were independent although they come in groups"
     _write_chart(chart, lambda: annotator_chart(results, name, eps))
     if as_json:
         echo_json([asdict(row) for row in results])
         return
-    echo(f"Annotator test of {name} at eps {eps:g}, {draws} draws of raters and items ({basis}):")
-    _show_power(results, Prices(rating_cost, reply_cost))
+    echo(f"Annotator test of {name} at eps {eps:g}, {draws} draws of raters and items ({origin}):")
+    _show_power(results, Prices(**prices))
     echo(_verdict(results, power))
 
 
-def _rates(
-    task: str | None,
-    verdicts: Path | None,
-    agreement: float | None,
-    rater_agreement: float | None,
-    self_consistency: float,
-) -> AssumedRates | None:
+def _rates(basis: Mapping[str, Any], self_consistency: float = 1.0) -> AssumedRates | None:
     """Return the assumed rates; None where a task is named."""
-    if task is not None or verdicts is not None:
-        if agreement is not None or rater_agreement is not None or self_consistency != 1.0:
+    sources = [basis[name] is not None for name in ("task", "verdicts")]
+    assumed = [basis[name] is not None for name in ("agreement", "rater_agreement")]
+    if any(sources):
+        if any(assumed) or self_consistency != 1.0:
             raise typer.BadParameter("name a task with verdicts, or assumed rates, not both")
-        if task is None or verdicts is None:
+        if not all(sources):
             raise typer.BadParameter("a plan from ratings needs both --task and --verdicts")
         return None
-    if agreement is None or rater_agreement is None:
+    if not all(assumed):
         raise typer.BadParameter(
             "name --task and --verdicts, or assume --agreement and --rater-agreement"
         )
     from harness.stats.planning.annotator_power import AssumedRates
 
-    return AssumedRates(rater_agreement, self_consistency)
+    return AssumedRates(basis["rater_agreement"], self_consistency)
 
 
 def _assumed_moments(
@@ -287,25 +288,19 @@ def _power_from_rates(
     return tuple(row for of_raters in rows for row in of_raters)
 
 
-def _source(
-    task: str | None, verdicts: Path | None, criterion: str | None, seed: int = 0
-) -> Source:
+def _source(basis: Mapping[str, Any], seed: int = 0) -> Source:
     from harness.sources import source_of_verdicts
 
-    return source_of_verdicts(options.required_task(task), verdicts, criterion=criterion, seed=seed)
+    criterion = basis["criterion"]
+    return source_of_verdicts(basis["task"], basis["verdicts"], criterion=criterion, seed=seed)
 
 
 def _estimated_moments(
-    task: str | None,
-    verdicts: Path | None,
-    criterion: str | None,
-    names: str | None,
-    *,
-    n_judges: int,
+    basis: Mapping[str, Any], names: str | None, *, n_judges: int
 ) -> AgreementMoments:
     from harness.curation.collection_plan import moments_of
 
-    source = _source(task, verdicts, criterion)
+    source = _source(basis)
     return moments_of(source, _chosen(source, names, n_judges))
 
 
@@ -378,7 +373,6 @@ def _count(n: int | None) -> str:
 
 
 def _show_power(results: Sequence[AnnotatorPower], prices: Prices) -> None:
-
     lines = []
     for row in results:
         cost = prices.cost(row.n_ratings, row.n_items)

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def prompt(
-    task: Annotated[
-        str,
-        typer.Argument(
-            help="Name of a task, or path of a task folder.", autocompletion=options.task_names
-        ),
-    ],
+    task: options.TaskName,
     *,
     judge: Annotated[str, typer.Option("--judge", "-j", help="Alias or litellm model.")],
     item: Annotated[str, typer.Option("--item", help="Id of an item.")],

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    run: Annotated[
-        str | None, typer.Argument(help="A run, by name or path; the newest by default.")
-    ] = None,
+    run: options.FinishedRun = None,
     other: Annotated[
         str | None, typer.Argument(help="A second run, to compare with the first.")
     ] = None,
@@ -57,10 +55,15 @@ def report(
       harness report RUN_A RUN_B --open
       harness report --task ./my-task --verdicts verdicts.csv
     """
+    from harness.report.rebuild import report_source
+    from harness.sources import source_of_verdicts
+
     if task is not None:
         if run is not None:
             raise typer.BadParameter("give a run, or --task and --verdicts, not both")
-        written = _report_verdicts(task, verdicts, page, charts)
+        source = source_of_verdicts(task, verdicts)
+        file = page or Path(f"{source.task.name}-report.html")
+        written = report_source(source, file, charts=charts)
     elif verdicts is not None or page is not None:
         raise typer.BadParameter("--verdicts and --page need --task")
     else:
@@ -84,17 +87,6 @@ def _as_json(written: ReportFiles) -> dict[str, object]:
         "svg_only": written.svg_only,
         "comparison": None if paired is None else json.loads(to_json(paired)),
     }
-
-
-def _report_verdicts(
-    task: str, verdicts: Path | None, page: Path | None, charts: Path | None
-) -> ReportFiles:
-    from harness.report.rebuild import report_source
-    from harness.sources import source_of_verdicts
-
-    source = source_of_verdicts(task, verdicts)
-    file = page or Path(f"{source.task.name}-report.html")
-    return report_source(source, file, charts=charts)
 
 
 def _report_runs(

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_result
 
-if TYPE_CHECKING:
-    from harness.analysis import Source
-
 
 def systems(
-    run: Annotated[
-        str | None, typer.Argument(help="A run, by name or path; the newest by default.")
-    ] = None,
+    run: options.FinishedRun = None,
     *,
     task: options.Task = None,
     verdicts: Annotated[
@@ -44,21 +39,8 @@ def systems(
     from harness.analysis.systems import rank_systems
     from harness.report.text import systems_text
 
-    ranking = rank_systems(_source(run, task, verdicts, out))
+    ranking = rank_systems(options.source(run, task, verdicts, out))
     if as_json:
         echo_result(ranking)
     else:
         echo(systems_text(ranking, pairs=pairs))
-
-
-def _source(run: str | None, task: str | None, verdicts: Path | None, out: Path | None) -> Source:
-    from harness.runs import find_run
-    from harness.sources import source_of, source_of_verdicts
-
-    if task is not None and run is not None:
-        raise typer.BadParameter("give a run, or --task and --verdicts, not both")
-    if task is not None:
-        return source_of_verdicts(task, verdicts)
-    if verdicts is not None:
-        raise typer.BadParameter("--verdicts needs --task")
-    return source_of(find_run(out, run))

@@ -256,20 +256,9 @@ def _pairs(task: Task, by_unit: Mapping[tuple[str, int], Verdict]) -> Iterator[_
             continue
         unchanged = by_unit.get((fields[PROBE_ITEM], sample))
         if unchanged is not None and unchanged.outcome == "answered":
-            yield _Pair(
-                item=fields[PROBE_ITEM],
-                kind=fields[PROBE_KIND],
-                target=fields[PROBE_TARGET],
-                unchanged=unchanged,
-                perturbed=_in_first_order(perturbed, fields[PROBE_KIND], task),
-            )
-
-
-def _in_first_order(verdict: Verdict, kind: str, task: Task) -> Verdict:
-    """Return a verdict on swapped answers as one on the answers in their first order."""
-    if kind != SWAPPED:
-        return verdict
-    return with_swapped_answers(verdict, task)
+            kind, target = fields[PROBE_KIND], fields[PROBE_TARGET]
+            in_order = with_swapped_answers(perturbed, task) if kind == SWAPPED else perturbed
+            yield _Pair(fields[PROBE_ITEM], kind, target, unchanged, in_order)
 
 
 def _rates(pairs: Sequence[_Pair]) -> FlipRates:
@@ -294,23 +283,19 @@ def _effect(changed: Sequence[_Pair], controls: Sequence[_Pair]) -> Estimate:
 def _positive_shift(pairs: Sequence[_Pair], positive: frozenset[str]) -> Estimate:
     if not positive:
         return Estimate(value=None, reason="no_positive_option", n_used=0)
-    answered = [
-        pair for pair in pairs if pair.perturbed.outcome == "answered" and pair.kind != SWAPPED
-    ]
 
-    def shift(pair: _Pair) -> int:
-        before, after = pair.unchanged.value, pair.perturbed.value
-        return _endorses_any(after, positive) - _endorses_any(before, positive)
+    def share(verdict: Verdict) -> bool:
+        return any(_endorses(verdict.value, option) for option in positive)
 
-    return mean_change(list(_by_item(answered, shift).values()))
+    unswapped = [pair for pair in _answered(pairs) if pair.kind != SWAPPED]
+    shifts = _by_item(unswapped, lambda pair: share(pair.perturbed) - share(pair.unchanged))
+    return mean_change(list(shifts.values()))
 
 
 def _position_bias(pairs: Sequence[_Pair], pairwise: PairwiseFields | None) -> Estimate | None:
     if pairwise is None or any(pair.kind != SWAPPED for pair in pairs):
         return None
-
-    by_item = _order_pairs(pairs)
-    return mean_change([bias(of_item, pairwise) for of_item in by_item])
+    return mean_change([bias(of_item, pairwise) for of_item in _order_pairs(pairs)])
 
 
 def _position_consistency(pairs: Sequence[_Pair]) -> Estimate | None:
@@ -319,21 +304,27 @@ def _position_consistency(pairs: Sequence[_Pair]) -> Estimate | None:
     return mean_change(list(map(consistency, _order_pairs(pairs))), bounds=SHARE)
 
 
+def _answered(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """Return the pairs that are answered on both sides."""
+    return [pair for pair in pairs if pair.perturbed.outcome == "answered"]
+
+
 def _order_pairs(pairs: Sequence[_Pair]) -> Sequence[Sequence[OrderPair]]:
     """Return the answered verdicts in both orders, turned back, item by item."""
-    by_item: dict[str, list[OrderPair]] = {}
-    for pair in pairs:
-        if pair.perturbed.outcome == "answered":
-            by_item.setdefault(pair.item, []).append((pair.unchanged, pair.perturbed))
-    return list(by_item.values())
+    by_item = _grouped(_answered(pairs)).values()
+    return [[(pair.unchanged, pair.perturbed) for pair in own] for own in by_item]
 
 
 def _by_item(pairs: Sequence[_Pair], measure: Callable[[_Pair], float]) -> dict[str, float]:
     """Return the mean of a measure over the pairs of each item."""
-    values: dict[str, list[float]] = {}
+    return {item: mean(map(measure, own)) for item, own in _grouped(pairs).items()}
+
+
+def _grouped(pairs: Sequence[_Pair]) -> dict[str, list[_Pair]]:
+    by_item: dict[str, list[_Pair]] = {}
     for pair in pairs:
-        values.setdefault(pair.item, []).append(measure(pair))
-    return {item: mean(measured) for item, measured in values.items()}
+        by_item.setdefault(pair.item, []).append(pair)
+    return by_item
 
 
 def mean_change(changes: Sequence[float], *, bounds: tuple[float, float] = CHANGE) -> Estimate:
@@ -351,10 +342,6 @@ def _endorses(value: Value, target: str) -> bool:
     if isinstance(value, PairValue):
         return value.choice == target
     return value == target if isinstance(value, str) else target in (value or ())
-
-
-def _endorses_any(value: Value, options: frozenset[str]) -> bool:
-    return any(_endorses(value, option) for option in options)
 
 
 def _rate(pairs: Sequence[_Pair], counted: Sequence[_Pair]) -> Estimate:

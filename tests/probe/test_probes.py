@@ -17,18 +17,14 @@ from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.verdict import PairValue, Verdict, mirrored
 from harness.judging.prompts.requests import Prompts
 from harness.judging.storage.verdict_log import unit_key
-from harness.probe import (
+from harness.probe.flip_rates import Probe, flip_table, mean_change, measure_flips, summaries
+from harness.probe.perturbations import (
     TEXT_PROBES,
     Perturbation,
-    Probe,
-    flip_table,
-    measure_flips,
     perturbed_task,
     read_perturbations,
-    summaries,
     swapped_task,
 )
-from harness.probe.flip_rates import mean_change
 from harness.runs import RunConfig, RunFolder
 from harness.tasks import Task, load_task, write_task
 

@@ -17,7 +17,7 @@ from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up
 from harness.judging.prompts.demonstrations import FILE, answers_of, draw_demonstrations
 from harness.judging.prompts.requests import Prompts, Unit
-from harness.probe import perturbed_task, read_perturbations
+from harness.probe.perturbations import perturbed_task, read_perturbations
 from harness.revalidation.causes import setup_of
 from harness.runs import RunFolder
 from harness.tasks import Item, load_task
