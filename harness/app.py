@@ -50,10 +50,9 @@ from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import merge_parts
 from harness.judging.voting import WEIGHTED
-from harness.model_versions import model_change
 from harness.ratings import select_items
 from harness.report import write_report
-from harness.runs import RunConfig, RunFolder, default_out, list_runs
+from harness.runs import RunConfig, RunFolder, default_out, list_runs, model_change
 from harness.sources import source_of, source_of_verdicts
 from harness.stats.selection.replies import MIN_SAMPLES
 from harness.stopping import StopRequests, run_until_stopped
@@ -279,10 +278,7 @@ def plan_resumed_run(
 
 def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
     manifest = folder.manifest
-    strategies = {spec.strategy for spec in manifest.judges}
-    own = [spec.prompts for spec in manifest.judges]
-    orders = orders_of(task, manifest.config)
-    prompts = Prompts.load(task, folder.prompts, strategies=strategies, own=own, orders=orders)
+    prompts = prompts_of(folder, task)
     if prompts.hash != manifest.hashes["prompts"]:
         raise RunError(
             f"{folder.prompts}: the prompts have changed since this run was started; "
@@ -293,6 +289,24 @@ def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
         config = config.model_copy(update={"max_cost": max_cost})
     plan = _plan(task, config, manifest.judges, manifest.skipped, prompts)
     return replace(plan, folder=folder, embedder=manifest.embedder)
+
+
+def prompts_of(folder: RunFolder, task: Task) -> Prompts:
+    """Read the templates of a run, bound to its task.
+
+    Raises
+    ------
+    PromptError
+        If a template is missing or wrong.
+    """
+    judges = folder.manifest.judges
+    return Prompts.load(
+        task,
+        folder.prompts,
+        strategies={spec.strategy for spec in judges},
+        own=[spec.prompts for spec in judges],
+        orders=orders_of(task, folder.manifest.config),
+    )
 
 
 def estimate_costs(plan: Plan) -> list[JudgeQuote]:
@@ -781,7 +795,7 @@ def _check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: in
 def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> None:
     """Move the damaged lines of a log into a file beside it."""
     if logged.damaged:
-        file = folder.quarantine(logged.damaged)
+        file = folder.write("verdicts.damaged", b"".join(logged.damaged))
         observer.say(
             f"{len(logged.damaged)} damaged lines of verdicts.jsonl were moved to {file}; their "
             "replies are read from the cache, or asked for again"

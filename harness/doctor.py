@@ -15,6 +15,7 @@ import sqlite3
 import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
@@ -308,13 +309,13 @@ def _check_cache(folder: Path, fault: State) -> Iterator[Finding]:
     for moved in sorted(folder.parent.glob(f"{folder.name}.damaged-*")):
         advice = "delete it when no run is missed"
         yield Finding("cache", str(moved), "note", f"moved aside, {_size(moved)}", advice)
+    finding = partial(Finding, "cache", str(folder))
     if not folder.exists():
-        yield Finding("cache", str(folder), "ok", "empty; the first run creates it")
+        yield finding("ok", "empty; the first run creates it")
     elif not folder.is_dir():
-        advice = "choose another with --cache DIR"
-        yield Finding("cache", str(folder), fault, "not a folder", advice)
+        yield finding(fault, "not a folder", "choose another with --cache DIR")
     elif not (folder / "cache.db").exists():
-        yield Finding("cache", str(folder), "ok", "empty")
+        yield finding("ok", "empty")
     else:
         yield _check_database(folder, fault)
 
@@ -359,9 +360,7 @@ def _check_cluster(executor: str) -> Finding:
 
 
 def _check_database(folder: Path, fault: State) -> Finding:
-    def finding(state: State, message: str, advice: str = "") -> Finding:
-        return Finding("cache", str(folder), state, message, advice)
-
+    finding = partial(Finding, "cache", str(folder))
     try:
         stats = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S)
     except CacheUnusable as error:
@@ -404,10 +403,7 @@ def _bytes(n_bytes: float) -> str:
 
 def _check_disk(content: str, folder: Path, fault: State) -> Finding:
     """Check free space and write permission."""
-
-    def finding(state: State, message: str, advice: str = "") -> Finding:
-        return Finding("disk", f"{content} ({folder})", state, message, advice)
-
+    finding = partial(Finding, "disk", f"{content} ({folder})")
     parent = folder.absolute()
     while not parent.exists() and parent != parent.parent:
         parent = parent.parent

@@ -31,6 +31,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import msgspec
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -43,7 +44,7 @@ from pydantic import (
 from harness.analysis import Choices
 from harness.checksummed_log import parts_of
 from harness.errors import RunError
-from harness.files import append_text, reader, unsafe_entry, write_file
+from harness.files import append_text, read_file, reader, unsafe_entry, write_file
 from harness.judging.judges.config import ENSEMBLE, JudgeSpec
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
 from harness.judging.prompts.requests import Elicitation
@@ -52,8 +53,7 @@ from harness.tasks import Task, load_task, write_task
 from harness.user_folders import is_seal, seal_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from harness.analysis import Validation
     from harness.judging.prompts.requests import Prompts
 
 SCHEMA_VERSION = 2
@@ -342,16 +342,6 @@ class RunFolder:
             raise
         return log
 
-    def quarantine(self, damaged: Sequence[bytes]) -> Path:
-        """Write the damaged lines of the log to ``verdicts.damaged``.
-
-        Raises
-        ------
-        RunError
-            As `write`.
-        """
-        return self._write("verdicts.damaged", b"".join(damaged))
-
     @property
     def prompts(self) -> Path:
         """Folder of the prompt templates."""
@@ -379,14 +369,14 @@ class RunFolder:
     def update(self, **changes: object) -> None:
         """Change fields of the manifest, and write it; it stays sealed, or not."""
         self.manifest = self.manifest.model_copy(update=changes)
-        self._write("manifest.json", self._manifest_as_json(), durable=True)
+        self.write("manifest.json", self._manifest_as_json(), durable=True)
 
     def _manifest_as_json(self) -> bytes:
         fields = self.manifest.model_dump(mode="json")
         fields["seal"] = seal_of(_sealed_part(fields)) if self.sealed else ""
         return json.dumps(fields, indent=1).encode() + b"\n"
 
-    def write(self, name: str, content: str | bytes) -> Path:
+    def write(self, name: str, content: str | bytes, *, durable: bool = False) -> Path:
         """Write a file atomically; half of a surrogate pair becomes a question mark.
 
         Raises
@@ -394,16 +384,7 @@ class RunFolder:
         RunError
             If it cannot be written; a previous version stays as it was.
         """
-        if isinstance(content, str):
-            content = content.encode(errors="replace")
-        return self._write(name, content)
-
-    def append(self, name: str, text: str) -> None:
-        """Append to a text file, as far as the disk allows."""
-        with suppress(OSError):
-            append_text(self.path / name, text)
-
-    def _write(self, name: str, data: bytes, *, durable: bool = False) -> Path:
+        data = content.encode(errors="replace") if isinstance(content, str) else content
         try:
             return write_file(self.path / name, data, durable=durable)
         except OSError as error:
@@ -411,6 +392,11 @@ class RunFolder:
                 f"{self.path / name}: cannot be written ({error.strerror}); the verdicts are kept. "
                 f"Correct that, then run `harness validate {self.path}`."
             ) from None
+
+    def append(self, name: str, text: str) -> None:
+        """Append to a text file, as far as the disk allows."""
+        with suppress(OSError):
+            append_text(self.path / name, text)
 
     def __repr__(self) -> str:
         return f"RunFolder({self.path.name!r}, {self.manifest.state})"
@@ -431,6 +417,20 @@ def _check_entries(path: Path) -> None:
         raise RunError(f"{path}: cannot be listed ({error.strerror}).") from None
     if problem:
         raise RunError(f"{path}: cannot be used as a run folder: {problem}; remove it.")
+
+
+class _Judge(msgspec.Struct):
+    name: str
+    reported_models: tuple[str, ...]
+
+
+class _Metrics(msgspec.Struct):
+    """The part of ``metrics.json`` that tells model versions."""
+
+    judges: tuple[_Judge, ...]
+
+
+_DECODE_METRICS = msgspec.json.Decoder(_Metrics).decode
 
 
 class Runs(NamedTuple):
@@ -499,6 +499,48 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
         else "no runs yet; start with `harness run --task toxicity`."
     )
     raise RunError(" ".join(filter(None, [f"{out}: {message}", runs.warning])))
+
+
+def model_change(folder: RunFolder, validation: Validation) -> str:
+    """Return a line that names a judge whose model version changed since the last run on its task.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        A run that ended; earlier ones are looked for beside it.
+    validation : Validation
+        Its results.
+
+    Returns
+    -------
+    str
+        "" where no version changed or none was reported.
+    """
+    now = {judge.name: judge.reported_models for judge in validation.judges}
+    for run in list_runs(folder.path.parent).readable:
+        same_task = run.manifest.hashes["task"] == folder.manifest.hashes["task"]
+        is_later = run.manifest.created > folder.manifest.created
+        if run.path == folder.path or not same_task or is_later:
+            continue
+        before = _reported_models(run)
+        for name, models in now.items():
+            if models and before.get(name, models) != models:
+                return (
+                    f"{name}: the provider reports {', '.join(models)}, and "
+                    f"{', '.join(before[name])} in {run.path.name}. Is it still the same judge? "
+                    f"harness revalidate {run.path}"
+                )
+        if before:
+            return ""
+    return ""
+
+
+def _reported_models(run: RunFolder) -> dict[str, tuple[str, ...]]:
+    """Return the model versions that each judge of a run reported."""
+    with suppress(OSError, ValueError):
+        metrics = _DECODE_METRICS(read_file(run.path / "metrics.json"))
+        return {j.name: j.reported_models for j in metrics.judges if j.reported_models}
+    return {}
 
 
 def versions() -> dict[str, str]:

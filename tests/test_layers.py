@@ -30,7 +30,7 @@ LAYERS = (
     ("shards",),
     ("runs",),
     ("elicitation_items",),
-    ("sources", "model_versions"),
+    ("sources",),
     ("report",),
     (
         "app",

@@ -5,14 +5,21 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 
 from harness import __version__
-from harness.cli.lazy_group import PASSES_ON, CommandSource, lazy_group
 from harness.errors import ExitCode, HarnessError
 from harness.plain_text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typer._click import Command, HelpFormatter
 
 SUMMARY = "Rank LLM judges against several human raters."
 FIRST_STEPS = """
@@ -24,7 +31,27 @@ First steps:
 """
 USAGE_ERROR: type[Exception] = typer.BadParameter.__base__ or typer.BadParameter
 STDOUT, STDERR = 1, 2
+PASSES_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 GC_THRESHOLD = 50_000  # new objects; with the default of 700, collecting takes a tenth of the CPU
+
+
+class CommandSource(NamedTuple):
+    """Where a command is defined.
+
+    Attributes
+    ----------
+    place : str
+        Module in `harness.cli` and the name of a function or `typer.Typer` in it: ``run:run``.
+    summary : str
+        Its line in the help of the group.
+    settings : dict or None
+        Of its context, where they are not the default ones.
+    """
+
+    place: str
+    summary: str
+    settings: dict[str, Any] | None = None
+
 
 COMMANDS = {
     "run": CommandSource("run:run", "Ask judges about a task and rank them."),
@@ -61,9 +88,56 @@ COMMANDS = {
     "probe": CommandSource("probe:app", "Test what a judge should resist."),
 }
 
+
+class _LazyCommands(Mapping[str, "Command"]):
+    """Commands by name, imported on access."""
+
+    def __init__(self) -> None:
+        self._imported: dict[str, Command] = {}
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in self._imported:
+            self._imported[name] = _import_command(name, COMMANDS[name])
+        return self._imported[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _LazyGroup(TyperGroup):
+    """The commands in `COMMANDS`; the help imports none of them."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 -- those of a group
+        super().__init__(**settings)
+        self.commands = _LazyCommands()  # type: ignore[assignment]  # nothing adds to it
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # of the same class
+        del ctx
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: typer.Context, formatter: HelpFormatter) -> None:  # type: ignore[override]  # of the same class
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, source.summary) for name, source in COMMANDS.items()])
+
+
+def _import_command(name: str, source: CommandSource) -> Command:
+    module, attribute = source.place.split(":")
+    command = getattr(import_module(f"harness.cli.{module}"), attribute)
+    parent = typer.Typer(rich_markup_mode=None)
+    if isinstance(command, typer.Typer):
+        parent.add_typer(command, name=name, short_help=source.summary)
+    else:
+        parent.command(name, short_help=source.summary, context_settings=source.settings)(command)
+    return typer.main.get_group(parent).commands[name]
+
+
 app = typer.Typer(
     name="harness",
-    cls=lazy_group(COMMANDS),
+    cls=_LazyGroup,
     help=SUMMARY,
     epilog=FIRST_STEPS,
     invoke_without_command=True,

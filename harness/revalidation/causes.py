@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.elicitation_items import orders_of
+from harness.app import prompts_of
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import registered
@@ -70,19 +70,15 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
             f"{shlex.quote(config.task)}"
         )
     task.require_options("re-validation")
-    strategies = {spec.strategy for spec in folder.manifest.judges}
-    own = [spec.prompts for spec in folder.manifest.judges]
-    orders = orders_of(task, config)
-    prompts = Prompts.load(task, folder.prompts, strategies=strategies, own=own, orders=orders)
+    prompts = prompts_of(folder, task)
     current_prompts = prompts.hash
     if current:
-        drawn = prompts.demonstrations
         current_prompts = Prompts.load(
             current,
-            strategies=strategies,
-            own=own,
+            strategies={spec.strategy for spec in folder.manifest.judges},
+            own=[spec.prompts for spec in folder.manifest.judges],
             own_folder=folder.prompts,
-            demonstrations=drawn,
+            demonstrations=prompts.demonstrations,
         ).hash
     if prompts.hash != folder.manifest.hashes["prompts"]:
         current_prompts = prompts.hash

@@ -18,7 +18,7 @@ from harness.revalidation.history_text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.report.charts import Chart
     from harness.revalidation.history import (
@@ -102,13 +102,12 @@ def _flip_chart(
 ) -> Chart:
     """Draw flip rate and own noise of a stream."""
     flips = {look: r.flip_rate.value for look, r in results.items()}
-    titles = Titles(
-        _identifier("flips", judge, elicitation),
+    titles = _titles(
+        ("flips", judge, elicitation),
         f"{elicitation}: flips and own noise",
         f"Share of replies of {judge} that differ from the baseline's, by look, beside its own "
         f"noise: {_described(flips)}.",
-        x="look",
-        y="share",
+        "share",
     )
     lines = [
         _line("flip rate", flips, "j0"),
@@ -123,13 +122,12 @@ def _evidence_chart(
     """Draw e-value and p-value of a stream as powers of ten, and what calls it changed."""
     e_values = {look: r.evidence.log_e_sum / log(10) for look, r in results.items()}
     p_values = {look: -log10(max(r.evidence.p_value, MIN_P)) for look, r in results.items()}
-    titles = Titles(
-        _identifier("evidence", judge, elicitation),
+    titles = _titles(
+        ("evidence", judge, elicitation),
         f"{elicitation}: evidence of a change",
         f"Powers of ten of the e-value and of 1 / p, over all looks of {judge} since the baseline: "
         f"1 / p is {_described(p_values)}.",
-        x="look",
-        y=f"power of ten, at most {MAX_POWER:.0f}",
+        f"power of ten, at most {MAX_POWER:.0f}",
     )
     lines = [
         _line("1 / p, both tests", _capped(p_values), "j0"),
@@ -175,13 +173,12 @@ def _metric_chart(
 ) -> Chart:
     """Draw how far a metric lies from its baseline at each look, with its interval."""
     differences = {look: change.difference for look, change in changes.items()}
-    titles = Titles(
-        _identifier("metric", judge, metric),
+    titles = _titles(
+        ("metric", judge, metric),
         f"{metric}: look less baseline",
         f"Paired differences of {judge} on the same items, with intervals for {coverage}: "
         f"{_described(differences)}.",
-        x="look",
-        y="difference",
+        "difference",
     )
     lines = [
         _line("difference", differences, "j0"),
@@ -220,5 +217,6 @@ def _described(values: Mapping[int, float | None]) -> str:
     return ", ".join(f"look {look} {number(value)}" for look, value in newest) or "no looks yet"
 
 
-def _identifier(*parts: str) -> str:
-    return "-".join("".join(c if c.isascii() and c.isalnum() else "-" for c in p) for p in parts)
+def _titles(names: Sequence[str], title: str, description: str, y: str) -> Titles:
+    plain = ["".join(c if c.isascii() and c.isalnum() else "-" for c in name) for name in names]
+    return Titles("-".join(plain), title, description, x="look", y=y)

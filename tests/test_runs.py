@@ -1,4 +1,4 @@
-"""A run says when a provider reports another model version than before."""
+"""Run folders: a run says when a provider reports another model version than before."""
 
 from __future__ import annotations
 
