@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.curation import AnswerSettings, ImportSummary, MaxRejected, Plan, Table
-    from harness.curation.option_guess import Answers
 
 WIDTH = 80
 Columns = list[str] | None
@@ -154,7 +153,7 @@ def import_(
       harness curate import human.parquet --as mt-bench --recipe mt-bench
     """
     folder = options.task_folder(name)
-    from harness.curation import AnswerSettings, check_new, read_source
+    from harness.curation import check_new, read_source
     from harness.curation.import_recipe import read_recipe
     from harness.curation.task_export import sidecar_of
 
@@ -164,18 +163,7 @@ def import_(
         _import_exported(source, folder, as_json=as_json)
         return
     most = options.max_rejected(max_rejected)
-    settings = AnswerSettings(
-        scale=labels["scale"],
-        options=_split(labels["options"]),
-        positive=_split(labels["positive"]),
-        abstain=_split(labels["abstain"]),
-        ignore=_split(labels["ignore"]),
-        rename=tuple(labels["rename"] or ()),
-        bounds=_bounds(labels["bounds"], labels["scale"]),
-        n_raters=columns.pop("n_raters"),
-        lists=columns.pop("lists"),
-        scales=labels["scales"],
-    )
+    settings = _answer_settings(columns, labels)
     roles: dict[str, Sequence[str]] = {
         role: names if isinstance(names, list) else [names]
         for role, names in columns.items()
@@ -196,13 +184,32 @@ def import_(
         source=recipe.source if recipe else "",
         licence=recipe.licence if recipe else "",
     )
-    plans, draft = _confirm(draft, ask=not (yes or dry_run), quiet=as_json)
+    plans = _confirm(draft, ask=not (yes or dry_run), quiet=as_json)
     if dry_run:
         if as_json:
             _print_json([_as_json(plan, None) for plan in plans])
         return
-    _check_settled(plans)
+    if questions := questions_of(plans):
+        raise TaskError(f"{plans[0].table.path}: {'; '.join(questions)}.")
     _write(plans, folder, most, as_json=as_json)
+
+
+def _answer_settings(columns: dict[str, Any], labels: Mapping[str, Any]) -> AnswerSettings:
+    """Take what is said about answers from the options, and leave the roles of columns."""
+    from harness.curation import AnswerSettings
+
+    return AnswerSettings(
+        scale=labels["scale"],
+        options=_split(labels["options"]),
+        positive=_split(labels["positive"]),
+        abstain=_split(labels["abstain"]),
+        ignore=_split(labels["ignore"]),
+        rename=tuple(labels["rename"] or ()),
+        bounds=_bounds(labels["bounds"], labels["scale"]),
+        n_raters=columns.pop("n_raters"),
+        lists=columns.pop("lists"),
+        scales=labels["scales"],
+    )
 
 
 def _bounds(text: str | None, scale: str | None) -> tuple[float, float] | None:
@@ -282,13 +289,13 @@ class _Draft:
         return replace(self, roles={**self.roles, role: [names.strip()]})
 
 
-def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[tuple[Plan, ...], _Draft]:
+def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[Plan, ...]:
     """Show how the table is read, until the user accepts it."""
     plans = draft.plans()
     if not quiet:
         echo(_describe(plans))
     if not ask or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return plans, draft
+        return plans
     while True:
         answer = typer.prompt(
             "A change such as raters=a,b, y or Enter to write it, or q to quit",
@@ -299,33 +306,23 @@ def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[tuple[Plan, ...]
             raise TaskError("nothing was written.")
         if answer.casefold() in {"", "y", "yes"}:
             if not questions_of(plans):
-                return _with_property(draft)
+                phrase = "What is rated, as a phrase for judges"
+                rated = draft.property or typer.prompt(phrase)
+                return replace(draft, property=rated).plans()
             echo("Say first what is unclear.")
             continue
         try:
-            draft, plans = (changed := draft.changed(answer)), changed.plans()
+            changed = draft.changed(answer)
+            draft, plans = changed, changed.plans()
         except HarnessError as error:
             echo(f"{error}")
         else:
             echo(_describe(plans))
 
 
-def _with_property(draft: _Draft) -> tuple[tuple[Plan, ...], _Draft]:
-    """Ask what was rated, unless the user said it."""
-    rated = draft.property or typer.prompt("What is rated, as a phrase for judges")
-    draft = replace(draft, property=rated)
-    return draft.plans(), draft
-
-
 def questions_of(plans: Sequence[Plan]) -> list[str]:
     """Return what is unclear in any of several plans."""
     return list(dict.fromkeys(question for plan in plans for question in plan.questions))
-
-
-def _check_settled(plans: Sequence[Plan]) -> None:
-    """Stop where a role or a label is unclear."""
-    if questions := questions_of(plans):
-        raise TaskError(f"{plans[0].table.path}: {'; '.join(questions)}.")
 
 
 def _write(plans: Sequence[Plan], folder: Path, most: MaxRejected, *, as_json: bool) -> None:
@@ -408,24 +405,15 @@ def _describe(plans: Sequence[Plan]) -> str:
 
 def _answer_rows(plan: Plan) -> list[tuple[str, str]]:
     answers = plan.answers
-    task = [("task", plan.name)] if plan.criterion is not None else []
-    return [
-        *task,
-        ("scale", answers.scale),
-        *_options_rows(answers),
-    ]
-
-
-def _options_rows(answers: Answers) -> list[tuple[str, str]]:
-    if answers.scale == "text":
-        return []
+    rows = [("task", plan.name)] if plan.criterion is not None else []
+    rows.append(("scale", answers.scale))
     if answers.scale == "continuous":
         low, high = answers.bounds or (None, None)
-        return [("bounds", "none (--bounds)" if low is None else f"{low:g} to {high:g}")]
-    return [
-        ("options", ", ".join(answers.labels.values())),
-        ("positive", ", ".join(answers.positive) or "none (--positive)"),
-    ]
+        rows.append(("bounds", "none (--bounds)" if low is None else f"{low:g} to {high:g}"))
+    elif answers.scale != "text":
+        rows.append(("options", ", ".join(answers.labels.values())))
+        rows.append(("positive", ", ".join(answers.positive) or "none (--positive)"))
+    return rows
 
 
 def _wrapped(indent: str, text: str) -> str:

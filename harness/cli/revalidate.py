@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,32 +32,49 @@ TaskFolder = Annotated[
     str | None,
     typer.Option("--task", "-t", help="Name or path of the task, if it is elsewhere now."),
 ]
-ADVISED_REPLIES = 5  # per item of a baseline
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the random anchor.")]
-baseline_app = typer.Typer(name="baseline", rich_markup_mode=None)
-
-
-def revalidate(
-    run: Run = None,
-    *,
-    anchor: Anchor = None,
-    baseline_replies: Annotated[
+SIZE: dict[str, Any] = {
+    "anchor": Anchor,
+    "baseline_replies": Annotated[
         int | None,
         typer.Option(
             min=1,
             help="Replies per item of the baseline; first ask, on an occasion of their own, for "
             "those that a new baseline lacks.",
         ),
-    ] = None,
-    samples: Annotated[
+    ],
+    "samples": Annotated[
         int, typer.Option(min=1, help="Times each judge is asked per item in this look.")
-    ] = 1,
-    margin: Annotated[
+    ],
+    "margin": Annotated[
         float,
         typer.Option(
             min=0, max=0.99, help="How much worse is tolerated, as a share of the metric's range."
         ),
-    ] = 0.0,
+    ],
+}
+ASKING: dict[str, Any] = {
+    "task": TaskFolder,
+    "judges_file": Annotated[
+        Path | None,
+        typer.Option(help="A judges.yaml whose judges must be as they were validated."),
+    ],
+    "base_url": options.BaseUrl,
+    "key_env": options.KeyEnv,
+    "seed": Seed,
+    "max_cost": options.MaxCost,
+    "store": options.Store,
+}
+ADVISED_REPLIES = 5  # per item of a baseline
+baseline_app = typer.Typer(name="baseline", rich_markup_mode=None)
+
+
+@options.group("size", SIZE, samples=1, margin=0.0)
+@options.group("asking", ASKING, seed=0)
+def revalidate(
+    run: Run = None,
+    *,
+    size: dict[str, Any],
     fail_on: Annotated[
         str | None,
         typer.Option(
@@ -78,16 +95,7 @@ def revalidate(
         Period | None,
         typer.Option(help="Ask nothing if the last look is younger than this."),
     ] = None,
-    task: TaskFolder = None,
-    judges_file: Annotated[
-        Path | None,
-        typer.Option(help="A judges.yaml whose judges must be as they were validated."),
-    ] = None,
-    base_url: options.BaseUrl = None,
-    key_env: options.KeyEnv = None,
-    seed: Seed = 0,
-    max_cost: options.MaxCost = None,
-    store: options.Store = None,
+    asking: dict[str, Any],
     dry_run: options.DryRun = False,
     out: options.Out = None,
     details: options.Details = False,
@@ -113,23 +121,11 @@ def revalidate(
 
     conditions = _conditions(fail_on)
     folder = find_run(out, run)
-    look_options = LookOptions(
-        anchor=anchor,
-        baseline_replies=baseline_replies,
-        samples=samples,
-        margin=margin,
-        judges_file=judges_file,
-        base_url=base_url,
-        key_env=key_env,
-        task=task,
-        seed=seed,
-        max_cost=max_cost,
-        store=store,
-    )
+    look_options = LookOptions(**size, **asking)
     if if_due is not None and _not_due(folder, if_due):
         return
     if accept is not None:
-        if anchor is not None or baseline_replies is not None:
+        if size["anchor"] is not None or size["baseline_replies"] is not None:
             raise typer.BadParameter(
                 "asks nothing; leave --anchor out, and give --baseline-replies in the next look",
                 param_hint="--accept",
@@ -138,7 +134,7 @@ def revalidate(
     elif dry_run:
         _print_costs(folder, look_options, as_json=as_json)
     else:
-        check_metrics(conditions, folder, task)
+        check_metrics(conditions, folder, asking["task"])
         result = _revalidate(folder, look_options, quiet=quiet)
         _print(result, details=details, as_json=as_json)
         raise typer.Exit(_exit_code(result, conditions))
