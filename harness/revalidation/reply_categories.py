@@ -98,7 +98,8 @@ def stream_of(
         [answer for _, answer in sorted(replies, key=lambda reply: reply[0])]
         for replies in samples.values()
     ]
-    return _encoded(judge, elicitation, by_item, sorted(_distinct(by_item), key=_order_in(task)))
+    distinct = {category for replies in by_item for category, _ in replies}
+    return _encoded(judge, elicitation, by_item, sorted(distinct, key=_order_in(task)))
 
 
 def joined(occasions: Sequence[StreamReplies]) -> StreamReplies:
@@ -206,10 +207,6 @@ def _encoded(
     masses = tuple(tuple(p for _, p in item) for item in by_item)
     is_soft = any(p for of_item in masses for p in of_item)
     return StreamReplies(judge, elicitation, tuple(categories), replies, masses if is_soft else ())
-
-
-def _distinct(by_item: Sequence[Sequence[Answer]]) -> set[Category]:
-    return {category for replies in by_item for category, _ in replies}
 
 
 def _order_in(task: Task) -> Callable[[Category], tuple[int, int, int]]:

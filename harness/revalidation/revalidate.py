@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
-    from harness.revalidation.baseline_design import DetectionPower
     from harness.revalidation.causes import Setup
     from harness.revalidation.history import JudgeVerdict
     from harness.runs import RunFolder
@@ -282,7 +281,12 @@ class Sitting:
             if baseline is None:
                 self.append(self.first_baseline())
             return None
-        self.check_comparable(baseline)
+        causes, left_out = self.not_comparable(baseline) if baseline else ([], {})
+        reasons = causes or [f"{judge}: {reason}" for judge, (_, reason) in left_out.items()]
+        if reasons:
+            raise RunError(
+                f"{self.run.path / FILE}: no replies can be added to the baseline: {reasons[0]}."
+            )
         occasion = self.history.next_occasion
         plan = self.plan(self.run.manifest.asked_judges, n_missing)
         answers = self.ask(plan, occasion, observer)
@@ -292,17 +296,6 @@ class Sitting:
         self.append(more)
         close_occasion(self.run, occasion)
         return None
-
-    def check_comparable(self, baseline: Baseline | None) -> None:
-        """Refuse to add replies to a baseline that could not be compared with them."""
-        if baseline is None:
-            return
-        causes, left_out = self.not_comparable(baseline)
-        reasons = causes or [f"{judge}: {reason}" for judge, (_, reason) in left_out.items()]
-        if reasons:
-            raise RunError(
-                f"{self.run.path / FILE}: no replies can be added to the baseline: {reasons[0]}."
-            )
 
     def topped_up(self, answers: Answers) -> Baseline:
         """Return the newest baseline with the replies of one more occasion."""
@@ -318,12 +311,9 @@ class Sitting:
         )
         return replace(
             baseline,
-            at=now(),
             occasion=occasion,
             n_occasions=baseline.n_occasions + 1,
-            decision=decision_on(self.yardstick(ids), streams, self.options.samples),
-            power=self.power(streams),
-            streams=streams,
+            **self.facts_of(streams, ids),
         )
 
     def first_baseline(self, more: Answers | None = None) -> Baseline:
@@ -343,7 +333,6 @@ class Sitting:
         streams = self.streams_of(occasions, ids)
         return Baseline(
             number=1,
-            at=now(),
             occasion=1 if more else 0,
             n_occasions=len(occasions),
             items=ids,
@@ -353,11 +342,9 @@ class Sitting:
             parameters=current_parameters(manifest.judges, None),
             providers=_providers(logged),
             alpha=ALPHA,
-            decision=decision_on(self.yardstick(ids), streams, self.options.samples),
-            power=self.power(streams),
             content_free=fixed.content_free,
             vote_weights=fixed.vote_weights,
-            streams=streams,
+            **self.facts_of(streams, ids),
         )
 
     def verdicts_on(
@@ -400,25 +387,24 @@ class Sitting:
         return replace(
             before,
             number=before.number + 1,
-            at=now(),
             occasion=0,
             accepted=number,
             n_occasions=len(looks),
             providers={judge: _last_provider(judge, looks) for judge in before.judges},
-            decision=decision_on(self.yardstick(before.items), streams, self.options.samples),
-            power=self.power(streams),
-            streams=streams,
+            **self.facts_of(streams, before.items),
         )
 
-    def power(self, streams: Sequence[StreamReplies]) -> dict[str, DetectionPower]:
-        """Return what later looks can find."""
-        return power_by_judge(
+    def facts_of(self, streams: tuple[StreamReplies, ...], ids: Sequence[str]) -> dict[str, Any]:
+        """Return the fields of a baseline that rest on its replies: decision, power and replies."""
+        power = power_by_judge(
             streams,
             n_items=len(self.run_items()),
             samples=self.options.samples,
             alpha=ALPHA,
             seed=self.run.manifest.config.seed,
         )
+        decision = decision_on(self.yardstick(ids), streams, self.options.samples)
+        return {"at": now(), "decision": decision, "power": power, "streams": streams}
 
     def ask_look(self, observer: Observer) -> ExitCode | None:
         """Ask a look and record it; return why asking was stopped."""
