@@ -6,6 +6,7 @@ import operator
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from xml.etree import ElementTree as ET
 
@@ -170,35 +171,22 @@ def _check(
     validation: Validation, judges: Mapping[str, JudgeResult], requirement: Requirement
 ) -> GateResult:
     decision = validation.decision
+    result = partial(GateResult, requirement=requirement.text)
     if requirement.verdicts:
-        return GateResult(
-            requirement=requirement.text,
-            passed=decision.verdict in requirement.verdicts,
-            judge=decision.judge,
-            value=decision.verdict,
-        )
-    judge = requirement.judge or decision.judge
-    if judge is None:
-        return GateResult(
-            requirement=requirement.text,
-            passed=False,
-            judge=None,
-            value=None,
-            reason="the decision names no judge",
-        )
-    return _check_number(requirement, judges[judge])
-
-
-def _check_number(requirement: Requirement, judge: JudgeResult) -> GateResult:
-    estimate = _estimate(judge, requirement.name)
+        passed = decision.verdict in requirement.verdicts
+        return result(passed=passed, judge=decision.judge, value=decision.verdict)
+    name = requirement.judge or decision.judge
+    if name is None:
+        reason = "the decision names no judge"
+        return result(passed=False, judge=None, value=None, reason=reason)
+    estimate = _estimate(judges[name], requirement.name)
     compared = _end(estimate, requirement.end)
     reason = estimate.reason
     if compared is None and not reason:
         reason = estimate.interval_reason or "no_interval"
-    return GateResult(
-        requirement=requirement.text,
+    return result(
         passed=compared is not None and bool(SIGNS[requirement.sign](compared, requirement.limit)),
-        judge=judge.name,
+        judge=name,
         value=estimate.value,
         interval=estimate.interval,
         n=estimate.n_used,

@@ -104,7 +104,8 @@ def read_perturbations(probe: TextProbe, path: Path | None = None) -> tuple[Pert
         except ValidationError as error:
             fault = error.errors(include_input=False, include_url=False, include_context=False)[0]
             location = ".".join(map(str, fault["loc"])) or "line"
-            raise TaskError(f"{file}: line {line}: {location}: {fault['msg']}.") from None
+            problem = fault["msg"].removeprefix("Value error, ")
+            raise TaskError(f"{file}: line {line}: {location}: {problem}.") from None
         if perturbation.id in perturbations:
             raise TaskError(f"{file}: line {line}: id {perturbation.id!r} is repeated; rename it.")
         perturbations[perturbation.id] = perturbation

@@ -137,6 +137,7 @@ def test_fault_in_a_set_of_attacks_is_named(tmp_path, line, word):
     with pytest.raises(TaskError) as fault:
         read_perturbations("injection", file)
     assert word in str(fault.value)
+    assert "Value error" not in str(fault.value)
     assert "attacks.jsonl" in str(fault.value)
 
 
