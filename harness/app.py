@@ -44,7 +44,7 @@ from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.cost_estimate import quote_of, quote_of_ensemble
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import Job, NoCache, Observer
+from harness.judging.running.services import Job, NoCache, NoObserver
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache
@@ -69,11 +69,10 @@ if TYPE_CHECKING:
     from harness.judging.cluster.shared_store import SharedStore
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.grammar import AnswerKind
-    from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.demonstrations import Demonstrations
     from harness.judging.prompts.requests import Request
     from harness.judging.running.cost_estimate import JudgeQuote
-    from harness.judging.running.services import Cache, Counts, Executor
+    from harness.judging.running.services import Cache, Executor, Observer
     from harness.judging.storage.verdict_log import LogReading
 
 
@@ -133,17 +132,8 @@ class RunResult:
     exit_code: int
 
 
-class LineObserver(Observer):
+class LineObserver(NoObserver):
     """Says why judges are incomplete, and nothing of their progress."""
-
-    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Say nothing."""
-
-    def counted(self, judge: str, counts: Counts) -> None:
-        """Say nothing."""
-
-    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Say nothing."""
 
     def ended(self, judge: str, reason: str) -> None:
         """Say why a judge is incomplete."""
