@@ -176,6 +176,8 @@ def claim_many(units: Sequence[WorkUnit], services: Services) -> Claims:
 
     Of units with the same request the first is claimed, and those that are not claimed come last.
     """
+    if not units:
+        return Claims((), (), ())
     owners = {unit.hashes[0]: unit for unit in reversed(units)}
     granted = services.cache.locks.claim_many(list(owners))
     keys = [unit.key for unit in owners.values()]

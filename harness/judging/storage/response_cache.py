@@ -89,10 +89,12 @@ class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
 
     def fetch(self, mode: object, filename: object, value: object, *_: object) -> list[Reply]:
         """Convert replies from the database."""
-        with suppress(ValueError):
-            if mode == MODE_RAW and filename is None and isinstance(value, bytes):
-                return _DECODE(value)
-        return []
+        if mode != MODE_RAW or filename is not None or not isinstance(value, bytes):
+            return []
+        try:
+            return _DECODE(value)
+        except ValueError:
+            return []
 
     def remove(self, file_path: object) -> None:
         """Remove no file."""
@@ -103,8 +105,8 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
 
     def get_many(self, keys: Iterable[str]) -> dict[str, list[Reply]]:
         """Return the entries of those keys that have one."""
-        rows = self._sql(FIND, (_ENCODE(list(keys)).decode(),)).fetchall()
-        return {key: self.disk.fetch(*row) for key, *row in rows}
+        rows, fetch = self._sql(FIND, (_ENCODE(list(keys)).decode(),)), self.disk.fetch
+        return {key: fetch(mode, file, value) for key, mode, file, value in rows.fetchall()}
 
     def add_many(self, replies: Iterable[Reply]) -> None:
         """Extend the entries of replies in one transaction; a stored reply is never replaced."""
@@ -166,7 +168,7 @@ class ResponseCache:
     def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
         """Return cached replies by request hash; what killed runs had logged is stored first."""
         self._adopt_logs()
-        keys, hashes = {key for key, _ in requests}, {request for _, request in requests}
+        keys, hashes = dict(requests), {request for _, request in requests}
         try:
             entries = self._retried(lambda database: database.get_many(keys))
         except (sqlite3.Error, OSError) as error:
