@@ -13,7 +13,7 @@ from harness.stats.data.arrays import TOLERANCE
 from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
-from harness.stats.selection.footing import Drawn, HumanReference, footing_of
+from harness.stats.selection.footing import NO_REFERENCE, Drawn, HumanReference, footing_of
 from harness.stats.selection.ranking import largest_difference, loss
 from harness.stats.selection.replies import MIN_ANSWERED, SharedItems, shared_items
 
@@ -172,12 +172,12 @@ def _reference(metric: Metric, judge: OpenJudge, shared: BoolArray, draws: Draws
     """Score the judge and one human on the same remaining ratings of the shared items."""
     sides = judge.left_out(shared)
     if not sides.used.any() or metric.better == "zero":
-        return HumanReference()
+        return NO_REFERENCE
     values, replicates = draws.of([sides.judge, sides.human, judge.valued(shared)])
     losses, drawn = loss(values, metric.better), loss(replicates, metric.better)
     difference = float(losses[0] - losses[1])
     if not isfinite(difference):
-        return HumanReference()
+        return NO_REFERENCE
     largest = largest_difference(metric)
     sampled = Sampled(
         value=difference,

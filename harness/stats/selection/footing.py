@@ -80,14 +80,17 @@ class HumanReference:
         Items that entered, and ratings left out in turn.
     """
 
-    human: float | None = None
-    judge: float | None = None
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    n_items: int = 0
-    n_ratings: int = 0
+    human: float | None
+    judge: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    n_items: int
+    n_ratings: int
     judge_by_all: float | None = None
+
+
+NO_REFERENCE = HumanReference(None, None, None, None, None, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -757,10 +760,10 @@ class Scoring:
     ) -> HumanReference:
         """Do as `reference`, given how differences are averaged; rows stand for (n,) ``times``."""
         if not (self.can_leave_out and self.metric.is_item_mean):
-            return HumanReference()
+            return NO_REFERENCE
         sides = self.one_human(replies, shared, self.counts)
         if not sides.used.any():
-            return HumanReference()
+            return NO_REFERENCE
         sign = -1.0 if self.metric.better == "higher" else 1.0
         estimate = average(sign * sides.difference[sides.used, 0], sides.used)
         if ratings is not None and isfinite(estimate.standard_error):
