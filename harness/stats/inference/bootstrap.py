@@ -331,8 +331,12 @@ def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
     """Return the columns of all (U, d) that are not zero, (D', U), and which of (D,) these are."""
     columns = [np.asarray(part).T for part in parts]
     filled = [of_part.any(axis=1) for of_part in columns]
-    kept = [of_part[rows] for of_part, rows in zip(columns, filled, strict=True)]
-    return np.concatenate(kept), np.concatenate(filled)
+    by_column, start = np.empty((sum(map(np.count_nonzero, filled)), columns[0].shape[1])), 0
+    for of_part, rows in zip(columns, filled, strict=True):  # not joined, which would hold all twice
+        end = start + np.count_nonzero(rows)
+        by_column[start:end] = of_part[rows]
+        start = end
+    return by_column, np.concatenate(filled)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
