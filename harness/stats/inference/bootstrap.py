@@ -156,17 +156,21 @@ class Resamples:
     def kept(self) -> Self:
         """Draw the weights once for all passes, where they are few enough to be kept."""
         is_few = 0 < self.n_units * self.n_replicates <= CHUNK_CELLS
-        return replace(self, drawn=next(self.blocks())) if is_few else self
+        return replace(self, drawn=np.asfortranarray(next(self.blocks()))) if is_few else self
 
     def of_kinds(self, kinds: Kinds) -> Self:
         """Draw rows that each stand for the units of a kind; weights are kept if they are few."""
         R = len(kinds.first)
         if self.n_units >= R * ALIKE or R * self.n_resamples > CHUNK_CELLS:
             return self if self.n_units == R else self.of_rows(kinds.times)
-        order = np.argsort(kinds.of_item, kind="stable")
-        starts = np.searchsorted(kinds.of_item[order], np.arange(R))
-        drawn = [np.add.reduceat(block[:, order], starts, axis=1) for block in self.blocks()]
-        return replace(self, times=kinds.times, drawn=np.concatenate(drawn)) if drawn else self
+        from scipy.sparse import csr_array  # noqa: PLC0415 -- heavy
+
+        n = len(kinds.of_item)
+        of_kind = csr_array((np.ones(n), (kinds.of_item, np.arange(n))), shape=(R, n))
+        drawn = [np.asarray(of_kind @ block.T) for block in self.blocks()]
+        if not drawn:
+            return self
+        return replace(self, times=kinds.times, drawn=np.concatenate(drawn, axis=1).T)
 
     def weights(self) -> Iterator[FloatArray]:
         """Yield (b, U) multinomial weights, each row summing to U, until B rows were given."""
@@ -233,11 +237,11 @@ class Resamples:
         step = max(1, CACHED_CELLS // max(len(filled), 1))
         sums = np.zeros((len(filled), step))
         for weights in self.blocks():
-            of_units = weights[:, units] if few else weights
+            by_unit = weights.T[units] if few else weights.T
             for start in range(0, len(weights), step):
-                drawn = of_units[start : start + step]
-                sums[filled, : len(drawn)] = by_column @ drawn.T
-                yield sums[:, : len(drawn)].T
+                drawn = by_unit[:, start : start + step]
+                sums[filled, : drawn.shape[1]] = by_column @ drawn
+                yield sums[:, : drawn.shape[1]].T
 
     def _block_sums(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
         """As `sums`: first how many units each block gives to a replicate, then which of them."""
@@ -331,9 +335,10 @@ def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
     """Return the columns of all (U, d) that are not zero, (D', U), and which of (D,) these are."""
     columns = [np.asarray(part).T for part in parts]
     filled = [of_part.any(axis=1) for of_part in columns]
-    by_column, start = np.empty((sum(map(np.count_nonzero, filled)), columns[0].shape[1])), 0
-    for of_part, rows in zip(columns, filled, strict=True):  # not joined, which would hold all twice
-        end = start + np.count_nonzero(rows)
+    by_column = np.empty((sum(int(rows.sum()) for rows in filled), columns[0].shape[1]))
+    start = 0
+    for of_part, rows in zip(columns, filled, strict=True):  # joining would hold all of them twice
+        end = start + int(rows.sum())
         by_column[start:end] = of_part[rows]
         start = end
     return by_column, np.concatenate(filled)
