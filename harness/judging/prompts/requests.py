@@ -235,6 +235,8 @@ class Prompts:
         What few-shot judges are shown.
     orders : OptionOrders or None
         The order of the options for each sample; None for the task's own.
+    templates : mapping of str to Template
+        By name, from which the same prompts can be made in another process.
     """
 
     def __init__(
@@ -247,18 +249,13 @@ class Prompts:
         self._task = task
         self.demonstrations = demonstrations
         self.orders = orders
-        self._templates = dict(templates)
+        self.templates = templates
         self._parts = lru_cache(maxsize=MAX_ORDERS)(self._rendered)
         texts = json.dumps(
             {name: template.text for name, template in templates.items()}, sort_keys=True
         )
         drawn = b"" if demonstrations is None else demonstrations.to_json(item_text=True)
         self.hash = hashlib.sha256(texts.encode() + drawn).hexdigest()
-
-    @property
-    def templates(self) -> Mapping[str, Template]:
-        """The templates by name, from which the same prompts can be made in another process."""
-        return self._templates
 
     @classmethod
     def load(
@@ -306,17 +303,14 @@ class Prompts:
             is_own = name in task_files
             folders = (task.folder, default_folder) if is_own else (default_folder,)
             file_name = task_files.get(name, f"{_default_name(task, name)}.txt")
-            templates[name] = read_template(file_name, folders, _needed(name))
-            _check_endorsement(name, templates[name])
+            templates[name] = _read(name, file_name, folders, orders)
         for name, file_name in chain.from_iterable(files.items() for files in own):
             folders = (own_folder or default_folder,)
-            templates[own_name(file_name)] = read_template(file_name, folders, _needed(name))
-            _check_endorsement(name, templates[own_name(file_name)])
+            templates[own_name(file_name)] = _read(name, file_name, folders, orders)
         if clash := _clash(template.path for template in templates.values()):
             raise PromptError(f"{clash}: a bundled template has this name too; rename the file.")
         if demonstrations is None and folder and any(map(n_demonstrations, strategies)):
             demonstrations = Demonstrations.load(folder, task)
-        _check_follow_up(templates.values(), orders)
         return cls(task, templates, demonstrations, orders)
 
     def save(self, folder: Path, *, item_text: bool = True) -> None:
@@ -330,7 +324,7 @@ class Prompts:
             If the folder cannot be written.
         """
         folder.mkdir(exist_ok=True)
-        for template in self._templates.values():
+        for template in self.templates.values():
             write_file(folder / template.path.name, template.text.encode())
         if self.demonstrations is not None:
             self.demonstrations.save(folder, item_text=item_text)
@@ -376,13 +370,14 @@ class Prompts:
 
     def _rendered(self, name: str, order: Order) -> _Parts:
         """Fill what all items share, for an order of the options."""
-        template = self._templates[name]
+        template = self.templates[name]
         if len(order) == 1:
             values = _endorsement_values(self._task, template, order[0])
         else:
             values = _task_values(self._task, template, self.orders, order)
         head, tail = template.head("user", values, ITEM_NAMES)
-        return _Parts(values, _opening(template.render("system", values)), head, tail)
+        system = template.render("system", values)
+        return _Parts(values, (Message("system", system),) if system else (), head, tail)
 
     def _shown_text(
         self, shared: _Parts, name: str, parts: Sequence[str], criterion: str | None
@@ -390,7 +385,7 @@ class Prompts:
         """Return the text that shows an item, without what all items share."""
         shown = self._task.criterion_text(criterion)
         if shown:
-            shown = self._templates[name].render("criterion", {"criterion": shown})
+            shown = self.templates[name].render("criterion", {"criterion": shown})
         values = {**shared.values, **_fenced(parts), "criterion": shown}
         return render(shared.tail, values)
 
@@ -439,7 +434,7 @@ class Prompts:
     ) -> tuple[Message, ...]:
         """Return the messages of a pair's second turn, which asks for the single choice."""
         name = template_name("paired", strategy, own)
-        question = self._templates[name].render("follow_up", self._parts(name, ()).values)
+        question = self.templates[name].render("follow_up", self._parts(name, ()).values)
         return (
             *messages,
             Message(role="assistant", content=reply),
@@ -447,7 +442,7 @@ class Prompts:
         )
 
     def __repr__(self) -> str:
-        return f"Prompts({self._task.name!r}, {', '.join(self._templates)}, {self.hash[:12]})"
+        return f"Prompts({self._task.name!r}, {', '.join(self.templates)}, {self.hash[:12]})"
 
 
 def answer_kind(elicitation: Elicitation) -> AnswerKind:
@@ -476,9 +471,23 @@ def own_name(file_name: str) -> str:
     return f"own/{file_name}"
 
 
-def _needed(name: str) -> Sequence[str]:
-    """Return the parts that a template must have."""
-    return ("user", "follow_up") if name.startswith("paired") else ("user",)
+def _read(
+    name: str, file_name: str, folders: Sequence[Path], orders: OptionOrders | None
+) -> Template:
+    """Read the template for a name; that for endorsements must show the option.
+
+    A second turn must not show the options where each sample has its own order.
+    """
+    needed = ("user", "follow_up") if name.startswith("paired") else ("user",)
+    template = read_template(file_name, folders, needed)
+    if name == "endorsement" and "{{option}}" not in template.parts["user"]:
+        raise PromptError(f"{template.path}: part [user] must show {{{{option}}}}, asked about.")
+    if orders and "{{options}}" in template.parts.get("follow_up", ""):
+        raise PromptError(
+            f"{template.path}: part [follow_up] shows {{{{options}}}}, whose order the first "
+            "turn has set; leave them out, or --shuffle-options."
+        )
+    return template
 
 
 def _template_names(task: Task, strategies: Collection[str]) -> list[str]:
@@ -536,26 +545,6 @@ def _clash(paths: Iterable[Path]) -> Path | None:
     """Return a file with the same name as another, so that both cannot be saved together."""
     by_name: dict[str, Path] = {}
     return next((path for path in paths if by_name.setdefault(path.name, path) != path), None)
-
-
-def _opening(system: str) -> tuple[Message, ...]:
-    return (Message(role="system", content=system),) if system else ()
-
-
-def _check_follow_up(templates: Iterable[Template], orders: OptionOrders | None) -> None:
-    """Refuse a second turn that shows the options, where each sample has its own order."""
-    for template in templates:
-        if orders and "{{options}}" in template.parts.get("follow_up", ""):
-            raise PromptError(
-                f"{template.path}: part [follow_up] shows {{{{options}}}}, whose order the first "
-                "turn has set; leave them out, or --shuffle-options."
-            )
-
-
-def _check_endorsement(name: str, template: Template) -> None:
-    """Refuse a template for endorsements that does not show the option."""
-    if name == "endorsement" and "{{option}}" not in template.parts["user"]:
-        raise PromptError(f"{template.path}: part [user] must show {{{{option}}}}, asked about.")
 
 
 def _endorsement_values(task: Task, template: Template, key: str) -> dict[str, str]:
