@@ -58,17 +58,9 @@ def endorsed(replies: Sequence[Verdict], space: OptionSpace) -> list[Verdict]:
 
 
 def set_distribution(endorsements: Mapping[str, float], space: OptionSpace) -> FloatArray:
-    """Return the (V,) probabilities of the sets that options endorsed independently make.
+    """Return the (V,) probabilities of the admissible sets that options endorsed make.
 
-    Parameters
-    ----------
-    endorsements : mapping of str to float
-        The probability that each option is endorsed.
-
-    Returns
-    -------
-    (V,) array
-        Among the admissible sets; zeros where they have less than 1% together.
+    Options are endorsed independently; zeros where these sets have less than 1% together.
     """
     p = np.array([endorsements.get(option, 0.0) for option in space.options])
     members = space.membership.astype(bool)  # (K, V)

@@ -83,13 +83,7 @@ class TimedConnection(psycopg.Connection):
 
 
 class Database:
-    """A pool of connections that any thread may use; each statement commits.
-
-    Raises
-    ------
-    RunError
-        If the database cannot be used.
-    """
+    """A pool of connections that any thread may use; each statement commits."""
 
     def __init__(self, address: StoreAddress) -> None:
         self._address = address
@@ -174,13 +168,7 @@ def explained(address: StoreAddress) -> Iterator[None]:
 
 
 def prepare(connection: psycopg.Connection) -> None:
-    """Create the tables that are missing; safe if several processes do so at once.
-
-    Raises
-    ------
-    RunError
-        If they are of a newer version.
-    """
+    """Create the tables that are missing; safe if several processes do so at once."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEMA_LOCK])
         connection.execute("CREATE TABLE IF NOT EXISTS harness_schema (version integer NOT NULL)")

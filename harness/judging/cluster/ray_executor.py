@@ -58,13 +58,7 @@ class RayExecutor:
         self._address = address
 
     async def run(self, judges: Sequence[JudgeRun]) -> None:
-        """Ask all open units of some judges.
-
-        Raises
-        ------
-        HarnessError
-            If the cluster, its workers or the run folder cannot be used.
-        """
+        """Ask all open units of some judges."""
         token = secrets.token_hex()
         self._description = replace(self._description, token=token)
         async with connected(self._address) as ray:
@@ -151,13 +145,7 @@ class RayExecutor:
 
 @contextmanager
 def _visible(path: Path, token: str) -> Iterator[None]:
-    """Write a token by which workers see that a folder is this one; the file is removed in the end.
-
-    Raises
-    ------
-    RunError
-        If it cannot be written.
-    """
+    """Write a token by which workers see that a folder is this one; it is removed in the end."""
     try:
         write_file(path, token.encode())
     except OSError as error:

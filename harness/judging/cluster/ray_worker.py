@@ -123,13 +123,7 @@ class UnitWorker:
         self._judges: dict[str, WorkerJudge] = {}
 
     async def start(self) -> None:
-        """Open the store and build the judges, unless that was done; Ray restarts dead workers.
-
-        Raises
-        ------
-        HarnessError
-            If the store or a judge cannot be used on this machine.
-        """
+        """Open the store and build the judges, unless that was done; Ray restarts dead workers."""
         if self._judges:
             return
         description = self._description
@@ -210,14 +204,7 @@ class UnitWorker:
 class WorkerJudge:
     """One judge in a worker: asks units as they come and keeps them until they are fetched.
 
-    Parameters
-    ----------
-    services : Services
-        Of the judge.
-    recorder : Recorder
-        Of the worker.
-    writes : bool
-        Whether the recorder writes verdicts to a log; otherwise they are returned.
+    ``writes`` says whether the recorder writes verdicts to a log; otherwise they are returned.
     """
 
     def __init__(self, services: Services, recorder: Recorder, *, writes: bool) -> None:

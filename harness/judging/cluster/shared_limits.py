@@ -30,17 +30,7 @@ POLL_S = 0.2  # between looks for what other workers return
 
 
 class SharedRate:
-    """Uses per minute, of one kind and judge, that all workers of a store share.
-
-    Parameters
-    ----------
-    store : SharedStore
-        Where they are counted.
-    name : str
-        Of judge and kind, the same for all workers.
-    per_minute : float
-        Fewer uses begin within any minute.
-    """
+    """Uses of one name that all workers of a store share; fewer than so many begin per minute."""
 
     def __init__(self, store: SharedStore, name: str, per_minute: float) -> None:
         self._store = store
@@ -52,10 +42,7 @@ class SharedRate:
     async def take(self, n: float) -> float:
         """Reserve ``n`` uses; return when they begin, on the clock of the event loop.
 
-        Raises
-        ------
-        NotAsked
-            If nothing more may be sent.
+        Raises `NotAsked` if nothing more may be sent.
         """
         loop = asyncio.get_running_loop()
         begins: asyncio.Future[float] = loop.create_future()
@@ -158,14 +145,8 @@ def shared_gate(store: SharedStore, judge: Judge, retry: RetryPolicy, ceiling: i
 class SharedBudget(CostBudget):
     """Budget of a run that all its workers share; each takes an allowance for some calls.
 
-    Parameters
-    ----------
-    limit_usd : float or None
-        What the run may cost.
-    spent_usd : float
-        What it had cost when it was resumed.
-    store : SharedStore
-        Where it is counted; see `SharedStore.open_budget`.
+    ``spent_usd`` is what the run had cost when it was resumed; `SharedStore.open_budget` sets the
+    limit.
     """
 
     def __init__(self, limit_usd: float | None, spent_usd: float, store: SharedStore) -> None:
@@ -191,13 +172,7 @@ class SharedBudget(CostBudget):
             self._promised_usd[request.hash] = cost_usd
 
     def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:
-        """Return a context that uses what was promised to this call.
-
-        Raises
-        ------
-        BudgetSpent
-            If nothing was. Nothing was sent.
-        """
+        """Return a context that uses what was promised to this call, else raise `BudgetSpent`."""
         del n
         if self.limit_usd is None:
             return CallBill(self, spec.name, 0.0)

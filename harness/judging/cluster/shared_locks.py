@@ -41,16 +41,8 @@ class SharedLocks:
     """Locks on requests, claimed in batches; a claim brings the stored reply, if there is one.
 
     What was claimed in vain is claimed again by the thread of the lease, all in one exchange, for
-    as long as somebody waits for it.
-
-    Parameters
-    ----------
-    lease : WorkerLease
-        Of this process.
-    keys : RequestKeys
-        Of requests in the tables.
-    say : callable
-        Receives one line for each worker that holds what has been waited for.
+    as long as somebody waits for it. ``say`` receives one line for each worker that holds what has
+    been waited for.
     """
 
     def __init__(self, lease: WorkerLease, keys: RequestKeys, say: Callable[[str], None]) -> None:

@@ -75,13 +75,7 @@ _DECODE = msgspec.json.Decoder(Reply).decode
 
 
 class RequestKeys:
-    """Keys of requests in the tables.
-
-    Parameters
-    ----------
-    owner : str
-        The only run that uses these keys; empty for those that all runs share.
-    """
+    """Keys of requests in the tables: those of one run, its ``owner``, or of all runs."""
 
     def __init__(self, owner: str = "") -> None:
         self._mask = int.from_bytes(sha256(owner.encode()).digest()) if owner else 0
@@ -237,12 +231,8 @@ class SharedStore:
     def exchange_budget(self, returned_usd: float, needed_usd: float) -> tuple[float, float]:
         """Return what is left of an allowance and take another; for any thread.
 
-        Returns
-        -------
-        allowance_usd : float
-            At least what is needed, or 0.
-        possible_usd : float
-            What the budget would have room for if other workers returned all that they hold.
+        The second value is what the budget would have room for if other workers returned all that
+        they hold; the allowance is at least what is needed, or 0.
         """
         return self.lease.exchange(
             lambda c: _exchange_budget(c, self.lease, returned_usd, needed_usd)

@@ -50,15 +50,7 @@ class Server:
 
 
 class ServerChoice:
-    """Chooses among the addresses of one judge.
-
-    Parameters
-    ----------
-    urls : sequence of str
-        One or more.
-    now_s : callable
-        The clock.
-    """
+    """Chooses among the addresses of one judge."""
 
     def __init__(self, urls: Sequence[str], now_s: Callable[[], float] = time.monotonic) -> None:
         self._servers = [Server(url) for url in urls]

@@ -34,17 +34,9 @@ class Answer(NamedTuple):
 
 
 class Wire:
-    """HTTP connections of a judge.
+    """HTTP connections of a judge, at most ``limit`` at once.
 
-    Parameters
-    ----------
-    limit : int
-        Maximum number of open connections.
-
-    Attributes
-    ----------
-    on_headers : callable or None
-        Called with the headers of every response.
+    ``on_headers``, where it is set, is called with the headers of every response.
     """
 
     def __init__(self, limit: int) -> None:
@@ -73,16 +65,7 @@ class Wire:
         return self._urls[url]
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Send a POST request and read its response.
-
-        Parameters
-        ----------
-        url : str
-            Address.
-        headers : mapping
-            Added to the session's own.
-        body : bytes
-            Content of the request.
+        """Send a POST request and read its response; headers are added to the session's own.
 
         Raises
         ------

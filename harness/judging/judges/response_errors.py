@@ -93,21 +93,9 @@ def explain(reason: str) -> str:
 
 
 def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFailed:
-    """Classify an error response.
+    """Classify an error response by its status, headers with names in any case, and whole body.
 
-    Parameters
-    ----------
-    status : int
-        HTTP status as received; an error in a body with status 200 counts by its own code.
-    headers : mapping
-        Response headers; names in any case.
-    body : bytes
-        The response's body, in full.
-
-    Returns
-    -------
-    CallFailed
-        With ``retry``, ``retry_after_s`` and ``stops_judge`` set.
+    An error in a body with status 200 counts by its own code.
     """
     codes, message = _error_in(body)
     return _failure_by_body(status, codes, message) or _failure_by_status(status, headers)

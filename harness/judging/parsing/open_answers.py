@@ -42,24 +42,10 @@ QUOTES = (('"', '"'), ("\u201c", "\u201d"))
 def parse_number(
     text: str, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> tuple[Parsed, str]:
-    """Parse a complete reply that is to be a number.
+    """Parse a complete reply that is to be a number; see `parse_open`.
 
-    Parameters
-    ----------
-    text : str
-        The reply as received; any text at all.
-    bounds : (float, float) or None
-        Least and greatest number; None without bounds.
-    abstain : bool
-        Whether CANNOT_ASSESS was offered.
-
-    Returns
-    -------
-    parsed : Parsed
-        Its value is the number as `harness.tasks.schema.number_text` writes it. Reasons beside
-        those of `Parsed`: ``out_of_bounds``.
-    quotable : str
-        Text that makes the reply a quotation if it occurs in the text of the item; mostly empty.
+    The value is the number as `harness.tasks.schema.number_text` writes it. Reasons beside those of
+    `Parsed`: ``out_of_bounds``.
     """
     body = reply_body(text)
     if not body or len(body) > MAX_REPLY:

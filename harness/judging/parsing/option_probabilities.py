@@ -33,17 +33,9 @@ class OptionTokens:
     def probabilities(self, logprobs: object) -> dict[str, float] | None:
         """Return the probability of each option and of CANNOT_ASSESS that the first token gives.
 
-        Parameters
-        ----------
-        logprobs : JSON
-            As an OpenAI-compatible server sends them: ``content`` holds the tokens of the reply,
-            each with ``top_logprobs``.
-
-        Returns
-        -------
-        dict of str to float, or None
-            Those that are not 0, in the order of the options; they sum to 1 at most, and the rest
-            lies outside the options. None where the server sent no log-probabilities.
+        OpenAI-compatible servers send ``content``, the tokens of the reply, each with
+        ``top_logprobs``. Returned are those that are not 0, in the order of the options; they sum
+        to 1 at most, and the rest lies outside the options. None where the server sent none.
         """
         listed = dict(_first_token(logprobs))
         if not listed:
@@ -70,19 +62,9 @@ class OptionTokens:
 def word_probabilities(logprobs: object, words: Mapping[str, str]) -> dict[str, float] | None:
     """Return the probability of the word of each option, as the first token.
 
-    Parameters
-    ----------
-    logprobs : JSON
-        As sent with a chat completion or a text completion; ``prob`` in place of ``logprob`` counts
-        too.
-    words : mapping of str to str
-        The word of each option.
-
-    Returns
-    -------
-    dict of str to float, or None
-        Tokens that differ in case or in spaces around them are summed. 0 for a word that is not
-        listed. None where the server sent no log-probabilities.
+    Of a chat completion or a text completion; ``prob`` in place of ``logprob`` counts too. Tokens
+    that differ in case or in spaces around them are summed. 0 for a word that is not listed. None
+    where the server sent no log-probabilities.
     """
     listed = dict(_first_token(logprobs))
     if not listed:

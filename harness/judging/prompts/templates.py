@@ -51,17 +51,7 @@ ALLOWED: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template file, read and checked.
-
-    Attributes
-    ----------
-    path : Path
-        File that it was read from.
-    text : str
-        Content of the file, which is hashed.
-    parts : dict of str to str
-        Parts by name, without the lines that name them.
-    """
+    """A template file, read and checked, and its parts by name without the lines that name them."""
 
     path: Path
     text: str
@@ -74,14 +64,9 @@ class Template:
     def head(
         self, part: str, values: Mapping[str, str], later: frozenset[str]
     ) -> tuple[str, list[str]]:
-        """Fill a part up to the first line that needs a later value.
+        """Fill a part up to the first line with a placeholder in ``later``.
 
-        Returns
-        -------
-        head : str
-            The lines before the first with a placeholder in ``later``, filled; ends in a newline.
-        tail : list of str
-            The remaining lines, for `render`.
+        Returned are the filled lines, which end in a newline, and the remaining ones for `render`.
         """
         lines = self.parts.get(part, "").split("\n")
         numbers = (n for n, line in enumerate(lines) if later & set(PLACEHOLDER.findall(line)))
