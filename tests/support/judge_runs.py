@@ -6,32 +6,29 @@ from functools import partial
 
 import uvloop
 
+from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.local_executor import LocalExecutor
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import Job, NoCache
+from harness.judging.running.services import Job, NoCache, NoObserver
 from harness.judging.running.session import Session
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 
 QUICK_RETRIES = RetryPolicy(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
 
 
-class RecordingObserver:
+def scripted(replies, *, name="scripted", samples=1):
+    """Specify a judge that replays a script."""
+    return JudgeSpec(name=name, kind="scripted", model="script", samples=samples, replies=replies)
+
+
+class RecordingObserver(NoObserver):
     """Keeps the messages of a run in ``lines``, and nothing else."""
 
     def __init__(self):
         self.lines = []
-
-    def advanced(self, judge, verdicts):
-        pass
-
-    def resumed(self, judge, verdicts):
-        pass
-
-    def ended(self, judge, reason):
-        pass
 
     def say(self, line):
         self.lines.append(line)

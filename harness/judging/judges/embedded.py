@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.base import Judge, PromptedJudge
-from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.grammar import parse, render
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Message, Request, answer_kind
@@ -25,34 +24,12 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from harness.judging.judges.config import Script
+    from harness.judging.judges.config import JudgeSpec
     from harness.judging.prompts.requests import Prompts, Unit
     from harness.tasks import Task
 
 
 STEPS = 1000  # of a random number between the bounds of a scale
-
-
-def scripted(replies: Script, *, name: str = "scripted", samples: int = 1) -> JudgeSpec:
-    """Specify a judge that replays a script, for tests and documentation.
-
-    Parameters
-    ----------
-    replies : mapping
-        From item id (``"*"`` for all others) to replies: a text for every sample, a tuple of
-        texts by sample, or a mapping from elicitation to either. A pair's turns are a tuple of two
-        texts, so the replies to a paired unit are a tuple of such tuples.
-    name : str
-        Name of the judge.
-    samples : int
-        Calls per item.
-
-    Examples
-    --------
-    >>> scripted({"comment-1": "A", "*": ("A", "B")}, samples=2)
-    JudgeSpec('scripted', scripted 'script', 2 samples)
-    """
-    return JudgeSpec(name=name, kind="scripted", model="script", samples=samples, replies=replies)
 
 
 class EmbeddedJudge(Judge):
@@ -211,7 +188,12 @@ class RandomJudge(EmbeddedJudge):
 
 
 class ScriptedJudge(PromptedJudge):
-    """Replays a script; see `scripted`."""
+    """Replays a script.
+
+    From item id (``"*"`` for all others) to replies: a text for every sample, a tuple of texts by
+    sample, or a mapping from elicitation to either. A pair's turns are a tuple of two texts, so the
+    replies to a paired unit are a tuple of such tuples.
+    """
 
     reads_images = True  # as it looks at nothing
 

@@ -6,11 +6,11 @@ import asyncio
 from collections import Counter
 
 import pytest
+from support.judge_runs import scripted
 from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.config import load_judges
-from harness.judging.judges.embedded import scripted
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reader
 from harness.judging.prompts.requests import Prompts, Unit

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from support.judge_runs import scripted
 from support.task_folders import make_task_folder
 
 from harness.errors import JudgeError, JudgeUnavailable, PromptError
 from harness.judging.judges.config import COT_MAX_TOKENS, JudgeSpec, load_judges
-from harness.judging.judges.embedded import scripted
 from harness.judging.judges.judge_registry import build, check_destinations, look_up, resolve
 from harness.judging.prompts.requests import ELICITATIONS, Prompts, Unit
 from harness.judging.prompts.strategies import split_strategy

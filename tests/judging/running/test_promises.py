@@ -25,11 +25,11 @@ from types import SimpleNamespace
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from support.judge_runs import scripted
 from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed, VerdictError
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.embedded import scripted
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply, decode
 from harness.judging.prompts.requests import Prompts

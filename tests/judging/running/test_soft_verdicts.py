@@ -135,7 +135,7 @@ def test_judges_without_log_probabilities_and_votes_on_them_are_refused(task):
 
 
 def _scripted():
-    from harness.judging.judges.embedded import scripted
+    from support.judge_runs import scripted
 
     return scripted({"*": "A"}, name="s")
 

@@ -8,12 +8,11 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from support.judge_runs import n_lines
+from support.judge_runs import n_lines, scripted
 from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.embedded import scripted
 from harness.judging.judges.judge_registry import build
 from harness.judging.judges.pricing import Price
 from harness.judging.parsing.external_verdicts import read_external

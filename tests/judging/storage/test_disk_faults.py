@@ -18,14 +18,13 @@ from itertools import count
 from types import SimpleNamespace
 
 import pytest
-from support.judge_runs import RecordingObserver
+from support.judge_runs import RecordingObserver, scripted
 from support.processes import locked
 from support.task_folders import make_task_folder
 
 from harness.app import execute, plan_run, start
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.embedded import scripted
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Prompts
