@@ -432,18 +432,15 @@ class Reader:
 
     def _parse(self, text: str, elicitation: AnswerKind, order: Order) -> tuple[Parsed, str]:
         task, orders = self._task, self._orders
-        if self._endorses:
-            return parse(text, "forced_choice", (YES, NO), abstain=task.abstain)
         if task.is_open:
             return parse_open(text, task)
         sets = None if task.response_sets == "all" else task.response_sets
-        if not orders:
-            return parse(text, elicitation, task.options, abstain=task.abstain, sets=sets)
-        if sets is not None:
+        if orders and sets is not None:
             sets = tuple(orders.members_shown(order, members) for members in sets)
-        options = orders.shown(order)
-        parsed, quotable = parse(text, elicitation, options, abstain=task.abstain, sets=sets)
-        return _with_own_keys(parsed, orders, order), quotable
+        parsed, quotable = parse(
+            text, elicitation, self._options(order), abstain=task.abstain, sets=sets
+        )
+        return _with_own_keys(parsed, orders, order) if orders else parsed, quotable
 
     def _pair(
         self, first: Reply | None, second: Reply, item: str, order: Order
