@@ -110,16 +110,13 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
 
     def add_many(self, replies: Iterable[Reply]) -> None:
         """Extend the entries of replies in one transaction; a stored reply is never replaced."""
-        entries: dict[str, dict[str, Reply]] = {}
-        for reply in replies:
-            entry = entries.setdefault(reply.cache_key or reply.request, {})
-            entry.setdefault(reply.request, reply)
+        added = [(reply.cache_key or reply.request, reply) for reply in replies]
         with self.transact():
-            for key, cached in self.get_many(entries).items():
-                stored = {reply.request: reply for reply in cached}
-                entries[key] = stored | entries[key] | stored  # these first, and as they were
-            store = self.disk.store
-            rows = [(key, *store([*entry.values()])) for key, entry in entries.items()]
+            cached = self.get_many(dict(added)).items()
+            entries = {key: {reply.request: reply for reply in entry} for key, entry in cached}
+            for key, reply in added:
+                entries.setdefault(key, {}).setdefault(reply.request, reply)
+            rows = [(key, *self.disk.store([*entry.values()])) for key, entry in entries.items()]
             self._con.executemany(STORE, rows)
 
     def clear(self) -> None:
