@@ -418,17 +418,16 @@ def _next_step(winner: JudgeResult, evidence: Evidence, advice: str) -> NextStep
     equivalent = tuple(
         row.judge for row in evidence.judges if _within(row.difference, evidence.margin)
     )
-    counts = winner.outcomes
     least, answered = evidence.min_answered, winner.answered_fraction
     few = answered is not None and answered < least
-    replies = [(count.answered, count.planned - count.not_asked) for count in counts]
+    replies = [(count.answered, count.planned - count.not_asked) for count in winner.outcomes]
     return NextStep(
         n_items=evidence.n_items,
         worth=evidence.margin,
         n_items_needed=n_items_needed(evidence),
         equivalent=equivalent,
         advice=advice,
-        n_missing=sum(count.not_asked for count in counts),
-        n_planned=sum(count.planned for count in counts),
+        n_missing=winner.n_replies("not_asked"),
+        n_planned=winner.n_replies("planned"),
         unusable=few and any(n_answered < least * n for n_answered, n in replies),
     )

@@ -241,6 +241,10 @@ class JudgeResult:
     order_bias: tuple[PlaceBias, ...] = ()
     position: PositionEffects | None = None
 
+    def n_replies(self, outcome: str) -> int:
+        """Return how many replies had an outcome, or were planned, over all elicitations."""
+        return sum(getattr(counts, outcome) for counts in self.outcomes)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
@@ -289,6 +293,25 @@ class Validation:
     def judge(self, name: str) -> JudgeResult:
         """One judge's numbers."""
         return next(judge for judge in self.judges if judge.name == name)
+
+    @property
+    def ranked_judges(self) -> tuple[JudgeResult, ...]:
+        """The judges from best to worst; without a ranking, in the order they were given."""
+        if self.ranking is None:
+            return self.judges
+        return tuple(self.judge(row.judge) for row in self.ranking.rows)
+
+    def facts(self, metric: str) -> MetricFacts | None:
+        """Return how to read a metric; None if the validation does not have it."""
+        return next((facts for facts in self.metrics if facts.name == metric), None)
+
+    def beta_hat(self, name: str) -> tuple[Estimate, bool]:
+        """Return beta of a judge, and whether maximum likelihood gave it, for want of pairs."""
+        beta = self.judge(name).beta
+        fitted = self.sensitivity.judge_betas.get(name) if self.sensitivity else None
+        if beta.value is None and fitted is not None and fitted.value is not None:
+            return fitted, True
+        return beta, False
 
     def to_json(self) -> str:
         """Return what ``metrics.json`` holds."""

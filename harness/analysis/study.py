@@ -22,7 +22,7 @@ from harness.stats.selection.regret import GOALS
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from harness.analysis.result import JudgeResult, Validation
+    from harness.analysis.result import Validation
     from harness.stats.data.arrays import FloatArray
     from harness.stats.inference.metric import Better
 
@@ -56,7 +56,7 @@ class StudiedTask:
     beta: Estimate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class JudgeBeta:
     """beta of a judge in one task.
 
@@ -163,7 +163,7 @@ def study(validations: Mapping[str, Validation]) -> Study:
     return Study(
         tasks=tuple(_studied(run, validation) for run, validation in validations.items()),
         betas=tuple(
-            judge_beta(task, validation, judge)
+            JudgeBeta(judge.name, task, *validation.beta_hat(judge.name))
             for task, validation in by_task.items()
             for judge in validation.judges
         ),
@@ -191,15 +191,6 @@ def _studied(run: str, validation: Validation) -> StudiedTask:
         value=value,
         beta=validation.humans.beta,
     )
-
-
-def judge_beta(task: str, validation: Validation, judge: JudgeResult) -> JudgeBeta:
-    """Return beta of a judge, from pairs or, where it has none, by maximum likelihood."""
-    sensitivity = validation.sensitivity
-    fitted = sensitivity.judge_betas.get(judge.name) if sensitivity else None
-    if judge.beta.value is None and fitted is not None and fitted.value is not None:
-        return JudgeBeta(judge=judge.name, task=task, beta=fitted, by_likelihood=True)
-    return JudgeBeta(judge=judge.name, task=task, beta=judge.beta, by_likelihood=False)
 
 
 def _metrics(validations: Collection[Validation]) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ from harness.report.judge_charts import (
     judge_kinds,
     judge_styles,
     option_label,
-    ranked_judges,
     slug,
     unique_slug,
 )
@@ -81,7 +80,7 @@ def _alpha(measures: Mapping[str, Estimate]) -> Estimate:
 
 def _ranked_results(v: Validation) -> list[JudgeCertainty]:
     results = {result.judge: result for result in v.certainty.judges} if v.certainty else {}
-    return [results[judge.name] for judge in ranked_judges(v) if judge.name in results]
+    return [results[judge.name] for judge in v.ranked_judges if judge.name in results]
 
 
 def _stratum(c: Certainty, i: int, rows: list[IntervalRow], ends: Sequence[float | None]) -> Chart:

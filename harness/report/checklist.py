@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import counted, estimate, number, options, percent, share, tenths
-from harness.report.judge_charts import metric_label, ranked_judges
+from harness.report.judge_charts import metric_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +94,7 @@ def _accuracy(v: Validation, _: Details | None) -> Practice:
     parts = [
         f"{j.name}: hit rate {number(_value(j, 'hit_rate(h/h)'))}, "
         f"kappa {number(_value(j, KAPPA))} on {counted([j.metrics[KAPPA].n_used])}"
-        for j in ranked_judges(v)
+        for j in v.ranked_judges
         if KAPPA in j.metrics
     ]
     return _answer(instruction, parts, "no judge has a hit rate and Cohen's kappa")
@@ -152,16 +152,13 @@ def _mode(v: Validation, _: Details | None) -> Practice:
 def _rates(v: Validation, _: Details | None) -> Practice:
     instruction = "Report abstention, tie and invalid rates as metrics in their own right"
     lines = []
-    for judge in ranked_judges(v):
-        planned = sum(c.planned for c in judge.outcomes)
+    for judge in v.ranked_judges:
+        planned = judge.n_replies("planned")
         if planned:
-            parts = {
-                "abstained": sum(c.abstained for c in judge.outcomes),
-                "refused": sum(c.refused for c in judge.outcomes),
-                "invalid": sum(c.invalid for c in judge.outcomes),
-                "failed": sum(c.failed for c in judge.outcomes),
-            }
-            rates = ", ".join(f"{name} {percent(n / planned)}" for name, n in parts.items())
+            rates = ", ".join(
+                f"{outcome} {percent(judge.n_replies(outcome) / planned)}"
+                for outcome in ("abstained", "refused", "invalid", "failed")
+            )
             hit = judge.metrics.get("hit_rate(h/h)")
             ties = ""
             if hit and hit.n_used:
@@ -174,7 +171,7 @@ def _coverage(v: Validation, _: Details | None) -> Practice:
     instruction = "With exclusion, report the answered share beside the performance"
     if v.settings.mode != "exclude":
         return Practice(instruction, "not needed", f"abstentions are {MODES[v.settings.mode]}")
-    lines = [f"{j.name}: {share(j.answered_fraction, j.n_planned)}" for j in ranked_judges(v)]
+    lines = [f"{j.name}: {share(j.answered_fraction, j.n_planned)}" for j in v.ranked_judges]
     return _answer(instruction, lines, "no judge was asked")
 
 

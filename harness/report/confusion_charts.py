@@ -15,7 +15,6 @@ from harness.report.judge_charts import (
     is_drawn,
     judge_kinds,
     option_label,
-    ranked_judges,
     slug,
     unique_slug,
 )
@@ -41,7 +40,7 @@ FEW_COLUMNS = 8  # whose names get wider cells
 def ranked_errors(v: Validation) -> list[JudgeErrors]:
     """Return the error analysis of each judge, in the order of the ranking."""
     errors = {result.judge: result for result in v.errors.judges} if v.errors else {}
-    return [errors[judge.name] for judge in ranked_judges(v) if judge.name in errors]
+    return [errors[judge.name] for judge in v.ranked_judges if judge.name in errors]
 
 
 def confusion_charts(v: Validation) -> list[Chart]:
@@ -137,7 +136,7 @@ def translation_charts(v: Validation, set_names: Sequence[str]) -> list[Chart]:
     if len(set_names) != len(v.task.response_sets):
         set_names = [f"set {i + 1}" for i in range(len(v.task.response_sets))]
     sides: list[tuple[str, HumanResult | JudgeResult]] = [("raters", v.humans)]
-    sides += [(judge.name, judge) for judge in ranked_judges(v)]
+    sides += [(judge.name, judge) for judge in v.ranked_judges]
     charts = (
         _of_pairs(v, set_names, name, side) if side.F else _by_likelihood(v, set_names, name)
         for name, side in sides

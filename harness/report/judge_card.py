@@ -20,7 +20,7 @@ from harness.report.formatting import (
     span,
     with_bounds,
 )
-from harness.report.judge_charts import ends_of, metric_label, ranked_judges
+from harness.report.judge_charts import ends_of, metric_label
 from harness.report.recommendation import alike_words, decided_alike, decision
 from harness.report.text import READING as READING_F
 from harness.report.text import translation_text
@@ -90,7 +90,7 @@ def paragraph(v: Validation, d: Details | None = None) -> str:
             f"Judges were ranked by {metric_label(v, v.ranking.metric)}{unit} "
             f"({READING[v.ranking.better]}), {compared_on(v)}."
         )
-        parts.append(f"Results: {'; '.join(_result(v, judge) for judge in ranked_judges(v))}.")
+        parts.append(f"Results: {'; '.join(_result(v, judge) for judge in v.ranked_judges)}.")
     parts.append(
         f"Brackets hold {s.confidence:.0%} {s.interval} intervals over {s.unit}s "
         f"({s.n_resamples} resamples, seed {s.seed}); they cover the expectation with this many "
@@ -154,7 +154,7 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
         lines += ["", markdown(READING_F), ""]
         lines += [
             f"- {markdown(judge.name)}, {markdown(translation_text(v, judge))}"
-            for judge in ranked_judges(v)
+            for judge in v.ranked_judges
         ]
     lines += ["", "## How these numbers came about", "", paragraph_markdown(v, d)]
     lines += ["", "## Reporting checklist", ""]
@@ -194,8 +194,7 @@ def _card_table(v: Validation) -> list[str]:
 
 def _beta_hat(v: Validation, judge: JudgeResult) -> str:
     """Return beta-hat with its interval and how it was estimated."""
-    fitted = v.sensitivity.judge_betas.get(judge.name) if v.sensitivity else None
-    for beta, method in ((judge.beta, "from pairs"), (fitted, "by maximum likelihood")):
-        if beta is not None and beta.value is not None:
-            return f"{estimate(beta)} {method}"
-    return "NA"
+    beta, by_likelihood = v.beta_hat(judge.name)
+    if beta.value is None:
+        return "NA"
+    return f"{estimate(beta)} {'by maximum likelihood' if by_likelihood else 'from pairs'}"

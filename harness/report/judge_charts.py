@@ -18,7 +18,7 @@ from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.analysis import JudgeResult, Validation
+    from harness.analysis import Validation
     from harness.analysis.evidence import Evidence, JudgeEvidence
     from harness.report.charts import Chart
     from harness.stats import Estimate
@@ -85,13 +85,6 @@ def grouped(v: Validation, names: Iterable[str]) -> list[tuple[Group, list[str]]
     return [(group, members[group.family]) for group in groups if group.family in members]
 
 
-def ranked_judges(v: Validation) -> list[JudgeResult]:
-    """Return the judges from best to worst, or in their given order without a ranking."""
-    if v.ranking is None:
-        return list(v.judges)
-    return [v.judge(row.judge) for row in v.ranking.rows]
-
-
 def judge_kinds(v: Validation) -> dict[str, str]:
     """Return whether each judge is "best", "tied" with the best, "judge", or "unranked"."""
     kinds = {
@@ -109,7 +102,7 @@ def judge_kinds(v: Validation) -> dict[str, str]:
 def judge_styles(v: Validation) -> dict[str, str]:
     """Return the CSS classes of colour and dash of each judge."""
     styles = {}
-    for i, judge in enumerate(ranked_judges(v)):
+    for i, judge in enumerate(v.ranked_judges):
         repeat = f" d{i // N_STYLES}" if i >= N_STYLES else ""
         styles[judge.name] = f"j{i % N_STYLES}{repeat}"
     return styles
@@ -128,7 +121,7 @@ def metric_intervals(v: Validation, metric: str) -> list[IntervalRow]:
     kinds = judge_kinds(v)
     return [
         interval_row(judge.name, compared_metrics(v, judge)[metric], kinds[judge.name])
-        for judge in ranked_judges(v)
+        for judge in v.ranked_judges
         if metric in judge.metrics
     ]
 
@@ -248,9 +241,9 @@ def constant_metrics(v: Validation) -> dict[str, list[str]]:
 
 def metric_label(v: Validation, name: str) -> str:
     """Return the display name of a metric, or of a coefficient of agreement."""
-    facts = {row.name: row.display_name for row in v.metrics}
-    base = name.partition("(")[0]
-    return facts.get(name) or MEASURES.get(base, name.replace("_", " "))
+    if facts := v.facts(name):
+        return facts.display_name
+    return MEASURES.get(name.partition("(")[0], name.replace("_", " "))
 
 
 def option_label(v: Validation, key: str) -> str:
@@ -278,7 +271,7 @@ def is_defined(v: Validation, metric: str) -> bool:
 
 def _metric_chart(v: Validation, metric: str) -> Chart:
     rows = metric_intervals(v, metric)
-    facts = next((facts for facts in v.metrics if facts.name == metric), None)
+    facts = v.facts(metric)
     same = ", ".join(metric_label(v, name) for name in facts.also) if facts else ""
     equal = f" Equal to {same} on these data." if same else ""
     axis = ", ".join(part for part in (direction(v, metric), items_used(v, metric)) if part)
@@ -299,7 +292,7 @@ def _metric_chart(v: Validation, metric: str) -> Chart:
 
 def direction(v: Validation, metric: str) -> str:
     """Return the unit of a metric and which end of it is better."""
-    facts = next((facts for facts in v.metrics if facts.name == metric), None)
+    facts = v.facts(metric)
     if facts is None:
         return ""
     reading = READING[facts.better]

@@ -232,8 +232,9 @@ def _evidence(v: Validation, leader: JudgeResult) -> str:
     evidence, metric = v.evidence, v.settings.metric
     assert evidence is not None
     row = evidence.judges[0]
-    unit = next(facts.unit for facts in v.metrics if facts.name == metric)
-    value = in_unit(with_bounds(row.value, evidence.winner_low, evidence.winner_high), unit)
+    facts = v.facts(metric)
+    assert facts is not None
+    value = in_unit(with_bounds(row.value, evidence.winner_low, evidence.winner_high), facts.unit)
     text = f"Its {evidence.display_name} is {value} on {counted([evidence.n_items])}"
     if evidence.n_items < evidence.n_rated:
         text += f" that all ranked judges answered, of {evidence.n_rated}"
@@ -379,7 +380,7 @@ def _answered_part(v: Validation, name: str, fraction: float | None) -> str:
 def why_na(v: Validation, judge: JudgeResult) -> str:
     """Say why a judge has no rank, and the outcomes of its replies where it answered nothing."""
     text = reason(judge.metrics[v.settings.metric])
-    if any(counts.answered for counts in judge.outcomes):
+    if judge.n_replies("answered"):
         return text
     outcomes = _not_answered(judge)
     return f"{text}: {outcomes}" if outcomes else text
@@ -387,10 +388,14 @@ def why_na(v: Validation, judge: JudgeResult) -> str:
 
 def _not_answered(judge: JudgeResult) -> str:
     """Count the outcomes of the replies that are no answer."""
-    totals = {name: sum(getattr(counts, name) for counts in judge.outcomes) for name in OUTCOMES}
-    outcomes = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
-    n_planned = sum(counts.planned for counts in judge.outcomes)
-    return f"{outcomes} of {n_planned} replies" if outcomes else ""
+    outcomes = not_answered(judge)
+    return f"{outcomes} of {judge.n_replies('planned')} replies" if outcomes else ""
+
+
+def not_answered(judge: JudgeResult) -> str:
+    """Count the replies that are no answer, by outcome; "" where all are."""
+    totals = {outcome: judge.n_replies(outcome) for outcome in OUTCOMES}
+    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
 
 
 def _beta(v: Validation) -> str:

@@ -13,7 +13,6 @@ from harness.report.judge_charts import (
     judge_styles,
     metric_label,
     n_items_used,
-    ranked_judges,
     slug,
 )
 from harness.report.recommendation import GOAL_WORDS
@@ -74,13 +73,12 @@ def _curves(
     assert v.sensitivity.grid is not None
     betas, even = v.sensitivity.grid.betas, v.sensitivity.break_evens.get(goal)
     styles = judge_styles(v)
-    judges = ranked_judges(v)
     series = [
         Series(judge.name, tuple(zip(betas, values[judge.name], strict=True)), styles[judge.name])
-        for judge in judges
+        for judge in v.ranked_judges
         if judge.name in values
     ]
-    estimates = [(judge.beta.value, judge.name, styles[judge.name]) for judge in judges]
+    estimates = [(j.beta.value, j.name, styles[j.name]) for j in v.ranked_judges]
     estimates.append((v.humans.beta.value, "raters", "rater"))
     name = GOAL_WORDS[goal] if goal == "decision_consistency" else f"absolute {GOAL_WORDS[goal]}"
     titles = Titles(
@@ -147,7 +145,7 @@ def slider_grid(v: Validation) -> dict[str, object] | None:
     if not is_swept(v) or v.sensitivity is None or v.sensitivity.grid is None:
         return None
     grid = v.sensitivity.grid
-    judges = [judge for judge in ranked_judges(v) if judge.name in grid.judges]
+    judges = [judge for judge in v.ranked_judges if judge.name in grid.judges]
     beta = v.settings.beta if v.settings.beta is not None else v.humans.beta.value
     return {
         "judges": [judge.name for judge in judges],

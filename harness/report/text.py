@@ -111,18 +111,14 @@ def rubric_title(rubric: RubricResult) -> str:
 
 def rubric_heads(v: Validation) -> list[str]:
     """Return the heads of the columns: a column of kappa per judge, the best first."""
-    return ["criterion", "weight", "rated", "met", *_judges(v)]
+    return ["criterion", "weight", "rated", "met", *(judge.name for judge in v.ranked_judges)]
 
 
 def rubric_rows(v: Validation, *, intervals: bool) -> list[list[str]]:
     """Return a row per criterion and level, kappa with or without its intervals."""
     assert v.rubric is not None
-    judges = _judges(v)
+    judges = [judge.name for judge in v.ranked_judges]
     return [[*_row(row), *_kappas(row, judges, intervals=intervals)] for row in v.rubric.rows]
-
-
-def _judges(v: Validation) -> list[str]:
-    return [row.judge for row in v.ranking.rows] if v.ranking else []
 
 
 def _row(row: RubricRow) -> list[str]:
@@ -250,20 +246,16 @@ def rank_set(ranks: tuple[int, int] | None) -> str:
 
 def beta_hat(validation: Validation, judge: JudgeResult) -> str:
     """Return beta-hat by pairs, or by likelihood from independent calls, marked with a tilde."""
-    if judge.beta.value is not None:
-        return number(judge.beta.value, 2)
-    sensitivity = validation.sensitivity
-    fitted = sensitivity.judge_betas.get(judge.name) if sensitivity else None
-    if fitted is None or fitted.value is None:
-        return "NA"
-    return f"~{number(fitted.value, 2)}"
+    beta, by_likelihood = validation.beta_hat(judge.name)
+    return f"{'~' if by_likelihood else ''}{number(beta.value, 2)}"
 
 
 def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     """Say how the intervals are made, what they cover, and which metric has the other estimand."""
     settings = validation.settings
-    facts = next(row for row in validation.metrics if row.name == ranking.metric)
-    names = {row.name: row.display_name for row in validation.metrics}
+    facts = validation.facts(ranking.metric)
+    assert facts is not None
+    population = validation.facts(facts.population) if facts.population else None
     text = f"{settings.confidence:.0%} intervals: {_method(settings)}, {facts.estimand}. "
     text += raters_covered(validation)
     counts = [judge.metrics[ranking.metric].ratings_per_item for judge in validation.judges]
@@ -271,8 +263,8 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     if facts.estimand != DESIGN_VALUE or n_ratings is None:
         return [text]
     estimand = (
-        f"for infinitely many see {names[facts.population]}"
-        if facts.population
+        f"for infinitely many see {population.display_name}"
+        if population
         else "with more raters the values would differ"
     )
     plural = "" if n_ratings == 1 else "s"

@@ -24,6 +24,7 @@ from harness.report.recommendation import (
     decided_alike,
     differs_at_beta,
     listed,
+    not_answered,
 )
 from harness.report.sensitivity_charts import is_swept
 
@@ -41,7 +42,6 @@ NO_SWEEP = {
     "one (`sensitivity` in task.yaml)",
     "no_positive_option": "the task names no positive option (`positive` in task.yaml)",
 }
-UNUSABLE = ("abstained", "refused", "invalid", "failed", "not_asked")
 MSE = (
     "mean squared difference between the share of raters who accept an option and the share of the "
     "judge's replies that do, summed over options; 0 is none"
@@ -109,7 +109,7 @@ def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
     assert v.evidence is not None
     usd = judge.cost.usd_per_answered
     answered = f"{percent(row.answered_fraction)} of {counted([v.evidence.n_rated])} answered"
-    unusable = _unusable(judge)
+    unusable = not_answered(judge)
     note = f"{answered}; {unusable}" if unusable else answered
     if usd is None:
         answered = percent(row.answered_fraction)
@@ -126,11 +126,6 @@ def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
 
 def _per_thousand(usd: float | None) -> str:
     return "unknown" if usd is None else f"${1000 * usd:.2f}"
-
-
-def _unusable(judge: JudgeResult) -> str:
-    totals = {name: sum(getattr(counts, name) for counts in judge.outcomes) for name in UNUSABLE}
-    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in totals.items() if n)
 
 
 def chart_note(v: Validation, band: Band | None) -> str:
