@@ -17,12 +17,13 @@ from harness.stats.data.labels import medians
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Unanswered
     from harness.stats import AltTest, AltTestDesign, RatingTable
     from harness.stats.data.arrays import FloatArray
+    from harness.tasks import Task
 
 NO_EXPERT, NO_SET = "no_expert_ratings", "no_ratings_of_one_set"
 
@@ -59,7 +60,8 @@ class Annotators:
         for table in p.judges:
             values, n_tied[table.name] = _verdicts(scale, table, seed)
             verdicts[table.name] = dict(zip(items, values, strict=True))
-        return cls(p, scale, _panel(p, scale, items), verdicts, n_tied)
+        panel = panel_of(p.task, items, values_of(scale).__getitem__)
+        return cls(p, scale, panel, verdicts, n_tied)
 
     def __repr__(self) -> str:
         return f"Annotators({self.panel!r}, {len(self.verdicts)} judges)"
@@ -71,7 +73,8 @@ class Annotators:
         panel, groups = self.panel, self.p.groups
         if among is not None:
             places = [i for i, item in enumerate(panel.items) if item in among]
-            panel = _panel(self.p, self.scale, tuple(panel.items[i] for i in places))
+            kept = tuple(panel.items[i] for i in places)
+            panel = panel_of(self.p.task, kept, values_of(self.scale).__getitem__)
             groups = None if groups is None else [groups[i] for i in places]
         return annotator_tests(
             panel, self.verdicts, design, resampling=self.p.resampling(groups=groups)
@@ -85,18 +88,19 @@ def values_of(scale: Scale) -> dict[str, str | float]:
     return dict(zip(scale.options, scale.numbers.tolist(), strict=True))
 
 
-def _panel(p: Prepared, scale: Scale, items: Sequence[str]) -> Panel:
-    value_of, ids = values_of(scale), set(items)
+def panel_of(task: Task, items: Sequence[str], read: Callable[[str], Hashable]) -> Panel:
+    """Return the ratings of some items that are no abstentions, each read from its text."""
+    ids = set(items)
     return Panel.of(
         (
-            (rating.item, rating.rater, value_of[rating.value])
-            for rating in p.task.ratings
+            (rating.item, rating.rater, read(rating.value))
+            for rating in task.ratings
             if rating.item in ids
             and isinstance(rating.value, str)
             and rating.value != CANNOT_ASSESS
         ),
         items=items,
-        rater_ids=p.task.rater_ids,
+        rater_ids=task.rater_ids,
     )
 
 

@@ -13,7 +13,7 @@ from harness.analysis.annotator_variants import Annotators
 from harness.analysis.estimates import compares_sets, prepare
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.option_scale import Scale
-from harness.analysis.rater_replacement import design_of
+from harness.analysis.rater_replacement import POSITIONAL, design_of
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
 from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.inference.estimate import Interval
@@ -32,12 +32,13 @@ from harness.stats.selection.ranking import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
 
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Source
     from harness.stats import AltTestDesign, Distributions, Metric, Panel, Resampling
     from harness.stats.data.arrays import FloatArray
+    from harness.tasks import Task
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
 MIN_RATERS = 3  # with fewer, a judge is compared with one human in place of the annotator test
@@ -361,15 +362,23 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
 
 def _annotator_tests(p: Prepared, footing: Footing) -> tuple[str, dict[str, DecidingAnnotatorTest]]:
     """Run the annotator test of every ranked judge, where raters are known and at least three."""
-    if p.task.rater_ids == "positional":
-        return "positional_raters", {}
+    if p.task.rater_ids == "positional":  # no need to read the verdicts
+        return POSITIONAL, {}
     scale = Scale.of(p.task)
     annotators = Annotators.of(p, scale)
-    if len(annotators.panel.raters) < MIN_RATERS:
-        return "too_few_raters", {}
+    if reason := why_not_tested(p.task, annotators.panel.raters):
+        return reason, {}
     verdicts = {name: annotators.verdicts[name] for name in footing.judges}
+    design = design_of(p.task, scale, p.source.unanswered)
     resampling = p.resampling(groups=p.groups)
-    return "", deciding_tests(annotators.panel, verdicts, design_of(p, scale), resampling)
+    return "", deciding_tests(annotators.panel, verdicts, design, resampling)
+
+
+def why_not_tested(task: Task, raters: Sized) -> str:
+    """Return why the annotator test does not apply; "" where it does."""
+    if task.rater_ids == "positional":
+        return POSITIONAL
+    return "too_few_raters" if len(raters) < MIN_RATERS else ""
 
 
 def deciding_tests(

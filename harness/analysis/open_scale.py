@@ -2,167 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.analysis.annotator_variants import panel_of
 from harness.analysis.estimates import groups_of, resampling_of
-from harness.analysis.inputs import metrics_of
 from harness.errors import TaskError
-from harness.stats import Panel
 from harness.stats.inference.estimate import Estimate, ItemSums, bootstrap, estimate_sums
 from harness.stats.metrics.alpha import INTERVAL_ALPHA, interval_sums
 from harness.stats.open_scales.numeric_answers import NumericRatings
-from harness.stats.open_scales.text_answers import SIMILARITY, TextRatings, word_overlap
-from harness.tasks import CANNOT_ASSESS
+from harness.stats.open_scales.text_answers import TextRatings, word_overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from harness.analysis.inputs import Source
-    from harness.analysis.rater_replacement import ScoreName
-    from harness.stats import Estimate, Metric
-    from harness.stats.alt_test.scoring import Similarity
+    from harness.stats import Metric, Panel, Resampling
+    from harness.stats.alt_test.scoring import Score, Similarity
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.open_scales.open_footing import OpenJudge
     from harness.stats.open_scales.open_metrics import Valued
     from harness.tasks import Task
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ContinuousScale:
-    """Numbers of raters and judges.
-
-    Attributes
-    ----------
-    source : Source
-        Where they come from.
-    panel : Panel
-        The ratings, with the names of those who gave them.
-    ratings : NumericRatings
-        The same as arrays.
-    answers : dict of str to ((N,) int array, (N,) array)
-        Of each judge: items and numbers.
-    """
-
-    source: Source
-    panel: Panel
-    ratings: NumericRatings
-    answers: Mapping[str, tuple[IntArray, FloatArray]]
-
-    @classmethod
-    def of(cls, source: Source) -> ContinuousScale:
-        """Read the numbers of a source."""
-        place = {item.id: i for i, item in enumerate(source.items)}
-        panel = panel_of(source, float)
-        values = np.array(panel.labels, dtype=np.float64)[panel.code]
-        answers = {}
-        for judge in source.judges:
-            numbers = [
-                (place[verdict.item], float(verdict.value))
-                for verdict in source.verdicts[judge.name]
-                if isinstance(verdict.value, str) and verdict.item in place
-            ]
-            items = np.array([item for item, _ in numbers], dtype=np.int64)
-            answers[judge.name] = items, np.array([x for _, x in numbers], dtype=np.float64)
-        return cls(source, panel, NumericRatings.of(panel.of_item, values, len(place)), answers)
-
-    def __repr__(self) -> str:
-        return f"ContinuousScale({self.panel!r}, {len(self.answers)} judges)"
-
-    @property
-    def score(self) -> Literal["neg_rmse"]:
-        """What the annotator test compares by."""
-        return "neg_rmse"
-
-    @property
-    def score_name(self) -> ScoreName:
-        """Its name."""
-        return self.score
-
-    @property
-    def width(self) -> float:
-        """Greatest minus least number of the scale; infinite without bounds."""
-        bounds = self.source.task.bounds
-        return np.inf if bounds is None else bounds[1] - bounds[0]
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The metrics of the scale; the first ranks by default."""
-        return metrics_of(self.source.task)
-
-    @property
-    def range(self) -> float:
-        """The width of the scale or, without bounds, that of all ratings."""
-        x = self.ratings.value
-        return float(np.ptp(x)) if np.isinf(self.width) and x.size else self.width
-
-    @property
-    def rated(self) -> BoolArray:
-        """(n,): items with a rating."""
-        return self.ratings.rated
-
-    @property
-    def n_ratings(self) -> FloatArray:
-        """(n,): number of ratings."""
-        return self.ratings.counts
-
-    def judge(self, name: str, metric: Metric) -> OpenJudge:
-        """Bind a judge to a metric."""
-        return self.ratings.judge(name, *self.answers[name], metric, self.source.task.bounds)
-
-    def baselines(self, metric: Metric) -> dict[str, Callable[[BoolArray], Valued]]:
-        """Return the computed baselines."""
-        return self.ratings.baselines(metric)
-
-    def verdicts(self, name: str) -> dict[str, Hashable]:
-        """Return one number per item, for the annotator test: the median of a judge's replies."""
-        by_item: dict[str, list[float]] = {}
-        for item, number in zip(*(part.tolist() for part in self.answers[name]), strict=True):
-            by_item.setdefault(self.panel.items[item], []).append(number)
-        return {item: median(numbers) for item, numbers in by_item.items()}
-
-    def agreement(self) -> dict[str, Estimate]:
-        """Return how the raters agree: Krippendorff's alpha for intervals."""
-        x = np.full((len(self.panel.items), max(len(self.panel.raters), 1)), np.nan)
-        x[self.panel.of_item, self.panel.of_rater] = self.ratings.value
-        sums = ItemSums(
-            contributions=interval_sums(x), metrics=(INTERVAL_ALPHA,), nothing="too_few_raters"
-        )
-        resampling = resampling_of(self.source, groups_of(self.source))
-        [estimates] = estimate_sums({"": sums}, resampling=resampling).values()
-        return estimates
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the margin is, where the scale has no bounds."""
-        source = self.source
-        if source.task.bounds is not None or not source.judges:
-            return ()
-        margin = f"{source.worth:.0%} of the range of the ratings, {self.range:g}"
-        return (f"the scale has no bounds: the margin is {margin} (`bounds` in task.yaml)",)
-
-
-def panel_of(source: Source, read: Callable[[str], Hashable]) -> Panel:
-    """Return the ratings of a source that are no abstentions, each read from its text."""
-    items = [item.id for item in source.items]
-    selected = set(items)
-    return Panel.of(
-        (
-            (rating.item, rating.rater, read(rating.value))
-            for rating in source.task.ratings
-            if rating.item in selected
-            and isinstance(rating.value, str)
-            and rating.value != CANNOT_ASSESS
-        ),
-        items=items,
-        rater_ids=source.task.rater_ids,
-    )
-
 
 LEXICAL = (
     "similarity is lexical: the share of the words that two texts have in common; texts of one "
@@ -170,116 +35,164 @@ LEXICAL = (
 )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class TextScale:
-    """Texts of raters and judges.
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class OpenScale:
+    """Answers of raters and judges that are numbers or texts.
 
     Attributes
     ----------
     source : Source
         Where they come from.
-    ratings : TextRatings
-        The ratings, and the similarity.
-    answers : dict of str to ((N,) int array, list of str)
-        Of each judge: items and texts.
+    panel : Panel
+        The ratings, with the names of those who gave them.
+    answers : dict of str to ((N,) int array, N numbers or texts)
+        Of each judge: items and answers.
+    score : str or callable
+        What the annotator test compares by.
+    range : float
+        The greatest difference of two answers.
+    note : str
+        What readers must know of the scale; "" for nothing.
+    typical : callable
+        Returns the answer that stands for all of a judge's to an item.
+    judge, baselines : callable
+        Bind a judge's answers, and the computed baselines, to a metric.
+    agreement : callable
+        Estimates how the raters agree.
     """
 
     source: Source
-    ratings: TextRatings
-    answers: Mapping[str, tuple[IntArray, list[str]]]
-
-    @classmethod
-    def of(cls, source: Source) -> TextScale:
-        """Read the texts of a source."""
-        place = {item.id: i for i, item in enumerate(source.items)}
-        panel = panel_of(source, str)
-        answers = {}
-        for judge in source.judges:
-            verdicts = [
-                verdict
-                for verdict in source.verdicts[judge.name]
-                if isinstance(verdict.value, str) and verdict.item in place
-            ]
-            items = np.array([place[verdict.item] for verdict in verdicts], dtype=np.int64)
-            answers[judge.name] = items, [str(verdict.value) for verdict in verdicts]
-        within, across = similarities_of(source.task, source.vectors)
-        return cls(source, TextRatings(panel, within, across), answers)
+    panel: Panel
+    answers: Mapping[str, tuple[IntArray, Sequence[Any]]]
+    score: Score
+    range: float
+    note: str
+    typical: Callable[[Sequence[Any]], Hashable]
+    judge: Callable[[str, Metric], OpenJudge]
+    baselines: Callable[[Metric], dict[str, Callable[[BoolArray], Valued]]]
+    agreement: Callable[[], dict[str, Estimate]]
 
     def __repr__(self) -> str:
-        return f"TextScale({self.panel!r}, {len(self.answers)} judges)"
-
-    @property
-    def panel(self) -> Panel:
-        """The ratings, with the names of those who gave them."""
-        return self.ratings.panel
-
-    @property
-    def score(self) -> Similarity:
-        """What the annotator test compares by."""
-        return self.ratings.across_items
-
-    @property
-    def score_name(self) -> ScoreName:
-        """Its name."""
-        return "similarity"
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The metrics of the scale; the first ranks by default."""
-        return (SIMILARITY,)
-
-    @property
-    def range(self) -> float:
-        """The greatest difference of two similarities."""
-        return 1.0
-
-    @property
-    def rated(self) -> BoolArray:
-        """(n,): items with a rating."""
-        return np.asarray(self.ratings.counts > 0, dtype=np.bool_)
+        return f"OpenScale({self.panel!r}, {len(self.answers)} judges)"
 
     @property
     def n_ratings(self) -> FloatArray:
         """(n,): number of ratings."""
-        return self.ratings.counts
-
-    def judge(self, name: str, metric: Metric) -> OpenJudge:
-        """Bind a judge to the metric."""
-        del metric  # there is one
-        return self.ratings.judge(name, *self.answers[name])
-
-    def baselines(self, metric: Metric) -> dict[str, Callable[[BoolArray], Valued]]:
-        """Return the computed baselines."""
-        del metric
-        return self.ratings.baselines()
-
-    def verdicts(self, name: str) -> dict[str, Hashable]:
-        """Return a text per item, for the annotator test: a judge's most frequent reply."""
-        items, texts = self.answers[name]
-        by_item: dict[str, Counter[str]] = {}
-        for item, text in zip(items.tolist(), texts, strict=True):
-            by_item.setdefault(self.panel.items[item], Counter())[text] += 1
-        return {item: counts.most_common(1)[0][0] for item, counts in by_item.items()}
-
-    def agreement(self) -> dict[str, Estimate]:
-        """Return how similar two ratings of an item are."""
-        similar = self.ratings.agreement()
-        defined = ~np.isnan(similar)
-        sums = np.column_stack([np.nan_to_num(similar), defined]).astype(np.float64)
-        resampling = resampling_of(self.source, groups_of(self.source))
-        return {"pairwise_similarity": bootstrap(sums, resampling=resampling)}
+        return self.panel.ratings_per_item.astype(np.float64)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Which similarity was used."""
-        task = self.source.task
-        if task.embedding:
-            return (f"similarity is the cosine of embeddings by {task.embedding}, at least 0",)
-        return (f"similarity: {task.similarity_file}" if task.similarity_file else LEXICAL,)
+    def rated(self) -> BoolArray:
+        """(n,): items with a rating."""
+        return np.asarray(self.n_ratings > 0, dtype=np.bool_)
+
+    def resampling(self) -> Resampling:
+        """Return how intervals are made, from the run's seed."""
+        return resampling_of(self.source, groups_of(self.source))
+
+    def verdicts(self, name: str) -> dict[str, Hashable]:
+        """Return an answer of a judge per item, for the annotator test."""
+        by_item = defaultdict(list)
+        items, answers = self.answers[name]
+        for item, answer in zip(items.tolist(), answers, strict=True):
+            by_item[self.panel.items[item]].append(answer)
+        return {item: self.typical(replies) for item, replies in by_item.items()}
+
+
+def open_scale(source: Source) -> OpenScale:
+    """Read the numbers or the texts of a source."""
+    return _texts(source) if source.task.scale == "text" else _numbers(source)
+
+
+def _numbers(source: Source) -> OpenScale:
+    panel, answers = _answers(source, float)
+    values = np.array(panel.labels, dtype=np.float64)[panel.code]
+    ratings = NumericRatings.of(panel.of_item, values, len(panel.items))
+    bounds = source.task.bounds
+    width, note = np.inf, ""
+    if bounds is not None:
+        width = bounds[1] - bounds[0]
+    elif values.size:
+        width = float(np.ptp(ratings.value))
+    if bounds is None and source.judges:
+        margin = f"{source.worth:.0%} of the range of the ratings, {width:g}"
+        note = f"the scale has no bounds: the margin is {margin} (`bounds` in task.yaml)"
+
+    def judge(name: str, metric: Metric) -> OpenJudge:
+        items, numbers = answers[name]
+        return ratings.judge(name, items, np.array(numbers, dtype=np.float64), metric, bounds)
+
+    return OpenScale(
+        source=source,
+        panel=panel,
+        answers=answers,
+        score="neg_rmse",
+        range=width,
+        note=note,
+        typical=median,
+        judge=judge,
+        baselines=ratings.baselines,
+        agreement=partial(_interval_alpha, source, panel, ratings),
+    )
+
+
+def _interval_alpha(source: Source, panel: Panel, ratings: NumericRatings) -> dict[str, Estimate]:
+    x = np.full((len(panel.items), max(len(panel.raters), 1)), np.nan)
+    x[panel.of_item, panel.of_rater] = ratings.value
+    sums = ItemSums(
+        contributions=interval_sums(x), metrics=(INTERVAL_ALPHA,), nothing="too_few_raters"
+    )
+    resampling = resampling_of(source, groups_of(source))
+    return dict(estimate_sums({"": sums}, resampling=resampling)[""])
+
+
+def _texts(source: Source) -> OpenScale:
+    task = source.task
+    panel, answers = _answers(source, str)
+    ratings = TextRatings(panel, *similarities_of(task, source.vectors))
+    note = f"similarity: {task.similarity_file}" if task.similarity_file else LEXICAL
+    if task.embedding:
+        note = f"similarity is the cosine of embeddings by {task.embedding}, at least 0"
+    return OpenScale(
+        source=source,
+        panel=panel,
+        answers=answers,
+        score=ratings.across_items,
+        range=1.0,
+        note=note,
+        typical=lambda texts: Counter(texts).most_common(1)[0][0],
+        judge=lambda name, _: ratings.judge(name, *answers[name]),
+        baselines=lambda _: ratings.baselines(),
+        agreement=partial(_pairwise_similarity, source, ratings),
+    )
+
+
+def _pairwise_similarity(source: Source, ratings: TextRatings) -> dict[str, Estimate]:
+    similar = ratings.agreement()
+    sums = np.column_stack([np.nan_to_num(similar), ~np.isnan(similar)]).astype(np.float64)
+    resampling = resampling_of(source, groups_of(source))
+    return {"pairwise_similarity": bootstrap(sums, resampling=resampling)}
+
+
+def _answers(
+    source: Source, read: Callable[[str], Any]
+) -> tuple[Panel, dict[str, tuple[IntArray, list[Any]]]]:
+    """Return the ratings, and each judge's answers with their items, read from texts."""
+    items = tuple(item.id for item in source.items)
+    place = {item: i for i, item in enumerate(items)}
+    answers: dict[str, tuple[IntArray, list[Any]]] = {}
+    for judge in source.judges:
+        verdicts = [
+            (place[verdict.item], read(verdict.value))
+            for verdict in source.verdicts[judge.name]
+            if isinstance(verdict.value, str) and verdict.item in place
+        ]
+        of_item = np.array([item for item, _ in verdicts], dtype=np.int64)
+        answers[judge.name] = of_item, [answer for _, answer in verdicts]
+    return panel_of(source.task, items, read), answers
 
 
 def similarities_of(
-    task: Task, vectors: Mapping[str, FloatArray] | None = None
+    task: Task, vectors: Mapping[str, FloatArray] | None
 ) -> tuple[Similarity, Similarity]:
     """Return the similarity of answers to one item, and of answers to any items.
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.analysis.decision import decide
-from harness.analysis.estimates import groups_of, resampling_of
-from harness.analysis.evidence import MIN_RATERS, deciding_tests, evidence_of
+from harness.analysis.evidence import deciding_tests, evidence_of, why_not_tested
 from harness.analysis.inputs import (
     OF_OPTIONS,
     HumanSets,
     Source,
     check_open_choices,
+    metrics_of,
     on_sampling,
     sampling_weights,
 )
 from harness.analysis.judge_costs import cost_of
-from harness.analysis.open_scale import ContinuousScale, TextScale
+from harness.analysis.open_scale import OpenScale, open_scale
 from harness.analysis.rater_replacement import (
     controls_result,
     eps_of,
@@ -49,40 +49,43 @@ if TYPE_CHECKING:
     from harness.analysis.evidence import Evidence
     from harness.analysis.inputs import JudgeFacts
     from harness.analysis.rater_replacement import Replacement
-    from harness.analysis.result import Settings
     from harness.stats import Metric
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
     from harness.stats.selection.footing import Footing
 
-OpenScale: TypeAlias = ContinuousScale | TextScale
 NO_OPTIONS = "no_options"  # why beta is NA
 
 
 def validate_open(source: Source) -> Validation:
     """Validate judges on an open scale; see `harness.analysis.validation.validate`."""
     check_open_choices(source.task, _changed(source))
-    scale: OpenScale = (
-        ContinuousScale.of(source) if source.task.scale == "continuous" else TextScale.of(source)
-    )
-    metric = find_metric(source.metric or scale.metrics[0].name, scale.metrics)
-    resampling = resampling_of(source, groups_of(source))
+    scale, metrics = open_scale(source), metrics_of(source.task)
+    metric = find_metric(source.metric or metrics[0].name, metrics)
+    weights, resampling = sampling_weights(source.items), scale.resampling()
     evidence = _evidence(scale, metric) if source.judges else None
     units = resampling.units(len(source.items))
-    draws = Draws(_weights(source), units, resampling)
+    draws = Draws(np.ones(len(source.items)) if weights is None else weights, units, resampling)
     humans = _humans(scale)
     judges = tuple(_judge(scale, facts, draws) for facts in source.judges)
+    sampling = on_sampling(source.items, is_weighted=True)
     parts: dict[str, Any] = {"choosing": None, "sensitivity": None, "errors": None}
     return Validation(
         task=task_facts(source),
-        settings=_settings(source, metric, units.kind),
+        settings=settings_of(
+            source,
+            metric.name,
+            unit=units.kind,
+            is_weighted=weights is not None,
+            fixed_raters_reason="not_computed",
+        ),
         humans=humans,
         judges=judges,
         ranking=ranking_of(evidence, metric) if evidence else None,
         decision=decide(humans, judges, evidence, **parts),
-        metrics=tuple(metric_facts(row) for row in scale.metrics),
+        metrics=tuple(metric_facts(row) for row in metrics),
         evidence=evidence,
         replacement=_replacement(scale),
-        notes=(*source.notes, *notes_on_ratings(humans), *_notes(scale)),
+        notes=(*source.notes, *notes_on_ratings(humans), *filter(None, (sampling, scale.note))),
         verdicts_hash=source.verdicts_hash,
     )
 
@@ -95,11 +98,6 @@ def _changed(source: Source) -> dict[str, object]:
     return {name: value for name, value in current.items() if value != defaults[name]}
 
 
-def _weights(source: Source) -> Any:  # noqa: ANN401 -- an array of floats
-    weights = sampling_weights(source.items)
-    return np.ones(len(source.items)) if weights is None else weights
-
-
 def _evidence(scale: OpenScale, metric: Metric) -> Evidence:
     source = scale.source
     footing = open_footing(
@@ -107,7 +105,7 @@ def _evidence(scale: OpenScale, metric: Metric) -> Evidence:
         [scale.judge(judge.name, metric) for judge in source.judges],
         scale.baselines(metric),
         scale.rated,
-        resampling=resampling_of(source, groups_of(source)),
+        resampling=scale.resampling(),
         min_answered=source.min_answered,
         weights=sampling_weights(source.items),
     )
@@ -130,14 +128,10 @@ def _range_of(scale: OpenScale, metric: Metric) -> float:
 def _deciding_tests(
     scale: OpenScale, footing: Footing
 ) -> tuple[str, dict[str, DecidingAnnotatorTest]]:
-    source = scale.source
-    if source.task.rater_ids == "positional":
-        return "positional_raters", {}
-    if len(scale.panel.raters) < MIN_RATERS:
-        return "too_few_raters", {}
+    if reason := why_not_tested(scale.source.task, scale.panel.raters):
+        return reason, {}
     verdicts = {name: scale.verdicts(name) for name in footing.judges}
-    resampling = resampling_of(source, groups_of(source))
-    return "", deciding_tests(scale.panel, verdicts, _design(scale), resampling)
+    return "", deciding_tests(scale.panel, verdicts, _design(scale), scale.resampling())
 
 
 def _design(scale: OpenScale) -> AltTestDesign:
@@ -147,19 +141,16 @@ def _design(scale: OpenScale) -> AltTestDesign:
 
 def _replacement(scale: OpenScale) -> Replacement:
     source, design = scale.source, _design(scale)
-    reason = why_no_test(source.task, source.judges)
-    if reason:
-        return replacement_of(source.task, design, scale.score_name, reason, (None, ()))
+    if reason := why_no_test(source.task, source.judges):
+        return replacement_of(source.task, design, reason=reason)
     verdicts = {judge.name: scale.verdicts(judge.name) for judge in source.judges}
-    resampling = resampling_of(source, groups_of(source))
+    resampling = scale.resampling()
     tests = annotator_tests(scale.panel, verdicts, design, resampling=resampling)
     controls = annotator_controls(scale.panel, design, resampling=resampling)
     judges = tuple(
         judge_replacement(test, name=name, n_tied=0, joint=None) for name, test in tests.items()
     )
-    return replacement_of(
-        source.task, design, scale.score_name, "", (controls_result(controls), judges)
-    )
+    return replacement_of(source.task, design, judges, controls_result(controls))
 
 
 def _judge(scale: OpenScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:
@@ -168,7 +159,7 @@ def _judge(scale: OpenScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:
     outcomes = count_outcomes(verdicts, planned)
     n_planned = sum(counts.planned for counts in outcomes)
     n_answered = sum(counts.answered for counts in outcomes)
-    bound = [(metric, scale.judge(facts.name, metric)) for metric in scale.metrics]
+    bound = [(metric, scale.judge(facts.name, metric)) for metric in metrics_of(source.task)]
     answered = bound[0][1].answered
     excluded = [
         Exclusion(reason, n)
@@ -233,23 +224,3 @@ def _humans(scale: OpenScale) -> HumanResult:
         beta=Estimate(value=None, reason=NO_OPTIONS, n_used=0),
         F=None,
     )
-
-
-def _settings(source: Source, metric: Metric, unit: str) -> Settings:
-    is_weighted = sampling_weights(source.items) is not None
-    return settings_of(
-        source,
-        metric.name,
-        unit=unit,
-        is_weighted=is_weighted,
-        fixed_raters_reason="not_computed",
-    )
-
-
-def _notes(scale: OpenScale) -> list[str]:
-    source, notes = scale.source, []
-    is_weighted = sampling_weights(source.items) is not None
-    if sampling := on_sampling(source.items, is_weighted=is_weighted):
-        notes.append(sampling)
-    notes += scale.notes
-    return notes

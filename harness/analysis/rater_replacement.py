@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from harness.analysis.annotator_variants import (
     Annotators,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.stats import AltTest
     from harness.stats.alt_test.controls import Controls
+    from harness.stats.alt_test.scoring import Score
     from harness.tasks import Task
 
 ScoreName: TypeAlias = Literal["accuracy", "neg_rmse", "similarity"]
@@ -160,10 +161,10 @@ class Replacement:
 def section(p: Prepared) -> Replacement:
     """Test every judge against every rater; no test where raters are not named."""
     scale = Scale.of(p.task)
-    design, score = design_of(p, scale), score_of(scale)
-    reason = why_no_test(p.task, p.judges)
-    results = (None, ()) if reason else _tested(Annotators.of(p, scale), design)
-    return replacement_of(p.task, design, score, reason, results)
+    design = design_of(p.task, scale, p.source.unanswered)
+    if reason := why_no_test(p.task, p.judges):
+        return replacement_of(p.task, design, reason=reason)
+    return replacement_of(p.task, design, *_tested(Annotators.of(p, scale), design))
 
 
 def why_no_test(task: Task, judges: Sized) -> str:
@@ -174,14 +175,15 @@ def why_no_test(task: Task, judges: Sized) -> str:
 def replacement_of(
     task: Task,
     design: AltTestDesign,
-    score: ScoreName,
-    reason: str,
-    results: tuple[ReplacementControls | None, tuple[JudgeReplacement, ...]],
+    judges: tuple[JudgeReplacement, ...] = (),
+    controls: ReplacementControls | None = None,
+    *,
+    reason: str = "",
 ) -> Replacement:
     """Return the section with how the test is done."""
     return Replacement(
         reason=reason,
-        score=score,
+        score=cast("ScoreName", design.score) if isinstance(design.score, str) else "similarity",
         raters=task.raters,
         eps=design.eps,
         q=design.q,
@@ -189,19 +191,15 @@ def replacement_of(
         unanswered=design.unanswered,
         threshold=design.threshold,
         min_items_per_rater=design.min_items_per_rater,
-        controls=results[0],
-        judges=results[1],
+        controls=controls,
+        judges=judges,
     )
 
 
-def design_of(p: Prepared, scale: Scale) -> AltTestDesign:
-    """Return how the annotator test is done in a validation."""
-    return design_for(p.task, scale, p.source.unanswered)
-
-
-def design_for(task: Task, scale: Scale, unanswered: Unanswered) -> AltTestDesign:
-    """Return how the annotator test is done on a task."""
-    return AltTestDesign(score=score_of(scale), eps=eps_of(task), unanswered=unanswered)
+def design_of(task: Task, scale: Scale, unanswered: Unanswered = "loss") -> AltTestDesign:
+    """Return how the annotator test is done: by equal labels, or by numbers on ordered scales."""
+    score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
+    return AltTestDesign(score=score, eps=eps_of(task), unanswered=unanswered)
 
 
 def eps_of(task: Task) -> float:
@@ -210,14 +208,9 @@ def eps_of(task: Task) -> float:
     return EPS[task.raters] if settings is None or settings.eps is None else settings.eps
 
 
-def score_of(scale: Scale) -> Literal["accuracy", "neg_rmse"]:
-    """Return how a value aligns with the other ratings: as a label, or as a number."""
-    return "accuracy" if scale.numbers is None else "neg_rmse"
-
-
 def _tested(
     annotators: Annotators, design: AltTestDesign
-) -> tuple[ReplacementControls, tuple[JudgeReplacement, ...]]:
+) -> tuple[tuple[JudgeReplacement, ...], ReplacementControls]:
     p, scale = annotators.p, annotators.scale
     tests = annotators.tests(design)
     controls = annotator_controls(
@@ -230,7 +223,7 @@ def _tested(
     joint = adjust_jointly(tests, design.q) if len(tests) > 1 else {}
     variant_tests, criteria = variants(annotators, design), by_criterion(annotators, design)
     pairings, correlations = combined(annotators, design), rater_correlations(annotators)
-    return controls_result(controls), tuple(
+    judges = tuple(
         judge_replacement(
             test,
             name=name,
@@ -243,6 +236,7 @@ def _tested(
         )
         for name, test in tests.items()
     )
+    return judges, controls_result(controls)
 
 
 def judge_replacement(

@@ -207,7 +207,8 @@ def annotator_plan(
     source.task.require_options("a plan from ratings")
     prepared = prepare(source)
     scale = Scale.of(source.task)
-    annotators, design = Annotators.of(prepared, scale), design_of(prepared, scale)
+    annotators = Annotators.of(prepared, scale)
+    design = design_of(prepared.task, scale, prepared.source.unanswered)
     rng = np.random.default_rng(source.seed)
     try:
         results = [

@@ -16,7 +16,7 @@ import numpy as np
 
 from harness.analysis.annotator_variants import values_of, values_of_verdicts
 from harness.analysis.option_scale import Scale
-from harness.analysis.rater_replacement import design_for
+from harness.analysis.rater_replacement import design_of
 from harness.errors import VerdictError
 from harness.shards.shard_tables import Columns
 from harness.stats.alt_test.panel import UNANSWERED, Coded, Panel
@@ -334,7 +334,7 @@ def _against_raters(
 ) -> tuple[dict[str, RaterComparisons], dict[str, int]]:
     """Compare each judge with each rater, counted by blocks; and count drawn values."""
     scale = Scale.of(task)
-    design = design_for(task, scale, "loss")
+    design = design_of(task, scale)
     panel = _panel(shard, task, scale)
     scored, against, n_tied = ScoredPanel.of(panel, design), {}, {}
     for name, answers in shard.judges.items():

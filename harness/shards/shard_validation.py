@@ -19,17 +19,16 @@ import numpy as np
 
 from harness.analysis.annotator_variants import AnnotatorSummary
 from harness.analysis.decision import decide
-from harness.analysis.evidence import MIN_RATERS, evidence_of, range_of
+from harness.analysis.evidence import evidence_of, range_of, why_not_tested
 from harness.analysis.inputs import JudgeFacts, Source, human_sets
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.metric_choice import choosing_of
 from harness.analysis.option_scale import Scale
 from harness.analysis.rater_agreement import alpha_sums
 from harness.analysis.rater_replacement import (
-    design_for,
+    design_of,
     judge_replacement,
     replacement_of,
-    score_of,
     why_no_test,
 )
 from harness.analysis.result import (
@@ -250,7 +249,7 @@ def validate_counts(task: Task, counts: ShardCounts, *, seed: int, level: float)
         sums.source,
         footing,
         margin=sums.source.worth * range_of(sums.metric, len(task.options)),
-        annotator_tests=_deciding_tests(task, counts, level),
+        annotator_tests=_deciding_tests(sums.source, counts),
     )
     choosing = sums.choosing(evidence.candidates)
     humans = _humans(sums.source, counts, evaluated)
@@ -273,41 +272,38 @@ def validate_counts(task: Task, counts: ShardCounts, *, seed: int, level: float)
         metrics=tuple(metric_facts(row) for row in sums.metrics),
         evidence=evidence,
         choosing=choosing,
-        replacement=_replacement(task, sums),
+        replacement=_replacement(sums),
         notes=(*notes_on_ratings(humans), *_notes(sums, footing)),
     )
 
 
 def _deciding_tests(
-    task: Task, counts: ShardCounts, level: float
+    source: Source, counts: ShardCounts
 ) -> tuple[str, Mapping[str, DecidingAnnotatorTest]]:
     """Run the annotator test of every ranked judge; groups of items are clustered by block."""
-    if task.rater_ids == "positional":
-        return "positional_raters", {}
-    if len(counts.raters) < MIN_RATERS:
-        return "too_few_raters", {}
-    tests = {}
+    if reason := why_not_tested(source.task, counts.raters):
+        return reason, {}
+    design, tests = design_of(source.task, Scale.of(source.task)), {}
     for name in counts.shared:
         compared = counts.against[name]
         tests[name] = decided(
             compared,
             counts.raters,
-            design_for(task, Scale.of(task), "loss"),
+            design,
             quality=np.ones(len(counts.raters)),
             clusters=compared.item if counts.is_grouped else None,
             units=compared.item,
-            level=level,
+            level=source.confidence,
         )
     return "", tests
 
 
-def _replacement(task: Task, sums: _Sums) -> Replacement:
+def _replacement(sums: _Sums) -> Replacement:
     """Do the published annotator test of every judge, with intervals over blocks."""
-    scale, counts, draws = Scale.of(task), sums.counts, sums.draws
-    design, score = design_for(task, scale, "loss"), score_of(scale)
-    reason = why_no_test(task, counts.judges)
-    if reason:
-        return replacement_of(task, design, score, reason, (None, ()))
+    source, counts, draws = sums.source, sums.counts, sums.draws
+    design = design_of(source.task, Scale.of(source.task))
+    if reason := why_no_test(source.task, counts.judges):
+        return replacement_of(source.task, design, reason=reason)
     tests = tests_of_comparisons(
         {name: draws.within(compared) for name, compared in counts.against.items()},
         counts.raters,
@@ -327,7 +323,7 @@ def _replacement(task: Task, sums: _Sums) -> Replacement:
         )
         for name, test in tests.items()
     )
-    return replacement_of(task, design, score, "", (None, judges))
+    return replacement_of(source.task, design, judges)
 
 
 def _humans(source: Source, counts: ShardCounts, evaluated: BlockEvaluation) -> HumanResult:
