@@ -339,7 +339,7 @@ def _evaluated(
     return evaluate(
         compared.human,
         judges,
-        tau=source.task.tau if source.tau is None else source.tau,
+        tau=source.cutoff,
         positive=compared.positive,
         resampling=resampling_of(source, compared.groups),
         metrics=compared.rows,

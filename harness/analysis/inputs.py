@@ -167,6 +167,11 @@ class Source:
     verdicts_hash: str = ""
     vectors: Mapping[str, FloatArray] | None = None
 
+    @property
+    def cutoff(self) -> float:
+        """The cut-off tau: the user's or the task's."""
+        return self.task.tau if self.tau is None else self.tau
+
     def own_replies(self, judge: str) -> Sequence[Verdict]:
         """Return a judge's verdicts on single replies; those of an ensemble are its members'."""
         replies = self.replies_voted_on.get(judge, self.verdicts[judge])

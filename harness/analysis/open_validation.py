@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from harness.analysis.inputs import (
     on_sampling,
     sampling_weights,
 )
-from harness.analysis.judge_costs import cost_of
 from harness.analysis.open_scale import OpenScale, open_scale
 from harness.analysis.rater_replacement import (
     controls_result,
@@ -29,31 +27,30 @@ from harness.analysis.rater_replacement import (
     why_no_test,
 )
 from harness.analysis.result import (
-    HumanResult,
-    JudgeResult,
     Validation,
+    human_result,
+    judge_result,
     metric_facts,
     notes_on_ratings,
     ranking_of,
     settings_of,
     task_facts,
 )
-from harness.ratings import count_outcomes
 from harness.stats import AltTestDesign, Estimate, annotator_controls, annotator_tests
 from harness.stats.inference.estimate import Exclusion
 from harness.stats.inference.metric import find_metric
 from harness.stats.open_scales.open_footing import Draws, estimate_on, open_footing
-from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from harness.analysis.evidence import Evidence
     from harness.analysis.inputs import JudgeFacts
     from harness.analysis.rater_replacement import Replacement
+    from harness.analysis.result import HumanResult, JudgeResult
     from harness.stats import Metric
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
     from harness.stats.selection.footing import Footing
 
-NO_OPTIONS = "no_options"  # why beta is NA
+NO_OPTIONS = Estimate(value=None, reason="no_options", n_used=0)  # beta and F need them
 
 
 def validate_open(source: Source) -> Validation:
@@ -154,12 +151,7 @@ def _replacement(scale: OpenScale) -> Replacement:
 
 
 def _judge(scale: OpenScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:
-    source = scale.source
-    verdicts, planned = source.verdicts[facts.name], source.planned[facts.name]
-    outcomes = count_outcomes(verdicts, planned)
-    n_planned = sum(counts.planned for counts in outcomes)
-    n_answered = sum(counts.answered for counts in outcomes)
-    bound = [(metric, scale.judge(facts.name, metric)) for metric in metrics_of(source.task)]
+    bound = [(row, scale.judge(facts.name, row)) for row in metrics_of(scale.source.task)]
     answered = bound[0][1].answered
     excluded = [
         Exclusion(reason, n)
@@ -169,16 +161,10 @@ def _judge(scale: OpenScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:
         )
         if n
     ]
-    not_defined = Estimate(value=None, reason=NO_OPTIONS, n_used=0)
-    return JudgeResult(
-        name=facts.name,
-        kind=facts.kind,
-        model=facts.model,
-        reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
-        derived=(),
-        outcomes=outcomes,
-        answered_fraction=n_answered / n_planned if n_planned else None,
-        n_planned=n_planned,
+    return judge_result(
+        scale.source,
+        facts,
+        "forced_choice",
         metrics={
             metric.name: estimate_on(
                 answered,
@@ -190,25 +176,18 @@ def _judge(scale: OpenScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:
             )
             for metric, judge in bound
         },
-        beta=not_defined,
-        cross_call_beta=not_defined,
+        beta=NO_OPTIONS,
+        cross_call_beta=NO_OPTIONS,
         F=None,
-        cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
     )
 
 
 def _humans(scale: OpenScale) -> HumanResult:
-    source = scale.source
-    ids = {item.id for item in source.items}
-    ratings = [rating for rating in source.task.ratings if rating.item in ids]
-    n_abstained = sum(rating.value == CANNOT_ASSESS for rating in ratings)
-    return HumanResult(
-        n_raters=len({rating.rater for rating in ratings}),
-        rater_ids=source.task.rater_ids,
-        n_forced_choice=len(ratings) - n_abstained,
+    return human_result(
+        scale.source,
+        n_forced_choice=int(scale.n_ratings.sum()),
         n_response_sets=0,
         n_pairs=0,
-        n_abstained=n_abstained,
         sets=HumanSets(
             origin="rated",
             by_default=True,
@@ -217,10 +196,7 @@ def _humans(scale: OpenScale) -> HumanResult:
             n_paired_items=0,
             n_paired_raters=0,
         ),
-        ignored_labels=dict(
-            Counter(str(rating.value) for rating in source.task.ignored if rating.item in ids)
-        ),
         agreement=scale.agreement(),
-        beta=Estimate(value=None, reason=NO_OPTIONS, n_used=0),
+        beta=NO_OPTIONS,
         F=None,
     )

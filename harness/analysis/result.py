@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -19,7 +20,7 @@ from harness.analysis.inputs import (
     HumanSets,  # noqa: TC001 -- msgspec reads it at run time
     Unanswered,  # noqa: TC001 -- msgspec reads it at run time
 )
-from harness.analysis.judge_costs import Cost  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.judge_costs import Cost, cost_of
 from harness.analysis.metric_choice import Choosing  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.order_bias import (
     PlaceBias,  # noqa: TC001 -- msgspec reads it at run time
@@ -29,8 +30,8 @@ from harness.analysis.rater_replacement import Replacement  # noqa: TC001 -- msg
 from harness.analysis.rubric import RubricResult  # noqa: TC001 -- msgspec reads it at run time
 from harness.analysis.serialize import from_json, schema_of, to_json
 from harness.analysis.translations import Translated  # noqa: TC001 -- msgspec reads it at run time
-from harness.judging.prompts.requests import Elicitation  # noqa: TC001 -- msgspec reads it at run time
-from harness.ratings import OutcomeCounts  # noqa: TC001 -- msgspec reads it at run time
+from harness.judging.prompts.requests import ELICITATIONS, Elicitation
+from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import (
     Estimate,  # noqa: TC001 -- msgspec reads it at run time
 )
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.analysis.evidence import JudgeEvidence
-    from harness.analysis.inputs import Source
+    from harness.analysis.inputs import JudgeFacts, Source
     from harness.stats import Metric
 
 
@@ -366,12 +367,11 @@ def settings_of(
     unit: str,
     is_weighted: bool = False,
     fixed_raters_reason: str = "",
-    tau: float | None = None,
     beta: float | None = None,
 ) -> Settings:
-    """Return the settings of a validation; ``tau`` is by default that of the task."""
+    """Return the settings of a validation."""
     return Settings(
-        tau=source.task.tau if tau is None else tau,
+        tau=source.cutoff,
         metric=metric,
         beta=beta,
         family=source.family,
@@ -386,6 +386,51 @@ def settings_of(
         weighted=is_weighted,
         raters="fixed" if fixed_raters_reason else "sample",
         fixed_raters_reason=fixed_raters_reason,
+    )
+
+
+def human_result(source: Source, **estimated: Any) -> HumanResult:  # noqa: ANN401 -- further fields
+    """Return the result of the ratings: what they tell by themselves, and what was estimated."""
+    task, ids = source.task, {item.id for item in source.items}
+    ratings = [rating for rating in task.ratings if rating.item in ids]
+    return HumanResult(
+        n_raters=len({rating.rater for rating in ratings}),
+        rater_ids=task.rater_ids,
+        n_abstained=sum(rating.value == CANNOT_ASSESS for rating in ratings),
+        ignored_labels=dict(Counter(str(r.value) for r in task.ignored if r.item in ids)),
+        **estimated,
+    )
+
+
+def judge_result(
+    source: Source,
+    facts: JudgeFacts,
+    elicitation: str,
+    **estimated: Any,  # noqa: ANN401 -- further fields
+) -> JudgeResult:
+    """Return the result of a judge: what its verdicts tell by themselves, and what was estimated.
+
+    The answered share is that of an elicitation, else of pairs; see `harness.ratings.judge_table`.
+    """
+    verdicts = source.verdicts[facts.name]
+    outcomes = count_outcomes(verdicts, source.planned[facts.name])
+    asked = {counts.elicitation for counts in outcomes}
+    served_by = elicitation if elicitation in asked else "paired"
+    serving = [counts for counts in outcomes if counts.elicitation == served_by] or outcomes
+    n_planned = sum(counts.planned for counts in serving)
+    n_answered = sum(counts.answered for counts in serving)
+    derived = {verdict.elicitation for verdict in verdicts if verdict.derived}
+    return JudgeResult(
+        name=facts.name,
+        kind=facts.kind,
+        model=facts.model,
+        reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
+        derived=tuple(e for e in ELICITATIONS if e in derived),
+        outcomes=outcomes,
+        answered_fraction=n_answered / n_planned if n_planned else None,
+        n_planned=n_planned,
+        cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
+        **estimated,
     )
 
 

@@ -145,7 +145,7 @@ def _paired(
         compared.human,
         runs,
         metric,
-        tau=source.task.tau if source.tau is None else source.tau,
+        tau=source.cutoff,
         positive=compared.positive,
         resampling=Resampling(
             rng=np.random.default_rng(source.seed),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import (
@@ -17,13 +16,12 @@ from harness.analysis import (
 from harness.analysis.decision import decide
 from harness.analysis.estimates import Prepared, is_ordinal, prepare
 from harness.analysis.inputs import on_sampling
-from harness.analysis.judge_costs import cost_of
 from harness.analysis.open_validation import validate_open
 from harness.analysis.order_bias import order_bias, order_notes, position_effects, position_notes
 from harness.analysis.result import (
-    HumanResult,
-    JudgeResult,
     Validation,
+    human_result,
+    judge_result,
     metric_facts,
     notes_on_ratings,
     ranking_of,
@@ -32,21 +30,16 @@ from harness.analysis.result import (
 )
 from harness.analysis.serialize import rows_of
 from harness.analysis.translations import translated
-from harness.judging.prompts.requests import ELICITATIONS
-from harness.ratings import count_outcomes, rater_panel
+from harness.ratings import rater_panel
 from harness.stats import primary_metric, reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.inference.crossed_raters import MIN_RATERS
-from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harness.analysis.error_analysis import Errors
     from harness.analysis.inputs import JudgeFacts, Source
-    from harness.analysis.result import Settings
-    from harness.ratings import OutcomeCounts
-    from harness.stats import Metric, RatingTable
+    from harness.analysis.result import HumanResult, JudgeResult
+    from harness.stats import RatingTable
     from harness.stats.selection.evaluation import TableTranslation
 
 
@@ -88,7 +81,14 @@ def validate(source: Source) -> Validation:
     advice = sections["sensitivity"].identifiability.advice if sections["sensitivity"] else ""
     return Validation(
         task=task_facts(p.source, p.human.space.sets),
-        settings=_settings(p),
+        settings=settings_of(
+            source,
+            p.metric,
+            unit=p.evaluation.units.kind,
+            is_weighted=p.compared.weights is not None,
+            fixed_raters_reason=_fixed_raters_reason(p),
+            beta=source.beta if p.sets.origin == "assumed" else None,
+        ),
         humans=humans,
         judges=judges,
         ranking=ranking,
@@ -135,18 +135,6 @@ def _fixed_raters_reason(p: Prepared) -> str:
         return "raters_not_crossed"
     is_sample = p.metric in p.evaluation.covariances or not p.judges
     return "" if p.panel and is_sample and p.source.interval == "score" else "not_computed"
-
-
-def _settings(p: Prepared) -> Settings:
-    return settings_of(
-        p.source,
-        p.metric,
-        unit=p.evaluation.units.kind,
-        is_weighted=p.compared.weights is not None,
-        fixed_raters_reason=_fixed_raters_reason(p),
-        tau=p.tau,
-        beta=p.source.beta if p.sets.origin == "assumed" else None,
-    )
 
 
 def _notes(p: Prepared) -> list[str]:
@@ -223,18 +211,13 @@ def _on_reconstruction(p: Prepared) -> str:
 
 
 def _human_result(p: Prepared, errors: Errors) -> HumanResult:
-    task, human, evaluation = p.task, p.human, p.evaluation
-    ids = set(human.items)
-    ratings = [rating for rating in task.ratings if rating.item in ids]
-    return HumanResult(
-        n_raters=len({rating.rater for rating in ratings}),
-        rater_ids=task.rater_ids,
+    human, evaluation = p.human, p.evaluation
+    return human_result(
+        p.source,
         n_forced_choice=int(human.forced_choice.sum()),
         n_response_sets=int(human.response_set.sum()),
         n_pairs=0 if human.joint is None else int(human.joint.sum()),
         sets=p.sets,
-        n_abstained=sum(rating.value == CANNOT_ASSESS for rating in ratings),
-        ignored_labels=dict(Counter(str(r.value) for r in task.ignored if r.item in ids)),
         agreement={row.name: row.estimate for row in errors.human_agreement},
         beta=evaluation.human_translation.beta,
         F=_matrix(evaluation.human_translation),
@@ -244,40 +227,19 @@ def _human_result(p: Prepared, errors: Errors) -> HumanResult:
 
 def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeResult:
     source, evaluation = p.source, p.evaluation
-    verdicts = source.verdicts[facts.name]
-    outcomes = count_outcomes(verdicts, source.planned[facts.name])
-    translation = evaluation.translations[facts.name]
-    serving = _serving(outcomes, evaluation.row(p.metric))
-    n_planned = sum(counts.planned for counts in serving)
-    n_answered = sum(counts.answered for counts in serving)
-    derived = {verdict.elicitation for verdict in verdicts if verdict.derived}
-    replies = source.own_replies(facts.name)
-    return JudgeResult(
-        name=facts.name,
-        kind=facts.kind,
-        model=facts.model,
-        reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
-        derived=tuple(e for e in ELICITATIONS if e in derived),
-        outcomes=outcomes,
-        answered_fraction=n_answered / n_planned if n_planned else None,
-        n_planned=n_planned,
+    translation, replies = evaluation.translations[facts.name], source.own_replies(facts.name)
+    return judge_result(
+        source,
+        facts,
+        ELICITATION_OF[evaluation.row(p.metric).judge_form],
         metrics=dict(evaluation.estimates[facts.name]),
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,
         F=_matrix(translation),
         translated=translated(p, table),
-        cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
         order_bias=order_bias(replies, source.items, source.confidence),
         position=position_effects(replies, source.task, source.items, source.confidence),
     )
-
-
-def _serving(outcomes: Sequence[OutcomeCounts], row: Metric) -> Sequence[OutcomeCounts]:
-    """Return the counts of the units that served a metric; see `harness.ratings.judge_table`."""
-    elicitations = {counts.elicitation for counts in outcomes}
-    served_by = ELICITATION_OF[row.judge_form]
-    served_by = served_by if served_by in elicitations else "paired"
-    return [counts for counts in outcomes if counts.elicitation == served_by] or outcomes
 
 
 def _matrix(translation: TableTranslation) -> tuple[tuple[float | None, ...], ...] | None:

@@ -10,7 +10,7 @@ import resource
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, cast
@@ -34,12 +34,12 @@ from harness.analysis.rater_replacement import (
 from harness.analysis.result import (
     HumanResult,
     JudgeResult,
-    TaskFacts,
     Validation,
     metric_facts,
     notes_on_ratings,
     ranking_of,
     settings_of,
+    task_facts,
 )
 from harness.errors import TaskError, VerdictError
 from harness.ratings import OutcomeCounts
@@ -68,7 +68,6 @@ if TYPE_CHECKING:
 
     from harness.analysis.metric_choice import Choosing
     from harness.analysis.rater_replacement import Replacement
-    from harness.analysis.result import Settings
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
     from harness.stats.inference.interval_methods import IntervalMethod
     from harness.stats.inference.metric import Metric
@@ -78,7 +77,7 @@ if TYPE_CHECKING:
 
 METHOD: IntervalMethod = "score"
 ONE_REPLY: dict[str, float] = {"forced_choice": 1, "response_set": 1}
-NEEDS_SETS = "needs_response_sets"
+NO_BETA = Estimate(value=None, reason="needs_response_sets", n_used=0)
 NOT_COMPUTED = (
     "beta, as shards hold forced choices alone",
     (
@@ -255,8 +254,18 @@ def validate_counts(task: Task, counts: ShardCounts, *, seed: int, level: float)
     humans = _humans(sums.source, counts, evaluated)
     judges = tuple(_judge(name, counts, evaluated) for name in counts.judges)
     return Validation(
-        task=_task_facts(task, counts),
-        settings=_settings(sums, footing),
+        task=replace(
+            task_facts(sums.source, task.space.sets),
+            content_hash="",
+            n_items=counts.n_items,
+            n_items_in_task=counts.n_items,
+        ),
+        settings=settings_of(
+            sums.source,
+            sums.metric.name,
+            unit="group",
+            fixed_raters_reason="" if footing.raters else _fixed_raters_reason(task, counts),
+        ),
         humans=humans,
         judges=judges,
         ranking=ranking_of(evidence, sums.metric),
@@ -340,7 +349,7 @@ def _humans(source: Source, counts: ShardCounts, evaluated: BlockEvaluation) -> 
         sets=human_sets(source, human),
         ignored_labels={},
         agreement=evaluated.human_agreement,
-        beta=_no_beta(),
+        beta=NO_BETA,
         F=None,
     )
 
@@ -365,35 +374,11 @@ def _judge(name: str, counts: ShardCounts, evaluated: BlockEvaluation) -> JudgeR
         answered_fraction=by_outcome["answered"] / n_planned if n_planned else None,
         n_planned=n_planned,
         metrics={metric: row.estimate for metric, row in evaluated.judges[name].items()},
-        beta=_no_beta(),
-        cross_call_beta=_no_beta(),
+        beta=NO_BETA,
+        cross_call_beta=NO_BETA,
         F=None,
         cost=cost_of(()),
     )
-
-
-def _no_beta() -> Estimate:
-    return Estimate(value=None, reason=NEEDS_SETS, n_used=0)
-
-
-def _task_facts(task: Task, counts: ShardCounts) -> TaskFacts:
-    return TaskFacts(
-        name=task.name,
-        scale=task.scale,
-        property=task.property,
-        notice=task.notice,
-        content_hash="",
-        options={option.key: option.label for option in task.options},
-        response_sets=task.space.sets,
-        positive=task.positive,
-        n_items=counts.n_items,
-        n_items_in_task=counts.n_items,
-    )
-
-
-def _settings(sums: _Sums, footing: Footing) -> Settings:
-    reason = "" if footing.raters else _fixed_raters_reason(sums.source.task, sums.counts)
-    return settings_of(sums.source, sums.metric.name, unit="group", fixed_raters_reason=reason)
 
 
 def _fixed_raters_reason(task: Task, counts: ShardCounts) -> str:
