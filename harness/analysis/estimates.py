@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from harness.analysis.inputs import check_open_choices, human_sets, metrics_of, sampling_weights
+from harness.analysis.inputs import (
+    Source,
+    check_open_choices,
+    human_sets,
+    metrics_of,
+    sampling_weights,
+)
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.errors import TaskError
 from harness.ratings import human_table, judge_table, rater_panel
@@ -21,7 +27,6 @@ from harness.stats import (
     find_metric,
     metrics_for,
     primary_metric,
-    sensitivity_family,
 )
 from harness.stats.data.rating_table import ELICITATION_OF, check_tau
 from harness.stats.data.resolved_tables import (
@@ -45,10 +50,9 @@ from harness.tasks import CANNOT_ASSESS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.analysis.inputs import AggregationLevel, Choices, HumanSets, Source
+    from harness.analysis.inputs import AggregationLevel, Choices, HumanSets
     from harness.stats import Distributions, Evaluation, RatingTable
     from harness.stats.data.arrays import FloatArray
-    from harness.stats.indeterminacy.translation import SweepVariant
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.tasks import Item, Task
     from harness.tasks.schema import ClosedScale
@@ -159,12 +163,7 @@ class Prepared:
         if same and not fewer:
             return self.evaluation
         evaluation = _evaluated(
-            self.source,
-            self.compared,
-            judges,
-            self.implied,
-            panel=self.panel,
-            n_replies=n_replies,
+            self.source, self.compared, judges, self.implied, panel=self.panel, n_replies=n_replies
         )
         return evaluation if fewer else _with_estimated_translation(self, evaluation, judges)
 
@@ -230,9 +229,7 @@ def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
             source, compared, compared.judges, implied, panel=None if ranking_only else panel
         )
         metric = source.metric or _ranking_metric(source, compared.human, evaluation)
-        _check_replies(source.replies, evaluation.row(metric))
-        if source.abstention == "loss":
-            check_is_mean(evaluation.row(metric))
+        _check_ranking(source, evaluation.row(metric))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
     p = Prepared(
@@ -362,44 +359,34 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
     if task.is_open:
         check_open_choices(task, choices.explicit())
         return
+    source = Source(
+        task=task, items=tuple(items), judges=(), verdicts={}, planned={}, **choices.explicit()
+    )
+    compared = compared_tables(source)
     try:
-        check_tau(task.tau if choices.tau is None else choices.tau)
-        sampling_weights(items)
-        if choices.confidence is not None:
-            check_level(choices.confidence)
-        if choices.level in {"macro", "item"}:
-            _criteria(items, choices.level)
-        if choices.level == "item":
-            _whole(task, items)
-        rows = _rows_of_choices(task, choices)
-        if choices.metric is not None:
-            find_metric(choices.metric, rows)
-        _check_ranking(task, items, choices, rows)
-        if choices.humans == "reconstructed":
-            _check_reconstruction(human_table(task, items), choices.beta, choices.level)
-        if choices.beta is not None:
-            _check_level_of_beta(choices.level)
-            variant = choices.family or "keeps_choice"
-            sensitivity_family(task.space, choices.beta, _adds(task), variant=variant)
+        check_tau(source.cutoff)
+        check_level(source.confidence)
+        primary = primary_metric(compared.human, ordinal=is_ordinal(task, source.level))
+        _check_ranking(source, find_metric(source.metric or primary, compared.rows))
+        if source.humans == "reconstructed":
+            _check_reconstruction(compared.human, source)
+        if source.beta is None:
+            _check_family(source)
         else:
-            _check_family(choices.family)
-        if choices.mode == "recode":
-            _recoded_to(task)
+            _assumed(source, compared.human)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
 
 
-def _check_ranking(
-    task: Task, items: Sequence[Item], choices: Choices, rows: Sequence[Metric]
-) -> None:
+def _check_ranking(source: Source, metric: Metric) -> None:
     """Refuse a metric that cannot rank at these replies, or with losses."""
-    if choices.replies != "inf" and choices.abstention != "loss":
-        return
-    ordinal = is_ordinal(task, choices.level)
-    metric = choices.metric or primary_metric(human_table(task, items), ordinal=ordinal)
-    _check_replies(choices.replies, find_metric(metric, rows))
-    if choices.abstention == "loss":
-        check_is_mean(find_metric(metric, rows))
+    if source.replies == "inf" and metric.squared is None:
+        raise ValueError(
+            f"replies inf removes the reply noise of squared distances alone; compare by one, such "
+            f"as mse(s/s), in place of {metric.name}, or at a number of replies"
+        )
+    if source.abstention == "loss":
+        check_is_mean(metric)
 
 
 def compares_response_sets(task: Task, choices: Choices) -> bool:
@@ -435,14 +422,6 @@ def _rows_of_choices(task: Task, choices: Choices) -> tuple[Metric, ...]:
     if choices.level == "item":
         space, positive = ITEM_SPACE, (MET,)
     return _rows(task, space, positive, choices.metric)
-
-
-def _check_replies(replies: int | str | None, metric: Metric) -> None:
-    if replies == "inf" and metric.squared is None:
-        raise ValueError(
-            f"replies inf removes the reply noise of squared distances alone; compare by one, such "
-            f"as mse(s/s), in place of {metric.name}, or at a number of replies"
-        )
 
 
 def _compared(
@@ -556,43 +535,40 @@ def _recoded_to(task: Task) -> str:
     return negative[0]
 
 
-def _check_family(family: SweepVariant | None) -> None:
-    if family == "table_2":
-        raise ValueError("family table_2 says where an assumed beta goes; give beta too")
+def _implied(source: Source, human: RatingTable, sets: HumanSets) -> Distributions | None:
+    if source.humans == "reconstructed":
+        _check_reconstruction(human, source)
+    if sets.origin == "reconstructed":
+        return reconstruct(human).distributions
+    if source.beta is None:
+        _check_family(source)
+        return None
+    return _assumed(source, human)
 
 
-def _check_level_of_beta(level: AggregationLevel | None) -> None:
-    if level == "item":
+def _assumed(source: Source, human: RatingTable) -> Distributions:
+    """Return the response sets that forced choices and the assumed beta imply."""
+    assert source.beta is not None
+    if source.level == "item":
         raise ValueError("beta cannot be assumed at level item; use level micro or macro")
-
-
-def _adds(task: Task) -> dict[str, tuple[str, ...]]:
-    if not task.sensitivity:
+    if not source.task.sensitivity:
         raise ValueError(
             "beta says how often options are endorsed along with a negative one, and task.yaml "
             "names none; add e.g. sensitivity: {NEGATIVE: [POSITIVE]}"
         )
-    return task.sensitivity
+    adds, variant = source.task.sensitivity, source.family
+    return distributions_at_beta(human, source.beta, adds, variant=variant)
 
 
-def _implied(source: Source, human: RatingTable, sets: HumanSets) -> Distributions | None:
-    if source.humans == "reconstructed":
-        _check_reconstruction(human, source.beta, source.level)
-    if sets.origin == "reconstructed":
-        return reconstruct(human).distributions
-    if source.beta is None:
-        _check_family(source.family)
-        return None
-    _check_level_of_beta(source.level)
-    return distributions_at_beta(human, source.beta, _adds(source.task), variant=source.family)
+def _check_family(source: Source) -> None:
+    if source.family == "table_2":
+        raise ValueError("family table_2 says where an assumed beta goes; give beta too")
 
 
-def _check_reconstruction(
-    human: RatingTable, beta: float | None, level: AggregationLevel | None
-) -> None:
-    if beta is not None:
+def _check_reconstruction(human: RatingTable, source: Source) -> None:
+    if source.beta is not None:
         raise ValueError("humans reconstructed estimates what beta assumes; leave one of them out")
-    if level == "item":
+    if source.level == "item":
         raise ValueError("humans cannot be reconstructed at level item; use level micro or macro")
     if not pairs_by_item(human).any():
         raise ValueError(
