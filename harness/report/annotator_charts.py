@@ -8,9 +8,8 @@ from harness.report.charts import IntervalRow, Series, Titles, interval_chart, l
 from harness.report.formatting import counted
 from harness.report.judge_charts import (
     described,
-    interval_row,
     is_drawn,
-    judge_kinds,
+    judge_rows,
     judge_styles,
     unique_slug,
 )
@@ -68,11 +67,7 @@ def annotator_charts(v: Validation) -> list[Chart]:
 def _estimates(
     v: Validation, test: Replacement, name: str, title: str, threshold: float | None
 ) -> Chart | None:
-    kinds = judge_kinds(v)
-    rows = [
-        interval_row(result.judge, getattr(result, name), kinds.get(result.judge, "judge"))
-        for result in judges_by_advantage(v)
-    ]
+    rows = judge_rows(v, {r.judge: getattr(r, name) for r in judges_by_advantage(v)})
     if test.controls:
         value = getattr(test.controls.random, name)
         rows.append(IntervalRow("random answers", value, kind="baseline"))

@@ -21,21 +21,28 @@ from harness.report.judge_charts import (
     described,
     interval_row,
     is_drawn,
-    judge_kinds,
+    judge_rows,
     judge_styles,
     option_label,
     slug,
     unique_slug,
 )
+from harness.tasks.schema import numeric_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.analysis import Validation
-    from harness.analysis.human_certainty import Certainty, JudgeBin, JudgeCertainty, PerceptionBin
+    from harness.analysis.human_certainty import (
+        Calibration,
+        JudgeBin,
+        JudgeCertainty,
+        PerceptionBin,
+        RiskCurve,
+    )
     from harness.report.charts import Chart
     from harness.stats import Estimate
-    from harness.stats.subsets.strata import Stratum
+    from harness.stats.subsets.strata import Stratum, StratumResult
 
 STRATA = {
     "majority_share": "By the share of raters who chose the most frequent answer (PA)",
@@ -47,31 +54,55 @@ STRATA = {
 
 def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
     """Draw alpha in each stratum of the raters, of each judge, and of a random rater."""
-    if v.certainty is None:
-        return []
-    strata = [(i, row) for i, row in enumerate(v.certainty.strata) if row.n_items]
-    rows = {i: _stratum_rows(v, v.certainty, i) for i, _ in strata}
-    ends = [end for stratum_rows in rows.values() for end in interval_ends(stratum_rows)]
-    charts: dict[str, list[Chart]] = {}
-    for i, row in strata:
-        if not is_drawn(rows[i]):
-            continue
-        chart = _stratum(v.certainty, i, rows[i], ends)
-        charts.setdefault(
-            STRATA.get(row.stratum.by, f"By {row.stratum.by.replace('_', ' ')}"), []
-        ).append(chart)
-    return list(charts.items())
+    strata = v.certainty.strata if v.certainty else ()
+    rows = {
+        i: [
+            interval_row("raters", _alpha(row.hh), "rater"),
+            *judge_rows(v, {r.judge: _alpha(r.strata[i].hw_mw) for r in _ranked_results(v)}),
+            interval_row("random rater", _alpha(row.random), "baseline"),
+        ]
+        for i, row in enumerate(strata)
+        if row.n_items
+    }
+    groups: dict[str, list[Chart]] = {}
+    for i, chart in _over_strata(rows, [_alpha_titles(row) for row in strata]):
+        stratum = strata[i].stratum
+        heading = STRATA.get(stratum.by, f"By {stratum.by.replace('_', ' ')}")
+        link = items_link(stratum=stratum.name)
+        groups.setdefault(heading, []).append(replace(chart, link=link))
+    return list(groups.items())
 
 
-def _stratum_rows(v: Validation, c: Certainty, i: int) -> list[IntervalRow]:
-    kinds = judge_kinds(v)
-    judges = [
-        interval_row(result.judge, _alpha(result.strata[i].hw_mw), kinds[result.judge])
-        for result in _ranked_results(v)
-    ]
-    raters = interval_row("raters", _alpha(c.strata[i].hh), "rater")
-    random = interval_row("random rater", _alpha(c.strata[i].random), "baseline")
-    return [raters, *judges, random]
+def held_out_charts(v: Validation) -> list[Chart]:
+    """Draw what a held-out rater agrees more with the others than each judge, per stratum."""
+    results = _ranked_results(v)
+    strata = v.certainty.strata if v.certainty and results else ()
+    n_ratings = [max(r.held_out[i].n_ratings for r in results) for i in range(len(strata))]
+    rows = {
+        i: judge_rows(v, {r.judge: r.held_out[i].difference for r in results})
+        for i in range(len(strata))
+    }
+    titles = [_held_out_titles(row.stratum, n) for row, n in zip(strata, n_ratings, strict=True)]
+    return [chart for _, chart in _over_strata(rows, titles)]
+
+
+def _over_strata(
+    rows: Mapping[int, list[IntervalRow]], titles: Sequence[Titles]
+) -> Iterator[tuple[int, Chart]]:
+    """Yield the chart of each stratum with something to show, all on one axis."""
+    ends = [end for of_stratum in rows.values() for end in interval_ends(of_stratum)]
+    for i, of_stratum in rows.items():
+        if is_drawn(of_stratum):
+            alt = f"{titles[i].alt} {described(of_stratum)}."
+            chart = interval_chart(
+                replace(titles[i], alt=alt),
+                of_stratum,
+                within=(-1.0, 1.0),
+                reference=0.0,
+                reach=ends,
+                width=SMALL_CHART_WIDTH,
+            )
+            yield i, chart
 
 
 def _alpha(measures: Mapping[str, Estimate]) -> Estimate:
@@ -83,55 +114,25 @@ def _ranked_results(v: Validation) -> list[JudgeCertainty]:
     return [results[judge.name] for judge in v.ranked_judges if judge.name in results]
 
 
-def _stratum(c: Certainty, i: int, rows: list[IntervalRow], ends: Sequence[float | None]) -> Chart:
-    stratum = c.strata[i]
-    name = stratum_words(stratum.stratum)
-    share = f", {percent(stratum.share_of_items)}" if stratum.share_of_items is not None else ""
-    titles = Titles(
-        f"stratum-{unique_slug(stratum.stratum.name)}",
-        f"{name} · {counted([stratum.n_items])}{share}",
-        f"Krippendorff's alpha of the items in this stratum: {name}. {described(rows)}.",
+def _alpha_titles(row: StratumResult) -> Titles:
+    name = stratum_words(row.stratum)
+    share = f", {percent(row.share_of_items)}" if row.share_of_items is not None else ""
+    return Titles(
+        f"stratum-{unique_slug(row.stratum.name)}",
+        f"{name} · {counted([row.n_items])}{share}",
+        f"Krippendorff's alpha of the items in this stratum: {name}.",
         x="Krippendorff's alpha",
     )
-    chart = interval_chart(
-        titles, rows, within=(-1.0, 1.0), reference=0.0, reach=ends, width=SMALL_CHART_WIDTH
-    )
-    return replace(chart, link=items_link(stratum=stratum.stratum.name))
 
 
-def held_out_charts(v: Validation) -> list[Chart]:
-    """Draw what a held-out rater agrees more with the others than each judge, per stratum."""
-    if v.certainty is None:
-        return []
-    kinds, results = judge_kinds(v), _ranked_results(v)
-    rows = {
-        i: [
-            interval_row(result.judge, result.held_out[i].difference, kinds[result.judge])
-            for result in results
-        ]
-        for i in range(len(v.certainty.strata))
-    }
-    ends = [end for of_stratum in rows.values() for end in interval_ends(of_stratum)]
-    return [
-        _held_out(v.certainty, i, of_stratum, ends)
-        for i, of_stratum in rows.items()
-        if is_drawn(of_stratum)
-    ]
-
-
-def _held_out(c: Certainty, i: int, rows: list[IntervalRow], ends: Sequence[float | None]) -> Chart:
-    stratum = c.strata[i].stratum
+def _held_out_titles(stratum: Stratum, n_ratings: int) -> Titles:
     name = stratum_words(stratum)
-    n_ratings = max(result.held_out[i].n_ratings for result in c.judges)
-    titles = Titles(
+    return Titles(
         f"held-out-{unique_slug(stratum.name)}",
         f"Other raters: {name} · {counted([n_ratings], 'held-out rating')}",
         f"Agreement of a held-out rater with the other raters minus that of the judge with the "
-        f"same raters; stratum by the other raters: {name}. {described(rows)}.",
+        f"same raters; stratum by the other raters: {name}.",
         x="above 0: the judge agrees less than a rater",
-    )
-    return interval_chart(
-        titles, rows, within=(-1.0, 1.0), reference=0.0, reach=ends, width=SMALL_CHART_WIDTH
     )
 
 
@@ -147,9 +148,7 @@ def stratum_words(stratum: Stratum) -> str:
 
 def perception_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
     """Draw, per judge, the answers of raters and judge in each bin of the raters' answers."""
-    if v.certainty is None:
-        return []
-    _c, bins = v.certainty, {human.label: human for human in v.certainty.bins}
+    bins = {human.label: human for human in v.certainty.bins} if v.certainty else {}
     return [
         (
             result.judge,
@@ -176,7 +175,7 @@ def _bin(v: Validation, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -
             (judge, "best", judge_bin.labels),
         )
     ]
-    name = _labelled(v, bin_name(human.label, c.options))
+    name = bin_name(human.label, {key: option_label(v, key) for key in c.options})
     share = f"{percent(human.share_of_items)} of items ({tenths(human.n_items)})"
     titles = Titles(
         f"perception-{unique_slug(judge)}-{unique_slug(human.label)}",
@@ -189,30 +188,21 @@ def _bin(v: Validation, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -
     return interval_chart(titles, rows, within=(0.0, 1.0), reach=(0.0, 1.0), width=width)
 
 
-def _labelled(v: Validation, name: str) -> str:
-    """Return the name of a bin with labels for keys; "between" holds two of them."""
-    words = ("between ", " and ")
-    if not name.startswith(words[0]):
-        return option_label(v, name)
-    below, _, above = name.removeprefix(words[0]).partition(words[1])
-    return f"between {option_label(v, below)} and {option_label(v, above)}"
+def bin_name(label: str, options: Mapping[str, str]) -> str:
+    """Name a bin; the median of a scale of words is the position of an option.
 
-
-def bin_name(label: str, options: Sequence[str]) -> str:
-    """Name a bin; the median of a scale of words is the position of an option."""
-    if label in options or all(_is_number(option) for option in options):
-        return label
-    position = float(label) - 1.0
-    below, above = options[math.floor(position)], options[math.ceil(position)]
+    Parameters
+    ----------
+    label : str
+        Of the bin.
+    options : mapping of str to str
+        Label by key, in the order of the scale.
+    """
+    if label in options or numeric_keys(tuple(options)):
+        return options.get(label, label)
+    position, labels = float(label) - 1.0, list(options.values())
+    below, above = labels[math.floor(position)], labels[math.ceil(position)]
     return below if below == above else f"between {below} and {above}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def binned_charts(v: Validation) -> list[Chart]:
@@ -222,8 +212,7 @@ def binned_charts(v: Validation) -> list[Chart]:
     estimates = {judge: value for judge, value in measures.items() if value is not None}
     if not estimates:
         return []
-    kinds = judge_kinds(v)
-    rows = [interval_row(judge, value, kinds[judge]) for judge, value in estimates.items()]
+    rows = judge_rows(v, estimates)
     rows.sort(key=lambda row: (row.value is None, row.value or 0.0))
     n_items = counted(value.n_used for value in estimates.values() if value.value is not None)
     titles = Titles(
@@ -238,28 +227,20 @@ def binned_charts(v: Validation) -> list[Chart]:
 
 def risk_charts(v: Validation) -> list[Chart]:
     """Draw what each confidence is worth: risk by coverage, and agreement by confidence."""
-    scores = dict.fromkeys(c.score for result in _ranked_results(v) for c in result.risk_coverage)
-    return [chart for score in scores for chart in (_risk(v, score), _calibration(v, score))]
+    results, charts = _ranked_results(v), []
+    for score in dict.fromkeys(curve.score for r in results for curve in r.risk_coverage):
+        risks = {r.judge: c for r in results for c in r.risk_coverage if c.score == score}
+        calibrations = {r.judge: c for r in results for c in r.calibration if c.score == score}
+        charts += [_risk(v, score, risks), _calibration(v, score, calibrations)]
+    return charts
 
 
-def _calibration(v: Validation, score: str) -> Chart:
-    styles = judge_styles(v)
-    curves = [
-        (result.judge, curve)
-        for result in _ranked_results(v)
-        for curve in result.calibration
-        if curve.score == score
-    ]
-    series = [
-        Series(judge, tuple(zip(c.confidence, c.agreement, strict=True)), styles[judge])
-        for judge, c in curves
-        if c.confidence
-    ]
+def _calibration(v: Validation, score: str, curves: Mapping[str, Calibration]) -> Chart:
     briers = [
         f"{judge} {with_bounds(c.brier, c.brier_low, c.brier_high)} ({c.n_used} items)"
         if c.brier is not None
         else f"{judge} NA ({c.reason.replace('_', ' ')})"
-        for judge, c in curves
+        for judge, c in curves.items()
     ]
     name = score.replace("_", " ")
     titles = Titles(
@@ -268,32 +249,34 @@ def _calibration(v: Validation, score: str) -> Chart:
         f"Share of raters who agree with the judge against its {name} as a probability, in bins of "
         "about equally many items; the line of a calibrated judge is the diagonal. Brier score "
         f"(lower is better): {', '.join(briers)}.",
-        x=f"{name} as a probability, {counted(c.n_used for _, c in curves)}",
+        x=f"{name} as a probability, {counted(c.n_used for c in curves.values())}",
         y="share of raters who agree",
     )
-    return line_chart(titles, series)
+    points = {judge: (c.confidence, c.agreement) for judge, c in curves.items()}
+    return line_chart(titles, _lines(v, points))
 
 
-def _risk(v: Validation, score: str) -> Chart:
-    styles = judge_styles(v)
-    curves = [
-        (result.judge, curve)
-        for result in _ranked_results(v)
-        for curve in result.risk_coverage
-        if curve.score == score
-    ]
-    series = [
-        Series(judge, tuple(zip(c.answered_fraction, c.risk, strict=True)), styles[judge])
-        for judge, c in curves
-        if c.risk
-    ]
+def _risk(v: Validation, score: str, curves: Mapping[str, RiskCurve]) -> Chart:
     name = score.replace("_", " ")
     titles = Titles(
         f"risk-{slug(score)}",
         f"Risk and coverage by {name}",
         f"Share of wrong answers against share of items answered, one line per judge; {name} "
         "decides which answers are kept. The line of a useful score falls to the left.",
-        x=f"share of {counted(c.n_used for _, c in curves)} answered",
+        x=f"share of {counted(c.n_used for c in curves.values())} answered",
         y="share of answers that are wrong",
     )
-    return line_chart(titles, series)
+    points = {judge: (c.answered_fraction, c.risk) for judge, c in curves.items()}
+    return line_chart(titles, _lines(v, points))
+
+
+def _lines(
+    v: Validation, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+) -> list[Series]:
+    """Return a line for each judge that has one."""
+    styles = judge_styles(v)
+    return [
+        Series(judge, tuple(zip(x, y, strict=True)), styles[judge])
+        for judge, (x, y) in curves.items()
+        if x
+    ]

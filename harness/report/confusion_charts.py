@@ -11,9 +11,8 @@ from harness.report.formatting import counted, estimate
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,
-    interval_row,
     is_drawn,
-    judge_kinds,
+    judge_rows,
     option_label,
     slug,
     unique_slug,
@@ -99,13 +98,10 @@ def _cell_width(names: Sequence[str], least: float) -> float:
 
 def leniency_charts(v: Validation) -> list[Chart]:
     """Draw precision, recall and prevalence drift of every judge that has them."""
-    kinds = judge_kinds(v)
     charts = []
     for name, title, reference in LENIENCY:
         estimates = {e.judge: e.leniency[name] for e in ranked_errors(v) if name in e.leniency}
-        if not estimates:
-            continue
-        rows = [interval_row(judge, value, kinds[judge]) for judge, value in estimates.items()]
+        rows = judge_rows(v, estimates)
         if not is_drawn(rows):
             continue
         n_items = counted(value.n_used for value in estimates.values() if value.value is not None)

@@ -16,7 +16,7 @@ from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.analysis import Validation
     from harness.analysis.evidence import Evidence, JudgeEvidence
@@ -116,14 +116,16 @@ def interval_row(name: str, estimate: Estimate, kind: str = "judge") -> Interval
     return IntervalRow(name, estimate.value, low, high, kind, why)
 
 
-def metric_intervals(v: Validation, metric: str) -> list[IntervalRow]:
-    """Return every judge's value of a metric, in the order of the ranking, unranked judges grey."""
+def judge_rows(v: Validation, estimates: Mapping[str, Estimate]) -> list[IntervalRow]:
+    """Return estimates of judges as rows of an interval chart, unranked judges grey."""
     kinds = judge_kinds(v)
-    return [
-        interval_row(judge.name, compared_metrics(v, judge)[metric], kinds[judge.name])
-        for judge in v.ranked_judges
-        if metric in judge.metrics
-    ]
+    return [interval_row(judge, result, kinds[judge]) for judge, result in estimates.items()]
+
+
+def metric_intervals(v: Validation, metric: str) -> list[IntervalRow]:
+    """Return every judge's value of a metric, in the order of the ranking."""
+    judges = [judge for judge in v.ranked_judges if metric in judge.metrics]
+    return judge_rows(v, {judge.name: compared_metrics(v, judge)[metric] for judge in judges})
 
 
 def slug(text: str) -> str:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.report.charts import Region, Series, Titles, heat_map, line_chart
-from harness.report.formatting import counted, reach
+from harness.report.formatting import READING, counted, reach
 from harness.report.judge_charts import (
     is_usual,
     judge_styles,
@@ -15,12 +15,13 @@ from harness.report.judge_charts import (
     n_items_used,
     slug,
 )
-from harness.report.recommendation import GOAL_WORDS
+from harness.report.recommendation import CONSISTENCY, GOAL_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.analysis import Validation
+    from harness.analysis.beta_sensitivity import Grid
     from harness.report.charts import Chart
     from harness.stats import Regret
     from harness.stats.indeterminacy.sensitivity import BreakEven
@@ -32,9 +33,9 @@ HALF_STEP = 0.025  # of tau, where only one cut-off was computed
 
 def curve_charts(v: Validation) -> list[Chart]:
     """Draw decision consistency and absolute bias of each judge over beta, at the run's tau."""
-    if not is_swept(v) or v.sensitivity is None or v.sensitivity.grid is None:
+    grid = swept_grid(v)
+    if grid is None:
         return []
-    grid = v.sensitivity.grid
     surfaces = grid.judges
     tau = nearest_index(grid.taus, v.settings.tau)
     biases = [row for s in surfaces.values() for row in s.bias]
@@ -43,8 +44,8 @@ def curve_charts(v: Validation) -> list[Chart]:
     consistency = {name: s.consistency[tau] for name, s in surfaces.items()}
     bias = {name: absolute(s.bias[tau]) for name, s in surfaces.items()}
     return [
-        _curves(v, "decision_consistency", "higher is better", consistency, (lowest, 1.0)),
-        _curves(v, "prevalence_bias", "lower is better", bias, (0.0, highest)),
+        _curves(v, grid, "decision_consistency", consistency, (lowest, 1.0)),
+        _curves(v, grid, "prevalence_bias", bias, (0.0, highest)),
     ]
 
 
@@ -64,23 +65,22 @@ def nearest_index(grid: Sequence[float], value: float) -> int:
 
 def _curves(
     v: Validation,
+    grid: Grid,
     goal: str,
-    better: str,
     values: dict[str, tuple[float | None, ...]],
     ends: tuple[float, float],
 ) -> Chart:
-    assert v.sensitivity is not None
-    assert v.sensitivity.grid is not None
-    betas, even = v.sensitivity.grid.betas, v.sensitivity.break_evens.get(goal)
-    styles = judge_styles(v)
+    even = v.sensitivity.break_evens.get(goal) if v.sensitivity else None
+    styles, is_consistency = judge_styles(v), goal == CONSISTENCY
+    better = READING["higher" if is_consistency else "lower"]
+    judges = [judge.name for judge in v.ranked_judges if judge.name in values]
     series = [
-        Series(judge.name, tuple(zip(betas, values[judge.name], strict=True)), styles[judge.name])
-        for judge in v.ranked_judges
-        if judge.name in values
+        Series(judge, tuple(zip(grid.betas, values[judge], strict=True)), styles[judge])
+        for judge in judges
     ]
     estimates = [(j.beta.value, j.name, styles[j.name]) for j in v.ranked_judges]
     estimates.append((v.humans.beta.value, "raters", "rater"))
-    name = GOAL_WORDS[goal] if goal == "decision_consistency" else f"absolute {GOAL_WORDS[goal]}"
+    name = GOAL_WORDS[goal] if is_consistency else f"absolute {GOAL_WORDS[goal]}"
     titles = Titles(
         slug(goal) + "-by-beta",
         f"{name} by beta".capitalize(),
@@ -128,23 +128,19 @@ def best_by_beta(even: BreakEven | None) -> str:
     return f"Best: {'; '.join(parts)}."
 
 
-def is_swept(v: Validation) -> bool:
-    """Return whether some judge has a value at some beta and tau."""
+def swept_grid(v: Validation) -> Grid | None:
+    """Return the grid of beta and tau; None where no judge has a value on it."""
     grid = v.sensitivity.grid if v.sensitivity else None
     surfaces = grid.judges.values() if grid else ()
-    return any(
-        value is not None
-        for surface in surfaces
-        for row in (*surface.consistency, *surface.bias)
-        for value in row
-    )
+    rows = [row for surface in surfaces for row in (*surface.consistency, *surface.bias)]
+    return grid if _defined(rows) else None
 
 
 def slider_grid(v: Validation) -> dict[str, object] | None:
     """Return the computed values that the page's sliders step through."""
-    if not is_swept(v) or v.sensitivity is None or v.sensitivity.grid is None:
+    grid = swept_grid(v)
+    if grid is None:
         return None
-    grid = v.sensitivity.grid
     judges = [judge for judge in v.ranked_judges if judge.name in grid.judges]
     beta = v.settings.beta if v.settings.beta is not None else v.humans.beta.value
     return {
@@ -165,7 +161,7 @@ def _rounded(rows: Sequence[Sequence[float | None]]) -> list[list[float | None]]
 
 def region_charts(v: Validation) -> list[Chart]:
     """Draw which judge is best over beta and tau, for each goal."""
-    if not is_swept(v) or v.sensitivity is None or v.sensitivity.grid is None:
+    if v.sensitivity is None or swept_grid(v) is None:
         return []
     return [_regions(v, goal, evens) for goal, evens in v.sensitivity.regions.items() if evens]
 

@@ -372,10 +372,11 @@ def test_options_of_perception_charts_are_named_in_full(validated):
 
 def test_medians_of_a_scale_of_words_are_named():
     """A half point lies between two options; numbers stay as they are."""
-    assert bin_name("1.5", ("bad", "fair", "good")) == "between bad and fair"
-    assert bin_name("3", ("bad", "fair", "good")) == "good"
-    assert bin_name("good", ("bad", "good")) == "good"
-    assert bin_name("1.5", ("1", "2", "3")) == "1.5"
+    words = {"bad": "Bad", "fair": "Fair", "good": "Good"}
+    assert bin_name("1.5", words) == "between Bad and Fair"
+    assert bin_name("3", words) == "Good"
+    assert bin_name("good", words) == "Good"
+    assert bin_name("1.5", {"1": "1", "2": "2", "3": "3"}) == "1.5"
 
 
 def test_limits_without_a_span_are_ignored():

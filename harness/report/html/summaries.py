@@ -26,7 +26,7 @@ from harness.report.recommendation import (
     listed,
     not_answered,
 )
-from harness.report.sensitivity_charts import is_swept
+from harness.report.sensitivity_charts import swept_grid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -249,7 +249,7 @@ def no_sweep_reason(v: Validation) -> str:
     if v.sensitivity is None:
         return "not computed for this validation"
     reason = v.sensitivity.reason
-    if not reason and not is_swept(v):
+    if not reason and swept_grid(v) is None:
         return "no judge gave the response sets that decisions are made from"
     return NO_SWEEP.get(reason, reason.replace("_", " "))
 
