@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from harness.stats import (
-    Difference,  # noqa: TC001 -- read at run time
-    Regret,  # noqa: TC001 -- read at run time
-)
-from harness.stats.indeterminacy.sensitivity import BreakEven  # noqa: TC001 -- read at run time
+from harness.stats import Difference, Regret
+from harness.stats.indeterminacy.sensitivity import BreakEven
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,7 +22,7 @@ from harness.stats.data.rating_table import ELICITATIONS, NO_POSITIVE, OUTCOMES
 from harness.stats.data.resolved_tables import AbstentionMode  # noqa: TC001 -- read at run time
 from harness.stats.inference.estimate import estimate_all
 from harness.stats.metrics.confusion import DIAGNOSTICS, n_var_kappa, n_var_phi
-from harness.stats.metrics.judge_agreement import Ensemble  # noqa: TC001 -- read at run time
+from harness.stats.metrics.judge_agreement import Ensemble
 from harness.stats.subsets.abstention import (
     NO_VERDICT,
     against_rest,

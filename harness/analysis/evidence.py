@@ -18,18 +18,8 @@ from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding
 from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.inference.estimate import Interval
 from harness.stats.planning.sample_size import sample_size_for_difference
-from harness.stats.selection.footing import (
-    Abstention,
-    Footing,
-    HumanReference,
-    common_footing,
-)
-from harness.stats.selection.ranking import (
-    Difference,
-    compare,
-    largest_difference,
-    loss,
-)
+from harness.stats.selection.footing import Abstention, Footing, HumanReference, common_footing
+from harness.stats.selection.ranking import Difference, compare, largest_difference, loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence, Sized

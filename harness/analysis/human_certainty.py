@@ -34,7 +34,7 @@ from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums,
 from harness.stats.metrics.downstream import win_rate_metrics, win_sums
 from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
 from harness.stats.subsets.selective_prediction import calibration_curve
-from harness.stats.subsets.strata import StratumResult  # noqa: TC001 -- read at run time
+from harness.stats.subsets.strata import StratumResult
 from harness.tasks.tables import parse_json
 
 if TYPE_CHECKING:

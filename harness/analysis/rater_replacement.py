@@ -14,21 +14,12 @@ from harness.analysis.annotator_variants import (
     rater_correlations,
     variants,
 )
-from harness.analysis.inputs import Unanswered  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.inputs import Unanswered
 from harness.analysis.option_scale import Scale
-from harness.stats import (
-    AltTestDesign,
-    Estimate,
-    annotator_controls,
-)
+from harness.stats import AltTestDesign, Estimate, annotator_controls
 from harness.stats.alt_test.controls import N_DRAWS, RandomControl
-from harness.stats.alt_test.outcome import RaterRow  # noqa: TC001 -- msgspec reads it at run time
-from harness.stats.alt_test.variants import (
-    EpsPoint,
-    adjust_jointly,
-    eps_sweep,
-    smallest_eps,
-)
+from harness.stats.alt_test.outcome import RaterRow
+from harness.stats.alt_test.variants import EpsPoint, adjust_jointly, eps_sweep, smallest_eps
 
 if TYPE_CHECKING:
     from collections.abc import Sized

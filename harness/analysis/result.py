@@ -10,40 +10,25 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from harness.analysis.beta_sensitivity import Sensitivity  # noqa: TC001 -- msgspec reads it at run time
-from harness.analysis.decision import Decision  # noqa: TC001 -- msgspec reads it at run time
-from harness.analysis.error_analysis import Errors  # noqa: TC001 -- msgspec reads it at run time
-from harness.analysis.evidence import Evidence  # noqa: TC001 -- msgspec reads it at run time
-from harness.analysis.human_certainty import Certainty  # noqa: TC001 -- msgspec reads it at run time
-from harness.analysis.inputs import (
-    AggregationLevel,  # noqa: TC001 -- msgspec reads it at run time
-    HumanSets,  # noqa: TC001 -- msgspec reads it at run time
-    Unanswered,  # noqa: TC001 -- msgspec reads it at run time
-)
+from harness.analysis.beta_sensitivity import Sensitivity
+from harness.analysis.decision import Decision
+from harness.analysis.error_analysis import Errors
+from harness.analysis.evidence import Evidence
+from harness.analysis.human_certainty import Certainty
+from harness.analysis.inputs import AggregationLevel, HumanSets, Unanswered
 from harness.analysis.judge_costs import Cost, cost_of
-from harness.analysis.metric_choice import Choosing  # noqa: TC001 -- msgspec reads it at run time
-from harness.analysis.order_bias import (
-    PlaceBias,  # noqa: TC001 -- msgspec reads it at run time
-    PositionEffects,  # noqa: TC001 -- msgspec reads it
-)
-from harness.analysis.rater_replacement import Replacement  # noqa: TC001 -- msgspec reads it at run time
-from harness.analysis.rubric import RubricResult  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.metric_choice import Choosing
+from harness.analysis.order_bias import PlaceBias, PositionEffects
+from harness.analysis.rater_replacement import Replacement
+from harness.analysis.rubric import RubricResult
 from harness.analysis.serialize import from_json, schema_of, to_json
-from harness.analysis.translations import Translated  # noqa: TC001 -- msgspec reads it at run time
+from harness.analysis.translations import Translated
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.ratings import OutcomeCounts, count_outcomes
-from harness.stats import (
-    Estimate,  # noqa: TC001 -- msgspec reads it at run time
-)
-from harness.stats.data.resolved_tables import (
-    AbstentionMode,  # noqa: TC001 -- msgspec reads it at run time
-)
-from harness.stats.indeterminacy.translation import (
-    SweepVariant,  # noqa: TC001 -- msgspec reads it at run time
-)
-from harness.stats.inference.interval_methods import (
-    IntervalMethod,  # noqa: TC001 -- msgspec reads it at run time
-)
+from harness.stats import Estimate
+from harness.stats.data.resolved_tables import AbstentionMode
+from harness.stats.indeterminacy.translation import SweepVariant
+from harness.stats.inference.interval_methods import IntervalMethod
 from harness.stats.selection.ranking import Ranked, Ranking, loss, ranks_of
 from harness.tasks import CANNOT_ASSESS
 

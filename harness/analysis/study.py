@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.analysis.beta_sensitivity import CURVE_BETAS
-from harness.analysis.decision import (
-    Verdict,  # noqa: TC001 -- msgspec reads it at run time
-)
+from harness.analysis.decision import Verdict
 from harness.analysis.serialize import Numbers, schema_of
 from harness.errors import RunError
-from harness.stats import Estimate  # noqa: TC001 -- msgspec reads it at run time
+from harness.stats import Estimate
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.selection.ranking import loss
 from harness.stats.selection.regret import GOALS

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.analysis.serialize import DIGITS, Matrix, rows_of
-from harness.stats import (
-    Estimate,
-    F_hat,
-)
+from harness.stats import Estimate, F_hat
 from harness.stats.indeterminacy.rater_error import selection_effects
 from harness.stats.indeterminacy.translation import F_hat_by_item, F_hat_shrunk
 

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.charts import IntervalRow, Series, Titles, interval_chart, line_chart
 from harness.report.formatting import counted
-from harness.report.judge_charts import (
-    described,
-    is_drawn,
-    judge_rows,
-    judge_styles,
-    unique_slug,
-)
+from harness.report.judge_charts import described, is_drawn, judge_rows, judge_styles, unique_slug
 
 if TYPE_CHECKING:
     from harness.analysis import Validation

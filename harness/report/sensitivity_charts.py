@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.charts import Region, Series, Titles, heat_map, line_chart
 from harness.report.formatting import READING, counted, reach
-from harness.report.judge_charts import (
-    is_usual,
-    judge_styles,
-    metric_label,
-    n_items_used,
-    slug,
-)
+from harness.report.judge_charts import is_usual, judge_styles, metric_label, n_items_used, slug
 from harness.report.recommendation import CONSISTENCY, GOAL_WORDS
 
 if TYPE_CHECKING:

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 from harness.report import annotator_charts
 from harness.report.certainty_charts import stratum_words
 from harness.report.confusion_charts import ranked_errors
-from harness.report.formatting import (
-    counted,
-    number,
-    percent,
-    tenths,
-    with_bounds,
-)
+from harness.report.formatting import counted, number, percent, tenths, with_bounds
 from harness.report.judge_charts import option_label
 from harness.report.recommendation import (
     CONSISTENCY,
