@@ -117,23 +117,10 @@ def _verdicts(scale: Scale, table: RatingTable, seed: int) -> tuple[list[str | f
 def values_of_verdicts(
     scale: Scale, counts: FloatArray, items: Sequence[str], *, judge: str, seed: int
 ) -> tuple[FloatArray, int]:
-    """Return a judge's value for each item, and how many were drawn among several modes.
+    """Return a judge's value for each item, (n,), and how many were drawn among several modes.
 
-    Parameters
-    ----------
-    scale : Scale
-        With order, a value is the median of the replies; else the place of their mode.
-    counts : (n, K) array
-        How often each option of the scale was chosen.
-    items : n names
-        Of the items.
-    judge, seed : str, int
-        Determine what is drawn, with the item.
-
-    Returns
-    -------
-    (n,) array, int
-        nan where there is no reply.
+    With order, a value is the median of the replies, else the place of their mode, which seed,
+    judge and item determine where several are tied; nan where there is no reply.
     """
     if scale.numbers is not None:
         return medians(counts, scale.numbers), 0
@@ -223,13 +210,8 @@ def variants(
 ) -> dict[str, dict[str, AnnotatorSummary]]:
     """Return the result of every variant that data and task allow, by judge and variant.
 
-    Parameters
-    ----------
-    annotators : Annotators
-        Raters and judges.
-    design : AltTestDesign
-        The test that the variants depart from. A task may add an expert, a field with right
-        answers, the raters' quality, and weights, of which the negative is a similarity.
+    A task may add an expert, a field with right answers, the raters' quality, and weights, of which
+    the negative is a similarity.
     """
     by_variant = _summaries(annotators, design)
     return {

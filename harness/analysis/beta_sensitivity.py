@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.stats import RatingTable
-    from harness.stats.data.arrays import FloatArray
-    from harness.stats.indeterminacy.sensitivity import BreakEven
 
 
 STEPS = 50  # of beta, from 0 to 1
@@ -332,12 +330,7 @@ class Sensitivity:
 def section(p: Prepared, candidates: Sequence[str]) -> Sensitivity:
     """Estimate how the comparison of judges depends on the response sets behind choices.
 
-    Parameters
-    ----------
-    p : Prepared
-        The validation's inputs.
-    candidates : sequence of str
-        Judges that may be the best; they are compared on the items that all of them answered.
+    Candidates may be the best; they are compared on the items that all of them answered.
     """
     space, adds = p.task.space, p.task.sensitivity
     reason = _why_no_sweep(p)

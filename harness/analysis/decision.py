@@ -171,21 +171,7 @@ def decide(
     errors: Errors | None,
     advice: str = "",
 ) -> Decision:
-    """Make the decision from a validation's parts.
-
-    Parameters
-    ----------
-    humans : HumanResult
-        What the raters gave.
-    judges : sequence of JudgeResult
-        Every judge.
-    evidence : Evidence or None
-        The judges on common footing; None without any.
-    choosing, sensitivity, errors
-        The sections of the validation that bear on it.
-    advice : str
-        Which ratings to collect where raters gave no response sets; see `Identifiability`.
-    """
+    """Make the decision from a validation's parts; ``advice`` is that of `Identifiability`."""
     disputed = tuple(item.item for item in errors.disputed) if errors else ()
     rows = evidence.judges if evidence else ()
     ranked = [row for row in rows if row.value is not None]

@@ -195,18 +195,10 @@ def evidence_of(
     margin: float,
     annotator_tests: tuple[str, Mapping[str, DecidingAnnotatorTest]],
 ) -> Evidence:
-    """Return the evidence that common footing gives.
+    """Return the evidence that common footing gives, whose judges are in the order of the source.
 
-    Parameters
-    ----------
-    source : Source
-        What was validated.
-    footing : Footing
-        Its judges in the order of the source.
-    margin : float
-        Of non-inferiority to one human, in the metric's unit.
-    annotator_tests : (str, mapping of str to DecidingAnnotatorTest)
-        Why there is none, or the test of each ranked judge.
+    ``annotator_tests`` holds why there is none, or the test of each ranked judge; ``margin``, of
+    non-inferiority to one human, is in the metric's unit.
     """
     metric, (reason, tests) = footing.metric, annotator_tests
     names = [judge.name for judge in source.judges]

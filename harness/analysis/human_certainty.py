@@ -87,15 +87,7 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
 
 
 def as_probabilities(name: str, score: FloatArray) -> FloatArray:
-    """Return a score as a probability: percentages are divided by 100, logarithms undone.
-
-    Parameters
-    ----------
-    name : str
-        Of the score, see `confidences`.
-    score : (n,) array
-        The score.
-    """
+    """Return a score as a probability: percentages are divided by 100, logarithms undone."""
     if name == "logprob":
         return np.exp(score)
     is_percentage = name == "verbal_confidence" and np.nanmax(score, initial=0.0) > 1.0

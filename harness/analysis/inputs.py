@@ -219,15 +219,10 @@ class HumanSets:
 
 
 def human_sets(source: Source, human: RatingTable) -> HumanSets:
-    """Decide where the response sets of the raters come from.
+    """Decide where the response sets of the raters come from, whose abstentions are resolved.
 
     Unless the user says so, they are reconstructed where the pairs suffice (see `missing_pairs`),
     and beta is assumed or most forced choices have no set beside them.
-
-    Parameters
-    ----------
-    human : RatingTable
-        What the raters answered, abstentions resolved.
     """
     pairs, missing = pairs_by_item(human), missing_pairs(human)
     n_pairs = int(pairs.sum())

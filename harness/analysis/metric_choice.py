@@ -131,15 +131,7 @@ class Choosing:
 
 
 def section(p: Prepared, evidence: Evidence | None) -> Choosing | None:
-    """Return the orders and the regret of choosing by them; None without ranked judges.
-
-    Parameters
-    ----------
-    p : Prepared
-        The validation's inputs.
-    evidence : Evidence or None
-        Says which judges are ranked, and at how many replies.
-    """
+    """Return the orders and the regret of choosing by them; None without ranked judges."""
     candidates = evidence.candidates if evidence else ()
     if evidence is None or not candidates:
         return None
@@ -151,19 +143,7 @@ def section(p: Prepared, evidence: Evidence | None) -> Choosing | None:
 def choosing_of(
     shared: Evaluation, candidates: tuple[str, ...], metric: str, n_replies: dict[str, float]
 ) -> Choosing:
-    """Return the section.
-
-    Parameters
-    ----------
-    shared : Evaluation
-        Of the candidates, on the items that all of them answered.
-    candidates : tuple of str
-        Best first.
-    metric : str
-        That ranks.
-    n_replies : dict of str to float
-        As in `Choosing`.
-    """
+    """Return the section from an evaluation of the candidates on the items all of them answered."""
     compared = dict.fromkeys((metric, *GOALS))
     return Choosing(
         goals=GOALS,

@@ -213,16 +213,7 @@ def position_effects(
 ) -> PositionEffects | None:
     """Return the effects of the order on a judge; None where it was asked in one order only.
 
-    Parameters
-    ----------
-    verdicts : sequence of Verdict
-        Of one judge, on single replies.
-    task : Task
-        Says which options prefer which answer.
-    items : sequence of Item
-        Their groups are resampled; without any, they are.
-    level : float
-        Of the intervals.
+    ``verdicts`` are on single replies. Groups of the items are resampled; without any, items are.
     """
     choices = [verdict for verdict in verdicts if verdict.elicitation == "forced_choice"]
     if task.pairwise is None or not any(verdict.swapped for verdict in choices):

@@ -189,14 +189,9 @@ def _bin(v: Validation, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -
 
 
 def bin_name(label: str, options: Mapping[str, str]) -> str:
-    """Name a bin; the median of a scale of words is the position of an option.
+    """Name a bin, by the options in order of the scale with their labels.
 
-    Parameters
-    ----------
-    label : str
-        Of the bin.
-    options : mapping of str to str
-        Label by key, in the order of the scale.
+    The median of a scale of words is the position of an option.
     """
     if label in options or numeric_keys(tuple(options)):
         return options.get(label, label)

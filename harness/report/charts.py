@@ -434,11 +434,5 @@ def _key(series: Series, y: float) -> list[Mark]:
 
 
 def items_link(**filters: str) -> str:
-    """Return the fragment that opens the item table with these filters.
-
-    Parameters
-    ----------
-    **filters : str
-        ``judge``, ``raters`` and ``answer`` (keys of options), or ``stratum``.
-    """
+    """Return the fragment that opens the item table with these filters, as of `item_filters`."""
     return "#" + urlencode({"open": "errors", **filters}, quote_via=quote)

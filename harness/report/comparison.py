@@ -42,17 +42,7 @@ HEADS = ("judge", "first", "second", "change", "better", "worse", "p")
 def comparison(
     names: tuple[str, str], validations: tuple[Validation, Validation], paired: RunComparison
 ) -> str:
-    """Render two runs as one page.
-
-    Parameters
-    ----------
-    names : (str, str)
-        Names of the runs.
-    validations : (Validation, Validation)
-        The earlier one first.
-    paired : RunComparison
-        Differences of the judges that are in both.
-    """
+    """Render two runs as one page, the earlier one first."""
     a, b = validations
     return render(
         "compare.html.jinja",

@@ -36,15 +36,7 @@ DECISION_HEADS = (
 
 
 def study_text(study: Study, names: Mapping[str, str]) -> str:
-    """Return decisions, beta and regret as tables.
-
-    Parameters
-    ----------
-    study : Study
-        The results.
-    names : mapping of str to str
-        Display names of metrics.
-    """
+    """Return decisions, beta and regret as tables; ``names`` are display names of metrics."""
     parts = [draw_table(DECISION_HEADS, decision_rows(study, names))]
     if any(row.beta.value is not None for row in study.betas):
         parts += [paragraph(BETA_NOTE), draw_table(*beta_table(study))]

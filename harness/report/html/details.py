@@ -78,16 +78,10 @@ class Details:
 def details_of(
     source: Source, folder: RunFolder | None = None, *, certainty: Certainty | None = None
 ) -> Details:
-    """Collect what the page shows besides the numbers.
+    """Collect what the page shows of a source besides the numbers.
 
-    Parameters
-    ----------
-    source : Source
-        What was validated.
-    folder : RunFolder, optional
-        Where it was read from; adds prompts, versions and how the judges were called.
-    certainty : Certainty, optional
-        The strata that items can be filtered by.
+    A run folder adds prompts, versions and how the judges were called; ``certainty`` the strata
+    that items can be filtered by.
     """
     task, labels = source.task, option_labels(source)
     manifest = folder.manifest if folder else None
