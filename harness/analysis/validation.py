@@ -80,7 +80,7 @@ def validate(source: Source) -> Validation:
     parts = {name: sections[name] for name in DECIDING}
     advice = sections["sensitivity"].identifiability.advice if sections["sensitivity"] else ""
     return Validation(
-        task=task_facts(p.source, p.human.space.sets),
+        task=task_facts(source, _columns_of_F(p)),
         settings=settings_of(
             source,
             p.metric,
@@ -119,6 +119,11 @@ def _sections(p: Prepared) -> dict[str, Any]:
         "errors": error_analysis.section(p),
         "rubric": rubric.section(p),
     }
+
+
+def _columns_of_F(p: Prepared) -> tuple[tuple[str, ...], ...]:  # noqa: N802 -- the paper's matrix
+    """Return the response sets: of the tables compared, where abstaining may be an option."""
+    return (p.human if p.source.level == "item" else p.compared.human).space.sets
 
 
 def _fixed_raters_reason(p: Prepared) -> str:

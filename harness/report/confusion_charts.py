@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.serialize import rows_of
 from harness.report.charts import Titles, heat_map, interval_chart, items_link
-from harness.report.formatting import counted, estimate
+from harness.report.formatting import choice_labels, counted, estimate
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,
@@ -124,33 +124,28 @@ def abstention_mode_rows(v: Validation) -> list[tuple[str, str, list[object]]]:
     return rows
 
 
-def translation_charts(v: Validation, set_names: Sequence[str]) -> list[Chart]:
+def translation_charts(v: Validation) -> list[Chart]:
     """Draw F of the raters and of each judge: the choice made, given the response set endorsed.
 
     From pairs, else by maximum likelihood from independent calls.
     """
-    if len(set_names) != len(v.task.response_sets):
-        set_names = [f"set {i + 1}" for i in range(len(v.task.response_sets))]
     sides: list[tuple[str, HumanResult | JudgeResult]] = [("raters", v.humans)]
     sides += [(judge.name, judge) for judge in v.ranked_judges]
     charts = (
-        _of_pairs(v, set_names, name, side) if side.F else _by_likelihood(v, set_names, name)
-        for name, side in sides
+        _of_pairs(v, name, side) if side.F else _by_likelihood(v, name) for name, side in sides
     )
     return [chart for chart in charts if chart is not None]
 
 
-def _of_pairs(
-    v: Validation, set_names: Sequence[str], name: str, side: HumanResult | JudgeResult
-) -> Chart:
+def _of_pairs(v: Validation, name: str, side: HumanResult | JudgeResult) -> Chart:
     n_pairs = side.translated.n_pairs if side.translated else side.beta.n_used
     n_endorsed = side.translated.n_endorsed if side.translated else ()
     origin = f"from {n_pairs} pairs of {name}. Beta is {estimate(side.beta)}"
     title = f"{name} · {counted([n_pairs], 'pair')}"
-    return _translation(v, set_names, side.F or (), (name, title, origin), n_endorsed)
+    return _translation(v, side.F or (), (name, title, origin), n_endorsed)
 
 
-def _by_likelihood(v: Validation, set_names: Sequence[str], name: str) -> Chart | None:
+def _by_likelihood(v: Validation, name: str) -> Chart | None:
     """Draw F that fits independent calls of both kinds; None where there is none."""
     if v.sensitivity is None:
         return None
@@ -163,12 +158,11 @@ def _by_likelihood(v: Validation, set_names: Sequence[str], name: str) -> Chart 
     calls = f"{fit.n_forced} choices and {fit.n_sets} sets on {counted([fit.n_items])}"
     title = f"{name} · by likelihood, {counted([fit.n_items])}"
     origin = f"by maximum likelihood from {calls}"
-    return _translation(v, set_names, rows_of(fit.F), (name, title, origin))
+    return _translation(v, rows_of(fit.F), (name, title, origin))
 
 
 def _translation(
     v: Validation,
-    set_names: Sequence[str],
     matrix: Matrix,
     texts: tuple[str, str, str],
     n_endorsed: Sequence[int] = (),
@@ -177,13 +171,14 @@ def _translation(
     name, title, origin = texts
     columns = list(zip(*matrix, strict=True))
     defined = [i for i, cells in enumerate(columns) if any(cell is not None for cell in cells)]
-    labels = list(v.task.options.values())
+    labels = choice_labels(v)
+    sets = [f"{{{', '.join(labels[key] for key in keys)}}}" for keys in v.task.response_sets]
     alt = f"Probability of each choice (columns), given the response set endorsed (rows), {origin}."
     return heat_map(
         Titles(f"translation-{unique_slug(name)}", title, alt, x="choice", y="endorsed set"),
-        [set_names[i] for i in defined],
-        labels,
+        [sets[i] for i in defined],
+        list(labels.values()),
         [columns[i] for i in defined],
-        cell_width=_cell_width(labels, 54.0),
+        cell_width=_cell_width(list(labels.values()), 54.0),
         row_counts=[n_endorsed[i] for i in defined] if n_endorsed else (),
     )

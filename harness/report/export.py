@@ -142,7 +142,7 @@ def parquet_of(v: Validation) -> bytes:
     return file.getvalue()
 
 
-def all_charts(v: Validation, details: Details | None = None) -> list[Chart]:
+def all_charts(v: Validation) -> list[Chart]:
     """Return every chart of the page, in its order."""
     charts = [judge_charts.evidence_chart(v)] if v.evidence else []
     for _, usual, further in judge_charts.metric_charts(v):
@@ -162,7 +162,7 @@ def all_charts(v: Validation, details: Details | None = None) -> list[Chart]:
         *annotator_charts.rater_charts(v),
         *confusion_charts.confusion_charts(v),
         *confusion_charts.leniency_charts(v),
-        *confusion_charts.translation_charts(v, details.sets if details else ()),
+        *confusion_charts.translation_charts(v),
     ]
 
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.plain_text import picture
+from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -183,6 +184,13 @@ def compared_on(validation: Validation) -> str:
         items = f"the {evidence.n_items} of {evidence.n_rated} items that {who} answered"
     cutoff = f", cut-off {validation.settings.tau:g}" if validation.task.positive else ""
     return f"compared on {items}, {replies_each(evidence.n_replies)}{cutoff}"
+
+
+def choice_labels(validation: Validation) -> dict[str, str]:
+    """Return the label of each row of F: the options, and CANNOT_ASSESS where it is one."""
+    labels = validation.task.options
+    is_class = validation.settings.mode == "third_class"
+    return {**labels, CANNOT_ASSESS: CANNOT_ASSESS} if is_class else labels
 
 
 def options(validation: Validation) -> str:

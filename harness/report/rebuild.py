@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from harness.analysis import Source
     from harness.analysis.run_comparison import RunComparison
-    from harness.report.html.details import Details
     from harness.runs import RunFolder
 
 
@@ -71,7 +70,7 @@ def report_run(folder: RunFolder, *, charts: Path | None = None) -> ReportFiles:
     v = validation_of(folder, source)
     d = details_of(source, folder, certainty=v.certainty)
     table = folder.write("metrics.parquet", parquet_of(v))
-    return _with_charts((*write_pages(folder, v, d), table), v, d, charts)
+    return _with_charts((*write_pages(folder, v, d), table), v, charts)
 
 
 def report_source(source: Source, file: Path, *, charts: Path | None = None) -> ReportFiles:
@@ -86,15 +85,13 @@ def report_source(source: Source, file: Path, *, charts: Path | None = None) -> 
     d = details_of(source, certainty=v.certainty)
     with writing_to(file, RunError):
         write_file(file, page(v, d).encode())
-    return _with_charts((file,), v, d, charts)
+    return _with_charts((file,), v, charts)
 
 
-def _with_charts(
-    files: tuple[Path, ...], v: Validation, d: Details, folder: Path | None
-) -> ReportFiles:
+def _with_charts(files: tuple[Path, ...], v: Validation, folder: Path | None) -> ReportFiles:
     if folder is None:
         return ReportFiles(files)
-    drawings = all_charts(v, d)
+    drawings = all_charts(v)
     return ReportFiles(files, folder, len(drawings), write_charts(drawings, folder))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.analysis.order_bias import in_words
 from harness.analysis.serialize import rows_of
 from harness.report.formatting import (
+    choice_labels,
     compared_on,
     counted,
     estimate,
@@ -85,6 +86,7 @@ def _columns(
 ) -> Iterator[str]:
     """Yield each set of several options with its choices, then how many are NA and why."""
     undefined: Counter[str] = Counter()
+    labels = choice_labels(v)
     for i, (keys, shares) in enumerate(
         zip(v.task.response_sets, zip(*matrix, strict=True), strict=True)
     ):
@@ -93,10 +95,10 @@ def _columns(
         if None in shares:
             undefined[reasons[i].replace("_", " ")] += 1
             continue
-        chances = dict(zip(v.task.options, shares, strict=True))
+        chances = dict(zip(labels, shares, strict=True))
         n = f" ({counted([n_endorsed[i]], 'pair')})" if n_endorsed else ""
-        choices = ", ".join(f"{v.task.options[key]} {number(chances[key], 2)}" for key in keys)
-        yield f"{{{', '.join(v.task.options[key] for key in keys)}}}{n} {choices}"
+        choices = ", ".join(f"{labels[key]} {number(chances[key], 2)}" for key in keys)
+        yield f"{{{', '.join(labels[key] for key in keys)}}}{n} {choices}"
     if undefined:
         yield ", ".join(f"{counted([n], 'set')} NA ({why})" for why, n in undefined.items())
 

@@ -77,7 +77,7 @@ def test_report_of_no_run_says_what_to_type(tmp_path):
 
 def test_each_chart_is_written_as_svg_and_png(written, copied, validation, details):
     """Every chart of the page is there twice, whole and named inside."""
-    charts = all_charts(validation, details)
+    charts = all_charts(validation)
     assert len({chart.name for chart in charts}) == len(charts) > 20
     folder = copied.path.parent / "charts"
     pictures = {path.name for path in folder.iterdir()}
@@ -106,7 +106,7 @@ def test_charts_without_words_are_not_written_as_png(validation, details, tmp_pa
         "svg_to_bytes",
         lambda svg, **options: draw(svg, skip_system_fonts=True, **options),
     )
-    assert write_charts(all_charts(validation, details)[:1], tmp_path) == NO_FONT
+    assert write_charts(all_charts(validation)[:1], tmp_path) == NO_FONT
     assert [path.suffix for path in tmp_path.iterdir()] == [".svg"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
-from harness.report import judge_card, render
+from harness.report import judge_card, page, render
 from harness.report.confusion_charts import translation_charts
 from harness.report.text import READING, translation_text
 
@@ -68,7 +68,7 @@ def test_f_hat_without_calls_of_both_kinds_is_na_with_its_reason(validation):
 
 def test_f_hat_by_likelihood_is_drawn(validation):
     """The page has a matrix of each judge that has no pairs, with the calls behind it."""
-    charts = {chart.name: chart for chart in translation_charts(validation, ())}
+    charts = {chart.name: chart for chart in translation_charts(validation)}
     for judge in validation.judges:
         assert judge.F is None
         fit = validation.sensitivity.judge_translations[judge.name]
@@ -76,3 +76,16 @@ def test_f_hat_by_likelihood_is_drawn(validation):
         assert chart.title == f"{judge.name} · by likelihood, {fit.n_items} items"
         defined = fit.F.T[~np.isnan(fit.F).all(axis=0)]
         assert [row[2] for row in chart.rows] == defined.ravel().tolist()
+
+
+def test_f_hat_is_shown_where_abstaining_is_an_option():
+    """Its rows and columns have CANNOT_ASSESS, too, in the terminal, on the card and the page."""
+    task = indeterminate_task(n=40, paired=40)
+    third = validate(indeterminate_source(task, judges=("lenient",), mode="third_class"))
+    assert len(third.humans.F) == len(task.options) + 1
+    assert len(third.task.response_sets) == len(third.humans.F[0])
+    assert "F-hat: lenient" in render(third, details=True)
+    assert "lenient" in judge_card(third)
+    [raters, *_] = translation_charts(third)
+    assert "CANNOT_ASSESS" in {cell for row in raters.rows for cell in row}
+    assert raters.title in page(third)

@@ -9,7 +9,7 @@ from harness.analysis.judge_costs import median_latency_s
 from harness.files import reader
 from harness.judging.prompts.strategies import ZERO_SHOT
 from harness.judging.prompts.templates import MAX_BYTES
-from harness.report.html.item_table import answer_text, item_table, option_labels
+from harness.report.html.item_table import item_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,8 +50,6 @@ class Details:
         Name of the folder; "" for verdicts made elsewhere.
     asking_s : float or None
         Seconds of calls, over all sessions; None without calls.
-    sets : tuple of str
-        The admissible response sets, in the order of F's columns.
     prompts : dict of str to str
         Templates by file name.
     """
@@ -61,7 +59,6 @@ class Details:
     state: str = ""
     asking_s: float | None = None
     scale: str = ""
-    sets: tuple[str, ...] = ()
     raters: str = ""
     source: str = ""
     licence: str = ""
@@ -83,7 +80,7 @@ def details_of(
     A run folder adds prompts, versions and how the judges were called; ``certainty`` the strata
     that items can be filtered by.
     """
-    task, labels = source.task, option_labels(source)
+    task = source.task
     manifest = folder.manifest if folder else None
     strata = [row.stratum for row in certainty.strata] if certainty else []
     return Details(
@@ -92,9 +89,6 @@ def details_of(
         state=manifest.state if manifest else "",
         asking_s=manifest.asking_s if manifest else None,
         scale=task.scale,
-        sets=()
-        if task.is_open
-        else tuple(answer_text(response_set, labels) for response_set in task.space.sets),
         raters=task.raters,
         source=task.source,
         licence=task.licence,
