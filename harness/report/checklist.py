@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import counted, estimate, number, options, percent, share, tenths
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.error_analysis import Confusion
-    from harness.report.html.details import Details
 
 State = Literal["given", "missing", "not needed"]
+Answer: TypeAlias = tuple[State, str]
 SAME_ON_BINARY = ("pearson", "spearman", "kendall", "phi", "mcc")
+BINARY = 2  # options or classes
 KAPPA = "cohen_kappa(h/h)"
 
 MODES = {
@@ -32,6 +33,7 @@ LEVELS = {
 }
 MAX_CELLS = 12  # of a confusion matrix that are written out
 MOST = 4  # confusions named of a larger one
+MAX_NA = 6  # undefined coefficients that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,57 +55,45 @@ class Practice:
     text: str
 
 
-def checklist(v: Validation, d: Details | None = None) -> tuple[Practice, ...]:
+def checklist(v: Validation) -> tuple[Practice, ...]:
     """Return each of the eleven practices with the values of a run, or what is missing."""
-    if v.task.options:
-        return tuple(answer(v, d) for answer in PRACTICES)
-    return tuple(
-        Practice(OF_OPTIONS[answer], "not needed", "answers are not chosen among options")
-        if answer in OF_OPTIONS
-        else answer(v, d)
-        for answer in PRACTICES
-    )
+    practices = []
+    for instruction, answer in PRACTICES:
+        if not v.task.options and answer in OF_OPTIONS:
+            nothing = "answers are not chosen among options"
+            practices.append(Practice(OF_OPTIONS[answer], "not needed", nothing))
+        else:
+            practices.append(Practice(instruction, *answer(v)))
+    return tuple(practices)
 
 
-def _scale(v: Validation, d: Details | None) -> Practice:
-    instruction = "Name the scale of the judgements"
+def _scale(v: Validation) -> Answer:
     n = len(v.task.options)
-    scale = d.scale if d and d.scale else "binary" if n == 2 else ""  # noqa: PLR2004 -- two options are binary
-    text = options(v)
-    if not n:
-        return Practice(instruction, "given", v.task.scale)
-    if not scale:
-        return Practice(instruction, "missing", f"the scale was not recorded; {n} options: {text}")
-    return Practice(instruction, "given", f"{scale}, {n} options: {text}")
+    return "given", f"{v.task.scale}, {n} options: {options(v)}" if n else v.task.scale
 
 
-def _single_association(v: Validation, _: Details | None) -> Practice:
-    instruction = "On binary data, report one association coefficient, not several names of it"
-    if len(v.task.options) != 2:  # noqa: PLR2004 -- two options are binary
-        return Practice(instruction, "not needed", f"{len(v.task.options)} options, so not binary")
-    printed = [metric_label(v, n) for n in _metrics(v) if n.startswith(SAME_ON_BINARY)]
+def _single_association(v: Validation) -> Answer:
+    if len(v.task.options) != BINARY:
+        return "not needed", f"{len(v.task.options)} options, so not binary"
+    printed = [metric_label(v, name) for name in _metrics(v) if name.startswith(SAME_ON_BINARY)]
     if len(printed) > 1:
-        text = f"{', '.join(printed)} are one number on binary labels and marked so"
-    else:
-        text = f"{printed[0] if printed else 'none of them'} is reported"
-    return Practice(instruction, "given", text)
+        return "given", f"{', '.join(printed)} are one number on binary labels and marked so"
+    return "given", f"{printed[0] if printed else 'none of them'} is reported"
 
 
-def _accuracy(v: Validation, _: Details | None) -> Practice:
-    instruction = "Report accuracy with an agreement measure that is sensitive to the marginals"
+def _accuracy(v: Validation) -> Answer:
     parts = [
         f"{j.name}: hit rate {number(_value(j, 'hit_rate(h/h)'))}, "
         f"kappa {number(_value(j, KAPPA))} on {counted([j.metrics[KAPPA].n_used])}"
         for j in v.ranked_judges
         if KAPPA in j.metrics
     ]
-    return _answer(instruction, parts, "no judge has a hit rate and Cohen's kappa")
+    return _joined(parts, "no judge has a hit rate and Cohen's kappa")
 
 
-def _confusion(v: Validation, _: Details | None) -> Practice:
-    instruction = "Report the confusion matrix, or at least precision and recall"
+def _confusion(v: Validation) -> Answer:
     parts = [f"{e.judge}: {_cells(e.confusion)}" for e in ranked_errors(v) if e.confusion.n_items]
-    return _answer(instruction, parts, "no judge has items that the raters rated too")
+    return _joined(parts, "no judge has items that the raters rated too")
 
 
 def _cells(confusion: Confusion) -> str:
@@ -127,8 +117,7 @@ def _cells(confusion: Confusion) -> str:
     )
 
 
-def _degenerate(v: Validation, _: Details | None) -> Practice:
-    instruction = "State how undefined coefficients are handled"
+def _degenerate(v: Validation) -> Answer:
     na = [
         f"{judge.name}: {metric_label(v, name)} is {estimate(result)}"
         for judge in v.judges
@@ -137,24 +126,23 @@ def _degenerate(v: Validation, _: Details | None) -> Practice:
     ]
     rule = "an undefined number is NA with its reason and counts, never 0 or dropped"
     if not na:
-        return Practice(instruction, "given", f"{rule}; none in this run")
-    more = f"; and {len(na) - 6} more" if len(na) > 6 else ""  # noqa: PLR2004 -- enough to see what kind
-    return Practice(instruction, "given", f"{rule}; {'; '.join(na[:6])}{more}")
+        return "given", f"{rule}; none in this run"
+    more = f"; and {len(na) - MAX_NA} more" if len(na) > MAX_NA else ""
+    return "given", f"{rule}; {'; '.join(na[:MAX_NA])}{more}"
 
 
-def _mode(v: Validation, _: Details | None) -> Practice:
-    instruction = "Name how abstentions, ties and unreadable replies enter each number"
-    text = f"abstentions: {MODES[v.settings.mode]}; ties for the most frequent answer are split "
-    text += "evenly; refused, invalid and failed replies are counted and enter no metric"
-    return Practice(instruction, "given", text)
+def _mode(v: Validation) -> Answer:
+    text = (
+        f"abstentions: {MODES[v.settings.mode]}; ties for the most frequent answer are split "
+        "evenly; refused, invalid and failed replies are counted and enter no metric"
+    )
+    return "given", text
 
 
-def _rates(v: Validation, _: Details | None) -> Practice:
-    instruction = "Report abstention, tie and invalid rates as metrics in their own right"
+def _rates(v: Validation) -> Answer:
     lines = []
     for judge in v.ranked_judges:
-        planned = judge.n_replies("planned")
-        if planned:
+        if planned := judge.n_replies("planned"):
             rates = ", ".join(
                 f"{outcome} {percent(judge.n_replies(outcome) / planned)}"
                 for outcome in ("abstained", "refused", "invalid", "failed")
@@ -164,60 +152,55 @@ def _rates(v: Validation, _: Details | None) -> Practice:
             if hit and hit.n_used:
                 ties = f", tied {share(hit.n_tied / hit.n_used, hit.n_used)} items"
             lines.append(f"{judge.name}: {rates} of {planned} replies{ties}")
-    return _answer(instruction, lines, "no judge was asked")
+    return _joined(lines, "no judge was asked")
 
 
-def _coverage(v: Validation, _: Details | None) -> Practice:
-    instruction = "With exclusion, report the answered share beside the performance"
+def _coverage(v: Validation) -> Answer:
     if v.settings.mode != "exclude":
-        return Practice(instruction, "not needed", f"abstentions are {MODES[v.settings.mode]}")
+        return "not needed", f"abstentions are {MODES[v.settings.mode]}"
     lines = [f"{j.name}: {share(j.answered_fraction, j.n_planned)}" for j in v.ranked_judges]
-    return _answer(instruction, lines, "no judge was asked")
+    return _joined(lines, "no judge was asked")
 
 
-def _weights(v: Validation, _: Details | None) -> Practice:
-    instruction = "With three or more classes, state the weights of the confusions"
-    n = len(v.task.options) + (v.settings.mode == "third_class")
-    if n <= 2:  # noqa: PLR2004 -- two classes are binary
-        return Practice(instruction, "not needed", "two classes")
+def _weights(v: Validation) -> Answer:
+    if len(v.task.options) + (v.settings.mode == "third_class") <= BINARY:
+        return "not needed", "two classes"
     weighted = [name for name in _metrics(v) if "weighted" in name]
     text = "every confusion weighs the same (nominal)"
     if weighted:
         text += f", but for {', '.join(weighted)}, whose weights are those of the options' order"
-    return Practice(instruction, "given", text)
+    return "given", text
 
 
-def _level(v: Validation, _: Details | None) -> Practice:
-    text = f"{LEVELS[v.settings.level]}; the bootstrap resamples {v.settings.unit}s"
-    return Practice("Specify the level of aggregation", "given", text)
+def _level(v: Validation) -> Answer:
+    return "given", f"{LEVELS[v.settings.level]}; the bootstrap resamples {v.settings.unit}s"
 
 
-def _ensemble(v: Validation, _: Details | None) -> Practice:
-    instruction = "For an ensemble, report an agreement statistic and each confusion matrix"
+def _ensemble(v: Validation) -> Answer:
     ensemble = v.errors.ensemble if v.errors else None
     if ensemble is None:
-        return Practice(instruction, "not needed", "fewer than two judges")
+        return "not needed", "fewer than two judges"
     name, agreement = next(iter(ensemble.agreement.items()))
     judges = f"{name} of the {len(ensemble.confusions)} judges"
-    text = f"{judges} is {estimate(agreement)}; matrices as in practice 4"
-    return Practice(instruction, "given", text)
+    return "given", f"{judges} is {estimate(agreement)}; matrices as in practice 4"
 
 
-PRACTICES: tuple[Callable[[Validation, Details | None], Practice], ...] = (
-    _scale,
-    _single_association,
-    _accuracy,
-    _confusion,
-    _degenerate,
-    _mode,
-    _rates,
-    _coverage,
-    _weights,
-    _level,
-    _ensemble,
+PRACTICES: tuple[tuple[str, Callable[[Validation], Answer]], ...] = (
+    ("Name the scale of the judgements", _scale),
+    (
+        "On binary data, report one association coefficient, not several names of it",
+        _single_association,
+    ),
+    ("Report accuracy with an agreement measure that is sensitive to the marginals", _accuracy),
+    ("Report the confusion matrix, or at least precision and recall", _confusion),
+    ("State how undefined coefficients are handled", _degenerate),
+    ("Name how abstentions, ties and unreadable replies enter each number", _mode),
+    ("Report abstention, tie and invalid rates as metrics in their own right", _rates),
+    ("With exclusion, report the answered share beside the performance", _coverage),
+    ("With three or more classes, state the weights of the confusions", _weights),
+    ("Specify the level of aggregation", _level),
+    ("For an ensemble, report an agreement statistic and each confusion matrix", _ensemble),
 )
-
-
 OF_OPTIONS = {
     _single_association: "On binary data, report one association coefficient",
     _accuracy: "Report accuracy with an agreement measure that is sensitive to the marginals",
@@ -226,10 +209,8 @@ OF_OPTIONS = {
 }
 
 
-def _answer(instruction: str, parts: list[str], missing: str) -> Practice:
-    if not parts:
-        return Practice(instruction, "missing", missing)
-    return Practice(instruction, "given", "; ".join(parts))
+def _joined(parts: list[str], missing: str) -> Answer:
+    return ("given", "; ".join(parts)) if parts else ("missing", missing)
 
 
 def _metrics(v: Validation) -> list[str]:

@@ -63,12 +63,12 @@ def _on_one_line(text: str) -> str:
     return visible(_BREAKS.sub(" ", text))
 
 
-def paragraph(v: Validation, d: Details | None = None) -> str:
+def paragraph(v: Validation) -> str:
     """Return a paragraph on method and results for a methods section."""
     s, h = v.settings, v.humans
-    scale = f"{d.scale}, " if d and d.scale else ""
     raters = counted([h.n_raters], "human rater")
-    about = f"{counted([v.task.n_items])} of the task {v.task.name} ({v.task.property}; {scale}"
+    about = f"{counted([v.task.n_items])} of the task {v.task.name} ({v.task.property}; "
+    about += f"{v.task.scale}, "
     about += f"{len(v.task.options)} options)." if v.task.options else "no options)."
     gave = f"{counted([h.n_forced_choice], 'forced choice')} and "
     gave += counted([h.n_response_sets], "response set")
@@ -127,16 +127,6 @@ def _value(v: Validation, judge: JudgeResult) -> str:
     return f"{with_bounds(row.value, *ends_of(row, v.evidence))} on {counted([v.evidence.n_items])}"
 
 
-def paragraph_markdown(v: Validation, d: Details | None = None) -> str:
-    """Return the paragraph as Markdown."""
-    return markdown(paragraph(v, d))
-
-
-def paragraph_latex(v: Validation, d: Details | None = None) -> str:
-    """Return the paragraph as LaTeX."""
-    return latex(paragraph(v, d))
-
-
 def judge_card(v: Validation, d: Details | None = None) -> str:
     """Return a page of Markdown to publish with an evaluation that used the judge."""
     lines = [
@@ -156,15 +146,15 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
             f"- {markdown(judge.name)}, {markdown(translation_text(v, judge))}"
             for judge in v.ranked_judges
         ]
-    lines += ["", "## How these numbers came about", "", paragraph_markdown(v, d)]
+    lines += ["", "## How these numbers came about", "", markdown(paragraph(v))]
     lines += ["", "## Reporting checklist", ""]
     lines += [
         f"{i}. {markdown(p.instruction)}: {markdown(cut(p.text, MAX_TEXT))}"
-        for i, p in enumerate(checklist(v, d), 1)
+        for i, p in enumerate(checklist(v), 1)
     ]
     lines += ["", "## To reproduce", "", f"- task {v.task.content_hash}"]
     if d is not None:
-        lines += [f"- {markdown(name)} {markdown(version)}" for name, version in d.versions.items()]
+        lines += [f"- {markdown(name)} {markdown(text)}" for name, text in d.versions.items()]
         lines += [f"- run {markdown(d.run)}, {markdown(d.created)}"] if d.run else []
     return "\n".join(lines) + "\n"
 

@@ -58,8 +58,6 @@ class Details:
     created: str = ""
     state: str = ""
     asking_s: float | None = None
-    scale: str = ""
-    raters: str = ""
     source: str = ""
     licence: str = ""
     items: ItemTable
@@ -88,8 +86,6 @@ def details_of(
         created=manifest.created if manifest else "",
         state=manifest.state if manifest else "",
         asking_s=manifest.asking_s if manifest else None,
-        scale=task.scale,
-        raters=task.raters,
         source=task.source,
         licence=task.licence,
         items=item_table(source, strata),

@@ -30,7 +30,7 @@ from harness.report.html.summaries import (
     no_sweep_reason,
     section_results,
 )
-from harness.report.judge_card import paragraph_latex, paragraph_markdown
+from harness.report.judge_card import latex, markdown, paragraph
 from harness.report.recommendation import (
     GOAL_WORDS,
     alike_words,
@@ -99,7 +99,7 @@ def page(v: Validation, details: Details | None = None) -> str:
     """
     grid = sensitivity_charts.slider_grid(v)
     items = details and item_block(details.items)
-    practices = checklist(v, details)
+    practices = checklist(v)
     return render(
         "report.html.jinja",
         {
@@ -128,8 +128,8 @@ def page(v: Validation, details: Details | None = None) -> str:
             "page_size": PAGE_SIZE,
             "checklist": practices,
             "paragraphs": {
-                "Markdown": paragraph_markdown(v, details),
-                "LaTeX": paragraph_latex(v, details),
+                "Markdown": markdown(paragraph(v)),
+                "LaTeX": latex(paragraph(v)),
             },
             "calls": {calls.name: calls for calls in details.calls} if details else {},
             "provenance": _provenance(v, details),

@@ -23,7 +23,7 @@ from harness.report.formatting import cut, duration
 from harness.report.html.compiled_templates import compiled_templates
 from harness.report.html.page import block_json
 from harness.report.html.summaries import figures
-from harness.report.judge_card import latex, markdown, paragraph, paragraph_latex
+from harness.report.judge_card import latex, markdown, paragraph
 from harness.report.judge_charts import OTHER, grouped
 from harness.report.recommendation import decided_alike
 
@@ -216,7 +216,7 @@ def test_ranking_marks_the_judges_that_are_not_significantly_different(validatio
 
 def test_checklist_answers_eleven_practices(validation, details):
     """Each practice has a value of this run, or says what is missing."""
-    practices = checklist(validation, details)
+    practices = checklist(validation)
     assert len(practices) == 11
     assert all(p.text and p.state in {"given", "missing", "not needed"} for p in practices)
     assert checklist(validate_verdicts("diagnoses", None))[2].state == "missing"
@@ -263,12 +263,12 @@ def test_markdown_prints_what_it_is_given(text):
 
 def test_paragraph_names_what_a_reader_needs(validation, details):
     """Judges, raters, items, metric, cut-off, interval and abstentions are all in it."""
-    text = paragraph(validation, details)
+    text = paragraph(validation)
     for words in ("3 judges", "5 human raters", f"{N_ITEMS} items", "cut-off 0.5", "seed 0"):
         assert words in text
     assert validation.evidence.display_name in text
     assert validation.settings.metric not in text
-    assert r"5 human raters on 60 items" in paragraph_latex(validation, details)
+    assert r"5 human raters on 60 items" in latex(paragraph(validation))
 
 
 def test_compiled_templates_are_written_once(tmp_path):
