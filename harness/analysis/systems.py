@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.analysis.estimates import groups_of
 from harness.analysis.order_bias import PositionEffects, item_mean, position_effects
 from harness.analysis.serialize import schema_of
 from harness.errors import TaskError
@@ -18,7 +17,7 @@ from harness.stats.data.arrays import ratio, row_products
 from harness.stats.metrics.bradley_terry import system_estimates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harness.analysis.inputs import Source
     from harness.stats.data.arrays import FloatArray
@@ -121,43 +120,37 @@ def rank_systems(source: Source) -> SystemRanking:
             f"{source.task.folder}: the compared systems are unknown; write 'pairwise' with "
             "answers, first, second and systems into task.yaml."
         )
-    answers = {"raters": _ratings(source)} | {
-        judge.name: _replies(source, judge.name) for judge in source.judges
-    }
-    compared = {item.id: _systems_of(item, pairwise.systems, source) for item in source.items}
-    names = sorted({system for pair in compared.values() for system in pair})
-    sides = [_side(side, by_item, compared, names, source) for side, by_item in answers.items()]
-    shares = {side: _all_shares(by_item, source) for side, by_item in answers.items()}
-    sides[1:] = [
-        replace(
-            side,
-            agreement=_agreement(shares["raters"], shares[side.side], source),
-            position=position_effects(
-                source.own_replies(side.side), source.task, source.items, source.confidence
-            ),
+    compared = [_systems_of(item, pairwise.systems, source) for item in source.items]
+    of_raters = _shares(_ratings(source), source, pairwise)
+    raters = _side("raters", of_raters, compared, source)
+    sides = [raters]
+    for judge in source.judges:
+        shares = _shares(_replies(source, judge.name), source, pairwise)
+        side = _side(judge.name, shares, compared, source)
+        replies = source.own_replies(judge.name)
+        sides.append(
+            replace(
+                side,
+                kendall_tau=_tau(side, raters),
+                agreement=_agreement(of_raters, shares, source),
+                position=position_effects(replies, source.task, source.items, source.confidence),
+            )
         )
-        for side in sides[1:]
-    ]
-    return SystemRanking(
-        task=source.task.name, sides=tuple(_with_tau(side, sides[0]) for side in sides)
-    )
+    return SystemRanking(task=source.task.name, sides=tuple(sides))
 
 
-def _ratings(source: Source) -> dict[str, Counter[str]]:
-    counts: dict[str, Counter[str]] = {item.id: Counter() for item in source.items}
+def _ratings(source: Source) -> Iterator[tuple[str, str]]:
+    """Yield the item and the answer of each rating."""
     for rating in source.task.ratings:
-        if rating.item in counts and isinstance(rating.value, str):
-            counts[rating.item][rating.value] += 1
-    return counts
+        if isinstance(rating.value, str):
+            yield rating.item, rating.value
 
 
-def _replies(source: Source, judge: str) -> dict[str, Counter[str]]:
-    counts: dict[str, Counter[str]] = {item.id: Counter() for item in source.items}
+def _replies(source: Source, judge: str) -> Iterator[tuple[str, str]]:
+    """Yield the item and the answer of each reply of a judge that is a single choice."""
     for verdict in source.verdicts.get(judge, ()):
-        is_choice = verdict.outcome == "answered" and isinstance(verdict.value, str)
-        if is_choice and verdict.item in counts:
-            counts[verdict.item][str(verdict.value)] += 1
-    return counts
+        if verdict.outcome == "answered" and isinstance(verdict.value, str):
+            yield verdict.item, verdict.value
 
 
 def _systems_of(item: Item, fields: tuple[str, str], source: Source) -> tuple[str, str]:
@@ -170,27 +163,26 @@ def _systems_of(item: Item, fields: tuple[str, str], source: Source) -> tuple[st
     return names[0], names[1]
 
 
-def _shares(counts: Counter[str], options: Sequence[str], pairwise: PairwiseFields) -> FloatArray:
-    """Return the shares (first, second, tied) of answers; nan without any."""
-    n = sum(counts[option] for option in options)
-    first, second = counts[pairwise.first], counts[pairwise.second]
-    return np.array([first, second, n - first - second]) / (n or np.nan)
-
-
-def _all_shares(answers: Mapping[str, Counter[str]], source: Source) -> FloatArray:
-    """Return (n, 3): the shares (first, second, tied) of the answers to each item."""
-    assert source.task.pairwise is not None, "checked by rank_systems"
-    options = [option.key for option in source.task.options]
-    rows = [_shares(answers[item.id], options, source.task.pairwise) for item in source.items]
-    return np.array(rows, dtype=np.float64).reshape(-1, 3)
+def _shares(
+    answers: Iterable[tuple[str, str]], source: Source, pairwise: PairwiseFields
+) -> FloatArray:
+    """Return (n, 3): the shares (first, second, tied) of the answers to each item; nan without."""
+    place = {item.id: i for i, item in enumerate(source.items)}
+    column = {option.key: 2 for option in source.task.options}
+    column |= {pairwise.first: 0, pairwise.second: 1}
+    counts = np.zeros((len(place), 3))
+    for item, answer in answers:
+        if item in place and answer in column:
+            counts[place[item], column[answer]] += 1
+    return ratio(counts, counts.sum(axis=1, keepdims=True))
 
 
 def _agreement(raters: FloatArray, judge: FloatArray, source: Source) -> dict[str, Estimate]:
     """Return the chance that a rater and a judge agree, by the convention for ties."""
     estimates = {}
     for convention, read in TIES.items():
-        resampling = Resampling(rng=np.random.default_rng(source.seed), groups=_groups(source))
-        estimates[convention] = item_mean(row_products(read(raters), read(judge)), resampling)
+        agreement = row_products(read(raters), read(judge))
+        estimates[convention] = item_mean(agreement, _resampling(source))
     return estimates
 
 
@@ -206,40 +198,30 @@ TIES: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 def _side(
-    side: str,
-    answers: Mapping[str, Counter[str]],
-    compared: Mapping[str, tuple[str, str]],
-    names: Sequence[str],
-    source: Source,
+    name: str, shares: FloatArray, compared: Sequence[tuple[str, str]], source: Source
 ) -> SideResult:
-    task, place = source.task, {name: i for i, name in enumerate(names)}
-    assert task.pairwise is not None, "checked by rank_systems"
-    options = [option.key for option in task.options]
-    wins = np.zeros((len(source.items), len(names), len(names)))
-    shares: dict[frozenset[str], list[FloatArray]] = {}
-    for row, item in enumerate(source.items):
-        first, second, tied = _shares(answers[item.id], options, task.pairwise)
-        if np.isnan(tied):
-            continue
-        one, other = compared[item.id]
+    systems = sorted({system for pair in compared for system in pair})
+    place = {system: i for i, system in enumerate(systems)}
+    wins = np.zeros((len(shares), len(systems), len(systems)))
+    by_pair: dict[tuple[str, str], list[FloatArray]] = {}
+    for row in np.flatnonzero(~np.isnan(shares[:, 2])).tolist():
+        (one, other), (first, second, tied) = compared[row], shares[row]
         wins[row, place[one], place[other]] = first + tied / 2
         wins[row, place[other], place[one]] = second + tied / 2
         ordered = (first, second, tied) if one < other else (second, first, tied)
-        shares.setdefault(frozenset((one, other)), []).append(np.array(ordered))
-    resampling = Resampling(rng=np.random.default_rng(source.seed), groups=_groups(source))
-    estimates = system_estimates(wins, names, resampling=resampling)
+        by_pair.setdefault((min(one, other), max(one, other)), []).append(np.array(ordered))
+    estimates = system_estimates(wins, systems, resampling=_resampling(source))
     return SideResult(
-        side=side,
+        side=name,
         n_items=int(wins.any(axis=(1, 2)).sum()),
         systems=_ranked(estimates),
-        pairs=tuple(_pairs(names, shares)),
+        pairs=tuple(_pair(*pair, rows) for pair, rows in sorted(by_pair.items())),
         kendall_tau=None,
     )
 
 
-def _groups(source: Source) -> list[str | None] | None:
-    groups = [item.group for item in source.items]
-    return groups if any(groups) else None
+def _resampling(source: Source) -> Resampling:
+    return Resampling(rng=np.random.default_rng(source.seed), groups=groups_of(source))
 
 
 def _ranked(estimates: Mapping[str, tuple[Estimate, Estimate]]) -> tuple[SystemResult, ...]:
@@ -259,23 +241,19 @@ def _ranked(estimates: Mapping[str, tuple[Estimate, Estimate]]) -> tuple[SystemR
     return tuple(sorted(rows, key=lambda row: (row.rank or inf, -(row.win_rate.value or 0.0))))
 
 
-def _pairs(
-    names: Sequence[str], shares: Mapping[frozenset[str], list[FloatArray]]
-) -> Iterator[PairResult]:
-    for first, second in combinations(names, 2):
-        if rows := shares.get(frozenset((first, second))):
-            first_won, second_won, tied = (float(share) for share in np.mean(rows, axis=0))
-            yield PairResult(
-                first=first,
-                second=second,
-                n_items=len(rows),
-                first_won=first_won,
-                tied=tied,
-                second_won=second_won,
-            )
+def _pair(first: str, second: str, shares: Sequence[FloatArray]) -> PairResult:
+    first_won, second_won, tied = (float(share) for share in np.mean(shares, axis=0))
+    return PairResult(
+        first=first,
+        second=second,
+        n_items=len(shares),
+        first_won=first_won,
+        tied=tied,
+        second_won=second_won,
+    )
 
 
-def _with_tau(side: SideResult, raters: SideResult) -> SideResult:
+def _tau(side: SideResult, raters: SideResult) -> float | None:
     """Correlate the strengths of a side with the raters', over the systems that both have."""
     theirs = {row.system: row.strength.value for row in raters.systems}
     both = [
@@ -283,7 +261,6 @@ def _with_tau(side: SideResult, raters: SideResult) -> SideResult:
         for row in side.systems
         if row.strength.value is not None and theirs[row.system] is not None
     ]
-    if side is raters or len(both) < 2:  # noqa: PLR2004 -- an order needs two
-        return side
-    tau = correlations(*zip(*both, strict=True))["kendall_tau_b"]
-    return replace(side, kendall_tau=tau.value)
+    if len(both) < 2:  # noqa: PLR2004 -- an order needs two
+        return None
+    return correlations(*zip(*both, strict=True))["kendall_tau_b"].value
