@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import count
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from harness.stats.subsets.abstention import NO_VERDICT, with_abstention, with_o
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harness.analysis import Source, Validation
     from harness.judging.parsing.verdict import Verdict
@@ -370,22 +372,6 @@ def _text(item: Item, task: Task) -> str:
     return "\n\n".join(parts)
 
 
-class Interned:
-    """Distinct values in the order of their first use, referred to by their index."""
-
-    def __init__(self) -> None:
-        self.indices: dict[Hashable, int] = {}
-
-    def index(self, value: Hashable) -> int:
-        """Return the index of a value, which is added where it is new."""
-        return self.indices.setdefault(value, len(self.indices))
-
-    @property
-    def values(self) -> list[Hashable]:
-        """The values by index."""
-        return list(self.indices)
-
-
 def item_block(table: ItemTable) -> dict[str, object]:
     """Return the rows, the texts and classes they refer to, and the items in full.
 
@@ -393,19 +379,18 @@ def item_block(table: ItemTable) -> dict[str, object]:
     strata and cells are indices. An item in full is its text and four indices of texts for each
     rating and each reply: name, elicitation, answer and reply.
     """
-    raters, strata, cells, texts = Interned(), Interned(), Interned(), Interned()
+    raters, strata, cells, texts = (
+        defaultdict[Hashable, int](count().__next__) for _ in range(4)
+    )  # the index of each value, in the order of their first use
     rows = [
         [
             row.id,
             row.text,
-            raters.index((row.raters, row.classes)),
+            raters[row.raters, row.classes],
             None if row.disagreement is None else round(row.disagreement, DIGITS),
             row.n_judges_apart,
-            strata.index(row.strata),
-            *(
-                cells.index((cell.text, cell.classes, cell.outcomes, cell.agreement))
-                for cell in row.judges
-            ),
+            strata[row.strata],
+            *(cells[cell.text, cell.classes, cell.outcomes, cell.agreement] for cell in row.judges),
         ]
         for row in table.rows
     ]
@@ -413,40 +398,29 @@ def item_block(table: ItemTable) -> dict[str, object]:
         "rows": rows,
         "judges": table.judges,
         "classes": table.classes,
-        "raters": raters.values,
-        "strata": strata.values,
-        "cells": cells.values,
+        "raters": list(raters),
+        "strata": list(strata),
+        "cells": list(cells),
         "full": [_full(item, texts) for item in table.full],
-        "texts": texts.values,
+        "texts": list(texts),
     }
 
 
-def _full(item: FullItem, texts: Interned) -> list[object]:
-    answers = (_answers(side, texts) for side in (item.raters, item.judges))
-    return [texts.index(control_pictures(item.text)), *answers]
-
-
-def _answers(answers: tuple[Answer, ...], texts: Interned) -> list[int]:
-    return [
-        texts.index(control_pictures(text))
-        for answer in answers
-        for text in (answer.name, answer.elicitation, answer.text, answer.reply)
+def _full(item: FullItem, texts: dict[Hashable, int]) -> list[object]:
+    text_place = texts[control_pictures(item.text)]
+    sides = [
+        [
+            texts[control_pictures(text)]
+            for answer in side
+            for text in (answer.name, answer.elicitation, answer.text, answer.reply)
+        ]
+        for side in (item.raters, item.judges)
     ]
+    return [text_place, *sides]
 
 
-@dataclass(frozen=True, slots=True)
-class ItemFilter:
-    """One filter of the item table.
-
-    Attributes
-    ----------
-    name : str
-        In the address.
-    label : str
-        On the page.
-    choices : tuple of (str, str)
-        Values in the address and their words.
-    """
+class ItemFilter(NamedTuple):
+    """A filter of the item table: its name in the address, its label, and values with words."""
 
     name: str
     label: str
