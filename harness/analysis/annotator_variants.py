@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.analysis.option_scale import Scale, drawn_modes
+from harness.analysis.serialize import shared_fields
 from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.scoring import SimilarityTable
@@ -155,16 +156,9 @@ class AnnotatorSummary:
     @classmethod
     def of(cls, test: AltTest) -> Self:
         """Summarise a test."""
-        return cls(
-            winning_rate=test.winning_rate,
-            advantage=test.advantage,
-            passes=test.passes,
-            wins=test.wins,
-            n_tested=test.n_tested,
-            n_skipped=len(test.skipped),
-            n_family=test.n_family,
-            rejected=tuple(row.rater for row in test.per_rater if row.rejected),
-        )
+        rejected = tuple(row.rater for row in test.per_rater if row.rejected)
+        shown = {"n_skipped": len(test.skipped), "rejected": rejected}
+        return cls(**shared_fields(cls, test) | shown)
 
     @classmethod
     def undefined(cls, reason: str, n_items: int) -> Self:
@@ -286,30 +280,22 @@ def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, Combine
         return {}
     present = set(annotators.panel.raters)
     first, second = ([rater for rater in team if rater in present] for team in settings.combine)
-    return {
-        name: _combined(annotators, design, verdicts, (first, second))
-        for name, verdicts in annotators.verdicts.items()
-    }
-
-
-def _combined(
-    annotators: Annotators,
-    design: AltTestDesign,
-    verdicts: Mapping[str, Hashable],
-    sets: tuple[Sequence[str], Sequence[str]],
-) -> CombinedResult:
-    if not all(sets):  # where items are limited to those of others
-        return CombinedResult(
+    if not (first and second):  # where items are limited to those of others
+        nothing = CombinedResult(
             winning_rate=None, advantage=None, passes_share=None, n_pairings=0, reason=NO_SET
         )
-    test = combined_annotator_test(annotators.panel, verdicts, design, sets, rng=annotators.p.rng())
-    return CombinedResult(
-        winning_rate=test.winning_rate,
-        advantage=test.advantage,
-        passes_share=test.passes_share,
-        n_pairings=len(test.tests),
-        reason=test.tests[0].winning_rate.reason if test.passes_share is None else "",
-    )
+        return dict.fromkeys(annotators.verdicts, nothing)
+    results = {}
+    for name, verdicts in annotators.verdicts.items():
+        rng = annotators.p.rng()
+        test = combined_annotator_test(annotators.panel, verdicts, design, (first, second), rng=rng)
+        is_undefined = test.passes_share is None
+        results[name] = CombinedResult(
+            **shared_fields(CombinedResult, test),
+            n_pairings=len(test.tests),
+            reason=test.tests[0].winning_rate.reason if is_undefined else "",
+        )
+    return results
 
 
 def rater_correlations(annotators: Annotators) -> dict[str, Estimate]:

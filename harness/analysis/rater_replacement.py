@@ -16,6 +16,7 @@ from harness.analysis.annotator_variants import (
 )
 from harness.analysis.inputs import Unanswered
 from harness.analysis.option_scale import Scale
+from harness.analysis.serialize import shared_fields
 from harness.stats import AltTestDesign, Estimate, annotator_controls
 from harness.stats.alt_test.controls import N_DRAWS, RandomControl
 from harness.stats.alt_test.outcome import RaterRow
@@ -172,16 +173,11 @@ def replacement_of(
     reason: str = "",
 ) -> Replacement:
     """Return the section with how the test is done."""
+    score = cast("ScoreName", design.score) if isinstance(design.score, str) else "similarity"
     return Replacement(
+        **shared_fields(Replacement, design) | {"score": score},
         reason=reason,
-        score=cast("ScoreName", design.score) if isinstance(design.score, str) else "similarity",
         raters=task.raters,
-        eps=design.eps,
-        q=design.q,
-        small_n=design.small_n,
-        unanswered=design.unanswered,
-        threshold=design.threshold,
-        min_items_per_rater=design.min_items_per_rater,
         controls=controls,
         judges=judges,
     )
@@ -239,20 +235,12 @@ def judge_replacement(
 ) -> JudgeReplacement:
     """Return the result of a judge's test."""
     return JudgeReplacement(
+        **shared_fields(JudgeReplacement, test) | {"counts": dict(test.counts)},
         judge=name,
-        winning_rate=test.winning_rate,
-        advantage=test.advantage,
-        passes=test.passes,
-        wins=test.wins,
-        n_tested=test.n_tested,
         raters=test.per_rater,
-        skipped=test.skipped,
-        answered_fraction=test.answered_fraction,
         n_tied_verdicts=n_tied,
-        counts=dict(test.counts),
         sweep=eps_sweep(test, SWEEP),
         smallest_eps=smallest_eps(test),
-        warnings=test.warnings,
         **fields,
     )
 

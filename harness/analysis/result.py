@@ -21,7 +21,7 @@ from harness.analysis.metric_choice import Choosing
 from harness.analysis.order_bias import PlaceBias, PositionEffects
 from harness.analysis.rater_replacement import Replacement
 from harness.analysis.rubric import RubricResult
-from harness.analysis.serialize import from_json, schema_of, to_json
+from harness.analysis.serialize import from_json, schema_of, shared_fields, to_json
 from harness.analysis.translations import Translated
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.ratings import OutcomeCounts, count_outcomes
@@ -355,18 +355,9 @@ def settings_of(
     beta: float | None = None,
 ) -> Settings:
     """Return the settings of a validation."""
+    shown = {"tau": source.cutoff, "metric": metric, "beta": beta}
     return Settings(
-        tau=source.cutoff,
-        metric=metric,
-        beta=beta,
-        family=source.family,
-        mode=source.mode,
-        level=source.level,
-        unanswered=source.unanswered,
-        seed=source.seed,
-        n_resamples=source.n_resamples,
-        confidence=source.confidence,
-        interval=source.interval,
+        **shared_fields(Settings, source) | shown,
         unit=unit,
         weighted=is_weighted,
         raters="fixed" if fixed_raters_reason else "sample",
@@ -423,37 +414,21 @@ def task_facts(source: Source, response_sets: tuple[tuple[str, ...], ...] = ()) 
     """Return what the numbers need of a task; an open scale has no options and no sets."""
     task = source.task
     return TaskFacts(
-        name=task.name,
-        scale=task.scale,
-        property=task.property,
-        notice=task.notice,
-        content_hash=task.content_hash,
-        options={option.key: option.label for option in task.options},
-        response_sets=response_sets,
-        positive=task.positive,
-        n_items=len(source.items),
-        n_items_in_task=len(task.items),
+        **shared_fields(TaskFacts, task)
+        | {
+            "options": {option.key: option.label for option in task.options},
+            "response_sets": response_sets,
+            "n_items": len(source.items),
+            "n_items_in_task": len(task.items),
+        }
     )
 
 
 def metric_facts(row: Metric) -> MetricFacts:
     """Return how to read a metric."""
-    return MetricFacts(
-        name=row.name,
-        display_name=row.display_name,
-        family=row.family,
-        human_form=row.human_form,
-        judge_form=row.judge_form,
-        better=row.better,
-        low=row.bounds[0] if math.isfinite(row.bounds[0]) else None,
-        high=row.bounds[1] if math.isfinite(row.bounds[1]) else None,
-        unit=row.unit,
-        symmetric=row.symmetric,
-        also=row.also,
-        estimand=row.estimand,
-        population=POPULATION_ROWS.get(row.name),
-        paper=row.paper,
-    )
+    low, high = (bound if math.isfinite(bound) else None for bound in row.bounds)
+    population = POPULATION_ROWS.get(row.name)
+    return MetricFacts(**shared_fields(MetricFacts, row), low=low, high=high, population=population)
 
 
 def notes_on_ratings(humans: HumanResult) -> list[str]:

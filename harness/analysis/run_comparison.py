@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.analysis.estimates import compared_tables
 from harness.analysis.inputs import JudgeFacts, sampling_weights, shared_items
+from harness.analysis.serialize import shared_fields
 from harness.errors import TaskError
 from harness.stats import Resampling
 from harness.stats.inference.multiple_testing import holm
@@ -157,14 +158,8 @@ def _paired(
 
 
 def _described(judge: str, metric: Metric, result: PairedRuns) -> PairedMetric:
-    return PairedMetric(
-        judge=judge,
-        metric=metric.name,
-        display_name=metric.display_name,
-        better=metric.better,
-        unit=metric.unit,
-        result=result,
-    )
+    facts = shared_fields(PairedMetric, metric)
+    return PairedMetric(**facts, judge=judge, metric=metric.name, result=result)
 
 
 def _adjusted(rows: Sequence[PairedMetric]) -> Iterator[PairedMetric]:

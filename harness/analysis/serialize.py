@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -29,6 +30,12 @@ def rows_of(values: FloatArray, *, digits: int | None = None) -> Matrix:
     rounded = values if digits is None else np.round(values, digits)
     rows = (rounded + 0.0).tolist()  # + 0.0: no negative zero
     return tuple(tuple(None if np.isnan(cell) else cell for cell in row) for row in rows)
+
+
+def shared_fields(type_: type, source: object) -> dict[str, Any]:
+    """Return the fields of a dataclass that an object has under the same names."""
+    names = [field.name for field in fields(type_)]
+    return {name: getattr(source, name) for name in names if hasattr(source, name)}
 
 
 def to_json(value: object) -> str:
