@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.evidence import Evidence
     from harness.analysis.result import Settings
-    from harness.analysis.rubric import RubricResult, RubricRow
     from harness.analysis.serialize import Matrix
     from harness.analysis.systems import SideResult, SystemRanking
     from harness.stats import Ranking
@@ -103,43 +102,25 @@ def _columns(
         yield ", ".join(f"{counted([n], 'set')} NA ({why})" for why, n in undefined.items())
 
 
-def rubric_title(rubric: RubricResult) -> str:
-    """Say what the table holds, and when an item is met."""
-    share = "all criteria are met"
-    if rubric.threshold < 1.0:
-        share = f"the criteria met hold at least {rubric.threshold:.0%} of the weight"
-    return f"Kappa with most raters, by criterion. An item is met where {share}."
-
-
-def rubric_heads(v: Validation) -> list[str]:
-    """Return the heads of the columns: a column of kappa per judge, the best first."""
-    return ["criterion", "weight", "rated", "met", *(judge.name for judge in v.ranked_judges)]
-
-
-def rubric_rows(v: Validation, *, intervals: bool) -> list[list[str]]:
-    """Return a row per criterion and level, kappa with or without its intervals."""
-    assert v.rubric is not None
-    judges = [judge.name for judge in v.ranked_judges]
-    return [[*_row(row), *_kappas(row, judges, intervals=intervals)] for row in v.rubric.rows]
-
-
-def _row(row: RubricRow) -> list[str]:
-    weight = "" if row.weight is None else f"{row.weight:g}"
-    met = "" if row.met is None else percent(row.met)
-    return [row.name or LEVELS[row.level], weight, str(row.n), met]
-
-
-def _kappas(row: RubricRow, judges: list[str], *, intervals: bool) -> list[str]:
-    if intervals:
-        return [estimate(row.kappa[judge], 2) for judge in judges]
-    return [number(row.kappa[judge].value, 2) for judge in judges]
-
-
-def rubric_table(v: Validation) -> tuple[str, list[str], list[list[str]]] | None:
-    """Return title, heads and rows with intervals; None without a rubric."""
+def rubric_table(
+    v: Validation, *, intervals: bool = True
+) -> tuple[str, list[str], list[list[str]]] | None:
+    """Return title, heads and rows: by criterion and level, the kappa of each judge, best first."""
     if v.rubric is None:
         return None
-    return rubric_title(v.rubric), rubric_heads(v), rubric_rows(v, intervals=True)
+    share = "all criteria are met"
+    if v.rubric.threshold < 1.0:
+        share = f"the criteria met hold at least {v.rubric.threshold:.0%} of the weight"
+    judges = [judge.name for judge in v.ranked_judges]
+    rows = []
+    for row in v.rubric.rows:
+        weight = "" if row.weight is None else f"{row.weight:g}"
+        met = "" if row.met is None else percent(row.met)
+        kappas = [row.kappa[judge] for judge in judges]
+        cells = [estimate(k, 2) if intervals else number(k.value, 2) for k in kappas]
+        rows.append([row.name or LEVELS[row.level], weight, str(row.n), met, *cells])
+    title = f"Kappa with most raters, by criterion. An item is met where {share}."
+    return title, ["criterion", "weight", "rated", "met", *judges], rows
 
 
 def render(validation: Validation, *, details: bool = False) -> str:
@@ -162,9 +143,9 @@ def render(validation: Validation, *, details: bool = False) -> str:
         compared = compared_on(validation)
         parts += [*([paragraph(f"{capitalized(compared)}.")] if compared else []), ""]
         parts += [_ranking(validation, validation.evidence)]
-        if validation.rubric is not None:
-            table = draw_table(rubric_heads(validation), rubric_rows(validation, intervals=details))
-            parts += ["", paragraph(rubric_title(validation.rubric)), "", table]
+        if rubric := rubric_table(validation, intervals=details):
+            title, heads, rows = rubric
+            parts += ["", paragraph(title), "", draw_table(heads, rows)]
             parts += [""] if details or validation.notes else []
         if details and validation.ranking is not None:
             parts += [paragraph(line) for line in _legend(validation, validation.ranking)]
