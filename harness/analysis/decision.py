@@ -166,9 +166,9 @@ def decide(
     judges: Sequence[JudgeResult],
     evidence: Evidence | None,
     *,
-    choosing: Choosing | None,
-    sensitivity: Sensitivity | None,
-    errors: Errors | None,
+    choosing: Choosing | None = None,
+    sensitivity: Sensitivity | None = None,
+    errors: Errors | None = None,
     advice: str = "",
 ) -> Decision:
     """Make the decision from a validation's parts; ``advice`` is that of `Identifiability`."""

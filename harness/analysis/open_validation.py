@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.decision import decide
 from harness.analysis.evidence import deciding_tests, evidence_of, why_not_tested
 from harness.analysis.inputs import (
     OF_OPTIONS,
@@ -30,9 +29,7 @@ from harness.analysis.result import (
     Validation,
     human_result,
     judge_result,
-    metric_facts,
-    notes_on_ratings,
-    ranking_of,
+    make_validation,
     settings_of,
     task_facts,
 )
@@ -62,11 +59,13 @@ def validate_open(source: Source) -> Validation:
     evidence = _evidence(scale, metric) if source.judges else None
     units = resampling.units(len(source.items))
     draws = Draws(np.ones(len(source.items)) if weights is None else weights, units, resampling)
-    humans = _humans(scale)
     judges = tuple(_judge(scale, facts, draws) for facts in source.judges)
     sampling = on_sampling(source.items, is_weighted=True)
-    parts: dict[str, Any] = {"choosing": None, "sensitivity": None, "errors": None}
-    return Validation(
+    return make_validation(
+        source,
+        metric,
+        _humans(scale),
+        judges,
         task=task_facts(source),
         settings=settings_of(
             source,
@@ -75,15 +74,10 @@ def validate_open(source: Source) -> Validation:
             is_weighted=weights is not None,
             fixed_raters_reason="not_computed",
         ),
-        humans=humans,
-        judges=judges,
-        ranking=ranking_of(evidence, metric) if evidence else None,
-        decision=decide(humans, judges, evidence, **parts),
-        metrics=tuple(metric_facts(row) for row in metrics),
+        metrics=metrics,
+        notes=filter(None, (sampling, scale.note)),
         evidence=evidence,
         replacement=_replacement(scale),
-        notes=(*source.notes, *notes_on_ratings(humans), *filter(None, (sampling, scale.note))),
-        verdicts_hash=source.verdicts_hash,
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from harness.analysis.beta_sensitivity import Sensitivity
-from harness.analysis.decision import Decision
+from harness.analysis.decision import Decision, decide
 from harness.analysis.error_analysis import Errors
 from harness.analysis.evidence import Evidence
 from harness.analysis.human_certainty import Certainty
@@ -33,7 +33,7 @@ from harness.stats.selection.ranking import Ranked, Ranking, loss, ranks_of
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from harness.analysis.evidence import JudgeEvidence
     from harness.analysis.inputs import JudgeFacts, Source
@@ -330,7 +330,41 @@ POPULATION_ROWS = {
 }
 
 
-def ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
+def make_validation(
+    source: Source,
+    metric: Metric,
+    humans: HumanResult,
+    judges: tuple[JudgeResult, ...],
+    *,
+    task: TaskFacts,
+    settings: Settings,
+    metrics: Iterable[Metric],
+    notes: Iterable[str],
+    advice: str = "",
+    **sections: Any,  # noqa: ANN401 -- further fields
+) -> Validation:
+    """Return a validation with the ranking by a metric and the decision that follow from it.
+
+    ``notes`` stand behind those of the source and of the ratings; ``advice`` is that of
+    `Identifiability`.
+    """
+    evidence = sections["evidence"]
+    deciding = {name: sections.get(name) for name in ("choosing", "sensitivity", "errors")}
+    return Validation(
+        task=task,
+        settings=settings,
+        humans=humans,
+        judges=judges,
+        ranking=_ranking_of(evidence, metric) if evidence else None,
+        decision=decide(humans, judges, evidence, **deciding, advice=advice),
+        metrics=tuple(map(metric_facts, metrics)),
+        notes=(*source.notes, *_notes_on_ratings(humans), *notes),
+        verdicts_hash=source.verdicts_hash,
+        **sections,
+    )
+
+
+def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
     """Return the places of the judges on common footing."""
     values = [np.nan if row.value is None else row.value for row in evidence.judges]
     ranks = ranks_of(loss(np.array(values, dtype=np.float64), metric.better))
@@ -431,7 +465,7 @@ def metric_facts(row: Metric) -> MetricFacts:
     return MetricFacts(**shared_fields(MetricFacts, row), low=low, high=high, population=population)
 
 
-def notes_on_ratings(humans: HumanResult) -> list[str]:
+def _notes_on_ratings(humans: HumanResult) -> list[str]:
     """Return notes on ratings that are no choices."""
     notes = []
     if humans.n_abstained:

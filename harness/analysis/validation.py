@@ -13,7 +13,6 @@ from harness.analysis import (
     rater_replacement,
     rubric,
 )
-from harness.analysis.decision import decide
 from harness.analysis.estimates import Prepared, is_ordinal, prepare
 from harness.analysis.inputs import on_sampling
 from harness.analysis.open_validation import validate_open
@@ -22,9 +21,7 @@ from harness.analysis.result import (
     Validation,
     human_result,
     judge_result,
-    metric_facts,
-    notes_on_ratings,
-    ranking_of,
+    make_validation,
     settings_of,
     task_facts,
 )
@@ -41,9 +38,6 @@ if TYPE_CHECKING:
     from harness.analysis.result import HumanResult, JudgeResult
     from harness.stats import RatingTable
     from harness.stats.selection.evaluation import TableTranslation
-
-
-DECIDING = ("evidence", "choosing", "sensitivity", "errors")
 
 
 def validate(source: Source) -> Validation:
@@ -70,16 +64,15 @@ def validate(source: Source) -> Validation:
         return validate_open(source)
     p = prepare(source)
     sections = _sections(p)
-    humans = _human_result(p, sections["errors"])
     judges = tuple(
         _judge_result(p, facts, table)
         for facts, table in zip(source.judges, p.compared.judges, strict=True)
     )
-    common = sections["evidence"]
-    ranking = ranking_of(common, p.evaluation.row(p.metric)) if common else None
-    parts = {name: sections[name] for name in DECIDING}
-    advice = sections["sensitivity"].identifiability.advice if sections["sensitivity"] else ""
-    return Validation(
+    return make_validation(
+        source,
+        p.evaluation.row(p.metric),
+        _human_result(p, sections["errors"]),
+        judges,
         task=task_facts(source, _columns_of_F(p)),
         settings=settings_of(
             source,
@@ -89,19 +82,13 @@ def validate(source: Source) -> Validation:
             fixed_raters_reason=_fixed_raters_reason(p),
             beta=source.beta if p.sets.origin == "assumed" else None,
         ),
-        humans=humans,
-        judges=judges,
-        ranking=ranking,
-        decision=decide(humans, judges, **parts, advice=advice),
-        metrics=tuple(metric_facts(row) for row in p.evaluation.metrics),
+        metrics=p.evaluation.metrics,
         notes=(
-            *source.notes,
-            *notes_on_ratings(humans),
             *_notes(p),
             *order_notes({judge.name: judge.order_bias for judge in judges}),
             *position_notes({judge.name: judge.position for judge in judges}),
         ),
-        verdicts_hash=source.verdicts_hash,
+        advice=sections["sensitivity"].identifiability.advice,
         **sections,
     )
 

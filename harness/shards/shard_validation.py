@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from harness.analysis.annotator_variants import AnnotatorSummary
-from harness.analysis.decision import decide
 from harness.analysis.evidence import evidence_of, range_of, why_not_tested
 from harness.analysis.inputs import JudgeFacts, Source, human_sets
 from harness.analysis.judge_costs import cost_of
@@ -35,9 +34,7 @@ from harness.analysis.result import (
     HumanResult,
     JudgeResult,
     Validation,
-    metric_facts,
-    notes_on_ratings,
-    ranking_of,
+    make_validation,
     settings_of,
     task_facts,
 )
@@ -250,10 +247,11 @@ def validate_counts(task: Task, counts: ShardCounts, *, seed: int, level: float)
         margin=sums.source.worth * range_of(sums.metric, len(task.options)),
         annotator_tests=_deciding_tests(sums.source, counts),
     )
-    choosing = sums.choosing(evidence.candidates)
-    humans = _humans(sums.source, counts, evaluated)
-    judges = tuple(_judge(name, counts, evaluated) for name in counts.judges)
-    return Validation(
+    return make_validation(
+        sums.source,
+        sums.metric,
+        _humans(sums.source, counts, evaluated),
+        tuple(_judge(name, counts, evaluated) for name in counts.judges),
         task=replace(
             task_facts(sums.source, task.space.sets),
             content_hash="",
@@ -266,23 +264,12 @@ def validate_counts(task: Task, counts: ShardCounts, *, seed: int, level: float)
             unit="group",
             fixed_raters_reason="" if footing.raters else _fixed_raters_reason(task, counts),
         ),
-        humans=humans,
-        judges=judges,
-        ranking=ranking_of(evidence, sums.metric),
-        decision=decide(
-            humans,
-            judges,
-            evidence,
-            choosing=choosing,
-            sensitivity=None,
-            errors=None,
-            advice=identifiability(task.space).advice,
-        ),
-        metrics=tuple(metric_facts(row) for row in sums.metrics),
+        metrics=sums.metrics,
+        notes=_notes(sums, footing),
+        advice=identifiability(task.space).advice,
         evidence=evidence,
-        choosing=choosing,
+        choosing=sums.choosing(evidence.candidates),
         replacement=_replacement(sums),
-        notes=(*notes_on_ratings(humans), *_notes(sums, footing)),
     )
 
 
