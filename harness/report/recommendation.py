@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import (
@@ -20,7 +21,7 @@ from harness.report.formatting import (
 from harness.stats import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.decision import UsualChoice
@@ -76,57 +77,37 @@ NO_TEST = {
 
 def sentences(v: Validation) -> list[str]:
     """Return the decision and its evidence, one thought each; the first says what to do."""
-    decision = v.decision
-    if decision.reason == "no_verdicts":
+    if v.decision.reason == "no_verdicts":
         return ["There are no verdicts of judges: only the human ratings are described."]
-    if decision.leader is None:
-        return [_undefined(v), _next(v), *_notice(v)]
-    leader = v.judge(decision.leader)
-    parts = [
-        _choice(v, leader),
-        _evidence(v, leader),
-        _human(v),
-        _annotator_test(v, leader),
-        _others(v),
-        _differences(v),
-        _beta(v),
-        _usual(v),
-        _next(v),
-        *_notice(v),
-    ]
-    return [sentence for sentence in parts if sentence]
+    if v.decision.leader is None:
+        return _texts(v, _undefined, _next, _notice)
+    evidence = (_evidence, _human, _annotator_test, _others, _differences, _beta, _usual)
+    return _texts(v, _choice, *evidence, _next, _notice)
 
 
 def summary(v: Validation) -> list[str]:
     """Return the verdict, one line of why, other judges that may do, and the next step."""
-    decision = v.decision
-    if decision.reason == "no_verdicts" or decision.leader is None:
+    if v.decision.leader is None:
         return sentences(v)
-    leader = v.judge(decision.leader)
-    parts = [_choice(v, leader), _human(v), _others(v), _next(v), *_notice(v)]
-    return [sentence for sentence in parts if sentence]
+    return _texts(v, _choice, _human, _others, _next, _notice)
 
 
 def reasons(v: Validation) -> list[str]:
     """Return what the verdict rests on without numbers, and the other judges that may do."""
     if v.decision.leader is None:
         return []
-    return [sentence for sentence in (_human(v, numbers=False), _others(v)) if sentence]
+    return _texts(v, partial(_human, numbers=False), _others)
 
 
 def further_evidence(v: Validation) -> list[str]:
     """Return the sentences that the first screen of a page does not show."""
     if v.decision.leader is None:
         return []
-    leader = v.judge(v.decision.leader)
-    parts = (
-        _evidence(v, leader),
-        _annotator_test(v, leader),
-        _differences(v),
-        _beta(v),
-        _usual(v),
-    )
-    return [sentence for sentence in parts if sentence]
+    return _texts(v, _evidence, _annotator_test, _differences, _beta, _usual)
+
+
+def _texts(v: Validation, *parts: Callable[[Validation], str]) -> list[str]:
+    return [text for part in parts if (text := part(v))]
 
 
 def next_steps(v: Validation) -> list[str]:
@@ -158,25 +139,25 @@ def _undefined(v: Validation) -> str:
     )
 
 
-def _choice(v: Validation, leader: JudgeResult) -> str:
+def _choice(v: Validation) -> str:
     """Say what to do; with an assumed beta, under which assumption."""
-    assumed = ""
+    leader, assumed = v.decision.leader, ""
     if v.settings.beta is not None:
         share_of = f"{100 * v.settings.beta:g} % of the raters who chose a negative option"
         assumed = f" if {share_of} would accept a positive one too"
     if v.decision.verdict == "use":
-        return f"Use {leader.name}{assumed}."
+        return f"Use {leader}{assumed}."
     assert v.evidence is not None
     alone = sum(row.value is not None for row in v.evidence.judges) == 1
     if v.decision.verdict == "best_not_proven":
         missing = listed([_missing(v, name) for name in v.decision.missing])
         best = "better than the baselines" if alone else "the best judge"
-        return f"{leader.name} is {best}{assumed}, but not proven good enough: {missing}."
+        return f"{leader} is {best}{assumed}, but not proven good enough: {missing}."
     check = v.decision.checks["beats_baselines"]
     unbeaten = check.reason.removeprefix("not_better_than_")
     baseline = f"{BASELINE_WORDS[unbeaten]} ({number(check.threshold)})"
     best = "" if alone else "the best, "
-    who = f"{leader.name} ({best}{number(check.value)}) is"
+    who = f"{leader} ({best}{number(check.value)}) is"
     return f"Use none{assumed}: {who} not significantly better than {baseline}."
 
 
@@ -227,7 +208,7 @@ def _missing(v: Validation, name: str) -> str:
     return NOT_PASSED[name]
 
 
-def _evidence(v: Validation, leader: JudgeResult) -> str:
+def _evidence(v: Validation) -> str:
     """Give the leader's number on the shared items, and what it is compared with."""
     evidence, metric = v.evidence, v.settings.metric
     assert evidence is not None
@@ -246,7 +227,7 @@ def _evidence(v: Validation, leader: JudgeResult) -> str:
         for baseline in evidence.baselines
         if baseline.value is not None
     )
-    consistency = decided_alike(v, leader)
+    consistency = decided_alike(v, v.judge(row.judge))
     if metric not in {CONSISTENCY, HIT_RATE} and consistency.value is not None:
         decided = f"{percent(consistency.value)} of {counted([consistency.n_used])}"
         text += f"; {decided} are {alike_words(v)}"
@@ -449,7 +430,7 @@ def _picked(choice: UsualChoice) -> str:
     return f"{names}, with regret {cost} in consistency on {counted(choice.n_items)}"
 
 
-def _annotator_test(v: Validation, leader: JudgeResult) -> str:
+def _annotator_test(v: Validation) -> str:
     """Say whether the annotator test allows the leader to replace a rater."""
     section, check = v.replacement, v.decision.checks["annotator_test"]
     if check.reason in NO_TEST:
@@ -458,17 +439,17 @@ def _annotator_test(v: Validation, leader: JudgeResult) -> str:
     test = v.evidence.judges[0].annotator_test
     random = section.controls.random.passes_share if section and section.controls else None
     warning = f"; but {percent(random)} of random judges pass too" if (random or 0) > HALF else ""
-    name = "The alternative annotator test"
+    name, leader = "The alternative annotator test", v.decision.leader
     if test is None or check.passed is None:
         why = CHECK_REASONS.get(check.reason, check.reason.replace("_", " "))
-        return f"{name} of {leader.name} is undefined{f' ({why})' if why else ''}."
+        return f"{name} of {leader} is undefined{f' ({why})' if why else ''}."
     rate = f"winning rate {number(test.winning_rate, 2)} over {counted([check.n], 'rater')}"
     advantage = with_bounds(test.advantage, test.low, test.high, 2)
     detail = f"{rate}, advantage {advantage}"
     detail += f", eps {section.eps:g}" if section else ""
     verb = "allows" if check.passed else "does not allow"
     detail += warning if check.passed else ""
-    return f"{name} {verb} {leader.name} to replace a rater ({detail})."
+    return f"{name} {verb} {leader} to replace a rater ({detail})."
 
 
 def _next(v: Validation) -> str:
@@ -508,8 +489,8 @@ def _break_even(v: Validation) -> str:
     return f" If more than {second.low:.0%} of those {who}, {listed(second.winners)} {verb} best."
 
 
-def _notice(v: Validation) -> list[str]:
-    return [f"Note: {v.task.notice}."] if v.task.notice else []
+def _notice(v: Validation) -> str:
+    return f"Note: {v.task.notice}." if v.task.notice else ""
 
 
 def listed(names: Sequence[str]) -> str:
