@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.report.charts import IntervalRow, Series, Titles, interval_chart, line_chart
+from harness.report.charts import IntervalRow, Titles, interval_chart, line_chart
 from harness.report.formatting import counted
-from harness.report.judge_charts import described, is_drawn, judge_rows, judge_styles, unique_slug
+from harness.report.judge_charts import described, is_drawn, judge_lines, judge_rows, unique_slug
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
@@ -79,15 +79,10 @@ def _n_raters(test: Replacement) -> str:
 
 
 def _winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
-    styles = judge_styles(v)
-    series = [
-        Series(
-            result.judge,
-            tuple((point.eps, point.winning_rate) for point in result.sweep),
-            styles[result.judge],
-        )
+    curves = {
+        result.judge: ([p.eps for p in result.sweep], [p.winning_rate for p in result.sweep])
         for result in judges_by_advantage(v)
-    ]
+    }
     passing = [
         f"{result.judge} from eps {result.smallest_eps:.3f}"
         for result in test.judges
@@ -101,7 +96,9 @@ def _winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
         x=f"eps, {_n_raters(test)}",
         y="winning rate",
     )
-    return line_chart(titles, series, reach=(0.0, 1.0), rules=[(test.eps, f"eps {test.eps:g}")])
+    return line_chart(
+        titles, judge_lines(v, curves), reach=(0.0, 1.0), rules=[(test.eps, f"eps {test.eps:g}")]
+    )
 
 
 def rater_charts(v: Validation) -> list[Chart]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from harness.report.charts import (
     IntervalRow,
-    Series,
     Titles,
     interval_chart,
     interval_ends,
@@ -21,8 +20,8 @@ from harness.report.judge_charts import (
     described,
     interval_row,
     is_drawn,
+    judge_lines,
     judge_rows,
-    judge_styles,
     option_label,
     slug,
     unique_slug,
@@ -248,7 +247,7 @@ def _calibration(v: Validation, score: str, curves: Mapping[str, Calibration]) -
         y="share of raters who agree",
     )
     points = {judge: (c.confidence, c.agreement) for judge, c in curves.items()}
-    return line_chart(titles, _lines(v, points))
+    return line_chart(titles, judge_lines(v, points))
 
 
 def _risk(v: Validation, score: str, curves: Mapping[str, RiskCurve]) -> Chart:
@@ -262,16 +261,4 @@ def _risk(v: Validation, score: str, curves: Mapping[str, RiskCurve]) -> Chart:
         y="share of answers that are wrong",
     )
     points = {judge: (c.answered_fraction, c.risk) for judge, c in curves.items()}
-    return line_chart(titles, _lines(v, points))
-
-
-def _lines(
-    v: Validation, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]
-) -> list[Series]:
-    """Return a line for each judge that has one."""
-    styles = judge_styles(v)
-    return [
-        Series(judge, tuple(zip(x, y, strict=True)), styles[judge])
-        for judge, (x, y) in curves.items()
-        if x
-    ]
+    return line_chart(titles, judge_lines(v, points))

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.report.charts import Band, IntervalRow, Titles, interval_chart, interval_ends
+from harness.report.charts import Band, IntervalRow, Series, Titles, interval_chart, interval_ends
 from harness.report.formatting import READING, counted, number, reason, replies_each
 from harness.report.recommendation import GOAL_WORDS, capitalized, compared_metrics
 from harness.report.svg import Scale
@@ -120,6 +120,18 @@ def judge_rows(v: Validation, estimates: Mapping[str, Estimate]) -> list[Interva
     """Return estimates of judges as rows of an interval chart, unranked judges grey."""
     kinds = judge_kinds(v)
     return [interval_row(judge, result, kinds[judge]) for judge, result in estimates.items()]
+
+
+def judge_lines(
+    v: Validation, curves: Mapping[str, tuple[Sequence[float], Sequence[float | None]]]
+) -> list[Series]:
+    """Return the x and y of judges as lines of a chart, for those that have any."""
+    styles = judge_styles(v)
+    return [
+        Series(judge, tuple(zip(x, y, strict=True)), styles[judge])
+        for judge, (x, y) in curves.items()
+        if x
+    ]
 
 
 def metric_intervals(v: Validation, metric: str) -> list[IntervalRow]:

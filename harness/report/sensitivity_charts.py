@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from harness.report.charts import Region, Series, Titles, heat_map, line_chart
 from harness.report.formatting import READING, counted, reach
-from harness.report.judge_charts import is_usual, judge_styles, metric_label, n_items_used, slug
+from harness.report.judge_charts import (
+    is_usual,
+    judge_lines,
+    judge_styles,
+    metric_label,
+    n_items_used,
+    slug,
+)
 from harness.report.recommendation import CONSISTENCY, GOAL_WORDS
 
 if TYPE_CHECKING:
@@ -68,10 +75,7 @@ def _curves(
     styles, is_consistency = judge_styles(v), goal == CONSISTENCY
     better = READING["higher" if is_consistency else "lower"]
     judges = [judge.name for judge in v.ranked_judges if judge.name in values]
-    series = [
-        Series(judge, tuple(zip(grid.betas, values[judge], strict=True)), styles[judge])
-        for judge in judges
-    ]
+    lines = judge_lines(v, {judge: (grid.betas, values[judge]) for judge in judges})
     estimates = [(j.beta.value, j.name, styles[j.name]) for j in v.ranked_judges]
     estimates.append((v.humans.beta.value, "raters", "rater"))
     name = GOAL_WORDS[goal] if is_consistency else f"absolute {GOAL_WORDS[goal]}"
@@ -85,7 +89,7 @@ def _curves(
     pieces = even.pieces if even else ()
     return line_chart(
         titles,
-        series,
+        lines,
         reach=ends,
         rules=[(beta, f"{round(beta, 3):g}") for beta in (even.betas if even else ())],
         rug=[(beta, judge, style) for beta, judge, style in estimates if beta is not None],
