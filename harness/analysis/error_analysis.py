@@ -37,7 +37,7 @@ from harness.stats.subsets.selective_prediction import AbstentionTest, abstentio
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from harness.analysis.estimates import Prepared
     from harness.stats import ItemSums, RatingTable
@@ -74,6 +74,13 @@ class Confusion:
     n_items: int
     n_excluded: int
     excluded: tuple[Exclusion, ...]
+
+    def pairs(self) -> Iterator[tuple[str, str, float]]:
+        """Yield the class of the humans, that of the judge and the items of each cell with any."""
+        for human, cells in zip(self.human, self.cells, strict=True):
+            for judge, n in zip(self.judge, cells, strict=True):
+                if n:
+                    yield human, judge, n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +246,7 @@ def _estimates(
     p: Prepared, cells: dict[str, FloatArray], excluded: dict[str, tuple[Exclusion, ...]]
 ) -> tuple[dict[str, dict[str, dict[str, Estimate]]], tuple[AgreementRow, ...]]:
     """Estimate modes and leniency of every judge by part, and the agreement of the raters."""
-    rater_sums, papers = agreement_sums(p)
+    rater_sums = agreement_sums(p)
     if p.compared.weights is not None:
         rater_sums = [of_metric.weighted(p.compared.weights) for of_metric in rater_sums]
     sums: list[list[ItemSums]] = [rater_sums]
@@ -257,7 +264,7 @@ def _estimates(
     estimates: dict[str, dict[str, dict[str, Estimate]]] = {name: {} for name in cells}
     for (name, part), by_metric in zip(parts, judges, strict=True):
         estimates[name][part] = by_metric
-    return estimates, agreement_rows(p, raters, papers)
+    return estimates, agreement_rows(p, raters, rater_sums)
 
 
 def _sums(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) -> dict[str, ItemSums]:

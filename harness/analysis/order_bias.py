@@ -180,9 +180,7 @@ def _is_shuffled_choice(verdict: Verdict) -> bool:
 
 def _shares_by_place(verdict: Verdict) -> Iterator[float]:
     """Yield the share of the option at each place: 0 or 1, or its probability."""
-    shares: Mapping[str, float] = {str(verdict.value): 1.0}
-    if verdict.probabilities is not None:
-        shares = distribution(verdict.probabilities)
+    shares = _shares(verdict)
     return (shares.get(option, 0.0) for option in verdict.shown)
 
 

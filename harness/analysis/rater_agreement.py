@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.analysis.option_scale import Scale, disagreement
-from harness.stats import HUMAN_AGREEMENT, Estimate, ItemSums
+from harness.stats import Estimate, ItemSums
 from harness.stats.data.labels import modes
 from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.human_agreement import MIN_RATERS
@@ -75,23 +75,20 @@ class DisputedItem:
     judges: dict[str, dict[str, int]]
 
 
-def agreement_sums(p: Prepared) -> tuple[list[ItemSums], dict[str, str]]:
-    """Return the sums behind every coefficient among the raters, and its paper."""
+def agreement_sums(p: Prepared) -> list[ItemSums]:
+    """Return the sums behind every coefficient among the raters that fits the scale."""
     sums = human_sums(p.human)
     if p.panel is not None:
         sums = with_rater_variance(sums, p.panel, p.human)
-    papers = {row.name: row.paper for row in HUMAN_AGREEMENT}
-    for batch in alpha_sums(p.task, p.human):
-        sums.append(batch)
-        papers |= {metric.name: metric.paper for metric in batch.metrics}
-    return sums, papers
+    return [*sums, *alpha_sums(p.task, p.human)]
 
 
 def agreement_rows(
-    p: Prepared, estimates: Mapping[str, Estimate], papers: Mapping[str, str]
+    p: Prepared, estimates: Mapping[str, Estimate], sums: Sequence[ItemSums]
 ) -> tuple[AgreementRow, ...]:
-    """Return a row for every coefficient that fits the scale; those that are equal are marked."""
+    """Return a row for every coefficient; those that are equal are marked."""
     same = _same(p.human.choice_counts)
+    papers = {metric.name: metric.paper for batch in sums for metric in batch.metrics}
     return tuple(
         AgreementRow(
             name=name,

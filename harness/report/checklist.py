@@ -98,13 +98,7 @@ def _confusion(v: Validation) -> Answer:
 
 def _cells(confusion: Confusion) -> str:
     """Write every cell that is not 0, or of many those most often confused."""
-    rows = zip(confusion.human, confusion.cells, strict=True)
-    cells = [
-        (human, judge, n)
-        for human, row in rows
-        for judge, n in zip(confusion.judge, row, strict=True)
-        if n
-    ]
+    cells = list(confusion.pairs())
     if len(cells) <= MAX_CELLS:
         return ", ".join(f"{human} as {judge} {tenths(n)}" for human, judge, n in cells)
     alike = sum(n for human, judge, n in cells if human == judge)

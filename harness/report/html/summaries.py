@@ -224,12 +224,7 @@ def _errors(v: Validation) -> str:
     if errors is None or not errors.confusion.n_items:
         return "no items with answers of raters and judge"
     table = errors.confusion
-    wrong = [
-        (n, human, judge)
-        for human, cells in zip(table.human, table.cells, strict=True)
-        for judge, n in zip(table.judge, cells, strict=True)
-        if human != judge and n > 0
-    ]
+    wrong = [(n, human, judge) for human, judge, n in table.pairs() if human != judge]
     if not wrong:
         return f"{errors.judge} answers as most raters do on all {table.n_items} items"
     total = tenths(sum(n for n, _, _ in wrong))
