@@ -145,8 +145,8 @@ def parquet_of(v: Validation) -> bytes:
 def all_charts(v: Validation) -> list[Chart]:
     """Return every chart of the page, in its order."""
     charts = [judge_charts.evidence_chart(v)] if v.evidence else []
-    for _, usual, further in judge_charts.metric_charts(v):
-        charts += [*usual, *further]
+    for group in judge_charts.metric_groups(v):
+        charts += [*group.usual, *group.further]
     return [
         *charts,
         *sensitivity_charts.curve_charts(v),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.report.charts import Band, IntervalRow, Series, Titles, interval_chart, interval_ends
 from harness.report.formatting import READING, counted, number, reason, replies_each
@@ -32,57 +32,42 @@ SMALL_CHART_WIDTH = 340.0
 MEASURES = {row.name: row.display_name for row in (*HUMAN_AGREEMENT, *BINARY, *DIAGNOSTICS)}
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A family of metrics.
+OTHER = "Further"
+GROUPS = {  # families of metrics, and what they compare
+    "Downstream": "What the judge is used for: deciding item by item, and estimating how many are "
+    "positive.",
+    "Continuous multi-label": "How likely each option is to be found reasonable, compared option "
+    "by option.",
+    "Categorical multi-label": "Whether the judge stays within the options that the raters allow.",
+    "Distributional": "How often each option is chosen, compared as distributions.",
+    "Categorical": "One label a side: the most frequent answer, right or wrong.",
+    "Binary": "The same, with the positive options against all others.",
+    OTHER: "Metrics outside these groups.",
+}
 
-    Attributes
-    ----------
-    family : str
-        As the metrics' own facts name it.
-    description : str
-        What they compare, in a sentence.
+
+class MetricGroup(NamedTuple):
+    """Charts of a family of metrics, the usual ones first.
+
+    ``constant`` names metrics that are the same for every judge, with their value; ``undefined``
+    those that are NA for every judge, by reason.
     """
 
-    family: str
-    description: str
-
-    @property
-    def title(self) -> str:
-        """The family as a heading."""
-        return self.family[:1].upper() + self.family[1:]
+    title: str
+    usual: list[Chart]
+    further: list[Chart]
+    constant: list[str]
+    undefined: dict[str, list[str]]
 
 
-GROUPS = (
-    Group(
-        "downstream",
-        "What the judge is used for: deciding item by item, and estimating how many are positive.",
-    ),
-    Group(
-        "continuous multi-label",
-        "How likely each option is to be found reasonable, compared option by option.",
-    ),
-    Group(
-        "categorical multi-label",
-        "Whether the judge stays within the options that the raters allow.",
-    ),
-    Group("distributional", "How often each option is chosen, compared as distributions."),
-    Group("categorical", "One label a side: the most frequent answer, right or wrong."),
-    Group("binary", "The same, with the positive options against all others."),
-)
-OTHER = Group("further", "Metrics outside these groups.")
-
-
-def grouped(v: Validation, names: Iterable[str]) -> list[tuple[Group, list[str]]]:
-    """Return the groups that hold any of these metrics, in order; every name is in one of them."""
-    family = {facts.name: facts.family for facts in v.metrics}
-    families = {group.family for group in GROUPS}
-    members: dict[str, list[str]] = {}
+def grouped(v: Validation, names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the members of each group of `GROUPS` that holds any of these metrics."""
+    members: dict[str, list[str]] = {title: [] for title in GROUPS}
     for name in names:
-        group = family.get(name, "")
-        members.setdefault(group if group in families else OTHER.family, []).append(name)
-    groups = (*GROUPS, OTHER)
-    return [(group, members[group.family]) for group in groups if group.family in members]
+        facts = v.facts(name)
+        title = capitalized(facts.family) if facts else OTHER
+        members[title if title in GROUPS else OTHER].append(name)
+    return {title: group for title, group in members.items() if group}
 
 
 def judge_kinds(v: Validation) -> dict[str, str]:
@@ -216,17 +201,29 @@ def ranking_scale(v: Validation) -> Scale:
     return Scale.around(interval_ends(rows), 12.0, TABLE_CHART_WIDTH - 12.0, within=_limits(rows))
 
 
-def metric_charts(v: Validation) -> list[tuple[Group, list[Chart], list[Chart]]]:
-    """Draw every metric that some judge has; return the usual and further charts of each group."""
-    if not v.judges:
-        return []
-    groups = []
-    for group, names in grouped(v, v.judges[0].metrics):
-        defined = [name for name in names if is_drawn(metric_intervals(v, name))]
-        usual = [_metric_chart(v, name) for name in defined if is_usual(v, name)]
-        further = [_metric_chart(v, name) for name in defined if not is_usual(v, name)]
-        groups.append((group, usual, further) if usual else (group, further[:3], further[3:]))
-    return groups
+def metric_groups(v: Validation) -> list[MetricGroup]:
+    """Draw every metric that some judge has, group by group."""
+    groups = grouped(v, v.judges[0].metrics) if v.judges else {}
+    return [_metric_group(v, title, names) for title, names in groups.items()]
+
+
+def _metric_group(v: Validation, title: str, names: Sequence[str]) -> MetricGroup:
+    rows = {name: metric_intervals(v, name) for name in names}
+    drawn = [name for name in names if is_drawn(rows[name])]
+    usual = [_metric_chart(v, name) for name in drawn if is_usual(v, name)]
+    further = [_metric_chart(v, name) for name in drawn if not is_usual(v, name)]
+    if not usual:
+        usual, further = further[:3], further[3:]
+    constant, undefined = [], dict[str, list[str]]()
+    for name in names:
+        label, values = metric_label(v, name), [row.value for row in rows[name]]
+        value = next((value for value in values if value is not None), None)
+        if value is None:
+            reasons = dict.fromkeys(reason(compared_metrics(v, j)[name]) for j in v.judges)
+            undefined.setdefault(", ".join(reasons), []).append(label)
+        elif name not in drawn:
+            constant.append(f"{label} {number(value)}")
+    return MetricGroup(title, usual, further, constant, undefined)
 
 
 def is_usual(v: Validation, metric: str) -> bool:
@@ -241,18 +238,6 @@ def is_drawn(rows: Sequence[IntervalRow]) -> bool:
     return len(values) == 1 or len(set(values)) > 1
 
 
-def constant_metrics(v: Validation) -> dict[str, list[str]]:
-    """Return, by group, the metrics that are the same for every judge, with their value."""
-    constant: dict[str, list[str]] = {}
-    for group, names in grouped(v, v.judges[0].metrics) if v.judges else ():
-        texts = constant.setdefault(group.title, [])
-        for name in names:
-            rows = [row for row in metric_intervals(v, name) if row.value is not None]
-            if rows and not is_drawn(metric_intervals(v, name)):
-                texts.append(f"{metric_label(v, name)} {number(rows[0].value)}")
-    return constant
-
-
 def metric_label(v: Validation, name: str) -> str:
     """Return the display name of a metric, or of a coefficient of agreement."""
     if facts := v.facts(name):
@@ -263,18 +248,6 @@ def metric_label(v: Validation, name: str) -> str:
 def option_label(v: Validation, key: str) -> str:
     """Return the label of an option; other answers stay as they are."""
     return v.task.options.get(key, key)
-
-
-def undefined_metrics(v: Validation) -> dict[str, dict[str, list[str]]]:
-    """Return, by group and reason, the metrics that are NA for every judge."""
-    undefined: dict[str, dict[str, list[str]]] = {}
-    for group, names in grouped(v, v.judges[0].metrics) if v.judges else ():
-        by_reason = undefined.setdefault(group.title, {})
-        for name in names:
-            if not is_defined(v, name):
-                reasons = dict.fromkeys(reason(compared_metrics(v, j)[name]) for j in v.judges)
-                by_reason.setdefault(", ".join(reasons), []).append(metric_label(v, name))
-    return undefined
 
 
 def is_defined(v: Validation, metric: str) -> bool:
