@@ -13,7 +13,7 @@ from harness.analysis.serialize import shared_fields
 from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.scoring import SimilarityTable
-from harness.stats.alt_test.variants import adjust_jointly, combined_annotator_test
+from harness.stats.alt_test.variants import CombinedTest, adjust_jointly, combined_annotator_test
 from harness.stats.data.labels import medians
 from harness.tasks import CANNOT_ASSESS
 
@@ -176,29 +176,6 @@ class AnnotatorSummary:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CombinedResult:
-    """Means over the ways to combine two raters of different items into one.
-
-    Attributes
-    ----------
-    winning_rate, advantage : float or None
-        Over the pairings in which they are defined.
-    passes_share : float or None
-        Share of those in which the judge passes.
-    n_pairings : int
-        Ways tried, at most 100.
-    reason : str
-        Why there are none; "" where there are.
-    """
-
-    winning_rate: float | None
-    advantage: float | None
-    passes_share: float | None
-    n_pairings: int
-    reason: str
-
-
 def variants(
     annotators: Annotators, design: AltTestDesign
 ) -> dict[str, dict[str, AnnotatorSummary]]:
@@ -273,7 +250,7 @@ def _expert(
     return dict.fromkeys(annotators.verdicts, undefined)
 
 
-def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, CombinedResult]:
+def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, CombinedTest]:
     """Test against raters combined as the task says; nothing where it does not."""
     settings = annotators.p.task.alt_test
     if settings is None or not settings.combine:
@@ -281,21 +258,15 @@ def combined(annotators: Annotators, design: AltTestDesign) -> dict[str, Combine
     present = set(annotators.panel.raters)
     first, second = ([rater for rater in team if rater in present] for team in settings.combine)
     if not (first and second):  # where items are limited to those of others
-        nothing = CombinedResult(
+        nothing = CombinedTest(
             winning_rate=None, advantage=None, passes_share=None, n_pairings=0, reason=NO_SET
         )
         return dict.fromkeys(annotators.verdicts, nothing)
-    results = {}
-    for name, verdicts in annotators.verdicts.items():
-        rng = annotators.p.rng()
-        test = combined_annotator_test(annotators.panel, verdicts, design, (first, second), rng=rng)
-        is_undefined = test.passes_share is None
-        results[name] = CombinedResult(
-            **shared_fields(CombinedResult, test),
-            n_pairings=len(test.tests),
-            reason=test.tests[0].winning_rate.reason if is_undefined else "",
-        )
-    return results
+    sets, rng = (first, second), annotators.p.rng
+    return {
+        name: combined_annotator_test(annotators.panel, verdicts, design, sets, rng=rng())
+        for name, verdicts in annotators.verdicts.items()
+    }
 
 
 def rater_correlations(annotators: Annotators) -> dict[str, Estimate]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from harness.analysis.annotator_variants import (
     Annotators,
     AnnotatorSummary,
-    CombinedResult,
     by_criterion,
     combined,
     rater_correlations,
@@ -20,7 +19,13 @@ from harness.analysis.serialize import shared_fields
 from harness.stats import AltTestDesign, Estimate, annotator_controls
 from harness.stats.alt_test.controls import N_DRAWS, RandomControl
 from harness.stats.alt_test.outcome import RaterRow
-from harness.stats.alt_test.variants import EpsPoint, adjust_jointly, eps_sweep, smallest_eps
+from harness.stats.alt_test.variants import (
+    CombinedTest,
+    EpsPoint,
+    adjust_jointly,
+    eps_sweep,
+    smallest_eps,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sized
@@ -67,7 +72,7 @@ class JudgeReplacement:
         disagreement costs, the more similar).
     criteria : dict of str to AnnotatorSummary
         Each criterion by itself, where items have several.
-    combined : CombinedResult or None
+    combined : CombinedTest or None
         Against raters combined as task.yaml says.
     pearson_mean_over_raters : Estimate or None
         Unweighted mean of the judge's correlation with each rater, on ordered scales.
@@ -89,7 +94,7 @@ class JudgeReplacement:
     joint: AnnotatorSummary | None
     variants: dict[str, AnnotatorSummary] = field(default_factory=dict)
     criteria: dict[str, AnnotatorSummary] = field(default_factory=dict)
-    combined: CombinedResult | None = None
+    combined: CombinedTest | None = None
     pearson_mean_over_raters: Estimate | None = None
     warnings: tuple[str, ...]
 

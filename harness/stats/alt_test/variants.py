@@ -213,27 +213,27 @@ def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
     )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CombinedTest:
-    """Averages over ways to combine the raters of two sets.
+    """Means over the ways to combine two raters of different items into one.
 
     Attributes
     ----------
     winning_rate, advantage : float or None
-        Means over the pairings in which they are defined; None if there is none.
+        Over the pairings in which they are defined.
     passes_share : float or None
-        Share of those pairings in which the judge passes.
-    tests : tuple of AltTest
-        One per pairing.
+        Share of those in which the judge passes.
+    n_pairings : int
+        Ways tried, at most 100.
+    reason : str
+        Why there are none; "" where there are.
     """
 
     winning_rate: float | None
     advantage: float | None
     passes_share: float | None
-    tests: tuple[AltTest, ...]
-
-    def __repr__(self) -> str:
-        return f"CombinedTest({len(self.tests)} pairings, winning rate {self.winning_rate})"
+    n_pairings: int
+    reason: str
 
 
 def combined_annotator_test(
@@ -279,8 +279,9 @@ def combined_annotator_test(
     )
     defined = [test for test in tests if test.passes is not None]
     return CombinedTest(
+        reason="" if defined else tests[0].winning_rate.reason,
+        n_pairings=len(tests),
         winning_rate=average(test.winning_rate.value for test in defined),
         advantage=average(test.advantage.value for test in defined),
         passes_share=average(float(bool(test.passes)) for test in defined),
-        tests=tests,
     )

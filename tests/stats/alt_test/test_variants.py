@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from support.rating_tables import panel_by_rater, seeded, split_options
@@ -262,14 +264,14 @@ def test_combined_raters_have_the_items_of_both():
     assert {row.n for row in run(combined, verdicts).per_rater} == {40}
     sets = (["s0", "s1", "s2"], ["t0", "t1", "t2"])
     result = combined_annotator_test(panel, verdicts, DESIGN, sets, rng=np.random.default_rng(0))
-    assert len(result.tests) == 6
-    assert result.winning_rate == pytest.approx(
-        np.mean([test.winning_rate.value for test in result.tests])
-    )
+    assert (result.n_pairings, result.reason) == (6, "")
+    teams = (list(zip(sets[0], pairing, strict=True)) for pairing in permutations(sets[1]))
+    tests = [run(combine_raters(panel, of_pairing), verdicts) for of_pairing in teams]
+    assert result.winning_rate == pytest.approx(np.mean([t.winning_rate.value for t in tests]))
     sampled = combined_annotator_test(
         panel, verdicts, DESIGN, sets, rng=np.random.default_rng(0), max_pairings=2
     )
-    assert len(sampled.tests) == 2
+    assert sampled.n_pairings == 2
 
 
 @pytest.mark.parametrize(
