@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.analysis.option_scale import Scale, drawn_modes
-from harness.analysis.serialize import shared_fields
 from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
+from harness.stats.alt_test.outcome import AnnotatorSummary
 from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import CombinedTest, adjust_jointly, combined_annotator_test
 from harness.stats.data.labels import medians
@@ -126,54 +126,6 @@ def values_of_verdicts(
     if scale.numbers is not None:
         return medians(counts, scale.numbers), 0
     return drawn_modes(counts, items, judge=judge, seed=seed)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotatorSummary:
-    """The result of one annotator test of a judge, without its raters.
-
-    Attributes
-    ----------
-    winning_rate, advantage, passes, wins, n_tested
-        As in `harness.analysis.rater_replacement.JudgeReplacement`.
-    n_skipped : int
-        Raters that are not tested.
-    n_family : int
-        How many p-values were adjusted together.
-    rejected : tuple of str
-        Raters that the judge beats.
-    """
-
-    winning_rate: Estimate
-    advantage: Estimate
-    passes: bool | None
-    wins: int
-    n_tested: int
-    n_skipped: int
-    n_family: int
-    rejected: tuple[str, ...]
-
-    @classmethod
-    def of(cls, test: AltTest) -> Self:
-        """Summarise a test."""
-        rejected = tuple(row.rater for row in test.per_rater if row.rejected)
-        shown = {"n_skipped": len(test.skipped), "rejected": rejected}
-        return cls(**shared_fields(cls, test) | shown)
-
-    @classmethod
-    def undefined(cls, reason: str, n_items: int) -> Self:
-        """Return the result where there is no test."""
-        na = Estimate(value=None, reason=reason, n_used=0, n_excluded=n_items)
-        return cls(
-            winning_rate=na,
-            advantage=na,
-            passes=None,
-            wins=0,
-            n_tested=0,
-            n_skipped=0,
-            n_family=0,
-            rejected=(),
-        )
 
 
 def variants(

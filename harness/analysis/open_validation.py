@@ -19,7 +19,6 @@ from harness.analysis.inputs import (
 )
 from harness.analysis.open_scale import OpenScale, open_scale
 from harness.analysis.rater_replacement import (
-    controls_result,
     eps_of,
     judge_replacement,
     replacement_of,
@@ -141,7 +140,7 @@ def _replacement(scale: OpenScale) -> Replacement:
     judges = tuple(
         judge_replacement(test, name=name, n_tied=0, joint=None) for name, test in tests.items()
     )
-    return replacement_of(source.task, design, judges, controls_result(controls))
+    return replacement_of(source.task, design, judges, controls)
 
 
 def _judge(scale: OpenScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:

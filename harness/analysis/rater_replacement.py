@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from harness.analysis.annotator_variants import (
     Annotators,
-    AnnotatorSummary,
     by_criterion,
     combined,
     rater_correlations,
@@ -17,8 +16,8 @@ from harness.analysis.inputs import Unanswered
 from harness.analysis.option_scale import Scale
 from harness.analysis.serialize import shared_fields
 from harness.stats import AltTestDesign, Estimate, annotator_controls
-from harness.stats.alt_test.controls import N_DRAWS, RandomControl
-from harness.stats.alt_test.outcome import RaterRow
+from harness.stats.alt_test.controls import N_DRAWS, Controls
+from harness.stats.alt_test.outcome import AnnotatorSummary, RaterRow
 from harness.stats.alt_test.variants import (
     CombinedTest,
     EpsPoint,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.stats import AltTest
-    from harness.stats.alt_test.controls import Controls
     from harness.stats.alt_test.scoring import Score
     from harness.tasks import Task
 
@@ -100,26 +98,6 @@ class JudgeReplacement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplacementControls:
-    """Reference results of the test on these data.
-
-    Attributes
-    ----------
-    random : RandomControl
-        Judges that answer at random.
-    majority : AnnotatorSummary
-        A judge that gives every item the value most frequent in these ratings (in-sample).
-    human_agreement : dict of str to Estimate
-        How the raters agree with each other under the score; of labels also corrected for chance.
-    """
-
-    random: RandomControl
-    majority: AnnotatorSummary
-    human_agreement: dict[str, Estimate]
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
     """The alternative annotator test of every judge.
 
@@ -151,7 +129,7 @@ class Replacement:
     unanswered: Unanswered
     threshold: float
     min_items_per_rater: int
-    controls: ReplacementControls | None
+    controls: Controls | None
     judges: tuple[JudgeReplacement, ...]
 
 
@@ -173,7 +151,7 @@ def replacement_of(
     task: Task,
     design: AltTestDesign,
     judges: tuple[JudgeReplacement, ...] = (),
-    controls: ReplacementControls | None = None,
+    controls: Controls | None = None,
     *,
     reason: str = "",
 ) -> Replacement:
@@ -202,7 +180,7 @@ def eps_of(task: Task) -> float:
 
 def _tested(
     annotators: Annotators, design: AltTestDesign
-) -> tuple[tuple[JudgeReplacement, ...], ReplacementControls]:
+) -> tuple[tuple[JudgeReplacement, ...], Controls]:
     p, scale = annotators.p, annotators.scale
     tests = annotators.tests(design)
     controls = annotator_controls(
@@ -228,7 +206,7 @@ def _tested(
         )
         for name, test in tests.items()
     )
-    return judges, controls_result(controls)
+    return judges, controls
 
 
 def judge_replacement(
@@ -247,14 +225,4 @@ def judge_replacement(
         sweep=eps_sweep(test, SWEEP),
         smallest_eps=smallest_eps(test),
         **fields,
-    )
-
-
-def controls_result(controls: Controls) -> ReplacementControls:
-    """Return the controls as they are shown."""
-    return ReplacementControls(
-        random=controls.random,
-        majority=AnnotatorSummary.of(controls.majority),
-        human_agreement=dict(controls.human_agreement),
-        warnings=controls.warnings,
     )

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from harness.analysis.annotator_variants import AnnotatorSummary
 from harness.analysis.evidence import evidence_of, range_of, why_not_tested
 from harness.analysis.inputs import JudgeFacts, Source, human_sets
 from harness.analysis.judge_costs import cost_of
@@ -42,6 +41,7 @@ from harness.errors import TaskError, VerdictError
 from harness.ratings import OutcomeCounts
 from harness.shards.shard_counts import MEMORY_BYTES, ShardCounts, count_shard
 from harness.stats.alt_test.deciding_test import decided
+from harness.stats.alt_test.outcome import AnnotatorSummary
 from harness.stats.alt_test.procedure import tests_of_comparisons
 from harness.stats.alt_test.variants import adjust_jointly
 from harness.stats.data.rating_table import OUTCOMES, Cut

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.alt_test.outcome import AltTest, average, with_interval
+from harness.stats.alt_test.outcome import AltTest, AnnotatorSummary, average, with_interval
 from harness.stats.alt_test.panel import numbers
 from harness.stats.alt_test.procedure import annotator_test, annotator_tests
 from harness.stats.alt_test.rater_comparisons import means_left_out, sums_by_resample
@@ -60,17 +60,16 @@ class Controls:
     ----------
     random : RandomControl
         Judges that answer at random.
-    majority : AltTest
+    majority : AnnotatorSummary
         A judge that gives every item the value most frequent in these ratings (in-sample).
-    human_agreement : mapping
-        Name to `Estimate`: how the raters agree with each other under the score; for labels also
-        corrected for chance.
+    human_agreement : mapping of str to Estimate
+        How the raters agree with each other under the score; of labels also corrected for chance.
     warnings : tuple of str
         Where a random or majority judge passes, so that passing says little.
     """
 
     random: RandomControl
-    majority: AltTest
+    majority: AnnotatorSummary
     human_agreement: Mapping[str, Estimate]
     warnings: tuple[str, ...]
 
@@ -114,17 +113,14 @@ def annotator_controls(
     }
     point_only = replace(resampling, groups=None, n_resamples=0)
     random = _random(annotator_tests(panel, judges, design, resampling=point_only))
-    majority = annotator_test(
-        panel,
-        dict.fromkeys(panel.items, _most_frequent(panel)),
-        design,
-        resampling=resampling,
-    )
+    most_frequent = dict.fromkeys(panel.items, _most_frequent(panel))
+    majority = annotator_test(panel, most_frequent, design, resampling=resampling)
     agreement = {
         name: bootstrap(contributions, value, resampling=resampling)
         for name, (contributions, value) in _agreement(panel, design).items()
     }
-    return Controls(random, majority, agreement, _warnings(random, majority, design))
+    warnings = _warnings(random, majority, design)
+    return Controls(random, AnnotatorSummary.of(majority), agreement, warnings)
 
 
 def optimal_verdicts(panel: Panel, design: AltTestDesign) -> dict[str, Hashable]:

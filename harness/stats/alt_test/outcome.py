@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -189,6 +189,61 @@ class AltTest:
     def skipped(self) -> tuple[RaterRow, ...]:
         """The raters who were not tested, and why."""
         return tuple(row for row in _rows(self) if not row.test)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorSummary:
+    """The result of one annotator test of a judge, without its raters.
+
+    Attributes
+    ----------
+    winning_rate, advantage, passes, wins, n_tested
+        As in `AltTest`.
+    n_skipped : int
+        Raters that are not tested.
+    n_family : int
+        How many p-values were adjusted together.
+    rejected : tuple of str
+        Raters that the judge beats.
+    """
+
+    winning_rate: Estimate
+    advantage: Estimate
+    passes: bool | None
+    wins: int
+    n_tested: int
+    n_skipped: int
+    n_family: int
+    rejected: tuple[str, ...]
+
+    @classmethod
+    def of(cls, test: AltTest) -> Self:
+        """Summarise a test."""
+        return cls(
+            winning_rate=test.winning_rate,
+            advantage=test.advantage,
+            passes=test.passes,
+            wins=test.wins,
+            n_tested=test.n_tested,
+            n_skipped=len(test.skipped),
+            n_family=test.n_family,
+            rejected=tuple(row.rater for row in test.per_rater if row.rejected),
+        )
+
+    @classmethod
+    def undefined(cls, reason: str, n_items: int) -> Self:
+        """Return the result where there is no test."""
+        na = Estimate(value=None, reason=reason, n_used=0, n_excluded=n_items)
+        return cls(
+            winning_rate=na,
+            advantage=na,
+            passes=None,
+            wins=0,
+            n_tested=0,
+            n_skipped=0,
+            n_family=0,
+            rejected=(),
+        )
 
 
 def decide(
