@@ -33,7 +33,7 @@ from harness.stats.metrics.association import (
 from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
 from harness.stats.metrics.downstream import win_rate_metrics, win_sums
 from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
-from harness.stats.subsets.selective_prediction import calibration_curve
+from harness.stats.subsets.selective_prediction import CalibrationCurve, calibration_curve
 from harness.stats.subsets.strata import StratumResult
 from harness.tasks.tables import parse_json
 
@@ -210,35 +210,6 @@ class RiskCurve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """Calibration of a judge's confidence, against agreement with raters; see `CalibrationCurve`.
-
-    Attributes
-    ----------
-    score : str
-        As of a `RiskCurve`, read as a probability.
-    brier, log_loss : float or None
-        Proper scores; lower is better. None where undefined.
-    brier_low, brier_high : float or None
-        Interval of the Brier score.
-    reason : str
-        Why there is no curve.
-    """
-
-    score: str
-    confidence: tuple[float, ...]
-    agreement: tuple[float, ...]
-    n_items: tuple[int, ...]
-    brier: float | None
-    brier_low: float | None
-    brier_high: float | None
-    log_loss: float | None
-    reason: str
-    n_used: int
-    n_excluded: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCertainty:
     """One judge by human certainty.
 
@@ -257,7 +228,7 @@ class JudgeCertainty:
         One per score that the verdicts carry.
     risk_coverage_reason : str
         Why there is none.
-    calibration : tuple of Calibration
+    calibration : tuple of CalibrationCurve
         One per score that the verdicts carry.
     """
 
@@ -270,7 +241,7 @@ class JudgeCertainty:
     win_rates: dict[str, Estimate]
     risk_coverage: tuple[RiskCurve, ...]
     risk_coverage_reason: str
-    calibration: tuple[Calibration, ...]
+    calibration: tuple[CalibrationCurve, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -493,28 +464,15 @@ def _risk(p: Prepared, table: RatingTable) -> dict[str, Any]:
     curves = tuple(_curve(name, score, correct, rated) for name, score in scores.items())
     raters, own = (shares(side.forced_choice.astype(np.float64)) for side in (p.human, table))
     agreement = np.asarray((raters * own).sum(axis=1))
-    calibration = tuple(_calibration(p, name, s, agreement) for name, s in scores.items())
+    clusters, level = Units.of(len(agreement), p.groups).of_item, p.source.confidence
+    calibration = tuple(
+        calibration_curve(
+            as_probabilities(name, score), agreement, clusters, score=name, level=level
+        )
+        for name, score in scores.items()
+    )
     reason = "" if curves else NO_SCORE
     return {"risk_coverage": curves, "risk_coverage_reason": reason, "calibration": calibration}
-
-
-def _calibration(p: Prepared, name: str, score: FloatArray, agreement: FloatArray) -> Calibration:
-    units = Units.of(len(score), p.groups)
-    curve = calibration_curve(as_probabilities(name, score), agreement, units.of_item)
-    low, high = (curve.brier and curve.brier.interval(p.source.confidence)) or (None, None)
-    return Calibration(
-        score=name,
-        confidence=tuple(curve.confidence.tolist()),
-        agreement=tuple(curve.agreement.tolist()),
-        n_items=tuple(curve.n_items.tolist()),
-        brier=curve.brier.mean if curve.brier else None,
-        brier_low=low,
-        brier_high=high,
-        log_loss=curve.log_loss.mean if curve.log_loss else None,
-        reason=curve.reason,
-        n_used=curve.n_used,
-        n_excluded=curve.n_excluded,
-    )
 
 
 def _curve(name: str, score: FloatArray, correct: FloatArray, rated: BoolArray) -> RiskCurve:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.analysis.human_certainty import (
-        Calibration,
         JudgeBin,
         JudgeCertainty,
         PerceptionBin,
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     )
     from harness.report.charts import Chart
     from harness.stats import Estimate
+    from harness.stats.subsets.selective_prediction import CalibrationCurve
     from harness.stats.subsets.strata import Stratum, StratumResult
 
 STRATA = {
@@ -229,7 +229,7 @@ def risk_charts(v: Validation) -> list[Chart]:
     return charts
 
 
-def _calibration(v: Validation, score: str, curves: Mapping[str, Calibration]) -> Chart:
+def _calibration(v: Validation, score: str, curves: Mapping[str, CalibrationCurve]) -> Chart:
     briers = [
         f"{judge} {with_bounds(c.brier, c.brier_low, c.brier_high)} ({c.n_used} items)"
         if c.brier is not None

@@ -303,21 +303,23 @@ N_BINS = 10
 NOT_A_PROBABILITY = "not_a_probability"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationCurve:
     """Confidence of a judge beside the share of raters who agree with it.
 
     Attributes
     ----------
-    confidence, agreement : (b,) arrays
+    score : str
+        What the confidence was read from.
+    confidence, agreement : tuple of float
         Means over the items of a bin, from the lowest confidence up.
-    n_items : (b,) int array
+    n_items : tuple of int
         Items of each bin.
-    brier : ClusterMean or None
-        Of the squared difference between the confidence and whether a rater agrees; None without
-        items. 0 is best; a confidence of one half always gives 1/4.
-    log_loss : ClusterMean or None
-        Of the negative log of the confidence in what a rater says; None without items, or where a
+    brier, brier_low, brier_high : float or None
+        The squared difference between the confidence and whether a rater agrees, with its interval;
+        None without items. 0 is best; a confidence of one half always gives 1/4.
+    log_loss : float or None
+        The negative log of the confidence in what a rater says; None without items, or where a
         judge is certain and a rater disagrees.
     reason : str
         "no_items" or "not_a_probability" where there is no curve.
@@ -325,22 +327,27 @@ class CalibrationCurve:
         Items with confidence and agreement; the others.
     """
 
-    confidence: FloatArray
-    agreement: FloatArray
-    n_items: IntArray
-    brier: ClusterMean | None
-    log_loss: ClusterMean | None
-    reason: str
+    score: str
+    confidence: tuple[float, ...] = ()
+    agreement: tuple[float, ...] = ()
+    n_items: tuple[int, ...] = ()
+    brier: float | None = None
+    brier_low: float | None = None
+    brier_high: float | None = None
+    log_loss: float | None = None
+    reason: str = ""
     n_used: int
     n_excluded: int
 
-    def __repr__(self) -> str:
-        brier = f"{self.brier.mean:.3f}" if self.brier else self.reason
-        return f"CalibrationCurve({len(self.n_items)} bins, Brier {brier})"
-
 
 def calibration_curve(
-    confidence: ArrayLike, agreement: ArrayLike, clusters: ArrayLike, *, n_bins: int = N_BINS
+    confidence: ArrayLike,
+    agreement: ArrayLike,
+    clusters: ArrayLike,
+    *,
+    score: str = "",
+    level: float = 0.95,
+    n_bins: int = N_BINS,
 ) -> CalibrationCurve:
     """Compare confidences with how often raters agree.
 
@@ -352,6 +359,10 @@ def calibration_curve(
         Share of the item's raters who agree with the verdict; nan where it has none.
     clusters : (n,) int array
         The group of each item, for the standard errors.
+    score : str
+        What the confidence was read from.
+    level : float
+        Of the interval.
     n_bins : int
         Most bins; each holds about as many items as another, and equal confidences share one.
 
@@ -373,17 +384,20 @@ def calibration_curve(
     outside = bool(((c < -TOLERANCE) | (c > 1.0 + TOLERANCE)).any())
     if outside or not n_used:
         reason = NOT_A_PROBABILITY if outside else "no_items"
-        nothing = np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64)
-        return CalibrationCurve(*nothing, None, None, reason, n_used, n_excluded)
+        return CalibrationCurve(score=score, reason=reason, n_used=n_used, n_excluded=n_excluded)
     bins = _bins(c, n_bins)
     n_items = np.bincount(bins)
+    brier, log_loss = cluster_mean((c - a) ** 2 + a * (1.0 - a), groups), _log_loss(c, a, groups)
+    low, high = brier.interval(level) or (None, None)
     return CalibrationCurve(
-        confidence=frozen(ratio(np.bincount(bins, weights=c), n_items)),
-        agreement=frozen(ratio(np.bincount(bins, weights=a), n_items)),
-        n_items=frozen(n_items),
-        brier=cluster_mean((c - a) ** 2 + a * (1.0 - a), groups),
-        log_loss=_log_loss(c, a, groups),
-        reason="",
+        score=score,
+        confidence=tuple(ratio(np.bincount(bins, weights=c), n_items).tolist()),
+        agreement=tuple(ratio(np.bincount(bins, weights=a), n_items).tolist()),
+        n_items=tuple(n_items.tolist()),
+        brier=brier.mean,
+        brier_low=low,
+        brier_high=high,
+        log_loss=None if log_loss is None else log_loss.mean,
         n_used=n_used,
         n_excluded=n_excluded,
     )
