@@ -19,7 +19,7 @@ from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
 from harness.stats.data.aggregation import Levels, levels
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, NO_POSITIVE, OUTCOMES
-from harness.stats.data.resolved_tables import AbstentionMode  # noqa: TC001 -- read at run time
+from harness.stats.data.resolved_tables import AbstentionMode
 from harness.stats.inference.estimate import estimate_all
 from harness.stats.metrics.confusion import DIAGNOSTICS, n_var_kappa, n_var_phi
 from harness.stats.metrics.judge_agreement import Ensemble

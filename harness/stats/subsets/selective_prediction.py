@@ -328,14 +328,14 @@ class CalibrationCurve:
     """
 
     score: str
-    confidence: tuple[float, ...] = ()
-    agreement: tuple[float, ...] = ()
-    n_items: tuple[int, ...] = ()
-    brier: float | None = None
-    brier_low: float | None = None
-    brier_high: float | None = None
-    log_loss: float | None = None
-    reason: str = ""
+    confidence: tuple[float, ...]
+    agreement: tuple[float, ...]
+    n_items: tuple[int, ...]
+    brier: float | None
+    brier_low: float | None
+    brier_high: float | None
+    log_loss: float | None
+    reason: str
     n_used: int
     n_excluded: int
 
@@ -384,7 +384,19 @@ def calibration_curve(
     outside = bool(((c < -TOLERANCE) | (c > 1.0 + TOLERANCE)).any())
     if outside or not n_used:
         reason = NOT_A_PROBABILITY if outside else "no_items"
-        return CalibrationCurve(score=score, reason=reason, n_used=n_used, n_excluded=n_excluded)
+        return CalibrationCurve(
+            score=score,
+            confidence=(),
+            agreement=(),
+            n_items=(),
+            brier=None,
+            brier_low=None,
+            brier_high=None,
+            log_loss=None,
+            reason=reason,
+            n_used=n_used,
+            n_excluded=n_excluded,
+        )
     bins = _bins(c, n_bins)
     n_items = np.bincount(bins)
     brier, log_loss = cluster_mean((c - a) ** 2 + a * (1.0 - a), groups), _log_loss(c, a, groups)
@@ -398,6 +410,7 @@ def calibration_curve(
         brier_low=low,
         brier_high=high,
         log_loss=None if log_loss is None else log_loss.mean,
+        reason="",
         n_used=n_used,
         n_excluded=n_excluded,
     )
