@@ -38,20 +38,10 @@ def content_free_items(task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
 
 
 def calibrated(verdicts: Sequence[Verdict], criteria: Mapping[str, str | None]) -> list[Verdict]:
-    """Return calibrated verdicts, without those on content-free items.
+    """Return calibrated verdicts, without those on content-free items, by the items' criteria.
 
-    Parameters
-    ----------
-    verdicts : sequence of Verdict
-        Of a judge that was asked about content-free items, too.
-    criteria : mapping of str to str or None
-        The criterion of each item.
-
-    Returns
-    -------
-    list of Verdict
-        The probability of all options together is as it was. Invalid (``no_calibration``) where an
-        option is not among the tokens listed for the content-free item.
+    The probability of all options together is as it was. Invalid (``no_calibration``) where an
+    option is not among the tokens listed for the content-free item.
     """
     names = {_id_of(criterion) for criterion in criteria.values()}
     free = {v.item: v.probabilities or {} for v in verdicts if v.item in names}

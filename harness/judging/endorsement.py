@@ -31,20 +31,11 @@ NOT_ADMISSIBLE = "not_admissible"
 def endorsed(replies: Sequence[Verdict], space: OptionSpace) -> list[Verdict]:
     """Return the response sets that replies about single options make.
 
-    Parameters
-    ----------
-    replies : sequence of Verdict
-        Sample s of an item is made of its replies Ks to Ks + K - 1, one for each option.
-    space : OptionSpace
-        The K options, and the admissible sets.
-
-    Returns
-    -------
-    list of Verdict
-        A verdict is answered only if all its replies are; otherwise its outcome is the worst of
-        theirs. Invalid (``not_admissible``) where the set is empty or not admissible, or, of
-        probabilities, where all admissible sets together have less than 1%. Of these the value is
-        the most probable set.
+    Sample s of an item is made of its replies Ks to Ks + K - 1, one for each of K options. A
+    verdict is answered only if all its replies are; otherwise its outcome is the worst of theirs.
+    Invalid (``not_admissible``) where the set is empty or not admissible, or, of probabilities,
+    where all admissible sets together have less than 1%. Of these the value is the most probable
+    set.
     """
     n_options = len(space.options)
     by_unit: defaultdict[tuple[str, int], list[Verdict]] = defaultdict(list)

@@ -278,16 +278,8 @@ def majority(
 ) -> Verdict:
     """Return the verdict of the majority; the module's docstring states the rule.
 
-    Parameters
-    ----------
-    question : Question
-        Judge and unit of the verdict.
-    votes : sequence of Verdict
-        At least one.
-    space : OptionSpace or {"continuous", "text"}
-        Options and admissible sets of the task, or its scale where it has none.
-    weights : mapping of str to float, optional
-        Of the judges who vote; 1 each by default.
+    There is at least one vote. ``space`` is the task's scale where it has no options; weights are
+    those of the judges who vote, 1 each by default.
     """
     outcome = _outcome(votes)
     answers = [vote for vote in votes if vote.outcome == "answered"]

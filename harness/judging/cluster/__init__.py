@@ -30,7 +30,22 @@ def open_store(
     driver: str | None = None,
     is_private: bool = False,
 ) -> SharedStore:
-    """Open the shared store at an address; see `SharedStore`.
+    """Open the shared store at an address.
+
+    Parameters
+    ----------
+    address : str
+        Of the database; its tables are created if need be.
+    run : str
+        Name of the run.
+    longest_call_s : float
+        The longest time that a call of the run may take.
+    say : callable
+        Receives one line for each worker that holds what has been waited for.
+    driver : str, optional
+        Id of the lease of the process that started the run, where that is another one.
+    is_private : bool
+        Whether no run of another name finds its replies.
 
     Raises
     ------
@@ -82,12 +97,8 @@ def session_limits(
 def copy_replies(source: str, target: str) -> int:
     """Copy all replies of a cache folder or shared store to another; return how many were read.
 
-    A reply that the target holds is kept.
-
-    Raises
-    ------
-    RunError
-        If the source does not exist, or either cannot be used.
+    A reply that the target holds is kept. `RunError` if the source does not exist, or either cannot
+    be used.
     """
     if "://" not in source and not Path(source).is_dir():
         raise RunError(f"{source}: there is no such folder; name a cache or postgresql://...")

@@ -52,18 +52,9 @@ SIGHT_FILE = "workers.seen"  # in the run folder: who reads there what the drive
 class WorkerDescription:
     """What a worker is made from.
 
-    Attributes
-    ----------
-    task : Task
-        Without items and ratings.
-    specs : tuple of JudgeSpec
-        With the calls in flight of one worker; keys are named by environment variable.
-    store, run, driver : str
-        Address of the shared store, name of the run, and lease of the process that started it.
-    log : Path
-        The run's verdict log.
-    token : str
-        Content of the file `SIGHT_FILE` beside it.
+    The task is without items and ratings, judges have the calls in flight of one worker, and their
+    keys are named by environment variable. ``driver`` is the lease of the process that started the
+    run, ``log`` its verdict log, and ``token`` the content of `SIGHT_FILE` beside that.
     """
 
     task: Task
@@ -91,20 +82,8 @@ def without_items(task: Task) -> Task:
 class FinishedUnits:
     """Units that were asked, as they are returned to the driver; their replies are stored.
 
-    Attributes
-    ----------
-    units : list of Unit
-        Those of which nothing more will come.
-    verdicts : list of Verdict
-        To be written; empty if the worker writes them.
-    counts : Counts
-        Of the verdicts that it wrote.
-    cost_usd : float
-        Cost of the replies that were received, where it is known.
-    failures : list of CallFailed
-        Why requests were given up.
-    budget_is_spent : bool
-        Whether that of the run is.
+    Nothing more will come of ``units``. Verdicts are to be written; if the worker writes them,
+    there are counts in their place. The cost is that of the replies received, where it is known.
     """
 
     units: list[Unit] = field(default_factory=list)

@@ -108,28 +108,7 @@ def _decode_reply(request: str, data: bytes | None) -> Reply | None:
 
 
 class SharedStore:
-    """A `Cache` that runs on many machines share.
-
-    Parameters
-    ----------
-    address : StoreAddress
-        Of the database; its tables are created if need be.
-    run : str
-        Name of the run.
-    longest_call_s : float
-        The longest time that a call of the run may take.
-    say : callable
-        Receives one line for each worker that holds what has been waited for.
-    driver : str, optional
-        Id of the lease of the process that started the run, where that is another one.
-    is_private : bool
-        Whether no run of another name finds its replies.
-
-    Raises
-    ------
-    RunError
-        If the database cannot be used.
-    """
+    """A `Cache` that runs on many machines share; see `open_store`."""
 
     write_through = True
 

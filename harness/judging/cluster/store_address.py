@@ -20,15 +20,7 @@ VERIFIED = "verify-full"
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Where a shared store is.
-
-    Attributes
-    ----------
-    name : str
-        Host, port and database, to be shown.
-    parameters : dict of str to str
-        Of libpq; they may hold a password and are never shown.
-    """
+    """Where a shared store is: the name is shown, parameters of libpq may hold a password."""
 
     name: str
     parameters: dict[str, str] = field(repr=False)

@@ -54,19 +54,10 @@ DRIVER_AGE = (
 
 
 class WorkerLease:
-    """The lease of this process, and its way to the database.
+    """The lease of this process, and its way to the database, whose tables are created if need be.
 
-    Parameters
-    ----------
-    address : StoreAddress
-        Of the database, whose tables are created if need be.
-    run : str
-        Name of the run, for others who wait.
-    longest_call_s : float
-        The longest time that a call may take; the lease is longer.
-    driver : str or None
-        Id of the lease of the process that started the run, as long as this one, where that is
-        another process.
+    The run is named for others who wait. The lease is longer than ``longest_call_s``; ``driver`` is
+    the id of the equally long one of the process that started the run, where that is another.
 
     Attributes
     ----------
@@ -79,11 +70,6 @@ class WorkerLease:
         Called by the thread of the lease about every `TICK_S`.
     held_usd : float
         What this process holds of the budget of its run.
-
-    Raises
-    ------
-    RunError
-        If the database cannot be used.
     """
 
     def __init__(

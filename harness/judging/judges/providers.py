@@ -14,24 +14,12 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Connection settings of a provider.
+    """Connection settings of a provider."""
 
-    Attributes
-    ----------
-    client : {"openai", "http"}
-        The client that litellm accepts for it: that of the OpenAI SDK, or its own HTTP handler.
-    address : str or None
-        Base URL unless the judge sets one; None where there is no default.
-    key_env : str or None
-        Environment variable of the key unless the judge names another; None: needs no key.
-    suffix : str
-        Path that litellm appends to a base URL by itself.
-    """
-
-    client: Literal["openai", "http"]
-    address: str | None
-    key_env: str | None
-    suffix: str = ""
+    client: Literal["openai", "http"]  # that litellm accepts: of the OpenAI SDK, or its own
+    address: str | None  # base URL unless the judge sets one; None where there is no default
+    key_env: str | None  # variable of the key unless the judge names another; None: needs no key
+    suffix: str = ""  # path that litellm appends to a base URL by itself
 
 
 PROVIDERS = {

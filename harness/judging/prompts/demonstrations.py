@@ -33,26 +33,14 @@ MAX_BYTES = 1 << 28
 
 
 class Demonstration(Struct, frozen=True, kw_only=True):
-    """An item and the answer that more of its raters gave than any other.
-
-    Attributes
-    ----------
-    item, group, criterion : str
-        The item, its group (its own id where it has none), and its criterion or "".
-    answer : str or tuple of str
-        An option, or a response set.
-    parts : tuple of str
-        What judges are shown of it; empty where texts are not kept.
-    reasons : str
-        Reasons for the answer; "" where the task has none, or texts are not kept.
-    """
+    """An item and the answer that more of its raters gave than any other."""
 
     item: str
-    group: str
-    criterion: str
+    group: str  # its own id where it has none
+    criterion: str  # or ""
     answer: Answer
-    parts: tuple[str, ...] = ()
-    reasons: str = ""
+    parts: tuple[str, ...] = ()  # what judges are shown of it; empty where texts are not kept
+    reasons: str = ""  # for the answer; "" where the task has none, or texts are not kept
 
 
 @dataclass(frozen=True, slots=True)
