@@ -15,8 +15,7 @@ from harness.errors import TaskError
 from harness.files import write_file, writing_to
 from harness.report.formatting import counted
 from harness.tasks.changelog import record_change
-from harness.tasks.load import table_path
-from harness.tasks.schema import TASK_FILE, read_task_file
+from harness.tasks.load import task_tables
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.checks import as_text
 from harness.tasks.tables.writer import csv_text, neutralized
@@ -116,8 +115,7 @@ def merge_ratings(task: Task, *, rater: str | None = None) -> Merged:
         If there are no ratings, a rating differs from that of the same rater in the task, a value
         no longer fits the task, or the table cannot be written. Nothing is merged then.
     """
-    file = read_task_file(task.folder / TASK_FILE)
-    path = table_path(task.folder, "ratings", file.ratings) or task.folder / "ratings.jsonl"
+    path = task_tables(task.folder).get("ratings", task.folder / "ratings.jsonl")
     present = {(r.item, r.rater, r.elicitation): r.value for r in (*task.ratings, *task.ignored)}
     merged = _collect(task, path, rater, present)
     if merged.rows:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
 from harness.tasks import CANNOT_ASSESS, Item
+from harness.tasks.model import ASKED_ON
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.checks import as_text, identifier, short
 
@@ -17,19 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.tasks import Task
-    from harness.tasks.model import HumanElicitation
+    from harness.tasks.model import HumanElicitation, JudgeElicitation
 
-Form = Literal["forced_choice", "response_set", "paired"]
-FORMS: tuple[Form, ...] = ("forced_choice", "response_set", "paired")
 QUESTIONS: dict[HumanElicitation, str] = {
     "forced_choice": "Which option fits best? Choose one.",
     "response_set": "Which options are reasonable? Choose every option that a reasonable person "
     "could choose.",
-}
-ELICITATIONS_OF: dict[Form, tuple[HumanElicitation, ...]] = {
-    "forced_choice": ("forced_choice",),
-    "response_set": ("response_set",),
-    "paired": ("forced_choice", "response_set"),  # the choice first: it is then made unprompted
 }
 VERSION_CHARS = 12
 
@@ -52,7 +46,7 @@ class Step:
 
     item: Item
     elicitation: HumanElicitation
-    form: Form
+    form: JudgeElicitation
     expected: str = ""
 
     @property
@@ -65,7 +59,7 @@ def make_steps(
     task: Task,
     rater: str,
     *,
-    form: Form,
+    form: JudgeElicitation,
     queue: Path | None = None,
     checks: Path | None = None,
     seed: int = 0,
@@ -105,7 +99,7 @@ def make_steps(
     steps = [
         Step(task.by_id[item], elicitation, form_)
         for item, form_ in forms.items()
-        for elicitation in ELICITATIONS_OF[form_]
+        for elicitation in ASKED_ON[form_]
         if (item, elicitation) not in rated
     ]
     if not steps:
@@ -120,7 +114,7 @@ def make_steps(
     return tuple(sorted(steps, key=place))
 
 
-def _check_form(form: Form, task: Task) -> None:
+def _check_form(form: JudgeElicitation, task: Task) -> None:
     task.require_options("rating on the local page")
     if form not in task.elicitations:
         raise TaskError(
@@ -129,18 +123,20 @@ def _check_form(form: Form, task: Task) -> None:
         )
 
 
-def _read_queue(path: Path, task: Task, form: Form) -> dict[str, Form]:
+def _read_queue(path: Path, task: Task, form: JudgeElicitation) -> dict[str, JudgeElicitation]:
     """Read the form of each item; an item that is queued in both elicitations is paired."""
-    forms: dict[str, Form] = {}
+    forms: dict[str, JudgeElicitation] = {}
     for line, row in read_rows(path, required=("item",)):
         where = f"{path}: line {line}"
         item = identifier(row["item"], "item", where)
         if item not in task.by_id:
             raise TaskError(f"{where}: task {task.name} has no item {short(item)}.")
         text = as_text(row.get("elicitation")) or form
-        wanted = next((name for name in FORMS if name == text), None)
+        wanted = next((name for name in ASKED_ON if name == text), None)
         if wanted is None:
-            raise TaskError(f"{where}: elicitation: found {short(text)}; write {', '.join(FORMS)}.")
+            raise TaskError(
+                f"{where}: elicitation: found {short(text)}; write {', '.join(ASKED_ON)}."
+            )
         forms[item] = wanted if forms.get(item, wanted) == wanted else "paired"
     return forms
 

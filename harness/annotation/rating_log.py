@@ -8,7 +8,7 @@ as those of the verdict log do.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
@@ -23,6 +23,7 @@ from harness.checksummed_log import (
 from harness.errors import TaskError
 from harness.files import bounded_lines, reader
 from harness.tasks.folders import path_inside
+from harness.tasks.model import HumanElicitation, JudgeElicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,10 +66,10 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     item: str
-    elicitation: Literal["forced_choice", "response_set"]
+    elicitation: HumanElicitation
     value: str | tuple[str, ...] | None
     rated_at: str
-    form: Literal["forced_choice", "response_set", "paired"]
+    form: JudgeElicitation
     instructions: str
     is_check: bool = False
 

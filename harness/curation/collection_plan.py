@@ -73,11 +73,11 @@ class PlanRow:
 
     n_raters: int
     n_replies: int
-    sd: float | None
-    n_items: int | None
-    n_ratings: int | None
-    n_calls: int | None
-    cost_usd: float | None
+    sd: float | None = None
+    n_items: int | None = None
+    n_ratings: int | None = None
+    n_calls: int | None = None
+    cost_usd: float | None = None
     reason: str = ""
 
 
@@ -154,8 +154,7 @@ def _rows(
             sd = sqrt(moments.variance(n_raters, n_replies))
             n = None if isnan(sd) else items(sd)
             if n is None:
-                reason = _reason(moments, sd, n_raters)
-                rows.append(PlanRow(n_raters, n_replies, None, None, None, None, None, reason))
+                rows.append(PlanRow(n_raters, n_replies, reason=_reason(moments, sd, n_raters)))
                 continue
             n_ratings, n_calls = n * n_raters, n * n_replies * n_judges
             cost = prices.cost(n_ratings, n_calls)

@@ -346,6 +346,10 @@ class _Writer:
                 line = self._lines[first]
                 self._reject_row(answer.row, f"item {name!r} stands on line {line}, too")
                 return ""
+        return self._item_id(answer)
+
+    def _item_id(self, answer: Answer) -> str:
+        name = self._names[answer.row]
         return f"{name}{JOINT}{answer.criterion}" if self.plan.joint else name
 
     def _reject_row(self, row: int, reason: str) -> None:
@@ -389,8 +393,7 @@ class _Writer:
     def _add_verdict(self, answer: Answer) -> None:
         """Write a verdict on an item that has human ratings."""
         mapping = self.plan.mapping
-        name = self._names[answer.row]
-        item = f"{name}{JOINT}{answer.criterion}" if self.plan.joint else name
+        item = self._item_id(answer)
         if item not in self.items or self._used_rows[answer.row] == REFUSED:
             if mapping.rater:
                 reason = "no rater rated this item, so its verdict is not used"

@@ -20,8 +20,7 @@ from harness.report.judge_card import markdown
 from harness.report.judge_charts import MEASURES
 from harness.sources import source_of_verdicts
 from harness.tasks import CANNOT_ASSESS, bundled, read_changes
-from harness.tasks.load import table_path
-from harness.tasks.schema import TASK_FILE, read_task_file
+from harness.tasks.load import task_tables
 from harness.tasks.tables import read_rows
 from harness.tasks.write import read_provenance
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 
-TABLES = ("items", "groups", "ratings")
 FORMATS = {
     ".jsonl": "application/jsonlines",
     ".csv": "text/csv",
@@ -98,7 +96,7 @@ def croissant(task: Task, folder: Path) -> str:
     ----------
     Croissant Format Specification, version 1.0, MLCommons 2024.
     """
-    paths = task_tables(task)
+    paths = task_tables(task.folder)
     changes = read_changes(task.folder)
     metadata = {
         "@context": CONTEXT,
@@ -113,15 +111,6 @@ def croissant(task: Task, folder: Path) -> str:
         "recordSet": [_record_set(table, path, set(paths)) for table, path in paths.items()],
     }
     return json.dumps(metadata, indent=2, ensure_ascii=False) + "\n"
-
-
-def task_tables(task: Task) -> dict[str, Path]:
-    """Return the tables of a task's folder that there are, by their kind."""
-    file = read_task_file(task.folder / TASK_FILE)
-    if file.datasets and file.datasets.file:
-        return {"datasets": task.folder / file.datasets.file}
-    paths = {kind: table_path(task.folder, kind, getattr(file, kind)) for kind in TABLES}
-    return {kind: path for kind, path in paths.items() if path is not None}
 
 
 def sha256_of(path: Path) -> str:
@@ -319,7 +308,7 @@ def _changes(task: Task) -> Iterator[str]:
 
 
 def _files(task: Task) -> Iterator[str]:
-    rows = [(p.name, p.stat().st_size, sha256_of(p)) for p in task_tables(task).values()]
+    rows = [(p.name, p.stat().st_size, sha256_of(p)) for p in task_tables(task.folder).values()]
     return _table(("file", "bytes", "SHA-256"), rows)
 
 

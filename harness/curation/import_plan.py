@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from harness.curation.column_roles import read_roles
 from harness.curation.option_guess import (
     Answers,
     AnswerSettings,
     LabelCounts,
-    RaterIds,
     count_labels,
     guess_answers,
     guess_rater_ids,
@@ -21,14 +20,13 @@ from harness.tasks.columns.cell_values import list_of
 from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_fields
 from harness.tasks.columns.column_words import parts
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import OPEN_SCALES, as_number
+from harness.tasks.schema import OPEN_SCALES, RaterIds, RaterKind, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.tasks.columns.table_columns import Table
 
-Kind = Literal["expert", "skilled", "crowd"]
 RESERVED = ("id", "group", "criterion")
 NO_JUDGES = "none"  # the name that says that there are none
 
@@ -63,7 +61,7 @@ class Plan:
 
     name: str
     property: str
-    kind: Kind
+    kind: RaterKind
     table: Table
     mapping: ColumnMapping
     reader: AnswerReader
@@ -87,7 +85,7 @@ def make_plans(
     settings: AnswerSettings,
     property_rated: str = "",
     rater_ids: RaterIds | None = None,
-    kind: Kind | None = None,
+    kind: RaterKind | None = None,
 ) -> tuple[Plan, ...]:
     """Complete the settings and check that tasks can be made.
 
@@ -207,7 +205,7 @@ def _share_questions(reader: AnswerReader) -> list[str]:
     return ["shares of raters need their number: give --n-raters N, or --total with its column"]
 
 
-def _kind(mapping: ColumnMapping) -> Kind:
+def _kind(mapping: ColumnMapping) -> RaterKind:
     """Return ``expert`` where the columns of the raters say so, else ``crowd``."""
     names = mapping.raters or (mapping.rater,)
     return "expert" if all("expert" in parts(name) for name in names) else "crowd"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from harness.curation.import_plan import Kind
-from harness.curation.option_guess import AnswerSettings, RaterIds
+from harness.curation.option_guess import AnswerSettings
 from harness.errors import TaskError
 from harness.tasks.dataset_fields import HubDataset, Names
+from harness.tasks.schema import RaterIds, RaterKind
 from harness.tasks.strict_yaml import read_yaml
 from harness.tasks.tables.checks import first_problem
 
@@ -53,7 +53,7 @@ class Recipe(BaseModel):
     columns: dict[str, Names] = {}
     answers: AnswerSettings = AnswerSettings()
     property: str
-    kind: Kind | None = None
+    kind: RaterKind | None = None
     rater_ids: RaterIds | None = None
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from harness.tasks.columns.answer_cells import AnswerReader
+    from harness.tasks.schema import RaterIds
 
 MAX_STEPS = 20  # a scale with more steps is taken for continuous
 RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
@@ -48,7 +49,6 @@ ORDERS = (
 STEP = re.compile(r"(?P<step>\d+)\s*(?:[-\u2013:.=)]|\()\s*\D")
 VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
 MIN_UNEVEN_ROWS = 10  # rows with gaps that show columns called after people to be places
-RaterIds = Literal["real", "positional"]
 
 
 @dataclass(slots=True)

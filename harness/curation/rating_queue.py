@@ -21,6 +21,7 @@ from harness.stats.planning.next_rating import (
     value_of_comparison,
     value_of_pairs_for_side,
 )
+from harness.tasks.model import ASKED_ON
 from harness.tasks.tables.writer import csv_text
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from harness.stats import RatingTable
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.tasks import Task
+    from harness.tasks.model import JudgeElicitation
 
 Quantity: TypeAlias = Literal["consistency", "decision", "break-even", "annotator-test"]
 NEED_VERDICTS = ("decision", "break-even")
@@ -38,7 +40,6 @@ ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
 MIN_RATERS = 3
 MOST_NAMED = 20  # raters
 ROUNDING = 1e-9  # below which a value is none
-FORMS = {"forced_choice": ("forced_choice",), "paired": ("forced_choice", "response_set")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class QueuedRating:
     """
 
     item: str
-    elicitation: str
+    elicitation: JudgeElicitation
     reason: str
     value: float
     raters: tuple[str, ...] = ()
@@ -189,7 +190,7 @@ def _with_raters(task: Task, queue: tuple[QueuedRating, ...]) -> tuple[QueuedRat
             raters=tuple(
                 rater
                 for rater in raters
-                if any((row.item, rater, form) not in rated for form in FORMS[row.elicitation])
+                if any((row.item, rater, asked) not in rated for asked in ASKED_ON[row.elicitation])
             ),
         )
         for row in queue

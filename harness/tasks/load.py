@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     Content: TypeAlias = tuple[tuple[Item, ...], tuple[Rating, ...], tuple[Rating, ...]]
 
+TABLES = ("items", "groups", "ratings")
 ENDINGS = (".jsonl", ".csv", ".parquet")
 
 
@@ -93,7 +94,7 @@ def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
     """Read items and ratings from the data set that a task names."""
     from harness.tasks.dataset_table import DatasetTable  # noqa: PLC0415 -- numpy, when needed
 
-    for kind in ("items", "groups", "ratings"):
+    for kind in TABLES:
         if path := table_path(folder, kind, getattr(file, kind)):
             raise TaskError(
                 f"{path}: {TASK_FILE} names a data set, which holds items and ratings; remove one "
@@ -123,6 +124,15 @@ def table_path(folder: Path, kind: str, name: str | None) -> Path | None:
             f"{folder}: found {' and '.join(names)}; say which one under '{kind}' in {TASK_FILE}."
         )
     return path_inside(folder, names[0], kind) if names else None
+
+
+def task_tables(folder: Path) -> dict[str, Path]:
+    """Return the tables of a task folder that there are, by their kind."""
+    file = read_task_file(folder / TASK_FILE)
+    if file.datasets and file.datasets.file:
+        return {"datasets": folder / file.datasets.file}
+    paths = {kind: table_path(folder, kind, getattr(file, kind)) for kind in TABLES}
+    return {kind: path for kind, path in paths.items() if path is not None}
 
 
 def _read_items(path: Path, groups_path: Path | None) -> tuple[Item, ...]:

@@ -52,6 +52,11 @@ def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
 
 HumanElicitation = Literal["forced_choice", "response_set"]
 JudgeElicitation = Literal["forced_choice", "response_set", "paired"]
+ASKED_ON: dict[JudgeElicitation, tuple[HumanElicitation, ...]] = {  # the questions of a form
+    "forced_choice": ("forced_choice",),
+    "response_set": ("response_set",),
+    "paired": ("forced_choice", "response_set"),  # the choice first: it is then made unprompted
+}
 
 
 @dataclass(frozen=True, slots=True)

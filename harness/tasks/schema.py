@@ -64,6 +64,8 @@ ClosedScale = Literal["binary", "nominal", "ordinal", "pairwise"]
 OpenScale = Literal["continuous", "text"]
 Scale = Literal[ClosedScale, OpenScale]
 OPEN_SCALES = ("continuous", "text")  # answers are not chosen among options
+RaterKind = Literal["expert", "skilled", "crowd"]
+RaterIds = Literal["real", "positional"]
 MIN_OPTIONS = 2
 TemplateName = Literal[
     "forced_choice",
@@ -291,8 +293,8 @@ class TaskFields(Frozen):
     abstain: bool = False
     tau: float = Field(0.5, gt=0, le=1)
     sensitivity: dict[Key, tuple[Key, ...]] = Field(default_factory=_binary_sensitivity)
-    raters: Literal["expert", "skilled", "crowd"] = "crowd"
-    rater_ids: Literal["real", "positional"] = "real"
+    raters: RaterKind = "crowd"
+    rater_ids: RaterIds = "real"
     ignore_labels: tuple[Key, ...] = ()
     weights: tuple[tuple[float, ...], ...] | None = None
     alt_test: AltTestFields | None = None

@@ -10,8 +10,8 @@ import yaml
 
 from harness.files import read_file, write_file
 from harness.tasks.human_ratings import PROVENANCE
-from harness.tasks.load import table_path
-from harness.tasks.schema import TASK_FILE, read_task_file
+from harness.tasks.load import task_tables
+from harness.tasks.schema import TASK_FILE
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.checks import as_text
 
@@ -137,7 +137,7 @@ def read_provenance(task: Task) -> dict[tuple[str, str, str], dict[str, str]]:
     TaskError
         If the ratings of the task's folder cannot be read.
     """
-    path = table_path(task.folder, "ratings", read_task_file(task.folder / TASK_FILE).ratings)
+    path = task_tables(task.folder).get("ratings")
     made = {}
     for _, row in read_rows(path) if path else ():
         if cells := {name: as_text(row[name]) for name in sorted(PROVENANCE) if row.get(name)}:

@@ -143,7 +143,7 @@ def _entries(samples: list[InspectSample], model: str) -> Iterator[Entry]:
                 line=number,
                 item=str(sample.id),
                 source=source,
-                judge=model if optional else source,
+                judge=model if optional else "",
                 value=values.get(source),
                 outcome=None if source in values else "failed",
                 sample=sample.epoch - 1,

@@ -109,7 +109,7 @@ def _entries(line: int, entry: BatchLine, pattern: re.Pattern[str]) -> Iterator[
     item, sample = names.get("item", entry.custom_id), int(names.get("sample", 0))
     response = entry.response
     if response is None or response.status_code != OK:
-        yield Entry(line=line, item=item, source="", judge="", outcome="failed", sample=sample)
+        yield Entry(line=line, item=item, source="", outcome="failed", sample=sample)
         return
     body = BatchBody.model_validate(response.body)
     messages = list(body.messages())
@@ -121,7 +121,6 @@ def _entries(line: int, entry: BatchLine, pattern: re.Pattern[str]) -> Iterator[
             line=line,
             item=item,
             source=body.model,
-            judge=body.model,
             value=text,
             outcome=outcome,
             sample=sample + index,

@@ -141,7 +141,6 @@ def _entries(results: list[PromptfooResult], selection: Selection) -> Iterator[E
             line=number,
             item=item,
             source=system,
-            judge=system,
             value=None if result.outcome else result.response and result.response.output,
             outcome=result.outcome,
             sample=repeats[item, system],

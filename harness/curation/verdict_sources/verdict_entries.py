@@ -31,7 +31,7 @@ class Entry:
     source : str
         Where the verdict stands: a column, a scorer, a provider, a model; "" if unknown.
     judge : str
-        Name of the judge, unless the user gives another.
+        Name of the judge, unless the user gives another; "" for that of the source.
     value : object
         The verdict, unmatched; None where there is none.
     outcome : str or None
@@ -47,7 +47,7 @@ class Entry:
     line: int
     item: str
     source: str
-    judge: str
+    judge: str = ""
     value: object = None
     outcome: Outcome | None = None
     sample: int = 0

@@ -224,7 +224,7 @@ class _Matcher:
         for entry in entries:
             if entry.source:
                 self.sources.add(entry.source)
-                judge = self._selection.judges.get(entry.source) or entry.judge
+                judge = self._selection.judges.get(entry.source) or entry.judge or entry.source
                 judges.add(judge)
                 self._add(file, entry, judge)
             else:

@@ -45,7 +45,6 @@ def table_entries(path: Path, selection: Selection) -> Iterator[Entry]:
                 line=line,
                 item=key_text(row.get(item)) or "",
                 source=source,
-                judge=source,
                 value=value,
                 sample=_sample(row, line),
                 elicitation=str(row.get("elicitation") or "") if is_long else "",
@@ -82,7 +81,7 @@ def label_entries(path: Path, selection: Selection) -> Iterator[Entry]:
         )
     for judge, labels in judges.items():
         for number, (item, label) in enumerate(labels.items(), 1):
-            yield Entry(line=number, item=item, source=judge, judge=judge, value=label)
+            yield Entry(line=number, item=item, source=judge, value=label)
 
 
 def _is_nested(content: object) -> bool:
