@@ -171,16 +171,13 @@ def _row(answer: Answer, rater: str, task: Task, path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, rows: Sequence[dict[str, Any]], *, mode: int) -> None:
-    writers = {".csv": _csv, ".jsonl": _jsonl, ".parquet": _parquet}
+    jsonl = msgspec.json.Encoder().encode_lines
+    writers = {".csv": _csv, ".jsonl": jsonl, ".parquet": _parquet}
     encode = writers.get(path.suffix.lower())
     if encode is None:
         raise TaskError(f"{path}: a table ends in .csv, .jsonl or .parquet.")
     with writing_to(path, TaskError):
         write_file(path, encode(rows), durable=True, mode=mode)
-
-
-def _jsonl(rows: Sequence[dict[str, Any]]) -> bytes:
-    return msgspec.json.Encoder().encode_lines(rows)
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:

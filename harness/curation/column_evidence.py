@@ -215,16 +215,12 @@ def family(candidates: Mapping[str, Mapping[str, int]]) -> list[str]:
     people = [name for name, who in who_are(candidates).items() if who == "person"]
     if people:
         return [n for n in candidates if n in {*people, *like(candidates, people)}]
-    families = [like(candidates, [anchor]) for anchor in _anchors(candidates)]
+    anchors = {frozenset(labels): name for name, labels in candidates.items()}.values()
+    families = [like(candidates, [anchor]) for anchor in anchors]  # one for each set of labels
     families += [_numbered(candidates, anchor) for anchor in candidates]
     largest = max(families, key=len, default=[])
     numbered = [name for anchor in largest for name in _numbered(candidates, anchor)]
     return like(candidates, [*largest, *numbered])
-
-
-def _anchors(candidates: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return a column for each set of labels."""
-    return list({frozenset(labels): name for name, labels in candidates.items()}.values())
 
 
 def _numbered(candidates: Iterable[str], anchor: str) -> list[str]:

@@ -322,17 +322,14 @@ class _Writer:
 
     def end(self) -> None:
         """Write the verdicts, and name the rows that hold no rating."""
+        criterion = self.plan.criterion if self._criteria else None
         if self.plan.mapping.one_row_per_item:
             for row, used in enumerate(self._used_rows):
-                if not used and self._is_own(row):
+                is_own = criterion is None or self._criteria[row] == criterion
+                if not used and is_own:
                     self.reject(row, "", "no rater rated it")
         for answer in self._late_verdicts:
             self._add_verdict(answer)
-
-    def _is_own(self, row: int) -> bool:
-        """Whether a row is about the task's criterion."""
-        criterion = self.plan.criterion
-        return criterion is None or not self._criteria or self._criteria[row] == criterion
 
     def _item(self, answer: Answer) -> str:
         """Return the id of an answer's item; "" where it has none, or it is another row's."""

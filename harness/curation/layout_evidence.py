@@ -156,11 +156,6 @@ def _shares_labels(table: Table, column: Column) -> bool:
     )
 
 
-def _holds_ratings(table: Table, column: Column) -> bool:
-    """Whether a column called after a rater holds words that another holds as ratings."""
-    return not evidence.all_values(column, is_number) and _shares_labels(table, column)
-
-
 def _are_names(column: Column) -> bool:
     """Whether most values are those of people or models by their form."""
     values = column.values[: evidence.MAX_VALUES]
@@ -184,8 +179,10 @@ def _long_with(
     points = [(name_points, f"{rater!r} is called after people")]
     share = table.distinct_share((*ids, *within))
     repeated = table.n_distinct(ids) < table.n_rows
-    if not repeated and _holds_ratings(table, table.columns[rater]):
-        return None
+    column = table.columns[rater]
+    is_numeric = evidence.all_values(column, is_number)
+    if not repeated and not is_numeric and _shares_labels(table, column):
+        return None  # words that another column holds as ratings
     if share >= evidence.UNIQUE and repeated:
         points.append((0.5, "items repeat, once per rater"))
     elif share >= MOST_REPEATED:

@@ -103,7 +103,7 @@ def _data_findings(task: Task, facts: Sequence[RaterFacts]) -> Iterator[Finding]
 def _duplicate_findings(task: Task) -> Iterator[Finding]:
     items = [item for item in task.items if task.has_text(item)]
     exact, near = duplicates(task, items)
-    across = [cluster for cluster in (*exact, *near) if _spans_groups(task, cluster)]
+    across = [cluster for cluster in (*exact, *near) if _n_groups(task, cluster) > 1]
     why = "The same text counts several times, so intervals are too narrow."
     if exact:
         yield _of_clusters(
@@ -121,7 +121,7 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
             why="Groups are resampled as if independent, which these are not.",
             action="Put them into the same group.",
         )
-    near = [cluster for cluster in near if not _is_in_group(task, cluster)]
+    near = [cluster for cluster in near if _n_groups(task, cluster) != 1]
     if near:
         yield _of_clusters(
             near,
@@ -133,14 +133,10 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
         )
 
 
-def _spans_groups(task: Task, cluster: Cluster) -> bool:
-    groups = [task.by_id[item].group for item in cluster]
-    return None not in groups and len(set(groups)) > 1
-
-
-def _is_in_group(task: Task, cluster: Cluster) -> bool:
+def _n_groups(task: Task, cluster: Cluster) -> int:
+    """Return the number of groups of a cluster's items; 0 where an item has none."""
     groups = {task.by_id[item].group for item in cluster}
-    return len(groups) == 1 and None not in groups
+    return 0 if None in groups else len(groups)
 
 
 def _of_clusters(

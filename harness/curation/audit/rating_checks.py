@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from harness.stats.data.arrays import FloatArray
-    from harness.tasks import Rating, Task
+    from harness.tasks import Task
 
 LEVEL = 0.05  # chance of any false flag among interchangeable raters
 MIN_DIFFERENCE = 0.05  # of the agreement; below, a rater is not flagged
@@ -46,7 +46,8 @@ class RatedChoices:
     @classmethod
     def of(cls, task: Task) -> RatedChoices:
         """Number items, raters and options in their order; abstentions are left out."""
-        rows = [r for r in task.ratings if _is_choice(r)]
+        ratings = (r for r in task.ratings if r.elicitation == "forced_choice")
+        rows = [r for r in ratings if r.value != CANNOT_ASSESS]
         raters = tuple(dict.fromkeys(rating.rater for rating in rows))
         item_number = {item.id: i for i, item in enumerate(task.items)}
         rater_number = {rater: j for j, rater in enumerate(raters)}
@@ -60,10 +61,6 @@ class RatedChoices:
             n_options=len(task.options),
         )
         return cls(choices, raters)
-
-
-def _is_choice(rating: Rating) -> bool:
-    return rating.elicitation == "forced_choice" and rating.value != CANNOT_ASSESS
 
 
 def single_rater_items(task: Task) -> Iterator[Finding]:
