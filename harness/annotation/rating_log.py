@@ -156,10 +156,12 @@ def _header(line: bytes, path: Path) -> LogHeader:
 
 
 class RatingLog(ChecksummedLog):
-    """The open log of a rater; only one process can have it open."""
+    """The open log of a rater, and what it holds; only one process can have it open."""
+
+    logged: LoggedAnswers
 
     @classmethod
-    def open(cls, task: Task, rater: str) -> tuple[Self, LoggedAnswers]:
+    def open(cls, task: Task, rater: str) -> Self:
         """Open or create the log of a rater, lock it, cut off a torn last line and read it.
 
         Raises
@@ -181,12 +183,12 @@ class RatingLog(ChecksummedLog):
         except OSError as error:
             raise TaskError(f"{path}: cannot be written ({error.strerror}).") from None
         try:
-            logged = read_answers(path, task)
-            _check_rater(logged.rater, rater, path)
+            log.logged = read_answers(path, task)
+            _check_rater(log.logged.rater, rater, path)
         except BaseException:
             log.close()
             raise
-        return log, logged
+        return log
 
     def append(self, answer: Answer) -> None:
         """Write an answer; it survives a power failure once this returns.
@@ -203,3 +205,4 @@ class RatingLog(ChecksummedLog):
                 f"{self.path}: cannot be written ({error.strerror}); free some space. "
                 "Earlier ratings are safe."
             ) from None
+        self.logged.add(answer)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.annotation.questions import Step
-    from harness.annotation.rating_log import LoggedAnswers, RatingLog
+    from harness.annotation.rating_log import RatingLog
     from harness.tasks import Task
 
 
@@ -29,29 +29,18 @@ class RatingSession:
     ----------
     task : Task
         What is rated.
-    rater : str
-        Name of the rater.
     steps : tuple of Step
         The questions, in order; the first without an answer is the current question.
     log : RatingLog
-        Open; gets each answer.
-    logged : LoggedAnswers
-        What the log holds.
+        Of the rater, open; gets each answer.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        rater: str,
-        steps: tuple[Step, ...],
-        log: RatingLog,
-        logged: LoggedAnswers,
-    ) -> None:
+    def __init__(self, task: Task, steps: tuple[Step, ...], log: RatingLog) -> None:
         self.task = task
-        self.rater = rater
+        self.rater = log.logged.rater
         self.steps = steps
         self._log = log
-        self._logged = logged
+        self._answers = log.logged.answers
         self._version = instructions_version(task)
         self._step_keys = {step.key for step in steps}
         ids = dict.fromkeys(step.item.id for step in steps)
@@ -65,24 +54,18 @@ class RatingSession:
     @property
     def n_complete(self) -> int:
         """Number of items with all their answers."""
-        open_items = {step.item.id for step in self.steps if step.key not in self._logged.answers}
+        open_items = {step.item.id for step in self.steps if step.key not in self._answers}
         return len(self._numbers) - len(open_items)
-
-    @property
-    def n_damaged(self) -> int:
-        """Number of damaged lines in the log."""
-        return self._logged.n_damaged
 
     def checks(self) -> tuple[int, int]:
         """Return how many attention checks were answered as expected, and how many answered."""
-        pairs = [(self._logged.answers.get(s.key), s.expected) for s in self.steps if s.expected]
+        pairs = [(self._answers.get(s.key), s.expected) for s in self.steps if s.expected]
         answered = [(answer.value, expected) for answer, expected in pairs if answer]
         return sum(value == expected for value, expected in answered), len(answered)
 
     def current(self) -> Step | None:
         """Return the first question without an answer; None if all are answered."""
-        answers = self._logged.answers
-        return next((step for step in self.steps if step.key not in answers), None)
+        return next((step for step in self.steps if step.key not in self._answers), None)
 
     def answer(self, key: tuple[str, str], value: str | Sequence[str]) -> None:
         """Log the answer to the current question.
@@ -108,8 +91,7 @@ class RatingSession:
             self._append(next(step for step in self.steps if step.key == key), None)
 
     def _latest(self) -> tuple[str, str] | None:
-        keys = reversed(self._logged.answers)
-        return next((key for key in keys if key in self._step_keys), None)
+        return next((key for key in reversed(self._answers) if key in self._step_keys), None)
 
     def _append(self, step: Step, value: str | tuple[str, ...] | None) -> None:
         answer = Answer(
@@ -122,7 +104,6 @@ class RatingSession:
             is_check=bool(step.expected),
         )
         self._log.append(answer)
-        self._logged.add(answer)
 
     def view(self) -> dict[str, Any]:
         """Return what the page shows, as JSON values; control characters are pictures."""

@@ -117,14 +117,11 @@ def _rate(
         raise TaskError(f"{name}: a bundled task cannot be rated; copy its folder {task.folder}.")
     identifier(rater, "--rater", "harness annotate")
     steps = make_steps(task, rater, form=form, queue=queue, checks=checks, seed=seed)
-    log, logged = RatingLog.open(task, rater)
-    with log:
-        session = RatingSession(task, rater, steps, log, logged)
+    with RatingLog.open(task, rater) as log:
+        session = RatingSession(task, steps, log)
         echo(f"{task.name}: {session.n_complete} of {session.n_items} items are rated by {rater}.")
-        if session.n_damaged:
-            echo(
-                f"{log.path}: damaged lines, set aside: {session.n_damaged}. They are asked again."
-            )
+        if n_damaged := log.logged.n_damaged:
+            echo(f"{log.path}: damaged lines, set aside: {n_damaged}. They are asked again.")
 
         def announce(address: str) -> None:
             echo(f"Open {address}\nCtrl-C ends; every answer is kept in {log.path}.")

@@ -22,10 +22,9 @@ N_ITEMS = 12
 def rate_in_pairs(folder, rater, *, both=()):
     """Rate all items of a task: B, with A in the set of the items in ``both``."""
     task = load_task(folder, unrated=True)
-    log, logged = RatingLog.open(task, rater)
-    with log:
+    with RatingLog.open(task, rater) as log:
         steps = make_steps(task, rater, form="paired")
-        session = RatingSession(task, rater, steps, log, logged)
+        session = RatingSession(task, steps, log)
         while (step := session.current()) is not None:
             endorsed = ["A", "B"] if step.item.id in both else ["B"]
             session.answer(step.key, "B" if step.elicitation == "forced_choice" else endorsed)

@@ -82,10 +82,9 @@ def test_attention_checks_are_counted_and_are_no_ratings(task, tmp_path):
     """They stand among the items, and how many were answered as expected is said."""
     checks = tmp_path / "checks.csv"
     checks.write_text("id,text,answer\nc1,Choose Toxic.,A\nc2,Toxic too.,A\n", encoding="utf-8")
-    log, logged = RatingLog.open(task, "ann")
-    with log:
+    with RatingLog.open(task, "ann") as log:
         steps = make_steps(task, "ann", form="paired", checks=checks)
-        session = RatingSession(task, "ann", steps, log, logged)
+        session = RatingSession(task, steps, log)
         while (step := session.current()) is not None:
             choice = "B" if step.item.id == "c2" else "A"
             session.answer(step.key, choice if step.elicitation == "forced_choice" else ["A"])
