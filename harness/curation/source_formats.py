@@ -230,15 +230,9 @@ def source_rows(
     elif suffix in SEPARATORS:
         rows = csv_rows(path, (), limits, SEPARATORS[suffix], ragged)
     else:
-        return read_rows(path, limits=limits)
-    return _rows(rows, path, limits, [] if ragged is None else ragged)
-
-
-def _rows(
-    rows: Iterator[tuple[int, Row]], path: Path, limits: Limits, ragged: Ragged
-) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a file; an error names it."""
+        yield from read_rows(path, limits=limits)
+        return
     with reading(path):
         if not path.is_dir():
             check_size(path, limits)
-        yield from counted_rows(rows, limits, ragged)
+        yield from counted_rows(rows, limits, [] if ragged is None else ragged)

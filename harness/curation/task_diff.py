@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.analysis import validate
 from harness.curation.audit.audit_report import decision_words, first_names
@@ -117,13 +117,14 @@ def task_diff(
     """
     verdicts_before = verdicts or verdicts_of(before) or verdicts_of(after)
     verdicts_after = verdicts or verdicts_of(after) or verdicts_of(before)
+    old, new = _content(before), _content(after)
     return TaskDiff(
         before_hash=before.content_hash,
         after_hash=after.content_hash,
-        items=Changes.between(_items(before), _items(after)),
-        ratings=Changes.between(_ratings(before), _ratings(after)),
-        options=Changes.between(_options(before), _options(after)),
-        fields=Changes.between(_fields(before), _fields(after)),
+        items=Changes.between(old["items"], new["items"]),
+        ratings=Changes.between(old["ratings"], new["ratings"]),
+        options=Changes.between(old["options"], new["options"]),
+        fields=Changes.between(old["fields"], new["fields"]),
         recorded=_recorded(before, after),
         before=_decision(before, after, verdicts_before, seed) if verdicts_before else None,
         after=_decision(after, before, verdicts_after, seed) if verdicts_after else None,
@@ -138,21 +139,17 @@ def _recorded(before: Task, after: Task) -> tuple[Change, ...]:
     return changes[hashes.index(before.content_hash) :]
 
 
-def _items(task: Task) -> dict[str, object]:
-    return {item.id: item for item in task.items}
-
-
-def _ratings(task: Task) -> dict[str, object]:
-    rows = (*task.ratings, *task.ignored)
-    return {f"{row.item} {row.rater} {row.elicitation}": row.value for row in rows}
-
-
-def _options(task: Task) -> dict[str, object]:
-    return {option.key: option for option in task.options}
-
-
-def _fields(task: Task) -> dict[str, Any]:
-    return {name: value for name, value in task.described().items() if name != "options"}
+def _content(task: Task) -> dict[str, Mapping[str, object]]:
+    """Return what is compared of a task, by name."""
+    ratings = (*task.ratings, *task.ignored)
+    fields = task.described()
+    fields.pop("options", None)
+    return {
+        "items": task.by_id,
+        "ratings": {f"{r.item} {r.rater} {r.elicitation}": r.value for r in ratings},
+        "options": {option.key: option for option in task.options},
+        "fields": fields,
+    }
 
 
 def _decision(task: Task, other: Task, verdicts: Path, seed: int) -> VersionDecision:

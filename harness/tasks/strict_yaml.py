@@ -71,18 +71,19 @@ def _parse(text: str, *, typed: bool) -> dict[str, Any]:
         loader = _StrictLoader(text)
         loader.typed = typed
         content = loader.get_single_data()
-    except yaml.composer.ComposerError as fault:  # with neither anchors nor aliases, only this
-        mark = fault.problem_mark
-        where = f"line {mark.line + 1}" if mark else ""
-        raise PlaceError("a second document begins; keep one.", where) from None
     except yaml.YAMLError as fault:
-        mark = getattr(fault, "problem_mark", None)
-        where = f"line {mark.line + 1}" if mark else ""
+        where = _line(getattr(fault, "problem_mark", None))
+        if isinstance(fault, yaml.composer.ComposerError):  # with neither anchors nor aliases
+            raise PlaceError("a second document begins; keep one.", where) from None
         problem = getattr(fault, "problem", None) or getattr(fault, "reason", None) or "unreadable"
         raise PlaceError(f"not YAML ({problem}); correct it.", where) from None
     if not isinstance(content, dict):
         raise PlaceError("found no 'key: value' lines; write a YAML mapping.")
     return content
+
+
+def _line(mark: yaml.Mark | None) -> str:
+    return f"line {mark.line + 1}" if mark else ""
 
 
 class _StrictLoader(yaml.BaseLoader):
@@ -93,7 +94,7 @@ class _StrictLoader(yaml.BaseLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        where = f"line {event.start_mark.line + 1}"
+        where = _line(event.start_mark)
         if getattr(event, "anchor", None):  # an alias has an anchor too
             raise PlaceError("found an anchor or alias; write the value out instead.", where)
         if getattr(event, "tag", None):
@@ -108,7 +109,7 @@ class _StrictLoader(yaml.BaseLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 -- the base class's signature
         names: set[str] = set()
         for key, _ in node.value:
-            where = f"line {key.start_mark.line + 1}"
+            where = _line(key.start_mark)
             if not isinstance(key, yaml.ScalarNode):
                 raise PlaceError("found a key that is not text; write 'key: value'.", where)
             if key.value in names:
@@ -130,6 +131,6 @@ class _StrictLoader(yaml.BaseLoader):
     def _text(self, node: yaml.ScalarNode) -> str:
         text = str(node.value)
         if SURROGATE.search(text):
-            where = f"line {node.start_mark.line + 1}"
+            where = _line(node.start_mark)
             raise PlaceError("found half of a surrogate pair; write the character.", where)
         return text

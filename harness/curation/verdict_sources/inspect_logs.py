@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, content_text
-from harness.tasks.tables.checks import PlaceError, check_size, first_problem
+from harness.tasks.tables.checks import LIMITS, PlaceError, check_size, first_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from harness.curation.verdict_sources.verdict_entries import Selection
-    from harness.tasks.tables import Limits
 
 HEADERS = ("header.json", "_journal/start.json", "start.json")
 SAMPLES = "samples/"
@@ -95,10 +94,10 @@ class InspectLog(InspectHeader):
     samples: list[InspectSample] | None = None
 
 
-def inspect_entries(path: Path, selection: Selection) -> Iterator[Entry]:
+def inspect_entries(path: Path, _: Selection) -> Iterator[Entry]:
     """Yield the verdicts of a log; a sample without a value of some source failed there."""
     try:
-        model, samples = _read(path, selection.limits)
+        model, samples = _read(path)
     except ValidationError as error:
         place, problem = first_problem(error)
         raise PlaceError(
@@ -116,15 +115,15 @@ def inspect_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     yield from _entries(samples, model)
 
 
-def _read(path: Path, limits: Limits) -> tuple[str, list[InspectSample]]:
+def _read(path: Path) -> tuple[str, list[InspectSample]]:
     """Return the evaluated model and the samples."""
-    check_size(path, limits)
+    check_size(path, LIMITS)
     if path.suffix.lower() == ".json":
         log = InspectLog.model_validate_json(path.read_bytes())
         return log.eval.model, log.samples or []
     with zipfile.ZipFile(path) as archive:
-        if sum(part.file_size for part in archive.infolist()) > limits.n_bytes:
-            raise PlaceError(f"unpacks to more than {limits.n_bytes} bytes; split the log.")
+        if sum(part.file_size for part in archive.infolist()) > LIMITS.n_bytes:
+            raise PlaceError(f"unpacks to more than {LIMITS.n_bytes} bytes; split the log.")
         names = archive.namelist()
         header = next((name for name in HEADERS if name in names), None)
         if header is None:

@@ -85,7 +85,7 @@ class BatchLine(BaseModel):
 def batch_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     """Yield the verdicts of an output or error file."""
     pattern = _pattern(selection.item_id or ITEM)
-    for line, row in read_rows(path, required=COLUMNS, limits=selection.limits):
+    for line, row in read_rows(path, required=COLUMNS):
         try:
             yield from _entries(line, BatchLine.model_validate(row), pattern)
         except ValidationError as error:

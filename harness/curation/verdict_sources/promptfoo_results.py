@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, id_column
 from harness.judging.parsing.external_verdicts import is_empty, key_text
-from harness.tasks.tables.checks import PlaceError, check_size, first_problem
+from harness.tasks.tables.checks import LIMITS, PlaceError, check_size, first_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +118,7 @@ class PromptfooFile(BaseModel):
 
 def promptfoo_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     """Yield the verdicts of a file of results."""
-    check_size(path, selection.limits)
+    check_size(path, LIMITS)
     try:
         results = PromptfooFile.model_validate_json(path.read_bytes()).results.results
     except ValidationError as error:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.tasks.tables import LIMITS
 from harness.tasks.tables.checks import PlaceError, short
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from harness.judging.parsing.grammar import Outcome
-    from harness.tasks.tables import Limits
 
 ID_COLUMNS = ("item", "id")
 N_SHOWN = 10
@@ -70,15 +68,12 @@ class Selection:
         Option by value, for values that are neither keys nor labels.
     elicitation : str
         Where the file does not say: ``forced_choice`` or ``response_set``.
-    limits : Limits
-        Limits of size.
     """
 
     judges: Mapping[str, str] = field(default_factory=dict)
     item_id: str = ""
     rename: Mapping[str, str] = field(default_factory=dict)
     elicitation: str = "forced_choice"
-    limits: Limits = LIMITS
 
 
 def id_column(names: Collection[str], selection: Selection) -> str:

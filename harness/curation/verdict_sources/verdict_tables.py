@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.curation.source_formats import source_rows
 from harness.curation.verdict_sources.verdict_entries import Entry, id_column, listed
 from harness.judging.parsing.external_verdicts import is_empty, key_text
-from harness.tasks.tables import parse_json
+from harness.tasks.tables import LIMITS, parse_json
 from harness.tasks.tables.checks import PlaceError, check_size, short
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def table_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     A table with the columns ``judge`` and ``value`` has a row per verdict, unless ``judges`` names
     columns; any other has a column per judge, which ``judges`` names.
     """
-    rows = source_rows(path, selection.limits, [])
+    rows = source_rows(path, LIMITS, [])
     first = next(rows)
     columns = list(first[1])
     item = id_column(columns, selection)
@@ -66,9 +66,9 @@ def _sample(row: Row, line: int) -> int:
     return int(text)
 
 
-def label_entries(path: Path, selection: Selection) -> Iterator[Entry]:
+def label_entries(path: Path, _: Selection) -> Iterator[Entry]:
     """Yield the labels of a file."""
-    check_size(path, selection.limits)
+    check_size(path, LIMITS)
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
