@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from harness.curation import column_evidence as evidence
 from harness.curation.column_evidence import is_model, who_are
-from harness.curation.layout_evidence import ACCEPTED, MARGIN, candidates, names_of
+from harness.curation.layout_evidence import ACCEPTED, MARGIN, Roles, candidates, names_of
 from harness.plain_text import visible
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import is_number
@@ -18,7 +18,6 @@ from harness.tasks.columns.column_words import contains_word
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from harness.curation.layout_evidence import Candidate
     from harness.tasks.columns.column_mapping import Layout
     from harness.tasks.columns.table_columns import Table
 
@@ -30,28 +29,6 @@ FLAGS: Mapping[Layout, str] = {
     "counts": "--counts",
     "votes": "--votes",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """The roles of the columns, the evidence for them, and what is unclear.
-
-    Attributes
-    ----------
-    mapping : ColumnMapping
-        The roles; where ``questions`` is not empty, a proposal.
-    points : tuple of (float, str)
-        The evidence for the layout; see `layout_evidence`.
-    questions : tuple of str
-        What is unclear, with the flags that settle it.
-    notes : tuple of str
-        Columns that hold the same labels as the ratings and are not used.
-    """
-
-    mapping: ColumnMapping
-    points: tuple[tuple[float, str], ...] = ()
-    questions: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def read_roles(
@@ -79,7 +56,7 @@ def read_roles(
     return Roles(mapping, best.points, tuple(questions), _left_out(table, mapping, remarks))
 
 
-def _best(ranked: list[Candidate]) -> tuple[Candidate, list[Candidate]]:
+def _best(ranked: list[Roles]) -> tuple[Roles, list[Roles]]:
     """Return the best layout and those that are as well supported."""
     patterns = [c for c in ranked if c.mapping.layout == "pattern" and c.score >= ACCEPTED]
     if patterns:  # its columns are a family of rating columns, too
@@ -95,7 +72,7 @@ def _best(ranked: list[Candidate]) -> tuple[Candidate, list[Candidate]]:
     return best, rivals
 
 
-def _layout_questions(best: Candidate, rivals: list[Candidate]) -> list[str]:
+def _layout_questions(best: Roles, rivals: list[Roles]) -> list[str]:
     if best.score >= ACCEPTED and not rivals:
         return []
     choices = {c.mapping.layout: c for c in (*reversed(rivals), best)}
@@ -109,8 +86,8 @@ def _layout_questions(best: Candidate, rivals: list[Candidate]) -> list[str]:
     return [f"the layout of the table: give {options}"]
 
 
-def _columns_of(candidate: Candidate) -> str:
-    m = candidate.mapping
+def _columns_of(roles: Roles) -> str:
+    m = roles.mapping
     ratings = m.raters or m.counts or m.criteria or (m.label or m.votes,)
     return names_of([*filter(None, [m.rater]), *ratings])
 

@@ -43,12 +43,25 @@ SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", " ", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A layout that a table may have, and the evidence for it."""
+class Roles:
+    """Roles that the columns of a table may have, and the evidence for them.
+
+    Attributes
+    ----------
+    mapping : ColumnMapping
+        The roles; where ``questions`` is not empty, a proposal.
+    points : tuple of (float, str)
+        What each piece of evidence for the layout adds, and why; they sum to at most 1.
+    questions : tuple of str
+        What is unclear, with the flags that settle it.
+    notes : tuple of str
+        Columns that hold the same labels as the ratings and are not used.
+    """
 
     mapping: ColumnMapping
-    points: tuple[tuple[float, str], ...]  # what each piece adds, and why; at most 1 together
-    questions: tuple[str, ...] = ()  # unclear although the layout is clear; with settling flags
+    points: tuple[tuple[float, str], ...] = ()
+    questions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def score(self) -> float:
@@ -56,9 +69,9 @@ class Candidate:
         return round(sum(points for points, _ in self.points), 3)
 
 
-def candidates(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -> list[Candidate]:
+def candidates(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -> list[Roles]:
     """Return the layouts that fit a table and the roles that the user set, the best first."""
-    proposals: list[Candidate | None] = [
+    proposals: list[Roles | None] = [
         *_long(table, mapping),
         _pattern(table, mapping),
         _wide(table, mapping, remarks),
@@ -107,7 +120,7 @@ def _rows_are_items(table: Table, mapping: ColumnMapping) -> bool:
 # A row per rating, and a row per item and rater with a column per criterion
 
 
-def _long(table: Table, mapping: ColumnMapping) -> Iterator[Candidate]:
+def _long(table: Table, mapping: ColumnMapping) -> Iterator[Roles]:
     for name, points in _rater_columns(table, mapping):
         if (candidate := _long_with(table, mapping, name, points)) is not None:
             yield candidate
@@ -165,7 +178,7 @@ def _are_names(column: Column) -> bool:
 
 def _long_with(
     table: Table, mapping: ColumnMapping, rater: str, name_points: float
-) -> Candidate | None:
+) -> Roles | None:
     mapping = replace(mapping, rater=rater)
     if not mapping.elicitation and "elicitation" in mapping.unused(table):
         mapping = replace(mapping, elicitation="elicitation")
@@ -197,7 +210,7 @@ def _long_with(
         mapping = replace(mapping, criteria=tuple(ratings))
     else:
         mapping = replace(mapping, label=ratings[0])
-    return Candidate(mapping, tuple(points), tuple(questions))
+    return Roles(mapping, tuple(points), tuple(questions))
 
 
 def _ratings_of_long(table: Table, mapping: ColumnMapping) -> tuple[list[str], list[str]]:
@@ -272,7 +285,7 @@ def _is_rating(names: Sequence[str], ratings: Sequence[str]) -> str:
 # A column per rater, and a column per criterion and rater
 
 
-def _wide(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -> Candidate | None:
+def _wide(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -> Roles | None:
     if mapping.pattern:
         return None
     columns = evidence.label_columns(table, mapping, remarks)
@@ -297,15 +310,15 @@ def _wide(table: Table, mapping: ColumnMapping, remarks: Collection[str]) -> Can
     questions = () if mapping.judges or not unclear else (_who_question(raters, unclear, models),)
     judges = mapping.judges or models
     mapping = _with_id(table, replace(mapping, raters=tuple(raters), judges=judges))
-    return Candidate(mapping, tuple(_points_of_wide(table, mapping, everything, people)), questions)
+    return Roles(mapping, tuple(_points_of_wide(table, mapping, everything, people)), questions)
 
 
-def _wide_as_set(table: Table, mapping: ColumnMapping, columns: dict[str, Any]) -> Candidate:
+def _wide_as_set(table: Table, mapping: ColumnMapping, columns: dict[str, Any]) -> Roles:
     """Complete the roles of a table whose raters the user named."""
     similar = evidence.like(columns, [n for n in mapping.raters if n in columns])
     models = tuple(n for n in similar if n not in mapping.raters and is_model(n))
     mapping = _with_id(table, replace(mapping, judges=mapping.judges or models))
-    return Candidate(mapping, ((1.0, "named by --raters"),))
+    return Roles(mapping, ((1.0, "named by --raters"),))
 
 
 def _points_of_wide(
@@ -354,9 +367,9 @@ def _who_question(raters: Sequence[str], unclear: Sequence[str], models: Sequenc
     )
 
 
-def _pattern(table: Table, mapping: ColumnMapping) -> Candidate | None:
+def _pattern(table: Table, mapping: ColumnMapping) -> Roles | None:
     if mapping.pattern:
-        return Candidate(_with_id(table, mapping), ((1.0, "named by --pattern"),))
+        return Roles(_with_id(table, mapping), ((1.0, "named by --pattern"),))
     if mapping.raters:
         return None
     columns = [
@@ -364,12 +377,8 @@ def _pattern(table: Table, mapping: ColumnMapping) -> Candidate | None:
         for c in evidence.free_columns(table, mapping)
         if evidence.holds_labels(c) and not evidence.has_id_name(c.name)
     ]
-    best: Candidate | None = None
-    for pattern in _patterns():
-        candidate = _with_pattern(table, mapping, columns, pattern)
-        if candidate and (best is None or candidate.score > best.score):
-            best = candidate
-    return best
+    fitting = (_with_pattern(table, mapping, columns, pattern) for pattern in _patterns())
+    return max(filter(None, fitting), key=lambda roles: roles.score, default=None)
 
 
 def _patterns() -> Iterator[str]:
@@ -381,7 +390,7 @@ def _patterns() -> Iterator[str]:
 
 def _with_pattern(
     table: Table, mapping: ColumnMapping, columns: Sequence[str], pattern: str
-) -> Candidate | None:
+) -> Roles | None:
     expression = pattern_of(pattern)
     pairs, verdicts = {}, {}
     for name in columns:
@@ -409,7 +418,7 @@ def _with_pattern(
     mapping = _with_id(table, mapping)
     if not mapping.id or table.distinct_share(mapping.id) >= evidence.UNIQUE:
         points.append((0.3, "a row is an item"))
-    return Candidate(mapping, tuple(points))
+    return Roles(mapping, tuple(points))
 
 
 def _end_alike(criteria: Collection[str]) -> bool:
@@ -437,9 +446,9 @@ def _names_raters(name: str) -> bool:
 # Numbers of raters by option, and all ratings of an item in one cell
 
 
-def _counts(table: Table, mapping: ColumnMapping) -> Candidate | None:
+def _counts(table: Table, mapping: ColumnMapping) -> Roles | None:
     if mapping.counts:
-        return Candidate(_with_id(table, mapping), ((1.0, "named by --counts"),))
+        return Roles(_with_id(table, mapping), ((1.0, "named by --counts"),))
     numeric = [c for c in evidence.free_columns(table, mapping) if _may_count(c)]
     totals = [c for c in numeric if _is_total(c.name)]
     marked = [c for c in numeric if c not in totals and _count_mark(c.name)]
@@ -457,7 +466,7 @@ def _counts(table: Table, mapping: ColumnMapping) -> Candidate | None:
     mapping = _with_id(table, replace(mapping, counts=tuple(names), total=total))
     if _rows_are_items(table, mapping):
         points.append((0.1, "a row is an item"))
-    return Candidate(mapping, tuple(points))
+    return Roles(mapping, tuple(points))
 
 
 def _may_count(column: Column) -> bool:
@@ -509,7 +518,7 @@ def _sum_points(
     return [], ""
 
 
-def _votes(table: Table, mapping: ColumnMapping) -> Candidate | None:
+def _votes(table: Table, mapping: ColumnMapping) -> Roles | None:
     columns = [table.columns[mapping.votes]] if mapping.votes else _vote_columns(table, mapping)
     if len(columns) != 1:
         return None
@@ -520,7 +529,7 @@ def _votes(table: Table, mapping: ColumnMapping) -> Candidate | None:
         mapping = replace(mapping, total=totals[0] if is_numeric else "")
     named = (0.2, f"{columns[0].name!r} is the only such column")
     cells = "hold numbers by label" if _holds_counts(columns[0]) else "are lists"
-    return Candidate(_with_id(table, mapping), (named, (0.7, f"its cells {cells}")))
+    return Roles(_with_id(table, mapping), (named, (0.7, f"its cells {cells}")))
 
 
 def _vote_columns(table: Table, mapping: ColumnMapping) -> list[Column]:
