@@ -53,6 +53,7 @@ FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
 OPEN_TEMPLATES = {"continuous": "number", "text": "text"}  # where there are no options
 MAX_ORDERS = 1024  # of options, whose prompts are kept
+RECENT_ITEMS = 64  # whose fenced texts are kept for other elicitations and orders of the options
 ENDORSEMENT_KEYS = ("yes", "no")
 NO_FILES: Mapping[TemplateName, str] = MappingProxyType({})
 _WITH_REASONS: dict[Elicitation, TemplateName] = {
@@ -380,7 +381,7 @@ class Prompts:
         return _Parts(values, (Message("system", system),) if system else (), head, tail)
 
     def _shown_text(
-        self, shared: _Parts, name: str, parts: Sequence[str], criterion: str | None
+        self, shared: _Parts, name: str, parts: tuple[str, ...], criterion: str | None
     ) -> str:
         """Return the text that shows an item, without what all items share."""
         shown = self._task.criterion_text(criterion)
@@ -513,7 +514,8 @@ def _default_name(task: Task, name: str) -> str:
     return name.replace("forced_choice", OPEN_TEMPLATES.get(task.scale, "forced_choice"))
 
 
-def _fenced(parts: Sequence[str]) -> dict[str, str]:
+@lru_cache(maxsize=RECENT_ITEMS)
+def _fenced(parts: tuple[str, ...]) -> Mapping[str, str]:
     """Fence the text of an item, each part on its own.
 
     A first part that items share (the article of several sentences) is then byte-identical, fence
