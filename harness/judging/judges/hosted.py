@@ -80,7 +80,8 @@ class HostedJudge(HttpJudge):
         self._provider = PROVIDERS.get(provider_of(spec.model))
         self._client: Any = None
         self._is_prepared = False
-        self._address = spec.base_url or (self._provider.address if self._provider else None)
+        own = self._provider.address if self._provider else None
+        self._address = spec.base_url or own or ""
 
     @classmethod
     def check(cls, spec: JudgeSpec, task: Task | None = None) -> None:
@@ -161,7 +162,7 @@ class HostedJudge(HttpJudge):
             return {"api_key": exchange.key, "api_base": self.spec.base_url}
         if self._client is None:
             self._client = self._open()
-        address = self.spec.base_url or self._provider.address or ""
+        address = self._address
         if provider_of(self.spec.model) == "gemini" and not self.spec.base_url:
             address = ""  # litellm takes a base URL for a gateway with other paths
         return {
@@ -174,7 +175,7 @@ class HostedJudge(HttpJudge):
         import httpx  # noqa: PLC0415 -- comes with litellm
 
         http_client = httpx.AsyncClient(
-            transport=_transport(self.wire, self._address or ""),
+            transport=_transport(self.wire, self._address),
             follow_redirects=False,
             trust_env=False,
             timeout=None,  # noqa: S113 -- the caller sets a deadline

@@ -211,15 +211,15 @@ def _write_unpacked(packed: Path, target: str) -> None:
         GGUFWriter,
     )
 
-    reader = GGUFReader(packed)
+    reader: Any = GGUFReader(packed)  # gguf has no types
     architecture = "general.architecture"
-    writer = GGUFWriter(target, arch=_contents(reader.fields[architecture]))
+    writer = GGUFWriter(target, arch=reader.fields[architecture].contents())
     for name, field in reader.fields.items():
         if name != architecture and not name.startswith("GGUF."):
             is_array = field.types[0] == GGUFValueType.ARRAY
             writer.add_key_value(
                 name,
-                _contents(field),
+                field.contents(),
                 field.types[0],
                 sub_type=field.types[-1] if is_array else None,
             )
@@ -233,10 +233,6 @@ def _write_unpacked(packed: Path, target: str) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-
-
-def _contents(field: Any) -> Any:  # noqa: ANN401 -- gguf has no types
-    return field.contents()
 
 
 def to_q8_0(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
