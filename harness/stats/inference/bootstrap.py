@@ -388,6 +388,10 @@ class Units:
     def __repr__(self) -> str:
         return f"Units({len(self.of_item)} items in {self.n_units} {self.kind}s)"
 
+    def only(self, rows: BoolArray) -> Units:
+        """Keep some of the items, (n,) bool, of the same groups."""
+        return replace(self, of_item=self.of_item[rows])
+
     def n_entering(self, used: BoolArray) -> int:
         """Count the units that some of the (n,) items belong to."""
         if self.kind == "group":
@@ -398,11 +402,11 @@ class Units:
         """Return (U, d): the (n, d) contributions added up within each unit."""
         if self.kind == "item":
             return contributions
-        if not self.n_units:
-            return np.zeros(contributions.shape)
-        order = np.argsort(self.of_item, kind="stable")
-        first = np.searchsorted(self.of_item[order], np.arange(self.n_units))
-        return np.add.reduceat(np.asarray(contributions)[order], first, axis=0)
+        from scipy.sparse import csc_array  # noqa: PLC0415 -- heavy
+
+        n = len(self.of_item)
+        of_unit = csc_array((np.ones(n), self.of_item, np.arange(n + 1)), shape=(self.n_units, n))
+        return np.asarray(of_unit @ np.asarray(contributions))
 
     def total(self, by_unit: Summands) -> FloatArray:
         """Return (d,): the sum over all units of what `sums` returns."""

@@ -232,13 +232,25 @@ class ItemSums:
             return self.used
         return np.asarray(np.asarray(self.contributions).any(axis=1), dtype=np.bool_)
 
-    def within(self, inside: BoolArray, times: IntArray | None = None) -> ItemSums:
-        """Return what the items of a stratum, (n,) bool, add; each stands for ``times`` or one."""
-        used = self.entered & inside
-        n_unusable = how_many(inside & ~used, times)
+    def only(self, rows: BoolArray) -> ItemSums:
+        """Keep some of the items, (n,) bool."""
         return replace(
             self,
-            contributions=np.where(inside[:, None], np.asarray(self.contributions), 0.0),
+            contributions=np.asarray(self.contributions)[rows],
+            used=self.entered[rows],
+            inside=None if self.inside is None else self.inside[rows],
+            n_ratings=None if self.n_ratings is None else self.n_ratings[rows],
+        )
+
+    def within(self, inside: BoolArray, times: IntArray | None = None) -> ItemSums:
+        """Return what the items of a stratum, (n,) bool, add; each stands for ``times`` or one."""
+        used, contributions = self.entered & inside, self.contributions
+        n_unusable = how_many(inside & ~used, times)
+        if not inside.all():
+            contributions = np.where(inside[:, None], np.asarray(contributions), 0.0)
+        return replace(
+            self,
+            contributions=contributions,
             used=used,
             inside=inside,
             excluded=exclusions([(self.nothing, n_unusable)]),

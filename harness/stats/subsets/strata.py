@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from harness.stats.data.arrays import BoolArray, Counts
-    from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.inference.bootstrap import Resampling, Units
     from harness.stats.metrics.alpha import Level
     from harness.stats.metrics.binned_divergence import BinBy
 
@@ -311,11 +311,8 @@ def stratify(
         }
         by_members = {}
         for key, inside in different.items():
-            groups = [
-                [of_part.within(inside[first], of_kinds.times) for of_part in group]
-                for group in sums.values()
-            ]
-            results = estimate_all(groups, of_kinds, resampling, drawn)
+            groups, of_stratum = _in_stratum(sums.values(), of_kinds, inside[first])
+            results = estimate_all(groups, of_stratum, resampling, drawn)
             by_members[key] = dict(zip(sums, results, strict=True))
         return by_members
 
@@ -347,6 +344,20 @@ def stratify(
         )
         for name, of_judge in of_judges.items()
     }
+
+
+def _in_stratum(
+    groups: Iterable[Sequence[ItemSums]], units: Units, inside: BoolArray
+) -> tuple[list[list[ItemSums]], Units]:
+    """Return what the items of a stratum, (n,) bool, add, and how they are resampled.
+
+    The other items are left out of their groups; where items are resampled, they add nothing.
+    """
+    if units.kind != "group":
+        return [[sums.within(inside, units.times) for sums in group] for group in groups], units
+    within = inside[inside]
+    kept = [[sums.only(inside).within(within) for sums in group] for group in groups]
+    return kept, units.only(inside)
 
 
 def _of_shape(human: FloatArray, judge: Counts) -> FloatArray:
