@@ -217,8 +217,14 @@ def plan_run(
         demonstrations=drawn,
         orders=orders_of(loaded, config),
     )
-    plan = _plan(loaded, config, specs, dict(resolved.skipped), prompts)
-    return replace(plan, embedder=embedder_of(loaded, registry))
+    return _plan(
+        loaded,
+        config,
+        specs,
+        prompts,
+        skipped=dict(resolved.skipped),
+        embedder=embedder_of(loaded, registry),
+    )
 
 
 def plan_resumed_run(
@@ -277,8 +283,15 @@ def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
     config = manifest.config
     if max_cost is not None:
         config = config.model_copy(update={"max_cost": max_cost})
-    plan = _plan(task, config, manifest.judges, manifest.skipped, prompts)
-    return replace(plan, folder=folder, embedder=manifest.embedder)
+    return _plan(
+        task,
+        config,
+        manifest.judges,
+        prompts,
+        skipped=manifest.skipped,
+        folder=folder,
+        embedder=manifest.embedder,
+    )
 
 
 def prompts_of(folder: RunFolder, task: Task) -> Prompts:
@@ -481,21 +494,10 @@ def ask_open_units(
     stop: StopRequests | None = None,
     make_executor: Callable[[Cache], Callable[[Session], Executor]] | None = None,
 ) -> Asked:
-    """Ask what the log of a run folder does not answer.
+    """Ask what the log of a run folder does not answer; the store is closed at the end.
 
-    Parameters
-    ----------
-    store : Cache
-        Where replies are looked up and stored; it is closed at the end.
-    make_executor : callable, optional
-        Returns for the store what makes the executor; by default units are asked in this process.
-    plan, folder, observer, retry, stop
-        See `execute`.
-
-    Raises
-    ------
-    RunError
-        If the run folder or the cache cannot be used.
+    ``make_executor`` returns for the store what makes the executor; by default units are asked in
+    this process. Raises `RunError` if the run folder or the cache cannot be used.
     """
     stop = stop or StopRequests()
     with folder.open_log() as log:
@@ -682,8 +684,8 @@ def _plan(
     task: Task,
     config: RunConfig,
     specs: tuple[JudgeSpec, ...],
-    skipped: dict[str, str],
     prompts: Prompts,
+    **fields: Any,  # noqa: ANN401 -- the other ones of the plan
 ) -> Plan:
     items = select_items(task, criterion=config.criterion, limit=config.limit)
     if not any(task.has_text(item) for item in items):
@@ -711,24 +713,29 @@ def _plan(
         for spec in specs
         if spec.kind != ENSEMBLE
     )
-    if of_options := [
-        spec.name for spec in specs if spec.is_soft or spec.endorses or spec.rule == WEIGHTED
-    ]:
-        task.require_options(of_options[0])
+    _check_strategies(specs, jobs, task, prompts)
+    _check_replies(config.choices.replies, jobs, len(task.options))
+    ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
+    return Plan(task, config, prompts, jobs, ensembles=ensembles, **fields)
+
+
+def _check_strategies(
+    specs: Sequence[JudgeSpec], jobs: Sequence[Job], task: Task, prompts: Prompts
+) -> None:
+    """Refuse strategies that do not fit the options, their order or the elicitations."""
+    for spec in specs:
+        if spec.is_soft or spec.endorses or spec.rule == WEIGHTED:
+            task.require_options(spec.name)
     in_order = {spec.strategy for spec in specs} & {CALIBRATED, VERBALISED}
     if prompts.orders and in_order:
         raise JudgeError(f"{min(in_order)} is for one order of the options; drop --shuffle-options")
-    if silent := [job.judge.spec.name for job in jobs if not job.elicitations]:
-        endorses = next(s.endorses for s in specs if s.name == silent[0])
+    for spec in (job.judge.spec for job in jobs if not job.elicitations):
         raise JudgeError(
-            f"{silent[0]} endorses options one by one; add --elicitation response_set"
-            if endorses
-            else f"{silent[0]} gives probabilities of single options; add --elicitation "
+            f"{spec.name} endorses options one by one; add --elicitation response_set"
+            if spec.endorses
+            else f"{spec.name} gives probabilities of single options; add --elicitation "
             "forced_choice"
         )
-    _check_replies(config.choices.replies, jobs, len(task.options))
-    ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
-    return Plan(task, config, prompts, jobs, skipped, ensembles=ensembles)
 
 
 def make_job(

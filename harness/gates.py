@@ -45,24 +45,11 @@ SUITE = "harness gate"
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What is required of one number, or of the verdict.
+    """What is required of one number, or of the verdict; ``text`` is as the user wrote it.
 
-    Attributes
-    ----------
-    text : str
-        As the user wrote it.
-    verdicts : tuple of str
-        Any of which the decision must be; empty for a number.
-    judge : str or None
-        Whose number; None for the judge of the decision.
-    name : str
-        A metric, ``answered`` (share of units answered) or ``beta``.
-    sign : str
-        One of ``>``, ``>=``, ``<`` and ``<=``.
-    limit : float
-        What the number is compared with.
-    end : {"value", "lower", "upper"}
-        The number itself, or an end of its interval.
+    ``verdicts`` are those of which the decision must be any; empty for a number. ``judge`` is None
+    for that of the decision. ``name`` is a metric, ``answered`` (share of units answered) or
+    ``beta``; ``end`` says whether the number or an end of its interval is compared.
     """
 
     text: str

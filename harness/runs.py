@@ -504,17 +504,7 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
 def model_change(folder: RunFolder, validation: Validation) -> str:
     """Return a line that names a judge whose model version changed since the last run on its task.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        A run that ended; earlier ones are looked for beside it.
-    validation : Validation
-        Its results.
-
-    Returns
-    -------
-    str
-        "" where no version changed or none was reported.
+    Earlier runs are looked for beside this one. "" where no version changed or none was reported.
     """
     now = {judge.name: judge.reported_models for judge in validation.judges}
     for run in list_runs(folder.path.parent).readable:

@@ -344,15 +344,7 @@ def _of_stream(rows: Sequence[Row], judge: str, elicitation: str) -> Row | None:
 
 @dataclass(slots=True)
 class HistoryReading:
-    """Contents of a history.
-
-    Attributes
-    ----------
-    baselines, looks : list
-        In the order of the file.
-    n_damaged : int
-        Lines that were left out because their checksum fails.
-    """
+    """Contents of a history, in the order of the file; damaged lines are left out and counted."""
 
     baselines: list[Baseline] = field(default_factory=list)
     looks: list[Look] = field(default_factory=list)
