@@ -286,8 +286,7 @@ def export(
       harness baseline export toxicity-20260101T120000Z-1a2b3c baselines/toxicity
       harness revalidate baselines/toxicity
     """
-    from harness.revalidation.baseline_export import export_baseline
-    from harness.revalidation.revalidate import LookOptions
+    from harness.revalidation.revalidate import LookOptions, export_baseline
     from harness.runs import find_run
 
     look_options = LookOptions(anchor=anchor, task=task, seed=seed)

@@ -12,6 +12,7 @@ from harness.analysis.inputs import sampling_weights
 from harness.app import Plan, how_to_resume, make_job
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, JudgeUnavailable, RunError
+from harness.files import read_file, write_file, writing_to
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check, check_destinations, reader_of
 from harness.judging.judges.response_errors import explain
@@ -36,6 +37,7 @@ from harness.revalidation.history import (
 )
 from harness.revalidation.metric_changes import Yardstick, decision_on
 from harness.revalidation.occasion import (
+    FOLDER,
     Answers,
     FixedInRun,
     ask_occasion,
@@ -46,7 +48,9 @@ from harness.revalidation.occasion import (
     with_ensembles,
 )
 from harness.revalidation.reply_categories import StreamReplies, joined, stream_of
+from harness.runs import RunFolder
 from harness.stats.drift.changed_judges import ALPHA
+from harness.tasks import write_task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +61,6 @@ if TYPE_CHECKING:
     from harness.judging.running.services import Observer
     from harness.revalidation.causes import Setup
     from harness.revalidation.history import JudgeVerdict
-    from harness.runs import RunFolder
     from harness.tasks import Item
 
     LeftOut = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
@@ -155,6 +158,40 @@ def revalidate(
     look = sitting.history.looks[-1]
     code = ExitCode.INCOMPLETE if look.ended else ExitCode.DONE
     return Revalidation(sitting.history, look, code)
+
+
+def export_baseline(
+    run: RunFolder, target: Path, options: LookOptions, *, item_text: bool = False
+) -> None:
+    """Write manifest, prompts, history, and the anchor's items and ratings into a new folder.
+
+    A run without a baseline gets that of ``options`` first. Without the items' texts, a look reads
+    them from the task. Raises `HarnessError` if the run cannot be read, or the folder exists or
+    cannot be written.
+    """
+    if target.exists():
+        raise RunError(f"{target}: it exists already; choose another folder, or remove it.")
+    with HistoryFile.open(run.path) as file:
+        sitting = Sitting.begin(run, options, file)
+        if sitting.history.baseline is None:
+            sitting.append(sitting.first_baseline())
+        history = read_file(file.path)
+    task, anchor = sitting.setup.task, set(sitting.history.baselines[-1].items)
+    small = task.model_copy(
+        update={
+            "items": tuple(item for item in task.items if item.id in anchor),
+            "ratings": tuple(rating for rating in task.ratings if rating.item in anchor),
+            "ignored": tuple(rating for rating in task.ignored if rating.item in anchor),
+        }
+    )
+    config = run.manifest.config.model_copy(update={"item_text": item_text})
+    with writing_to(target, RunError):
+        target.mkdir(parents=True)
+        write_task(small, target / "task", item_text=item_text)
+        sitting.setup.prompts.save(target / "prompts", item_text=item_text)
+        write_file(target / FILE, history)
+        write_file(target / ".gitignore", f"{FOLDER}/\n".encode())
+        RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
 
 
 def accept_look(run: RunFolder, number: int, options: LookOptions) -> HistoryReading:
