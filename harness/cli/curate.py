@@ -294,7 +294,7 @@ def next_ratings(
         echo_json([asdict(row) for row in queue])
         return
     nothing = f"No rating changes what is expected for {quantity}."
-    show(rows_of_queue(queue), as_json=False, empty=nothing)
+    show(rows_of_queue(queue), empty=nothing)
     if queue:
         echo(f"\n{paragraph(EVIDENCE[quantity])}")
 
@@ -354,10 +354,7 @@ def sample(
         summary = {"folders": folders, "strata": strata, "n_outside": drawn.n_outside}
         echo_json(summary)
         return
-    show(
-        [{"stratum": s.name, "items": s.n_items, "sampled": s.n_sampled} for s in drawn.strata],
-        as_json=False,
-    )
+    show([{"stratum": s.name, "items": s.n_items, "sampled": s.n_sampled} for s in drawn.strata])
     if drawn.n_outside:
         echo(f"{drawn.n_outside} items belong to no stratum; no weights can speak for them.")
     for path, part in written.items():

@@ -37,7 +37,7 @@ def dollars(amount: float | None) -> str:
     return "unknown price" if amount is None else f"${amount:.4f}"
 
 
-def show(rows: Sequence[Mapping[str, object]], *, as_json: bool, empty: str = "") -> None:
+def show(rows: Sequence[Mapping[str, object]], *, as_json: bool = False, empty: str = "") -> None:
     """Print rows with the same keys, as a table or as JSON."""
     if as_json:
         echo_json(list(rows))

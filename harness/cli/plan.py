@@ -347,7 +347,7 @@ def _show_plan(
     echo(f"{goal}, by {variance}{clusters}:")
     least = cheapest(rows)
     priced = any(row.cost_usd is not None for row in rows)
-    show([_line(row, priced=priced, least=row is least) for row in rows], as_json=False)
+    show([_line(row, priced=priced, least=row is least) for row in rows])
 
 
 def _line(row: PlanRow, *, priced: bool, least: bool) -> Mapping[str, object]:
@@ -387,7 +387,7 @@ def _show_power(results: Sequence[AnnotatorPower], prices: Prices) -> None:
             "tested": f"{row.n_testable}/{row.n_draws}",
         }
         lines.append(line if cost is None else line | {"USD": f"{cost:.2f}"})
-    show(lines, as_json=False)
+    show(lines)
 
 
 def _verdict(results: Sequence[AnnotatorPower], power: float) -> str:

@@ -184,7 +184,7 @@ def self_preference(
     if as_json:
         echo_json([row.model_dump(mode="json") for row in found], indent=1)
     else:
-        show(preference_rows(found), as_json=False)
+        show(preference_rows(found))
 
 
 for _name, (_short_help, _description) in DESCRIPTIONS.items():
@@ -206,6 +206,6 @@ def _print(probe: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> No
             echo(fill(sentence, WIDTH))
         if not quiet:
             echo("")
-            show(flip_table(judge), as_json=False)
+            show(flip_table(judge))
     if not quiet:
         print_folder(result)

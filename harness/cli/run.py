@@ -252,6 +252,6 @@ def print_costs(*quotes_by_task: Sequence[JudgeQuote], as_json: bool) -> None:
             }
             for quote in quotes
         ]
-        show(rows, as_json=False)
+        show(rows)
         counts = quotes[0].n_items if quotes else {}
         echo("items: " + ", ".join(f"{name} {n}" for name, n in counts.items()))

@@ -83,7 +83,7 @@ def _table(quantity: str, rows: Sequence[ExperimentRow]) -> None:
             line[head] = _mean(row.value for row in rows_of_line if row.n_ratings == n)
         lines.append(line)
     echo(f"\n{quantity.replace('_', ' ')}, mean over cut-offs")
-    show(lines, as_json=False)
+    show(lines)
     echo("")
 
 
