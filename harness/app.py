@@ -43,6 +43,7 @@ from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.cost_estimate import quote_of, quote_of_ensemble
+from harness.judging.running.local_executor import LocalExecutor
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job, NoCache, NoObserver
 from harness.judging.running.session import Session
@@ -507,17 +508,21 @@ def ask_open_units(
         folder.update(state="running", ended={}, exit_code=None, config=plan.config)
         limits = _limits(store, plan.config.max_cost, logged_cost_usd(logged))
         budget = limits["budget"]
-        parts = {
-            "log": log,
-            "cache": store,
-            "done": logged.final,
-            "observer": observer,
-            "retry": retry,
+        _warn_of_open_batches(folder, observer)
+        session = Session(
+            plan.task,
+            plan.jobs,
+            log=log,
+            cache=store,
+            done=logged.final,
+            observer=observer,
+            retry=retry,
+            executor=make_executor(store)
+            if make_executor
+            else _executor_here(plan, folder, observer),
             **limits,
-        }
-        if make_executor is not None:
-            parts["executor"] = make_executor(store)
-        ends, asking_s = _ask(_session(plan, folder, parts), folder, store, observer, stop)
+        )
+        ends, asking_s = _ask(session, folder, store, observer, stop)
         merge_parts(log)
     exit_code = _exit_code(ends, budget, stop)
     folder.update(
@@ -552,6 +557,8 @@ def _executor(
     executor, store = asking.get("executor", "local"), asking.get("store")
     if executor == "local":
         return None
+    if plan.config.batch:
+        raise RunError("workers on a cluster use no batch interfaces; ask without --batch")
     if store is None:
         raise RunError("workers on a cluster need a shared store; name one, postgresql://...")
     retry = asking.get("retry") or RetryPolicy()
@@ -799,15 +806,16 @@ def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> No
         )
 
 
-def _session(plan: Plan, folder: RunFolder, parts: dict[str, Any]) -> Session:
-    _warn_of_open_batches(folder, parts["observer"])
+def _executor_here(
+    plan: Plan, folder: RunFolder, observer: Observer
+) -> Callable[[Session], Executor]:
+    """Return what makes the executor of a session in this process."""
     if not plan.config.batch:
-        return Session(plan.task, plan.jobs, **parts)
+        return LocalExecutor
     for spec in plan.specs:
         if spec.remote and batch_api_of(spec) is None:
-            parts["observer"].say(f"{spec.name}: no batch interface; asked one request at a time")
-    executor = partial(BatchExecutor, ledger=BatchLedger(folder.batches))
-    return Session(plan.task, plan.jobs, executor=executor, **parts)
+            observer.say(f"{spec.name}: no batch interface; asked one request at a time")
+    return partial(BatchExecutor, ledger=BatchLedger(folder.batches))
 
 
 def _warn_of_open_batches(folder: RunFolder, observer: Observer) -> None:
