@@ -240,12 +240,12 @@ def _replicates(
     if not values.size:
         return values
     implied = implied_in_resamples(human)
+    of_judges = [np.concatenate([side.forms[row.judge_form] for side in sides]) for row in rows]
     blocks = (weights[:, units.of_item] for weights in resamples.blocks())
     for b, weights in enumerate(row for block in blocks for row in block):
         raters = Side.of(human, cut, rows, implied(weights))
         for m, row in enumerate(rows):
-            vectors = raters.forms[row.human_form]
-            for j, side in enumerate(sides):
-                added = row.contributions(vectors, side.forms[row.judge_form])
-                values[j, m, b] = row.value((weights * counted) @ added)
+            vectors = np.tile(raters.forms[row.human_form], (len(sides), 1))
+            added = row.contributions(vectors, of_judges[m]).reshape(len(sides), len(weights), -1)
+            values[:, m, b] = row.value((weights * counted) @ added)
     return values
