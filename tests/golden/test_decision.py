@@ -27,7 +27,6 @@ from harness.stats.selection.references import (
     baseline_values,
     most_frequent_answers,
     one_human,
-    prior_answers,
 )
 from harness.stats.selection.replies import Replies, contributions_at_replies, shared_items
 
@@ -132,7 +131,7 @@ def test_computed_baselines(golden):
         pooled = counts.sum(axis=0, keepdims=True).astype(float)
         modal = most_frequent_answers(pooled)[0]
         modes = [option for option, tops in zip(inputs["options"], modal, strict=True) if tops]
-        prior = prior_answers(pooled)[0].tolist()
+        prior = ratio(pooled, pooled.sum())[0].tolist()
         values |= {"prior_distribution": prior, "most_frequent_options": modes}
         n_items = int((evaluated & (counts.sum(axis=1) > 0)).sum())
         return Result(values, counts={"n_items": n_items})

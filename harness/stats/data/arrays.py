@@ -89,6 +89,11 @@ def row_sums(rows: FloatArray) -> FloatArray:
     return rows @ np.ones(rows.shape[1])
 
 
+def row_shares(counts: Counts) -> FloatArray:
+    """Divide each row of (n, K) counts by its sum; nan where that is 0."""
+    return ratio(counts, counts.sum(axis=1, keepdims=True))
+
+
 def row_products(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return (n,): the scalar product of each row of one (n, K) array with that of another."""
     return np.asarray(np.einsum("nk,nk->n", first, second), dtype=np.float64)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.data.arrays import FloatArray, ratio, row_shares
 from harness.stats.data.rating_table import hard
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def modes(counts: Counts) -> FloatArray:
     nan where nobody rated. `hard` does so for distributions.
     """
     c = np.asarray(counts, dtype=np.float64)
-    return hard(ratio(c, c.sum(axis=1, keepdims=True)))
+    return hard(row_shares(c))
 
 
 def means(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:

@@ -14,6 +14,7 @@ from harness.stats.data.arrays import (
     IntArray,
     frozen,
     ratio,
+    row_shares,
 )
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ class Distributions:
         endorsed = sets @ table.space.membership.T.astype(np.int64)
         return cls(
             space=table.space,
-            O=ratio(table.forced_choice, table.forced_choice.sum(axis=1, keepdims=True)),
+            O=row_shares(table.forced_choice),
             theta=ratio(sets, sums[:, None]),
             omega=ratio(endorsed, sums[:, None]),
             n_forced=n_forced,
@@ -406,7 +407,7 @@ def hard(O: FloatArray) -> FloatArray:
         return np.array(O, dtype=np.float64)
     greatest = O.max(axis=1, keepdims=True)
     modal = (greatest - O <= TOLERANCE).astype(np.float64)  # all 0 in a nan row
-    return ratio(modal, modal.sum(axis=1, keepdims=True))
+    return row_shares(modal)
 
 
 def tied_modes(h: FloatArray) -> BoolArray:

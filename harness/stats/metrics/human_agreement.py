@@ -132,16 +132,15 @@ def _reason_no_alpha(totals: FloatArray) -> str:
     return "constant_labels" if totals[1:].sum() > 0 else "too_few_raters"
 
 
-_of_raters = partial(Metric, family="agreement among raters", symmetric=True)
+_of_raters = partial(
+    Metric, family="agreement among raters", symmetric=True, min_ratings=MIN_RATERS
+)
+_share = partial(_of_raters, bounds=SHARE, value=mean, reason=always("too_few_raters"))
 HUMAN_AGREEMENT: tuple[Metric, ...] = (
-    _of_raters(
+    _share(
         name="pairwise_agreement",
-        bounds=SHARE,
         display_name="share of rating pairs that agree",
         contributions=pairwise_agreement,
-        value=mean,
-        reason=always("too_few_raters"),
-        min_ratings=MIN_RATERS,
         paper="Fleiss 1971; agreeing pairs / pairs",
     ),
     _of_raters(
@@ -159,7 +158,6 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
         contributions=nominal_alpha,
         value=_alpha_value,
         reason=_reason_no_alpha,
-        min_ratings=MIN_RATERS,
         paper="Krippendorff 2011, coincidence form",
     ),
     _of_raters(
@@ -168,7 +166,6 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
         contributions=fleiss_of_pooled_pairs,
         value=_generalised_value,
         reason=_reason_not_generalised,
-        min_ratings=MIN_RATERS,
         paper="Fleiss 1971, generalised: all pairs of ratings alike",
     ),
     _of_raters(
@@ -177,7 +174,6 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
         contributions=fleiss_of_item_means,
         value=_generalised_value,
         reason=_reason_not_generalised,
-        min_ratings=MIN_RATERS,
         paper="Fleiss 1971, generalised: all items alike",
     ),
     _of_raters(
@@ -189,24 +185,16 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
         min_ratings=1,
         paper="Randolph 2005: chance is 1 / K, K the declared options; equally many ratings",
     ),
-    _of_raters(
+    _share(
         name="majority_share",
-        bounds=SHARE,
         display_name="share of ratings with the majority",
         contributions=majority_share,
-        value=mean,
-        reason=always("too_few_raters"),
-        min_ratings=MIN_RATERS,
         paper="Elangovan et al. 2025, '% Agreement' of three or more raters; see hit_rate(h/h)",
     ),
-    _of_raters(
+    _share(
         name="two_rater_agreement",
-        bounds=SHARE,
         display_name="share of items whose two raters agree",
         contributions=two_rater_agreement,
-        value=mean,
-        reason=always("too_few_raters"),
-        min_ratings=MIN_RATERS,
         max_ratings=MIN_RATERS,
         paper="Elangovan et al. 2025, '% Agreement' of two raters; see hit_rate(h/h)",
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -70,10 +71,19 @@ def numeric_metrics(width: float) -> tuple[Metric, ...]:
     tuple of Metric
         Their sums are those of `moments`; ``spearman`` is valued by `rank_correlation`.
     """
+    error = partial(Metric, reason=no_items, better="lower", paper=CALDERON)
+    association = partial(
+        Metric, reason=_why_no_correlation, symmetric=True, family="association", paper=RAO
+    )
     return (
-        _error("rmse", lambda totals: np.sqrt(_mse(totals)), "root mean squared error", width),
-        _error("mse", _mse, "mean squared error", width**2),
-        _error("mean_absolute_error", lambda totals: _mean_of(7, totals), "", width),
+        error(
+            name="rmse",
+            value=lambda totals: np.sqrt(_mse(totals)),
+            display_name="root mean squared error",
+            bounds=(0.0, width),
+        ),
+        error(name="mse", value=_mse, display_name="mean squared error", bounds=(0.0, width**2)),
+        error(name="mean_absolute_error", value=partial(_mean_of, 7), bounds=(0.0, width)),
         Metric(
             name="mean_difference",
             display_name="mean difference (judge minus raters)",
@@ -82,42 +92,14 @@ def numeric_metrics(width: float) -> tuple[Metric, ...]:
             better="zero",
             bounds=(-width, width),
         ),
-        _association("pearson", _pearson, "correlation (Pearson)", RAO),
-        _association("spearman", _pearson, "rank correlation (Spearman)", RAO),
-        _association(
-            "krippendorff_alpha_interval",
-            _interval_alpha,
-            "agreement (Krippendorff's alpha, interval)",
-            INTERVAL_ALPHA.paper,
+        association(name="pearson", value=_pearson, display_name="correlation (Pearson)"),
+        association(name="spearman", value=_pearson, display_name="rank correlation (Spearman)"),
+        association(
+            name="krippendorff_alpha_interval",
+            value=_interval_alpha,
+            display_name="agreement (Krippendorff's alpha, interval)",
+            paper=INTERVAL_ALPHA.paper,
         ),
-    )
-
-
-def _error(
-    name: str, value: Callable[[FloatArray], FloatArray], display_name: str, largest: float
-) -> Metric:
-    return Metric(
-        name=name,
-        display_name=display_name,
-        value=value,
-        reason=no_items,
-        better="lower",
-        bounds=(0.0, largest),
-        paper=CALDERON,
-    )
-
-
-def _association(
-    name: str, value: Callable[[FloatArray], FloatArray], display_name: str, paper: str
-) -> Metric:
-    return Metric(
-        name=name,
-        display_name=display_name,
-        value=value,
-        reason=_why_no_correlation,
-        symmetric=True,
-        family="association",
-        paper=paper,
     )
 
 

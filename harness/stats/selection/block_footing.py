@@ -158,7 +158,7 @@ def evaluation_of_blocks(
     )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class _Judge:
     """A judge's replies to the shared items, one row per kind."""
 
@@ -174,9 +174,6 @@ class _Judge:
         human, judge = tables_of(counts, space)
         scoring = Scoring.of(human, metric, cut, weights=counts.times.astype(np.float64))
         return cls(counts, scoring, replies_of(judge, metric.judge_form), n_replies)
-
-    def __repr__(self) -> str:
-        return f"_Judge({self.counts!r})"
 
     @property
     def every(self) -> BoolArray:
@@ -200,7 +197,7 @@ class _Judge:
             kind, block = np.nonzero(counts[used])
             return cluster_mean(differences[kind], block, counts[used][kind, block])
 
-        return self.scoring.reference_by(
+        return self.scoring.reference(
             average,
             self.replies,
             self.every,

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, Kinds, frozen, how_many, ratio, weighted_total
+from harness.stats.data.arrays import (
+    TOLERANCE,
+    Kinds,
+    frozen,
+    how_many,
+    ratio,
+    row_shares,
+    weighted_total,
+)
 from harness.stats.data.rating_table import ELICITATION_OF, Cut, Distributions, aggregate
 from harness.stats.inference.bootstrap import ALIKE, Resamples
 from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, linearized
@@ -32,7 +40,6 @@ from harness.stats.selection.references import (
     baseline_values,
     most_frequent_answers,
     one_human,
-    prior_answers,
 )
 from harness.stats.selection.replies import (
     MIN_ANSWERED,
@@ -295,6 +302,11 @@ def common_footing(
     if ratings is not None and replies:
         raters = scoring.rater_covariance(ratings, replies, shared, n_replies)
     n_discordant = _n_discordant([np.asarray(units.sums(of_judge)) for of_judge in sums])
+
+    def average(differences: FloatArray, used: BoolArray) -> ClusterMean:
+        values = linearized(differences, scoring.weights[used])
+        return cluster_mean(values, units.of_item[used], np.ones(len(values), dtype=np.int64))
+
     return footing_of(
         metric,
         of_judges,
@@ -304,7 +316,10 @@ def common_footing(
         n_replies=n_replies,
         items=items,
         judges=tuple(table.name for table in chosen),
-        references=tuple(scoring.reference(z, shared, resampling, ratings) for z in replies),
+        references=tuple(
+            scoring.reference(average, z, shared, level=resampling.level, ratings=ratings)
+            for z in replies
+        ),
         values_with_losses=frozen(
             np.array([scoring.value_with_losses(z, n_replies) for z in replies])
         ),
@@ -711,7 +726,7 @@ class Scoring:
         pooled = (self.weights @ self.counts)[None]
         most_frequent = most_frequent_answers(pooled).astype(np.float64)
         for answers in (np.ones_like(pooled), pooled, most_frequent):
-            yield np.broadcast_to(prior_answers(answers), self.counts.shape)
+            yield np.broadcast_to(row_shares(answers), self.counts.shape)
 
     def sums_of_counts(
         self,
@@ -730,26 +745,6 @@ class Scoring:
 
     def reference(
         self,
-        replies: Replies,
-        shared: BoolArray,
-        resampling: Resampling,
-        ratings: Ratings | None = None,
-    ) -> HumanReference:
-        """Score the judge and one human on the same remaining ratings of the shared items.
-
-        Defined for metrics that are means over items, of which less or more is better. Where raters
-        are a sample, the interval is over items and raters.
-        """
-        clusters = resampling.units(len(shared)).of_item
-
-        def average(differences: FloatArray, used: BoolArray) -> ClusterMean:
-            values = linearized(differences, self.weights[used])
-            return cluster_mean(values, clusters[used], np.ones(len(values), dtype=np.int64))
-
-        return self.reference_by(average, replies, shared, level=resampling.level, ratings=ratings)
-
-    def reference_by(
-        self,
         average: Callable[[FloatArray, BoolArray], ClusterMean],
         replies: Replies,
         shared: BoolArray,
@@ -758,7 +753,12 @@ class Scoring:
         ratings: Ratings | None,
         times: IntArray | None = None,
     ) -> HumanReference:
-        """Do as `reference`, given how differences are averaged; rows stand for (n,) ``times``."""
+        """Score the judge and one human on the same remaining ratings of the shared items.
+
+        Defined for metrics that are means over items, of which less or more is better. ``average``
+        takes differences of the used items; where raters are a sample, too, the interval is over
+        items and ``ratings``. Rows stand for (n,) ``times``.
+        """
         if not (self.can_leave_out and self.metric.is_item_mean):
             return NO_REFERENCE
         sides = self.one_human(replies, shared, self.counts)

@@ -123,33 +123,24 @@ def paired_runs(
     sums = [scoring.sums(side, shared, n_replies) for side in replies]
     first, second = (float(metric.value(side.sum(axis=0))) for side in sums)
     n_items = int(shared.sum())
-    if not (np.isfinite(first) and np.isfinite(second)):
-        values = (_number(first), _number(second))
-        return PairedRuns(
-            n_items=n_items,
-            n_replies=n_replies,
-            first=values[0],
-            second=values[1],
-            difference=None,
-            reason="no_items" if not n_items else "undefined",
-        )
+    is_defined = bool(np.isfinite(first) and np.isfinite(second))
     units = resampling.units(len(shared))
-    ends: tuple[float, float] | None
-    if metric.is_item_mean:
-        values_by_item = [side[shared, 0] / side[shared, 1] for side in sums]
+    ends: tuple[float, float] | None = None
+    facts: dict[str, Any] = {"reason": "undefined" if n_items else "no_items"}
+    if is_defined and metric.is_item_mean:
+        values = [side[shared, 0] / side[shared, 1] for side in sums]
         clusters = units.of_item[shared]
-        gain = values_by_item[1] - values_by_item[0]
-        ends = cluster_mean(gain, clusters).interval(resampling.level)
-        facts = {"unit": units.kind, **_signs(values_by_item, clusters, better=metric.better)}
-    else:
+        ends = cluster_mean(values[1] - values[0], clusters).interval(resampling.level)
+        facts = {"unit": units.kind, **_signs(values, clusters, better=metric.better)}
+    elif is_defined:
         ends, facts = _bootstrap(metric, sums, units, resampling), {"reason": NO_MEAN}
     low, high = ends or (None, None)
     return PairedRuns(
         n_items=n_items,
         n_replies=n_replies,
-        first=first,
-        second=second,
-        difference=second - first,
+        first=_number(first),
+        second=_number(second),
+        difference=second - first if is_defined else None,
         low=low,
         high=high,
         **facts,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, weighted_total
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_shares, weighted_total
 from harness.stats.selection.replies import MAX_DRAWS, Replies, draw_probability
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
 BASELINES = ("uniform", "prior", "most_frequent")
 DRAWS_PER_PRODUCT = 32  # of replies, whose totals one matrix product adds up
-
-
-def prior_answers(pooled: FloatArray) -> FloatArray:
-    """Return (B, W): share of each answer among (B, W) pooled ratings; nan without ratings."""
-    return ratio(pooled, pooled.sum(axis=1, keepdims=True))
 
 
 def most_frequent_answers(pooled: FloatArray) -> BoolArray:
@@ -87,7 +82,7 @@ def baseline_values(
 
     uniform = np.full((len(weights), W), 1.0 / W)
     unrated = pooled.sum(axis=1) == 0
-    prior = np.where(unrated[:, None], uniform, prior_answers(pooled))
+    prior = np.where(unrated[:, None], uniform, row_shares(pooled))
     distributions = {"uniform": uniform, "prior": prior}
 
     def weigh(rows: FloatArray) -> FloatArray:

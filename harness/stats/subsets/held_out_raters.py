@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import Kinds, ratio
+from harness.stats.data.arrays import Kinds, ratio, row_shares
 from harness.stats.inference.estimate import EMPTY, Estimate, ItemSums, estimate_sums, exclusions
 from harness.stats.inference.metric import SHARE, Metric, always
 from harness.stats.metrics.human_agreement import MIN_RATERS
@@ -149,7 +149,7 @@ def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, answered: Bool
 
 def _contributions(h: FloatArray, judge: FloatArray, left_out: FloatArray) -> FloatArray:
     """Return (n, 3): agreement of held-out ratings, of the judge in their place, and ratings."""
-    shares = np.nan_to_num(ratio(judge, judge.sum(axis=1, keepdims=True)))
+    shares = np.nan_to_num(row_shares(judge))
     remaining = h.sum(axis=1, keepdims=True) - 1.0
     hh = left_out * (h - 1.0)
     hm = left_out * ((shares * h).sum(axis=1, keepdims=True) - shares)

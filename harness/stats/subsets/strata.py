@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, remembered
+from harness.stats.data.arrays import TOLERANCE, FloatArray, remembered, row_shares
 from harness.stats.data.labels import (
     majority_shares,
     median_shares,
@@ -376,7 +376,7 @@ def _human_parts(h: FloatArray, level: Level, scale: ArrayLike | None) -> dict[s
     return {
         "hh": among(h, level, scale),
         "random": _sums(of_h, metrics),
-        "random_h": _sums(_single_rating(h) @ options, metrics),
+        "random_h": _sums(row_shares(h) @ options, metrics),
     }
 
 
@@ -401,7 +401,7 @@ def _judge_parts(
         ],
         "mm": among(j, level, scale),
         "hw_mw": _sums(_cells(of_h, of_j), metrics),
-        "h_mw": _sums(_cells(_single_rating(h) @ options, of_j), metrics),
+        "h_mw": _sums(_cells(row_shares(h) @ options, of_j), metrics),
         "js_b": _sums(binned_sums(bins, h, j), binned_metrics(K)),
     }
 
@@ -409,11 +409,6 @@ def _judge_parts(
 def _sums(contributions: FloatArray, metrics: tuple[Metric, ...]) -> list[ItemSums]:
     sums = np.nan_to_num(contributions)
     return [ItemSums(contributions=sums, metrics=metrics, nothing=_NO_OVERLAP)]
-
-
-def _single_rating(h: FloatArray) -> FloatArray:
-    """Return (n, K): the chance that a rating of an item, drawn at random, is each option."""
-    return ratio(h, h.sum(axis=1, keepdims=True))
 
 
 def _labels(
