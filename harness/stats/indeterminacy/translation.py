@@ -118,13 +118,6 @@ def beta_contributions(table: RatingTable, positive: Iterable[str]) -> FloatArra
 def cross_call_contributions(dist: Distributions, positive: Iterable[str]) -> FloatArray:
     """Pair each forced choice with each response set of the same item, as the papers' figures do.
 
-    Parameters
-    ----------
-    dist : Distributions
-        From independent calls.
-    positive : iterable of str
-        The positive options; all others are negative.
-
     Returns
     -------
     (n, 2) array

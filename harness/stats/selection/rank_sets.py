@@ -82,27 +82,20 @@ def rank_sets(
 
     Parameters
     ----------
-    losses : (J,) array
-        Estimates; lower is better.
-    replicates : (J, B) array
-        Losses in each resample, defined throughout.
+    losses, replicates : (J,), (J, B) arrays
+        Estimates, lower is better; those of each resample, defined throughout.
     level : float, optional
         Probability that all rank sets hold the true ranks at once.
     n_units : int, optional
-        Units behind the estimates: with few of them, the critical value is that of Student's t,
-        see `small_sample`, and larger on the side to which a difference is skewed, see
-        `skewed_values`; with fewer than 20, no difference is significant. Default: no correction.
+        Units behind the estimates: with few of them, the critical value is larger, see
+        `small_sample` and `skewed_values`, and no difference is significant below 20. Default: no
+        correction.
     freedom : (J, J) array, optional
         Degrees of freedom of the standard error of each difference. Default: one less than the
         units.
     n_discordant : (J, J) int array, optional
         Units on which two judges differ. With so few that not even a sign test could reject, their
         difference is not significant; see `least_discordant`. Default: any number will do.
-
-    Returns
-    -------
-    RankSets
-        In the order of the judges.
 
     References
     ----------

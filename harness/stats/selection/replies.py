@@ -190,36 +190,25 @@ def contributions_at_replies(
     vectors: Vectors,
     squared: SquaredDistance | None = None,
 ) -> FloatArray:
-    """Return the contributions of a metric expected from r replies per item.
+    """Return the (n, d) contributions of a metric expected from r replies per item.
 
     The r replies are drawn from an item's s answered samples without replacement, each subset
     equally likely; from a judge's distribution they are drawn independently. Where there are too
-    many different draws to enumerate, some are sampled, with a fixed seed.
+    many different draws to enumerate, some are sampled, with a fixed seed. Rows are nan where the
+    judge has fewer than r samples.
 
     Parameters
     ----------
-    contributions : callable
-        ``(human, judge) -> (n, d)``, of a `Metric`.
+    contributions, squared
+        Of a `Metric`; the expectation of a squared distance has a closed form.
     human : (n, D) array
         Rating vectors of the raters.
     replies : Replies
         What the judge answered on the same items.
     n_replies : int or inf
-        r. Infinite: without reply noise, for quadratic metrics and distributions alone.
+        r, 1 or more. Infinite: without reply noise, for quadratic metrics and distributions alone.
     vectors : callable
         ``(n, W) shares -> (n, D')``: rating vectors in the judge's form.
-    squared : SquaredDistance, optional
-        For a metric that is a squared distance: its expectation has a closed form.
-
-    Returns
-    -------
-    (n, d) array
-        nan rows where the judge has fewer than r samples.
-
-    Raises
-    ------
-    ValueError
-        If r is not positive, or infinite for a metric without a closed form on counted samples.
 
     Notes
     -----
