@@ -137,6 +137,17 @@ def test_rank_sets_and_one_human_are_over_raters_too():
     assert reaches[1] > reaches[0]
 
 
+def test_a_ranking_does_not_take_the_raters_for_all_there_are():
+    """Its differences have the intervals over items and raters that all differences have."""
+    ratings, judges = draw(0)
+    evaluation = evaluated(ratings, judges, panel_of(ratings))
+    ranked = evaluation.ranking("hit_rate(h/h)").rows[1].difference
+    [difference] = evaluation.differences("hit_rate(h/h)")
+    assert ranked.interval.method == difference.interval.method == "crossed"
+    ends = [sorted([abs(d.interval.low), abs(d.interval.high)]) for d in (ranked, difference)]
+    assert ends[0] == pytest.approx(ends[1])
+
+
 def test_one_group_of_items_gives_no_rank_sets_and_no_warning():
     """Where all items are one group nothing is resampled, with crossed raters too."""
     ratings, judges = draw(0)
