@@ -379,10 +379,16 @@ class Recorder:
         del self._waiting[:n]
 
     async def store_regularly(self) -> None:
-        """Store what is logged: at once where others see no log of it, else now and then."""
+        """Store what is logged: at once where others see no log of it, else at intervals.
+
+        So other runs find the replies that they wait for.
+        """
         if self._cache.write_through:
             await self._store_at_once()
-        await self.flush_regularly()
+        pause_s = FLUSH_EVERY_S
+        while True:
+            await asyncio.sleep(pause_s)
+            pause_s = FLUSH_EVERY_S if self.flush() else FLUSH_AGAIN_S
 
     async def _store_at_once(self) -> None:
         while True:
@@ -404,13 +410,6 @@ class Recorder:
         for reply in self._unstored[:n]:
             self._cache.locks.release(reply.request)
         del self._unstored[:n]
-
-    async def flush_regularly(self) -> None:
-        """Flush at intervals, so that other runs find the replies that they wait for."""
-        pause_s = FLUSH_EVERY_S
-        while True:
-            await asyncio.sleep(pause_s)
-            pause_s = FLUSH_EVERY_S if self.flush() else FLUSH_AGAIN_S
 
     def flush(self, *, last: bool = False) -> bool:
         """Store replies that are in the log; return False if that is not possible now."""
