@@ -537,7 +537,7 @@ def ask_open_units(
 def shared_store(
     address: str, plan: Plan, run: str, observer: Observer, *, is_private: bool = False
 ) -> Cache:
-    """Return the store at an address for a run of some name; see `SharedStore`.
+    """Return the store at an address for a run of some name; see `open_store`.
 
     Raises
     ------
