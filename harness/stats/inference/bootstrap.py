@@ -400,13 +400,17 @@ class Units:
 
     def sums(self, contributions: Summands) -> Summands:
         """Return (U, d): the (n, d) contributions added up within each unit."""
+        return self.sums_of_parts([contributions])[0]
+
+    def sums_of_parts(self, parts: Sequence[Summands]) -> list[Summands]:
+        """Return the `sums` of each of several contributions."""
         if self.kind == "item":
-            return contributions
+            return list(parts)
         from scipy.sparse import csc_array  # noqa: PLC0415 -- heavy
 
         n = len(self.of_item)
         of_unit = csc_array((np.ones(n), self.of_item, np.arange(n + 1)), shape=(self.n_units, n))
-        return np.asarray(of_unit @ np.asarray(contributions))
+        return [np.asarray(of_unit @ np.asarray(part)) for part in parts]
 
     def total(self, by_unit: Summands) -> FloatArray:
         """Return (d,): the sum over all units of what `sums` returns."""
@@ -488,7 +492,6 @@ def replicate(
         One per metric of each of ``sums``.
     """
     columns: dict[int, slice] = {}
-    parts: list[Summands] = []
     different: list[Summands] = []
     width = 0
     for item_sums in sums:
@@ -496,10 +499,9 @@ def replicate(
         if id(contributions) not in columns:
             d = contributions.shape[1]
             columns[id(contributions)] = slice(width, width + d)
-            parts.append(units.sums(contributions))
             different.append(contributions)
             width += d
-    totals, blocks = resamples.sums(parts, units, different)
+    totals, blocks = resamples.sums(units.sums_of_parts(different), units, different)
     places = [columns[id(item_sums.contributions)] for item_sums in sums]
     values = [np.empty((len(item_sums.metrics), resamples.n_replicates)) for item_sums in sums]
     start = 0
