@@ -125,7 +125,7 @@ def order_bias(
     level : float
         Of the intervals.
     """
-    clusters = {i.id: ("item", i.id) if i.group is None else ("group", i.group) for i in items}
+    clusters = {item.id: item.unit for item in items}
     chosen = [v for v in verdicts if _is_shuffled_choice(v) and v.item in clusters]
     if not chosen:
         return ()

@@ -38,7 +38,6 @@ TEXT_CHARS = 20
 ID_CHARS = 80
 VARIED = 0.2  # distinct values per item above which a column is no category
 MAX_VALUES = 2000  # distinct values of a column that are looked at
-SHARES_SUM = 0.02  # tolerance of shares that sum to 1
 
 
 def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:

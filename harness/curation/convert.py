@@ -38,6 +38,7 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 N_LISTED = 10  # rejected rows, and items without text, that are kept in memory
 RATING = ("item", "rater", "elicitation", "value")
 VERDICT = ("item", "judge", "elicitation", "value")
+VERDICTS = "verdicts.csv"
 REJECTED_FILE = "rejected.csv"
 MAX_REJECTED = 0.05  # share of the answers that may be rejected by default
 
@@ -243,7 +244,7 @@ def _write(plan: Plan, part: Path, summary: ImportSummary) -> None:
             raise TaskError(f"{plan.table.path}: no row could be used{reason}.")
     summary.n_items = len(writer.items)
     if not summary.judges:
-        (part / "verdicts.csv").unlink()
+        (part / VERDICTS).unlink()
     if not summary.n_rejected:
         (part / REJECTED_FILE).unlink()
 
@@ -279,7 +280,7 @@ class _Writer:
         items = (part / "items.jsonl").open("x", encoding="utf-8", newline="\n")
         self._items = stack.enter_context(items)
         self._ratings = file("ratings.csv", (*RATING, *(["rated_at"] if self._times else [])))
-        self._verdicts = file("verdicts.csv", VERDICT)
+        self._verdicts = file(VERDICTS, VERDICT)
         self._rejected = file(REJECTED_FILE, ("line", "column", "reason"))
 
     def _cells_of(self, column: str) -> list[str]:

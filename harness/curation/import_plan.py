@@ -19,6 +19,7 @@ from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerRead
 from harness.tasks.columns.cell_values import list_of
 from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_fields
 from harness.tasks.columns.column_words import parts
+from harness.tasks.dataset_fields import RESERVED
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import OPEN_SCALES, RaterIds, RaterKind, as_number
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from harness.tasks.columns.table_columns import Table
 
-RESERVED = ("id", "group", "criterion")
 NO_JUDGES = "none"  # the name that says that there are none
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from harness.curation import column_evidence as evidence
 from harness.curation.column_evidence import FILLERS, is_model, who_are
 from harness.tasks.columns import column_words
-from harness.tasks.columns.answer_cells import OPTION_MARKS
+from harness.tasks.columns.answer_cells import OPTION_MARKS, SHARES_SUM
 from harness.tasks.columns.cell_values import counts_of, is_number, list_of
 from harness.tasks.columns.column_mapping import PLACEHOLDERS, ColumnMapping, pattern_of
 from harness.tasks.columns.column_words import contains_word, parts
@@ -510,7 +510,7 @@ def _sum_points(
         if np.allclose(sums, numbers(column)) and varied:
             return [(0.6, COUNTED[0])], column.name
     whole = bool(np.all(cells == np.round(cells)))
-    if varied and (totals or not whole) and np.allclose(sums, 1, atol=evidence.SHARES_SUM):
+    if varied and (totals or not whole) and np.allclose(sums, 1, atol=SHARES_SUM):
         total = totals[0].name if len(totals) == 1 else ""
         return [(0.7, COUNTED[1])], total
     if varied and not totals and np.all(sums == sums[0]) and sums[0] > 0:

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.curation.convert import VERDICT
+from harness.curation.convert import VERDICT, VERDICTS
 from harness.curation.new_folder import new_folder
 from harness.errors import TaskError
 from harness.files import write_file, writing_to
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 SIDECAR = ".task.yaml"
-VERDICTS = "verdicts.csv"
 COLUMNS = ("item", "item_number", "group", "criterion", "rater", "judge", "elicitation", "value")
 FIELD = "field."
 ENDINGS = (".csv", ".jsonl")

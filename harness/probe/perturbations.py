@@ -255,7 +255,7 @@ def _target(task: Task, ratings: Sequence[Rating]) -> Option:
     counts: Counter[str] = Counter()
     for rating in ratings:
         if rating.value != CANNOT_ASSESS:
-            counts.update([rating.value] if isinstance(rating.value, str) else rating.value)
+            counts.update(rating.labels)
     return min(reversed(task.options), key=lambda option: counts[option.key])
 
 

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 MAX_IMAGE_BYTES = 5 << 20  # Anthropic refuses larger ones
 MAX_IMAGES = 5_000  # of a task: they are copied into each run folder
-PNG, JPEG, GIF, WEBP = "image/png", "image/jpeg", "image/gif", "image/webp"
 SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": PNG,
-    b"\xff\xd8\xff": JPEG,
-    b"GIF87a": GIF,
-    b"GIF89a": GIF,
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
 }
 
 
@@ -93,7 +92,7 @@ def read_images(folder: Path, field: str, items: Iterable[Item]) -> dict[str, Im
 def _image(path: Path, data: bytes) -> Image:
     media_type = next((t for start, t in SIGNATURES.items() if data.startswith(start)), "")
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        media_type = WEBP
+        media_type = "image/webp"
     if not media_type:
         raise TaskError(f"{path}: it is no PNG, JPEG, GIF or WebP image; convert it.")
     return Image(path, media_type, len(data), hashlib.sha256(data).hexdigest())

@@ -30,6 +30,7 @@ from harness.tasks.options import (
     Wording,
 )
 from harness.tasks.strict_yaml import read_yaml
+from harness.tasks.tables.checks import SHOWN_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +46,6 @@ MAX_OPTIONS = 100
 MAX_RESPONSE_SETS = 2**MAX_POWERSET_OPTIONS - 1  # listed or not
 MAX_ANSWER_CHARS = 2000  # of a free text
 MAX_PHRASE_CHARS = 2000  # what stands on the judge card
-SHOWN_CHARS = 80
 CONTIGUOUS = "contiguous"
 OF_OPTIONS: dict[str, object] = {  # fields that need options, as they are without any
     "options": (),

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.curation.audit.finding import Fix, Left, Version
 from harness.curation.audit.rating_checks import spelt_twice
+from harness.curation.convert import VERDICTS
 from harness.curation.new_folder import new_folder
-from harness.curation.task_export import VERDICTS, verdicts_of
+from harness.curation.task_export import verdicts_of
 from harness.files import write_file
 from harness.report.formatting import counted
 from harness.tasks import CHANGELOG, load_task, record_change
@@ -25,7 +26,7 @@ from harness.tasks.write import write_version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.curation.audit.finding import Audit, Finding, Kind
+    from harness.curation.audit.finding import Audit, Kind
     from harness.tasks import Option, Rating, Task
 
 
@@ -72,14 +73,13 @@ def repair(task: Task, audit: Audit) -> Repair:
     letter case, spaces, hyphens or underscores between words are merged.
     """
     result = Repair(task)
-    by_kind: dict[str, Finding] = {finding.kind: finding for finding in audit.findings}
-    exact = by_kind["duplicate_items"].clusters if "duplicate_items" in by_kind else ()
-    near = by_kind["near_duplicate_items"].clusters if "near_duplicate_items" in by_kind else ()
+    clusters = {finding.kind: finding.clusters for finding in audit.findings}
+    exact, near = clusters.get("duplicate_items", ()), clusters.get("near_duplicate_items", ())
     if exact:
         _merge_items(result, exact)
     if exact or near:
         _group(result, exact, near)
-    if "options_spelt_twice" in by_kind:
+    if "options_spelt_twice" in clusters:
         _restore_ignored(result)
         _merge_options(result)
     for finding in audit.findings:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     _Cells = tuple[str, str, str, list[str]]
 
 COUNT_TOLERANCE = 0.05  # of a rater, in a number of raters computed from a share
-SHARES_SUM = 0.02
+SHARES_SUM = 0.02  # tolerance of shares that sum to 1
 MAX_RATERS = 10_000  # of an item
 SHARE_WORDS = frozenset({"p", "prob", "share", "frac", "fraction", "pct", "soft"})
 OPTION_MARKS = COUNT_MARKS | SHARE_WORDS

@@ -14,6 +14,7 @@ import numpy as np
 from harness.errors import TaskError
 from harness.tasks.columns.cell_values import label_of, labels_of, name_of, text_of
 from harness.tasks.columns.column_words import is_remark
+from harness.tasks.options import MAX_LABEL_CHARS
 from harness.tasks.tables.checks import MAX_ID_CHARS
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     Codes = npt.NDArray[np.int64]
 
 MAX_LABELS = 100  # a column with more distinct values holds no labels
-MAX_LABEL_CHARS = 200
 EMPTY = 0  # code of an empty cell
 JOINT = "__"  # between the parts of an item's name
 

@@ -20,7 +20,7 @@ from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.services import NoCache
 from harness.revalidation.causes import setup_of
 from harness.sources import source_of
-from harness.tasks import Option, load_task
+from harness.tasks import Item, Option, load_task
 
 THREE = tuple(Option(key=key, label=f"label {key}") for key in "ABC")
 
@@ -154,7 +154,7 @@ def test_letter_bias_shows_in_the_shuffle(task, judges_file, tmp_path):
 def test_the_interval_covers_no_bias_as_often_as_it_says():
     """Of 400 judges that read options alone, about 95% of the intervals hold 0."""
     orders = OptionOrders(THREE, 0)
-    items = [type("Item", (), {"id": f"i{i}", "group": None})() for i in range(30)]
+    items = [Item(f"i{i}", {}) for i in range(30)]
     covered = 0
     for judge in range(400):
         verdicts = [
