@@ -77,7 +77,8 @@ def medians(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
     numbers = numbers_of(scale, c.shape[1])
     m = c.sum(axis=1, keepdims=True)
     reached = np.cumsum(c, axis=1)
-    lower, upper = ((reached < place).sum(axis=1) for place in ((m + 1) // 2, m // 2 + 1))
+    ones = np.ones(c.shape[1], dtype=np.int64)  # a product is quicker than a sum where K is small
+    lower, upper = ((reached < place) @ ones for place in ((m + 1) // 2, m // 2 + 1))
     rated = m[:, 0] > 0
     padded = np.append(numbers, np.nan)  # where nobody rated, no place is reached
     return np.where(rated, (padded[lower] + padded[upper]) / 2.0, np.nan)

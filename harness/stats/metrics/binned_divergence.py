@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray, ratio, remembered
+from harness.stats.data.arrays import FloatArray, ratio, remembered, row_sums
 from harness.stats.data.labels import medians, modes
 from harness.stats.data.rating_table import tied_modes
 from harness.stats.inference.estimate import ItemSums, estimate_sums, exclusions
@@ -117,11 +117,11 @@ def binned_sums(bins: FloatArray, human: Counts, judge: Counts) -> FloatArray:
     both = _labelled(h, j)
     per_item = np.hstack([both, h * both, j * both])
     width = bins.shape[1] * per_item.shape[1]
-    return np.asarray((bins[:, :, None] * per_item[:, None, :]).reshape(len(h), width))
+    return np.asarray(np.einsum("nb,nd->nbd", bins, per_item).reshape(len(h), width))
 
 
 def _labelled(human: FloatArray, judge: FloatArray) -> FloatArray:
-    both = human.any(axis=1) & judge.any(axis=1)
+    both = (row_sums(human) != 0) & (row_sums(judge) != 0)
     return np.asarray(both, dtype=np.float64)[:, None]
 
 
