@@ -99,10 +99,7 @@ class WorkerLease:
 
     @property
     def may_send(self) -> bool:
-        """Whether this lease was renewed just now, so that a call ends before it expires.
-
-        And that of the run's driver, too.
-        """
+        """Whether this lease, which outlasts a call, and that of the driver were just renewed."""
         now = time.monotonic()
         is_driven = self._driver is None or now - self._driver_renewed_s < DRIVER_S
         return is_driven and now - self._renewed_s < CONTACT_S
