@@ -146,8 +146,8 @@ def sent_turns(request: Request) -> str:
 class EndpointJudge(HttpJudge):
     """Sends requests to ``/chat/completions`` of an OpenAI-compatible server, over aiohttp.
 
-    Such as vLLM, llama.cpp, Ollama or a gateway; connections are kept open. Under ``verbalised``
-    the only message is a text, which ``/completions`` goes on with.
+    Examples are vLLM, llama.cpp, Ollama and gateways. Connections are kept open. Under
+    ``verbalised`` the only message is a text, which ``/completions`` goes on with.
     """
 
     completes_text = True

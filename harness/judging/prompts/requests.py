@@ -193,7 +193,7 @@ def _turns(messages: Iterable[Message]) -> str:
 
 
 def json_string(text: str) -> str:
-    """Return a string as JSON in ASCII: as `json` writes it, and mostly five times as fast."""
+    """Return a string as JSON in ASCII, as `json` writes it; msgspec is quicker where it agrees."""
     if text.isascii() and DELETE not in text:
         return _ENCODE(text).decode()
     return encode_basestring_ascii(text)

@@ -379,9 +379,9 @@ class Recorder:
         del self._waiting[:n]
 
     async def store_regularly(self) -> None:
-        """Store what is logged: at once where others see no log of it, else at intervals.
+        """Store what is logged, so that other runs find the replies that they wait for.
 
-        So other runs find the replies that they wait for.
+        Replies are stored at once where others see no log of them, else at intervals.
         """
         if self._cache.write_through:
             await self._store_at_once()
