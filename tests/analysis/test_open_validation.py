@@ -83,6 +83,24 @@ def test_results_are_shown_without_words_of_options(validation):
     assert Validation.from_json(validation.to_json()) == validation
 
 
+def test_a_single_judge_that_answered_too_little_raised_a_value_error():
+    """Without a ranked judge there is no recommendation, on numbers, texts and options alike."""
+    names = [f"i{i}" for i in range(N)]
+    for scale, options, values in (
+        ("continuous", (), ("10", "20", "60")),
+        ("text", (), ("a house", "the house", "my ship")),
+        ("nominal", ("a", "b"), ("a", "b", "b")),
+    ):
+        raters = {f"r{j}": dict.fromkeys(names, value) for j, value in enumerate(values)}
+        task = task_of(raters, options=options, positive=(), scale=scale, abstain=False)
+        answers = {name: values[0] if i < 10 else INVALID for i, name in enumerate(names)}
+        validation = validate(source_of(task, {"silent": answers}))
+        assert validation.decision.verdict == "none"
+        assert validation.decision.reason == "too_few_answered"
+        shown = (render(validation), page(validation), judge_card(validation))
+        assert all("none answered 90% of 40 items" in text for text in shown)
+
+
 def test_without_bounds_the_margin_is_a_share_of_the_range_of_the_ratings():
     """And a note says so; unanswered items cannot be counted as losses."""
     source = example(bounds=None)

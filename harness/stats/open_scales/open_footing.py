@@ -150,7 +150,7 @@ class Draws:
         valued = list(every)
         point = np.array([float(value(self.weights[None])[0]) for value in valued])
         if not valued or not self.resamples.n_replicates:
-            return Drawn(point, np.empty((len(valued), 0)))
+            return Drawn(point, np.empty((len(valued), self.resamples.n_replicates)))
         of_items = self.units.of_item
         blocks = [
             [value(by_unit[:, of_items] * self.weights) for value in valued]
