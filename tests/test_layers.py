@@ -27,7 +27,6 @@ LAYERS = (
     ("judging.cluster",),
     ("ratings",),
     ("analysis",),
-    ("shards",),
     ("runs",),
     ("elicitation_items",),
     ("sources",),

@@ -250,19 +250,6 @@ Details = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result alone.")]
 
 
-WITH_SHARDS = frozenset(
-    {
-        "task",
-        "shards",
-        "workers",
-        "seed",
-        "confidence",
-        "fail_unless",
-        "as_json",
-        "details",
-        "quiet",
-    }
-)
 WITH_RESUME = frozenset(
     {
         "task",
@@ -297,19 +284,6 @@ def check_resume(ctx: typer.Context, *, resume: bool, run_name: str | None) -> N
         raise typer.BadParameter(
             f"a resumed run keeps its options; leave {option} out, or start a new run"
         )
-
-
-def check_shards(ctx: typer.Context) -> None:
-    """Refuse options that say nothing about shards."""
-    if "task" not in _named(ctx):
-        raise typer.BadParameter("--shards needs the task that was rated; add --task")
-    for option in _options_beside(ctx, WITH_SHARDS):
-        raise typer.BadParameter(f"{option} is not for shards; leave it out")
-
-
-def _named(ctx: typer.Context) -> set[str]:
-    """Return the parameters that were given a value."""
-    return {name for name, value in ctx.params.items() if value is not None}
 
 
 def check_without_table(ctx: typer.Context) -> None:

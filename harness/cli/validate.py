@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 @options.group("choices", options.CHOICES)
 def validate(
-    ctx: typer.Context,
     run: Annotated[
         Path | None, typer.Argument(help="A run folder; its metrics and report are rewritten.")
     ] = None,
@@ -27,16 +26,6 @@ def validate(
         typer.Option(
             help="Verdicts of another tool: jsonl, csv or parquet with item, judge, value."
         ),
-    ] = None,
-    shards: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of shards, each a folder with ratings.parquet and verdicts.parquet, for "
-            "more items than fit into memory."
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Shards that are read at a time; 1 by default.")
     ] = None,
     limit: options.Limit = None,
     criterion: options.Criterion = None,
@@ -53,7 +42,6 @@ def validate(
     Examples:
       harness validate --task diagnoses
       harness validate --task ./my-task --verdicts verdicts.csv
-      harness validate --task ./my-task --shards ./shards
       harness validate runs/toxicity-20260101T120000Z-1a2b3c
       harness validate runs/toxicity-20260101T120000Z-1a2b3c --beta 0.3 --tau 0.4
     """
@@ -61,20 +49,10 @@ def validate(
     from harness.report.text import render
     from harness.runs import RunFolder
 
-    if shards is not None:
-        from harness.shards.shard_validation import validate_shards
-
-        options.check_shards(ctx)
-    elif workers is not None:
-        raise typer.BadParameter("--workers is for --shards; leave it out")
     options.check_fail_unless(fail_unless)
     checked = options.checked_choices(choices)
     validation: Validation
-    if shards is not None:
-        validation = validate_shards(
-            task or "", shards, seed=seed, level=checked.confidence or 0.95, n_workers=workers or 1
-        )
-    elif run is not None:
+    if run is not None:
         if task or verdicts:
             raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
         validation = finish(RunFolder.open(run), checked)

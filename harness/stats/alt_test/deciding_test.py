@@ -10,7 +10,6 @@ import numpy as np
 
 from harness.stats.alt_test.margin_tests import exact_margin_test, score_test
 from harness.stats.alt_test.rater_comparisons import ScoredPanel
-from harness.stats.data.arrays import how_many
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.crossed_raters import satterthwaite
 from harness.stats.inference.multiple_testing import benjamini_yekutieli
@@ -59,11 +58,7 @@ class DecidingTest:
 
 
 def deciding_test(
-    difference: FloatArray,
-    eps: float,
-    *,
-    groups: IntArray | None = None,
-    times: IntArray | None = None,
+    difference: FloatArray, eps: float, *, groups: IntArray | None = None
 ) -> DecidingTest:
     """Test H0: E d >= eps, where d is 1 for a loss of the judge, -1 for a win and 0 for a tie.
 
@@ -75,8 +70,6 @@ def deciding_test(
         The cost-benefit margin.
     groups : (n,) int array, optional
         The cluster of each item. Default: items are independent.
-    times : (n,) int array, optional
-        How many items of its cluster each entry stands for. Default: one.
 
     Returns
     -------
@@ -84,12 +77,12 @@ def deciding_test(
         A size of at most the level where it is exact; the t-test and signed-rank test of the
         published procedure reach .18 and .94 on differences of indicators.
     """
-    wins, ties, losses = (how_many(difference == sign, times) for sign in (-1, 0, 1))
+    wins, ties, losses = (int((difference == sign).sum()) for sign in (-1, 0, 1))
     n = wins + ties + losses
     if n < MIN_ITEMS:
         return DecidingTest(None, "exact", n, wins, losses, "too_few_items")
     if groups is not None and len(np.unique(groups)) < n:
-        return _clustered(difference, eps, groups, times, (n, wins, losses))
+        return _clustered(difference, eps, groups, (n, wins, losses))
     if n <= MOST_EXACT or eps == 0.0:
         return DecidingTest(_exact_p(n, wins, losses, eps), "exact", n, wins, losses)
     return DecidingTest(score_test(n, wins, losses, eps).p, "score", n, wins, losses)
@@ -103,14 +96,10 @@ def _exact_p(n: int, wins: int, losses: int, eps: float) -> float:
 
 
 def _clustered(
-    difference: FloatArray,
-    eps: float,
-    groups: IntArray,
-    times: IntArray | None,
-    counts: tuple[int, int, int],
+    difference: FloatArray, eps: float, groups: IntArray, counts: tuple[int, int, int]
 ) -> DecidingTest:
     n, wins, losses = counts
-    estimate = cluster_mean(difference, groups, times)
+    estimate = cluster_mean(difference, groups)
     if not wins and not losses and estimate.n_clusters >= MIN_GROUPS:
         p = _exact_p(estimate.n_clusters, 0, 0, eps)  # as if a group were one item
         return DecidingTest(p, "cluster_robust", n, wins, losses)
@@ -236,7 +225,7 @@ def decided(
     units : (D,) int array
         What is independent, for the interval of the advantage.
     """
-    difference, times = comparisons.outcome.astype(np.float64) - 1.0, comparisons.times
+    difference = comparisons.outcome.astype(np.float64) - 1.0
     by_rater = np.argsort(comparisons.rater, kind="stable")
     starts = np.searchsorted(comparisons.rater[by_rater], np.arange(1, len(raters)))
     tests = {}
@@ -246,7 +235,6 @@ def decided(
                 difference[rows],
                 design.eps,
                 groups=None if clusters is None else clusters[rows],
-                times=None if times is None else times[rows],
             )
     p = np.array([np.nan if test.p is None else test.p for test in tests.values()])
     tested = ~np.isnan(p)
@@ -269,17 +257,16 @@ def _advantage(
     if not len(difference):
         return None, (None, None)
     _, rater = np.unique(comparisons.rater, return_inverse=True)
-    times = 1.0 if comparisons.times is None else comparisons.times.astype(np.float64)
-    n_ratings = np.bincount(rater, times * np.ones(len(rater)))
-    means = np.bincount(rater, -difference * times) / n_ratings
+    n_ratings = np.bincount(rater).astype(np.float64)
+    means = np.bincount(rater, -difference) / n_ratings
     m, n = len(means), float(n_ratings.sum())
     if m < MIN_RATERS:
         return float(means.mean()), (None, None)
     influence = (-difference - means[rater]) / n_ratings[rater] / m  # of a rating on the mean
     _, unit = np.unique(units, return_inverse=True)
-    v_items = float((np.bincount(unit, influence * times) ** 2).sum())
+    v_items = float((np.bincount(unit, influence) ** 2).sum())
     v_raters = float(((means - means.mean()) ** 2).sum()) / (m * (m - 1.0))
-    v_cells = float((influence**2 * times).sum())
+    v_cells = float((influence**2).sum())
     variance, freedom = satterthwaite(
         (v_items, float(unit.max())), (v_raters, m - 1.0), (v_cells, n - 1.0)
     )

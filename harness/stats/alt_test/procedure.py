@@ -322,8 +322,8 @@ def _replicates(
         return replicates
     columns, resamples = _columns(comparisons, units, resamples, m)
     n_columns = int(columns.max(initial=-1)) + 1
-    single = all(judge.weight is None and judge.times is None for judge in comparisons)
-    whole = single and units.n_units < EXACT
+    unweighted = all(judge.weight is None for judge in comparisons)
+    whole = unweighted and units.n_units < EXACT
     dtype = np.float32 if whole else np.float64
     matrices = [judge.matrix(columns, n_columns, m).astype(dtype) for judge in comparisons]
     for j, at, sums in sums_by_resample(matrices, resamples, m):

@@ -7,7 +7,7 @@ for the k-th sum of each of m raters, and a column per unit that is drawn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -21,7 +21,6 @@ from harness.stats.data.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
-    Kinds,
     blocks,
     median,
     ratio,
@@ -70,20 +69,6 @@ class Entering:
     n_unanswered: int
     n_rated: IntArray
 
-    @classmethod
-    def merged(cls, parts: Sequence[Entering]) -> Entering:
-        """Add up the items of shards."""
-        n_rated = np.zeros(max(len(part.n_rated) for part in parts), dtype=np.int64)
-        for part in parts:
-            n_rated[: len(part.n_rated)] += part.n_rated
-        return cls(
-            n_items=sum(part.n_items for part in parts),
-            n_eligible=sum(part.n_eligible for part in parts),
-            n_counted=sum(part.n_counted for part in parts),
-            n_unanswered=sum(part.n_unanswered for part in parts),
-            n_rated=n_rated,
-        )
-
     def __repr__(self) -> str:
         return f"Entering({self.n_counted} of {self.n_items} items)"
 
@@ -97,8 +82,6 @@ class Entering:
 class RaterComparisons:
     """One judge against the raters: one entry per rating that counts.
 
-    Or, of shards, one per block of items, rater and outcome, for several ratings.
-
     Attributes
     ----------
     item, rater : (D,) int arrays
@@ -110,8 +93,6 @@ class RaterComparisons:
         The inverse share of the item's label; None for 1 throughout.
     entering : Entering
         The items.
-    times : (D,) int array or None
-        How many ratings each entry stands for; None for one each.
     """
 
     item: IntArray
@@ -119,42 +100,13 @@ class RaterComparisons:
     outcome: IntArray
     weight: FloatArray | None
     entering: Entering
-    times: IntArray | None = None
-
-    @classmethod
-    def merged(cls, parts: Sequence[RaterComparisons]) -> RaterComparisons:
-        """Add up the counts of shards, which have the same raters."""
-        times = [part.times for part in parts if part.times is not None]
-        return cls(
-            item=np.concatenate([part.item for part in parts]),
-            rater=np.concatenate([part.rater for part in parts]),
-            outcome=np.concatenate([part.outcome for part in parts]),
-            weight=None,
-            entering=Entering.merged([part.entering for part in parts]),
-            times=np.concatenate(times),
-        ).counted()
-
-    def counted(self) -> RaterComparisons:
-        """Return an entry for all that are alike; without weights."""
-        if not len(self.item):
-            return replace(self, times=np.zeros(0, dtype=np.int64))
-        kinds = Kinds.of(self.item, self.rater, self.outcome)
-        times = np.bincount(kinds.of_item, self.times, len(kinds.first)).astype(np.int64)
-        return replace(
-            self,
-            item=self.item[kinds.first],
-            rater=self.rater[kinds.first],
-            outcome=self.outcome[kinds.first],
-            times=times,
-        )
 
     def counts(self, n_raters: int) -> IntArray:
         """Count each rater's outcomes: (m, 3)."""
         counts = np.zeros(N_OUTCOMES * n_raters, dtype=np.int64)
         for at in blocks(len(self.rater)):
             cell = self.rater[at] * N_OUTCOMES + self.outcome[at]
-            times = None if self.times is None else self.times[at]
-            counts += np.bincount(cell, times, len(counts)).astype(np.int64)
+            counts += np.bincount(cell, minlength=len(counts))
         return counts.reshape(n_raters, N_OUTCOMES)
 
     def sums(self, counts: IntArray) -> FloatArray:
@@ -193,9 +145,7 @@ class RaterComparisons:
             column, weight = np.tile(column, 2), np.concatenate([weight, weight**2])
             n_sums += 1
         kept = column >= 0
-        if weight is None:
-            weight = np.ones(len(kept)) if self.times is None else self.times.astype(np.float64)
-        added = weight[kept]
+        added = np.ones(kept.sum()) if weight is None else weight[kept]
         shape = (n_sums * n_raters, n_columns)
         return csr_array((added, (row[kept], column[kept])), shape=shape)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import total
 from harness.stats.inference.special_functions import stdtrit
 
 if TYPE_CHECKING:
@@ -58,9 +57,7 @@ class ClusterMean:
         return self.mean - reach, self.mean + reach
 
 
-def cluster_mean(
-    values: FloatArray, clusters: IntArray, times: IntArray | None = None
-) -> ClusterMean:
+def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:
     """Return the mean of (n,) values with an error that allows for alike values in a cluster.
 
     Parameters
@@ -69,8 +66,6 @@ def cluster_mean(
         Finite values.
     clusters : (n,) int array
         The cluster of each value, any labels.
-    times : (n,) int array, optional
-        How often each value occurs in its cluster. Default: once.
 
     Returns
     -------
@@ -86,32 +81,21 @@ def cluster_mean(
     Small-sample methods for cluster-robust variance estimation and hypothesis testing in fixed
     effects models, Journal of Business & Economic Statistics 36 (2018), 672-683.
     """
-    n = len(values) if times is None else int(times.sum())
+    n = len(values)
     if not n:
         return ClusterMean(float("nan"), float("nan"), float("nan"), 0)
     labels, place = np.unique(clusters, return_inverse=True)
-    mean = float(values.mean() if times is None else total(values[:, None], times)[0] / n)
+    mean = float(values.mean())
     if len(labels) < MIN_CLUSTERS:
         return ClusterMean(mean, float("nan"), float("nan"), len(labels))
-    sizes = np.bincount(place, weights=times).astype(np.float64)
+    sizes = np.bincount(place).astype(np.float64)
     adjusted = 1.0 - sizes / n
-    apart = values - mean
-    sums = np.bincount(place, weights=apart if times is None else apart * times)
+    sums = np.bincount(place, weights=values - mean)
     variance = float((sums**2 / adjusted).sum() / n**2)
     weights = sizes**2 / adjusted
     between = (weights.sum() ** 2 - (weights**2).sum()) / n**2  # all pairs of different clusters
     freedom = float(n**2 / ((sizes**2).sum() + between))
     return ClusterMean(mean, float(np.sqrt(variance)), freedom, len(labels))
-
-
-def independent_mean(values: FloatArray, times: IntArray) -> ClusterMean:
-    """Return `cluster_mean` of (n,) values that occur so many times, each a cluster by itself."""
-    n = int(times.sum())
-    if n < MIN_CLUSTERS:
-        return ClusterMean(float(values[times > 0].sum()) if n else np.nan, np.nan, np.nan, n)
-    mean = float(total(values[:, None], times)[0] / n)
-    squares = float(times @ (values - mean) ** 2)
-    return ClusterMean(mean, float(np.sqrt(squares / (n * (n - 1.0)))), n - 1.0, n)
 
 
 def inverse_probability_weights(probabilities: FloatArray) -> FloatArray | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -49,14 +49,10 @@ class CrossedRatings:
         return len(self.item)
 
     @property
-    def times(self) -> None:
-        """Each row stands for one item."""
-        return
-
-    @property
     def is_crossed(self) -> bool:
         """Whether five or more raters rated most of the items that were rated."""
-        return _is_crossed(self.shape[1], self.n_ratings, len(np.unique(self.item)))
+        m, n_rated = self.shape[1], len(np.unique(self.item))
+        return m >= MIN_RATERS and self.n_ratings >= MIN_FILLED * m * n_rated
 
     def counts(self) -> IntArray:
         """Return (n, K) counts of ratings."""
@@ -72,61 +68,6 @@ class CrossedRatings:
         ones = np.zeros((self.shape[1], len(rows)))
         ones[self.rater[chosen][among], place[among]] = 1.0
         return ones
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class CountedRatings:
-    """Ratings by m raters of items of R kinds, which were rated alike.
-
-    Attributes
-    ----------
-    of_item : (R, K) int array
-        How often each option was chosen for an item of each kind.
-    times : (R,) int array
-        How many items are of each kind.
-    chosen : (R, m, K) int array
-        For how many of them each rater chose each option.
-    """
-
-    of_item: IntArray
-    times: IntArray
-    chosen: IntArray
-
-    def __repr__(self) -> str:
-        n, m = self.times.sum(), self.shape[1]
-        return f"CountedRatings({self.n_ratings} ratings of {n} items by {m} raters)"
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Number of kinds, raters and options."""
-        R, m, K = self.chosen.shape
-        return R, m, K
-
-    @property
-    def n_ratings(self) -> int:
-        """How many there are."""
-        return int(self.chosen.sum())
-
-    @property
-    def is_crossed(self) -> bool:
-        """Whether five or more raters rated most of the items that were rated."""
-        n_rated = int(self.times[self.of_item.any(axis=1)].sum())
-        return _is_crossed(self.shape[1], self.n_ratings, n_rated)
-
-    def counts(self) -> IntArray:
-        """Return (R, K) counts of the ratings of an item of each kind."""
-        return self.of_item
-
-    def who_chose(self, option: int, rows: IntArray) -> FloatArray:
-        """Return (m, n'): for how many items of the kinds at ``rows`` a rater chose an option."""
-        return self.chosen[rows, :, option].T.astype(np.float64)
-
-
-Ratings: TypeAlias = CrossedRatings | CountedRatings
-
-
-def _is_crossed(n_raters: int, n_ratings: int, n_rated: int) -> bool:
-    return n_raters >= MIN_RATERS and n_ratings >= MIN_FILLED * n_raters * n_rated
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -152,7 +93,7 @@ class LeftOut:
 
 
 def leave_out(
-    ratings: Ratings,
+    ratings: CrossedRatings,
     contributions: Callable[[IntArray, IntArray], FloatArray],
     *values: Callable[[FloatArray], FloatArray],
 ) -> LeftOut:
@@ -160,7 +101,7 @@ def leave_out(
 
     Parameters
     ----------
-    ratings : CrossedRatings or CountedRatings
+    ratings : CrossedRatings
         Of at least two raters.
     contributions : callable
         ``(counts, rows) -> (n', d)``: what the items at ``rows``, (n',), would add if they had
@@ -171,9 +112,9 @@ def leave_out(
     n, m, K = ratings.shape
     counts, runs = ratings.counts(), [np.arange(n)[run] for run in blocks(n)] or [np.arange(0)]
     first = contributions(counts[runs[0]], runs[0])
-    totals = _added(first, ratings.times, runs[0])
+    totals = first.sum(axis=0)
     for run in runs[1:]:
-        totals = totals + _added(contributions(counts[run], run), ratings.times, run)
+        totals = totals + contributions(counts[run], run).sum(axis=0)
     without, times, cells = np.tile(totals, (m, 1)), [], []
     for run in runs:
         sums = first if run is runs[0] else contributions(counts[run], run)
@@ -183,18 +124,13 @@ def leave_out(
             fewer = counts[rows] - np.eye(K, dtype=np.int64)[k]
             changes = contributions(fewer, rows) - sums[rated]
             cells.append([value(totals + changes) for value in values])
-            n_items = 1 if ratings.times is None else ratings.times[rows]
-            times.append((counts[rows, k] * n_items).astype(np.float64))
+            times.append(counts[rows, k].astype(np.float64))
             without += ratings.who_chose(k, rows) @ changes
     return LeftOut(
         raters=tuple(value(without) for value in values),
         cells=tuple(np.concatenate(of_value) for of_value in zip(*cells, strict=True)),
         times=np.concatenate(times),
     )
-
-
-def _added(sums: FloatArray, times: IntArray | None, rows: IntArray) -> FloatArray:
-    return sums.sum(axis=0) if times is None else times[rows] @ sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +189,7 @@ class RaterCovariance:
     def of(
         cls,
         left_out: Sequence[LeftOut],
-        ratings: Ratings,
+        ratings: CrossedRatings,
         statistic: int = 0,
     ) -> Self:
         """Take the covariances of a statistic of several judges with the same ratings."""

@@ -14,7 +14,6 @@ from harness.stats.data.arrays import (
     TOLERANCE,
     Kinds,
     frozen,
-    how_many,
     ratio,
     row_shares,
     weighted_total,
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling, Unit, Units
-    from harness.stats.inference.crossed_raters import RaterVariance, Ratings
+    from harness.stats.inference.crossed_raters import CrossedRatings, RaterVariance
     from harness.stats.inference.metric import Metric
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.stats.selection.references import Add, OneHuman
@@ -303,10 +302,6 @@ def common_footing(
         raters = scoring.rater_covariance(ratings, replies, shared, n_replies)
     n_discordant = _n_discordant([np.asarray(units.sums(of_judge)) for of_judge in sums])
 
-    def average(differences: FloatArray, used: BoolArray) -> ClusterMean:
-        values = linearized(differences, scoring.weights[used])
-        return cluster_mean(values, units.of_item[used], np.ones(len(values), dtype=np.int64))
-
     return footing_of(
         metric,
         of_judges,
@@ -317,7 +312,7 @@ def common_footing(
         items=items,
         judges=tuple(table.name for table in chosen),
         references=tuple(
-            scoring.reference(average, z, shared, level=resampling.level, ratings=ratings)
+            scoring.reference(units, z, shared, level=resampling.level, ratings=ratings)
             for z in replies
         ),
         values_with_losses=frozen(
@@ -700,7 +695,7 @@ class Scoring:
 
     def rater_covariance(
         self,
-        ratings: Ratings,
+        ratings: CrossedRatings,
         replies: Sequence[Replies],
         shared: BoolArray,
         n_replies: float,
@@ -745,19 +740,17 @@ class Scoring:
 
     def reference(
         self,
-        average: Callable[[FloatArray, BoolArray], ClusterMean],
+        units: Units,
         replies: Replies,
         shared: BoolArray,
         *,
         level: float,
-        ratings: Ratings | None,
-        times: IntArray | None = None,
+        ratings: CrossedRatings | None,
     ) -> HumanReference:
         """Score the judge and one human on the same remaining ratings of the shared items.
 
-        Defined for metrics that are means over items, of which less or more is better. ``average``
-        takes differences of the used items; where raters are a sample, too, the interval is over
-        items and ``ratings``. Rows stand for (n,) ``times``.
+        Defined for metrics that are means over items, of which less or more is better. The
+        interval is over ``units``, and over ``ratings`` where raters are a sample, too.
         """
         if not (self.can_leave_out and self.metric.is_item_mean):
             return NO_REFERENCE
@@ -765,7 +758,10 @@ class Scoring:
         if not sides.used.any():
             return NO_REFERENCE
         sign = -1.0 if self.metric.better == "higher" else 1.0
-        estimate = average(sign * sides.difference[sides.used, 0], sides.used)
+        differences = sign * sides.difference[sides.used, 0]
+        estimate = cluster_mean(
+            linearized(differences, self.weights[sides.used]), units.of_item[sides.used]
+        )
         if ratings is not None and isfinite(estimate.standard_error):
             left_out = leave_out(ratings, partial(self.one_human_of_counts, replies, shared), mean)
             raters = RaterCovariance.of([left_out], ratings).variance(np.ones(1))
@@ -778,8 +774,8 @@ class Scoring:
             difference=estimate.mean,
             low=ends[0],
             high=ends[1],
-            n_items=how_many(sides.used, times),
-            n_ratings=int(n_ratings.sum() if times is None else n_ratings @ times[sides.used]),
+            n_items=int(sides.used.sum()),
+            n_ratings=int(n_ratings.sum()),
             judge_by_all=self.value_of(self.sums(replies, shared, 1.0)),
         )
 

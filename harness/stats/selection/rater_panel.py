@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.data.rating_table import Cut, Form, RatingTable
-    from harness.stats.inference.crossed_raters import Ratings
+    from harness.stats.inference.crossed_raters import CrossedRatings
     from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.metric import Metric
 
@@ -32,14 +32,14 @@ class RaterPanel:
 
     Attributes
     ----------
-    forced_choice, response_set : CrossedRatings or CountedRatings or None
+    forced_choice, response_set : CrossedRatings or None
         Of the options and of the response sets.
     """
 
-    forced_choice: Ratings | None
-    response_set: Ratings | None
+    forced_choice: CrossedRatings | None
+    response_set: CrossedRatings | None
 
-    def of(self, human: RatingTable, form: Form) -> Ratings | None:
+    def of(self, human: RatingTable, form: Form) -> CrossedRatings | None:
         """Return the ratings behind a form of the raters' table; None where they are not known."""
         counts = counts_of(human, form)
         is_choice = ELICITATION_OF[form] == "forced_choice" or counts is human.forced_choice

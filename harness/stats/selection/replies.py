@@ -125,23 +125,16 @@ class Replies:
         return np.asarray(self.n_samples >= needed, dtype=np.bool_)
 
 
-def samples_per_item(
-    n_samples: FloatArray, min_answered: float = MIN_ANSWERED, times: IntArray | None = None
-) -> float:
+def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) -> float:
     """Return the most replies that at least ``min_answered`` of (n,) items have, and at least 1.
 
-    A judge that gives distributions has infinitely many. Each number is that of one item, or of so
-    many ``times``, (n,).
+    A judge that gives distributions has infinitely many.
     """
-    n = len(n_samples) if times is None else int(times.sum())
+    n = len(n_samples)
     if not n:
         return 1
     place = max(int(np.ceil(min_answered * n - 1e-9)) - 1, 0)
-    if times is None:
-        enough = np.sort(n_samples)[::-1][place]
-    else:
-        order = np.argsort(n_samples)[::-1]
-        enough = n_samples[order][np.searchsorted(np.cumsum(times[order]), place, side="right")]
+    enough = np.sort(n_samples)[::-1][place]
     return inf if isinf(enough) else max(int(enough), 1)
 
 

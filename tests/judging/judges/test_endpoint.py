@@ -260,9 +260,9 @@ def test_list_of_addresses_is_checked():
 
 
 def test_example_of_the_docs_can_be_read(tmp_path):
-    """The judges.yaml of the page on large runs names two servers."""
-    page = Path(__file__).resolve().parents[3] / "docs/how-to/billion.md"
-    [block] = [b for b in blocks(page.read_text(encoding="utf-8")) if b.title]
+    """The page on judges has a file that names two servers."""
+    page = Path(__file__).resolve().parents[3] / "docs/how-to/judges.md"
+    [block] = [b for b in blocks(page.read_text(encoding="utf-8")) if b.title == "servers.yaml"]
     (tmp_path / block.title).write_text(block.text, encoding="utf-8")
     assert len(load_judges(tmp_path / block.title)["llama"].other_urls) == 1
 

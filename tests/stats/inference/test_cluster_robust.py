@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import fractional_matrix_power
 
-from harness.stats.inference.cluster_robust import cluster_mean, independent_mean
+from harness.stats.inference.cluster_robust import cluster_mean
 
 
 def matrix_form(values, clusters):
@@ -64,18 +64,3 @@ def test_size_of_the_t_test(n_clusters):
         estimate = cluster_mean(values, clusters)
         rejected += estimate.interval(0.9)[1] < 0.0
     assert 0.03 <= rejected / 2000 <= 0.07
-
-
-def test_counted_values_have_the_mean_and_error_of_repeated_ones():
-    """A value that stands for several is as good as the value several times."""
-    rng = np.random.default_rng(4)
-    values, clusters, times = rng.random(30), rng.integers(6, size=30), rng.integers(1, 9, 30)
-    counted = cluster_mean(values, clusters, times)
-    repeated = cluster_mean(np.repeat(values, times), np.repeat(clusters, times))
-    alone = independent_mean(values, times)
-    singletons = cluster_mean(np.repeat(values, times), np.arange(times.sum()))
-    for one, other in ((counted, repeated), (alone, singletons)):
-        assert one.mean == pytest.approx(other.mean, rel=1e-12)
-        assert one.standard_error == pytest.approx(other.standard_error, rel=1e-12)
-        assert one.degrees_of_freedom == pytest.approx(other.degrees_of_freedom, rel=1e-9)
-        assert one.n_clusters == other.n_clusters

@@ -9,7 +9,6 @@ from scipy.special import stdtrit
 from harness.stats.data.arrays import BLOCK, ratio
 from harness.stats.data.rating_table import hard
 from harness.stats.inference.crossed_raters import (
-    CountedRatings,
     CrossedRatings,
     RaterCovariance,
     leave_out,
@@ -133,26 +132,3 @@ def test_items_are_left_out_a_block_at_a_time():
     assert left_out.times.sum() == ratings.size
     without = [(np.delete(ratings, j, axis=1) == 0).mean() for j in range(5)]
     assert left_out.raters[0] == pytest.approx(without)
-
-
-def test_ratings_counted_by_kind_vary_as_single_ones():
-    """Items that were rated and answered alike may be counted: the variances are the same."""
-    ratings, judge = draw(np.random.default_rng(5), 40, 6)
-    table = crossed(ratings)
-    rows = np.column_stack([table.counts(), judge])
-    kinds, first, place, times = np.unique(
-        rows, axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
-    chosen = np.zeros((len(kinds), 6, 2), dtype=np.int64)
-    np.add.at(chosen, (place.ravel()[table.item], table.rater, table.option), 1)
-    counted = CountedRatings(table.counts()[first], times, chosen)
-    single, together = (
-        RaterCovariance.of(
-            [leave_out(of_ratings, contributions_of(js_divergence, same, of_judge), mean)],
-            of_ratings,
-        )
-        for of_ratings, of_judge in ((table, judge), (counted, judge[first]))
-    )
-    assert together.raters == pytest.approx(single.raters, rel=1e-9)
-    assert together.cells == pytest.approx(single.cells, rel=1e-9)
-    assert together.n_ratings == single.n_ratings == 240

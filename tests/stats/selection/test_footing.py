@@ -143,10 +143,6 @@ def test_most_replies_that_leave_a_judge_ranked():
     assert samples_per_item(np.array([10.0] * 8 + [3.0, 3.0])) == 3
     assert samples_per_item(np.array([0.0, 0.0])) == 1
     assert samples_per_item(np.array([np.inf])) == np.inf
-    counted = np.array([3.0, 10.0, 1.0])
-    for times in ([1, 9, 0], [2, 8, 0], [0, 0, 4]):
-        several = samples_per_item(counted, times=np.array(times))
-        assert several == samples_per_item(np.repeat(counted, times))
 
 
 @pytest.mark.parametrize("n_replies", [1, 3, np.inf])
