@@ -412,7 +412,7 @@ def validate(
             What an item without an answer is in the annotator test.
         confidence : float
             Confidence level of the intervals (0.95).
-        interval : {"score", "percentile", "bca", "jackknife"}
+        interval : {"score", "percentile"}
             Method of the intervals.
         replies : int or inf
             Replies per item at which judges are compared, ``math.inf`` to remove reply noise; the

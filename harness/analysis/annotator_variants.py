@@ -13,7 +13,7 @@ from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.outcome import AnnotatorSummary
 from harness.stats.alt_test.scoring import SimilarityTable
-from harness.stats.alt_test.variants import CombinedTest, adjust_jointly, combined_annotator_test
+from harness.stats.alt_test.variants import CombinedTest, combined_annotator_test
 from harness.stats.data.labels import medians
 from harness.tasks import CANNOT_ASSESS
 
@@ -70,16 +70,12 @@ class Annotators:
     def tests(
         self, design: AltTestDesign, *, among: Collection[str] | None = None
     ) -> dict[str, AltTest]:
-        """Return the test of every judge, all on the same resamples."""
-        panel, groups = self.panel, self.p.groups
+        """Return the test of every judge on all items, or some."""
+        panel = self.panel
         if among is not None:
-            places = [i for i, item in enumerate(panel.items) if item in among]
-            kept = tuple(panel.items[i] for i in places)
+            kept = tuple(item for item in panel.items if item in among)
             panel = panel_of(self.p.task, kept, values_of(self.scale).__getitem__)
-            groups = None if groups is None else [groups[i] for i in places]
-        return annotator_tests(
-            panel, self.verdicts, design, resampling=self.p.resampling(groups=groups)
-        )
+        return annotator_tests(panel, self.verdicts, design)
 
 
 def values_of(scale: Scale) -> dict[str, str | float]:
@@ -228,29 +224,22 @@ def rater_correlations(annotators: Annotators) -> dict[str, Estimate]:
     """
     if annotators.scale.numbers is None:
         return {}
-    p = annotators.p
-    return mean_rater_correlations(
-        annotators.panel, annotators.verdicts, resampling=p.resampling(groups=p.groups)
-    )
+    return mean_rater_correlations(annotators.panel, annotators.verdicts)
 
 
 def by_criterion(
     annotators: Annotators, design: AltTestDesign
 ) -> dict[str, dict[str, AnnotatorSummary]]:
-    """Test each judge on each criterion alone, adjusted over the raters of all criteria.
-
-    Nothing where items have no criterion, or all the same.
-    """
+    """Test each judge on each criterion alone; nothing where items have none, or all the same."""
     items = _items_by_criterion(annotators.p)
     if len(items) < 2:  # noqa: PLR2004 -- one domain is the test itself
         return {}
-    tests = {criterion: annotators.tests(design, among=ids) for criterion, ids in items.items()}
+    tests = {
+        criterion: _summarised(annotators.tests(design, among=ids))
+        for criterion, ids in items.items()
+    }
     return {
-        name: _summarised(
-            adjust_jointly(
-                {criterion: by_judge[name] for criterion, by_judge in tests.items()}, design.q
-            )
-        )
+        name: {criterion: by_judge[name] for criterion, by_judge in tests.items()}
         for name in annotators.verdicts
     }
 

@@ -12,7 +12,6 @@ from harness.analysis.estimates import on_shared_items
 from harness.analysis.option_scale import Scale, shares
 from harness.stats import (
     Estimate,
-    Exclusion,
     ItemSums,
     Resampling,
     Stratum,
@@ -25,11 +24,6 @@ from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.labels import majority_shares, means, medians, modes
 from harness.stats.inference.bootstrap import Units, merged
 from harness.stats.inference.estimate import estimate_all
-from harness.stats.metrics.association import (
-    contingency,
-    correlation_metrics,
-    correlations_by_jackknife,
-)
 from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
 from harness.stats.metrics.downstream import win_rate_metrics, win_sums
 from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
@@ -219,9 +213,6 @@ class JudgeCertainty:
         The judge in place of one rater, in strata that the other raters of an item define.
     binned : dict of str to Estimate
         ``js_divergence_bits`` and ``js_distance_nat`` over all bins.
-    correlation : dict of str to dict of str to Estimate
-        By ``median`` and by ``mean``: Pearson, Spearman and Kendall's tau-b. Ordered scales only.
-        Intervals are those of a jackknife where there are too many different means to resample.
     win_rates : dict of str to Estimate
         Per option by the humans, by the judge, and the difference. Pairwise scales only.
     risk_coverage : tuple of RiskCurve
@@ -237,7 +228,6 @@ class JudgeCertainty:
     held_out: tuple[HeldOutStratum, ...]
     binned: dict[str, Estimate]
     bins: tuple[JudgeBin, ...]
-    correlation: dict[str, dict[str, Estimate]]
     win_rates: dict[str, Estimate]
     risk_coverage: tuple[RiskCurve, ...]
     risk_coverage_reason: str
@@ -353,19 +343,11 @@ def _on_all_items(
         key: {name: result.estimate for name, result in by_metric.items()}
         for key, by_metric in zip(sums, results, strict=True)
     }
-    correlation = {}
-    for key, average in AVERAGES.items() if scale.level == "ordinal" else ():
-        x, y = average(human, scale.numbers), average(judge, scale.numbers)
-        correlation[key] = estimates.get(key) or _by_jackknife(p, units, x, y)
-    return {
-        "binned": estimates["binned"],
-        "correlation": correlation,
-        "win_rates": estimates.get("win_rates", {}),
-    }
+    return {"binned": estimates["binned"], "win_rates": estimates.get("win_rates", {})}
 
 
 def _sums(p: Prepared, scale: Scale, h: FloatArray, j: FloatArray) -> dict[str, ItemSums]:
-    """Make the sums of each comparison; correlations only where their table is short."""
+    """Make the sums of each comparison."""
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
     members, _ = bins_of(h, by, options=scale.options, scale=scale.numbers)
     parts: dict[str, tuple[FloatArray, tuple[Metric, ...]]] = {}
@@ -373,25 +355,9 @@ def _sums(p: Prepared, scale: Scale, h: FloatArray, j: FloatArray) -> dict[str, 
     if p.task.scale == "pairwise":
         wins = np.nan_to_num(win_sums(modes(h), modes(j)))
         parts["win_rates"] = (wins, win_rate_metrics(scale.options))
-    for key, average in AVERAGES.items() if scale.level == "ordinal" else ():
-        table = contingency(average(h, scale.numbers), average(j, scale.numbers))
-        if table is not None:
-            cells, rows, columns = table
-            parts[key] = (cells, correlation_metrics(rows, columns))
     return {
         key: ItemSums(contributions=contributions, metrics=metrics, nothing=NO_OVERLAP)
         for key, (contributions, metrics) in parts.items()
-    }
-
-
-def _by_jackknife(p: Prepared, units: Units, x: FloatArray, y: FloatArray) -> dict[str, Estimate]:
-    """Correlate two vectors of too many different values for a table of them."""
-    n_excluded = int((np.isnan(x) | np.isnan(y)).sum())
-    excluded = (Exclusion(NO_OVERLAP, n_excluded),) if n_excluded else ()
-    estimates = correlations_by_jackknife(x, y, units, rng=p.rng(), level=p.source.confidence)
-    return {
-        name: replace(estimate, n_excluded=n_excluded, excluded=excluded)
-        for name, estimate in estimates.items()
     }
 
 

@@ -253,7 +253,6 @@ def _n_paired_raters(source: Source) -> int:
     return len({rater for _, rater in sets & choices})
 
 
-METHODS = ("score", "percentile")
 OF_OPTIONS = ("tau", "beta", "family", "mode", "level", "humans", "abstention")
 
 
@@ -265,8 +264,6 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
             raise TaskError(f"{where}: --{name} has no meaning on {scale}; leave it out.")
     if choices.get("replies", 1) != 1:
         raise TaskError(f"{where}: judges are compared at one reply on {scale}; drop --replies.")
-    if choices.get("interval", "score") not in METHODS:
-        raise TaskError(f"{where}: --interval: use score or percentile on {scale}.")
     metric, names = choices.get("metric"), [row.name for row in metrics_of(task)]
     if metric is not None and metric not in names:
         raise TaskError(f"{where}: {metric!r} is no metric of {scale}; use {', '.join(names)}.")

@@ -134,12 +134,9 @@ def _replacement(scale: OpenScale) -> Replacement:
     if reason := why_no_test(source.task, source.judges):
         return replacement_of(source.task, design, reason=reason)
     verdicts = {judge.name: scale.verdicts(judge.name) for judge in source.judges}
-    resampling = scale.resampling()
-    tests = annotator_tests(scale.panel, verdicts, design, resampling=resampling)
-    controls = annotator_controls(scale.panel, design, resampling=resampling)
-    judges = tuple(
-        judge_replacement(test, name=name, n_tied=0, joint=None) for name, test in tests.items()
-    )
+    tests = annotator_tests(scale.panel, verdicts, design)
+    controls = annotator_controls(scale.panel, design, resampling=scale.resampling())
+    judges = tuple(judge_replacement(test, name=name, n_tied=0) for name, test in tests.items())
     return replacement_of(source.task, design, judges, controls)
 
 

@@ -21,7 +21,6 @@ from harness.stats.alt_test.outcome import AnnotatorSummary, RaterRow
 from harness.stats.alt_test.variants import (
     CombinedTest,
     EpsPoint,
-    adjust_jointly,
     eps_sweep,
     smallest_eps,
 )
@@ -48,7 +47,7 @@ class JudgeReplacement:
     ----------
     winning_rate, advantage : Estimate
         Share of the raters that the judge beats; mean share of items on which it is at least as
-        good as the rater. With intervals.
+        good as the rater. Without intervals.
     passes : bool or None
         Whether the winning rate reaches the threshold; None where it is undefined.
     n_tied_verdicts : int
@@ -59,8 +58,6 @@ class JudgeReplacement:
         At other margins.
     smallest_eps : float or None
         The smallest margin at which it passes; None if it passes at none.
-    joint : AnnotatorSummary or None
-        Over all judges; None for a judge tested alone.
     variants : dict of str to AnnotatorSummary
         What the other named variants say, by what they change: ``small_n`` (the t-test, or
         skipping, for raters with few items), ``unanswered``, ``weighting=ipw`` (items weighted by
@@ -89,7 +86,6 @@ class JudgeReplacement:
     counts: dict[str, int]
     sweep: tuple[EpsPoint, ...]
     smallest_eps: float | None
-    joint: AnnotatorSummary | None
     variants: dict[str, AnnotatorSummary] = field(default_factory=dict)
     criteria: dict[str, AnnotatorSummary] = field(default_factory=dict)
     combined: CombinedTest | None = None
@@ -190,7 +186,6 @@ def _tested(
         options=scale.options if scale.numbers is None else scale.numbers.tolist(),
         n_draws=N_DRAWS,
     )
-    joint = adjust_jointly(tests, design.q) if len(tests) > 1 else {}
     variant_tests, criteria = variants(annotators, design), by_criterion(annotators, design)
     pairings, correlations = combined(annotators, design), rater_correlations(annotators)
     judges = tuple(
@@ -198,7 +193,6 @@ def _tested(
             test,
             name=name,
             n_tied=annotators.n_tied[name],
-            joint=AnnotatorSummary.of(joint[name]) if name in joint else None,
             variants=variant_tests[name],
             criteria=criteria.get(name, {}),
             combined=pairings.get(name),

@@ -150,12 +150,6 @@ def _notes(p: Prepared) -> list[str]:
         notes.append(sampling)
     if pairs := _on_pairs(p):
         notes.append(pairs)
-    if p.source.interval not in {"score", "percentile"} and p.source.judges:
-        notes.append(
-            f"interval {p.source.interval} is not that of winning rates, regret and bounds, which "
-            "move in steps and keep percentiles, nor of differences between judges, which keep "
-            "score intervals"
-        )
     return notes
 
 

@@ -131,7 +131,7 @@ CHOICES: dict[str, Any] = {  # by field of `harness.analysis.Choices`
     ],
     "interval": Annotated[
         str | None,
-        typer.Option(help="Method of the intervals: score, percentile, bca or jackknife."),
+        typer.Option(help="Method of the intervals: score or percentile."),
     ],
     "replies": Annotated[
         str | None,

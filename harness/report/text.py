@@ -263,11 +263,7 @@ def _translations(validation: Validation) -> list[str]:
 
 
 def _method(settings: Settings) -> str:
-    units = UNITS[settings.unit]
-    if settings.interval == "jackknife":
-        return f"jackknife of {units}"
-    corrected = " (BCa)" if settings.interval == "bca" else ""
-    return f"bootstrap of {units}{corrected}, {settings.n_resamples} resamples"
+    return f"bootstrap of {UNITS[settings.unit]}, {settings.n_resamples} resamples"
 
 
 def _outcomes(validation: Validation) -> str:

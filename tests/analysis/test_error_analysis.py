@@ -67,7 +67,7 @@ def test_three_modes_stand_side_by_side_with_the_answered_fraction():
 
 def test_closed_form_errors_stand_beside_kappa_and_phi():
     """Large-sample standard errors of the decisions both made; they are near the jackknife's."""
-    [judge] = of_table(RAO, source={"interval": "jackknife"}).judges
+    [judge] = of_table(RAO, source={"interval": "percentile"}).judges
     cells = np.array([[30.0, 10.0], [10.0, 20.0]])
     for name, n_variance in (("kappa", n_var_kappa), ("phi", n_var_phi)):
         outcome = judge.standard_errors[name]

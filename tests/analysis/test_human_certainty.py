@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from support.analysis_inputs import INVALID, source_of, task_of, truth_source, verdict_of
 
 from harness.analysis import human_certainty
 from harness.analysis.estimates import prepare
 from harness.stats import Resampling
-from harness.stats.metrics import association
-from harness.stats.metrics.association import correlations
 from harness.stats.metrics.binned_divergence import binned_divergence
 from harness.tasks import CANNOT_ASSESS
 
@@ -100,21 +97,6 @@ def test_a_judge_without_answers_is_na_with_counts():
     assert judge_result.risk_coverage_reason == "no_confidence"
 
 
-def test_a_judge_without_answers_on_a_scale_does_not_end_the_validation():
-    """Nothing answered is nothing to correlate: NA with its counts."""
-    judges = {"z": [INVALID, CANNOT_ASSESS]}
-    result = section_of(["112", "222"], judges, options="12", scale="ordinal")
-    [judge] = result.judges
-    assert judge.correlation.keys() == {"median", "mean"}
-    for entry in judge.correlation["median"].values():
-        assert (entry.value, entry.reason, entry.n_used, entry.n_excluded) == (
-            None,
-            "no_overlap",
-            0,
-            2,
-        )
-
-
 def test_sections_share_the_resamples_of_the_run():
     """Agreement of the humans has the interval here that it has beside the metrics."""
     task = task_of(ratings_of(ROWS))
@@ -140,22 +122,13 @@ def test_perception_chart_bins_every_rated_item_once():
 ORDINAL = {"options": "1234", "scale": "ordinal", "positive": ()}
 
 
-def test_an_ordered_scale_is_binned_by_medians_and_correlated_on_both():
-    """Half points are bins of their own; the values are those of the statistics by themselves."""
+def test_an_ordered_scale_is_binned_by_medians():
+    """Half points are bins of their own."""
     rows = ["12.", "11.", "34.", "444", "223", "133"]
     result = section_of(rows, {"z": "113422"}, **ORDINAL)
     assert (result.level, result.bins_by) == ("ordinal", "median")
     assert [entry.label for entry in result.bins] == ["1", "1.5", "2", "3", "3.5", "4"]
-    judge_result = result.judges[0]
-    human = [[int(c) for c in row if c != "."] for row in rows]
-    judge = np.array([1.0, 1, 3, 4, 2, 2])
-    for key, middle in (("median", np.median), ("mean", np.mean)):
-        expected = correlations(np.array([middle(row) for row in human]), judge)
-        for name, entry in expected.items():
-            assert judge_result.correlation[key][name].value == pytest.approx(entry.value)
-            assert judge_result.correlation[key][name].interval is not None
-            assert judge_result.correlation[key][name].n_used == 6
-    assert judge_result.win_rates == {}
+    assert result.judges[0].win_rates == {}
 
 
 def test_options_that_fall_are_turned_round():
@@ -173,7 +146,6 @@ def test_pairwise_scales_have_win_rates():
     rates = {name: entry.value for name, entry in result.judges[0].win_rates.items()}
     assert (rates["human_win_rate[A]"], rates["judge_win_rate[A]"]) == (0.5, 0.5)
     assert rates["win_rate_difference[B]"] == 0
-    assert result.judges[0].correlation == {}
 
 
 def risk_of(verdicts):
@@ -263,18 +235,6 @@ def test_unanswered_items_without_a_label_are_in_no_risk_curve():
     [curve] = human_certainty.section(prepare(source)).judges[0].risk_coverage
     assert (curve.n_used, curve.n_excluded) == (2, 2)
     assert curve.answered_fraction == (0.5,)
-
-
-def test_correlations_of_large_tables_count_what_they_leave_out(monkeypatch):
-    """Too many values for a table: an interval by jackknife, and the items without a judge."""
-    monkeypatch.setattr(association, "MAX_CELLS", 1)
-    rows, judge = ["123", "112", "333", "132"], "12.3"
-    [result] = section_of(rows, {"z": judge}, options="123", scale="ordinal", positive=()).judges
-    entry = result.correlation["mean"]["spearman"]
-    assert (entry.n_used, entry.n_excluded) == (3, 1)
-    assert (entry.interval.method, entry.interval.unit) == ("jackknife", "item")
-    assert -1.0 <= entry.interval.low < entry.value
-    assert [(e.reason, e.n_items) for e in entry.excluded] == [("no_overlap", 1)]
 
 
 def test_long_curves_are_thinned_and_keep_their_ends():

@@ -119,7 +119,6 @@ def test_without_bounds_the_margin_is_a_share_of_the_range_of_the_ratings():
         ({"beta": 0.2}, "--beta has no meaning"),
         ({"mode": "recode"}, "--mode has no meaning"),
         ({"replies": 3}, "drop --replies"),
-        ({"interval": "bca"}, "use score or percentile"),
     ],
 )
 def test_what_needs_options_is_refused(choices, message):

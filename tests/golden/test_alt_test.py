@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 from support.known_answers import Result, load_dataset, reproduce
-from support.rating_tables import seeded
 
 from harness import stats
 from harness.stats.alt_test import margin_tests
@@ -141,12 +140,7 @@ def run(inputs, dataset):
 
 
 def judged(panel, verdicts, chosen):
-    return stats.annotator_test(
-        panel,
-        verdicts,
-        chosen,
-        resampling=seeded(n_resamples=0),
-    )
+    return stats.annotator_test(panel, verdicts, chosen)
 
 
 def long_form(inputs, dataset):

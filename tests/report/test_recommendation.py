@@ -271,7 +271,7 @@ def test_metric_that_is_na_for_all_recommends_nobody():
 
 
 @pytest.mark.parametrize(
-    "choices", [{}, {"beta": 0.3}, {"interval": "jackknife"}, {"level": "macro"}, {"tau": 0.2}]
+    "choices", [{}, {"beta": 0.3}, {"interval": "percentile"}, {"level": "macro"}, {"tau": 0.2}]
 )
 def test_terminal_output_fits_eighty_columns_and_half_a_screen(choices, terminal):
     """Ranking, verdict and next step; a table of at most seven columns."""
@@ -358,11 +358,9 @@ def test_legend_names_method_unit_and_estimand():
     assert see in " ".join(terminal.split())
     task = indeterminate_task(n=40, paired=40)
     noise = validate(
-        indeterminate_source(task, metric="mse_without_rater_noise(s/s)", interval="bca")
+        indeterminate_source(task, metric="mse_without_rater_noise(s/s)", interval="percentile")
     )
-    assert "bootstrap of groups (BCa), 300 resamples, population value." in render(
-        noise, details=True
-    )
+    assert "bootstrap of groups, 300 resamples, population value." in render(noise, details=True)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
-from support.rating_tables import panel_by_rater
 
 from harness import stats
 
@@ -34,8 +33,7 @@ METRICS = (
 )
 ALPHA = "krippendorff_alpha_nominal"
 DIFFERENCES = ("cohen_kappa(h/h)", "mse(srs/srs)", "decision_consistency")
-LARGE = ((400_000, 10**6), (100_000, 10**6 + 1))  # items and seed: metrics, advantage
-DESIGN = stats.AltTestDesign(score="accuracy", eps=0.1)
+LARGE = (400_000, 10**6)  # items and seed
 
 
 @dataclass(frozen=True)
@@ -115,29 +113,10 @@ def estimates(data: DataSet, n_resamples: int) -> dict[str, stats.Estimate | sta
     )
 
 
-def advantage(data: DataSet, n_resamples: int) -> stats.Estimate:
-    """Test the judge's first verdicts against the raters."""
-    items = data.human.items
-    panel = panel_by_rater(
-        {
-            f"r{j}": dict(zip(items, labels.tolist(), strict=True))
-            for j, labels in enumerate(data.labels.T)
-        },
-        items=items,
-    )
-    verdicts = dict(zip(items, data.verdicts.tolist(), strict=True))
-    return stats.annotator_test(
-        panel, verdicts, DESIGN, resampling=stats.Resampling(rng=data.rng, n_resamples=n_resamples)
-    ).advantage
-
-
 def design_values() -> dict[str, float]:
-    """Evaluate data sets so large that chance no longer matters."""
-    (n, seed), (few, other) = LARGE
-    by_name = estimates(draw(seed, n), 0)
-    return {name: estimate.value for name, estimate in by_name.items()} | {
-        "advantage": advantage(draw(other, few), 0).value
-    }
+    """Evaluate a data set so large that chance no longer matters."""
+    n, seed = LARGE
+    return {name: estimate.value for name, estimate in estimates(draw(seed, n), 0).items()}
 
 
 def interval_coverage(n_data_sets: int, n_resamples: int = RESAMPLES) -> dict[str, float]:
@@ -145,9 +124,7 @@ def interval_coverage(n_data_sets: int, n_resamples: int = RESAMPLES) -> dict[st
     targets = design_values()
     hits = dict.fromkeys(targets, 0)
     for seed in range(n_data_sets):
-        data = draw(seed)
-        by_name = estimates(data, n_resamples) | {"advantage": advantage(data, n_resamples)}
-        for name, estimate in by_name.items():
+        for name, estimate in estimates(draw(seed), n_resamples).items():
             hits[name] += estimate.interval.low <= targets[name] <= estimate.interval.high
     return {name: count / n_data_sets for name, count in hits.items()}
 

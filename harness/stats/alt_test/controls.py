@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- readers of a field's type need it
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.alt_test.outcome import AltTest, AnnotatorSummary, average, with_interval
+from harness.stats.alt_test.outcome import AltTest, AnnotatorSummary, average
 from harness.stats.alt_test.panel import numbers
 from harness.stats.alt_test.procedure import annotator_test, annotator_tests
-from harness.stats.alt_test.rater_comparisons import means_left_out, sums_by_resample
 from harness.stats.alt_test.scoring import item_numbers, pairs, similarities
 from harness.stats.inference.estimate import Estimate, bootstrap
-from harness.stats.inference.interval_methods import NEED_LEFT_OUT
 from harness.stats.inference.metric import mean
-from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, PEARSON_OVER_RATERS, pearsons
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, PEARSON_OVER_RATERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from scipy.sparse import csr_array
-
-    from harness.stats.alt_test.panel import Panel
+    from harness.stats.alt_test.panel import Coded, Panel
     from harness.stats.alt_test.procedure import AltTestDesign
-    from harness.stats.data.arrays import BoolArray, FloatArray
-    from harness.stats.inference.bootstrap import Resampling, Units
+    from harness.stats.data.arrays import FloatArray
+    from harness.stats.inference.bootstrap import Resampling
 
 N_DRAWS = 20
-N_SUMS = 6  # of a correlation: 1, x, y, x^2, y^2, x y
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +106,8 @@ def annotator_controls(
         str(b): {item: values[k] for item, k in zip(panel.items, row, strict=True)}
         for b, row in enumerate(drawn if values else ())
     }
-    point_only = replace(resampling, groups=None, n_resamples=0)
-    random = _random(annotator_tests(panel, judges, design, resampling=point_only))
-    most_frequent = dict.fromkeys(panel.items, _most_frequent(panel))
-    majority = annotator_test(panel, most_frequent, design, resampling=resampling)
+    random = _random(annotator_tests(panel, judges, design))
+    majority = annotator_test(panel, dict.fromkeys(panel.items, _most_frequent(panel)), design)
     agreement = {
         name: bootstrap(contributions, value, resampling=resampling)
         for name, (contributions, value) in _agreement(panel, design).items()
@@ -213,12 +206,9 @@ def _warnings(random: RandomControl, majority: AltTest, design: AltTestDesign) -
 
 
 def mean_rater_correlations(
-    panel: Panel,
-    judges: Mapping[str, Mapping[str, Hashable]],
-    *,
-    resampling: Resampling,
+    panel: Panel, judges: Mapping[str, Mapping[str, Hashable]]
 ) -> dict[str, Estimate]:
-    """Estimate each judge's Pearson correlation with a rater, averaged over the raters.
+    """Return each judge's Pearson correlation with a rater, averaged over the raters.
 
     Parameters
     ----------
@@ -226,89 +216,40 @@ def mean_rater_correlations(
         Numeric ratings.
     judges : mapping of judge to mapping of item to number
         An item without a number, or with None, is unanswered.
-    resampling : Resampling
-        How intervals are made; all judges see the same resamples.
 
     Returns
     -------
     dict of str to Estimate
-        NA "no_overlap" where no rater shares two items with the judge, "constant_labels" where all
-        correlations are undefined.
+        Without intervals. NA "no_overlap" where no rater shares two items with the judge,
+        "constant_labels" where all correlations are undefined.
 
     Raises
     ------
     ValueError
-        If a rating or verdict is no number, or there is not one group per item.
+        If a rating or verdict is no number.
 
     Notes
     -----
     "Pears" of Calderon et al. 2025, table 2: unweighted over the raters for whom it is defined.
     """
-    units = resampling.units(len(panel.items))
-    resamples = resampling.draw(units)
     rating = numbers(panel.labels, "ratings")[panel.code]
-    matrices, used = [], []
-    for verdicts in judges.values():
-        verdict = item_numbers(panel.coded(verdicts), "verdicts", ranks=False)
-        answered = ~np.isnan(verdict[panel.of_item])
-        matrices.append(_matrix(panel, rating, verdict, units, answered))
-        used.append(np.bincount(panel.of_item[answered], minlength=len(panel.items)) > 0)
-    replicates = np.empty((len(matrices), resamples.n_replicates))
-    if replicates.size and panel.raters:
-        for j, at, sums in sums_by_resample(matrices, resamples, len(panel.raters)):
-            replicates[j, at] = PEARSON_OVER_RATERS.value(_by_rater(sums))
     return {
-        name: _estimate(matrices[j], used[j], replicates[j], units, resampling)
-        for j, name in enumerate(judges)
+        name: _mean_correlation(panel, rating, panel.coded(verdicts))
+        for name, verdicts in judges.items()
     }
 
 
-def _matrix(
-    panel: Panel, y: FloatArray, verdict: FloatArray, units: Units, answered: BoolArray
-) -> csr_array:
-    """Return what units add to each rater's sums, as a sparse (6 m, U) array."""
-    from scipy.sparse import csr_array  # noqa: PLC0415 -- heavy
-
-    item, rater, m = panel.of_item[answered], panel.of_rater[answered], len(panel.raters)
-    x, y = verdict[item], y[answered]
-    added = np.concatenate([np.ones(len(x)), x, y, x * x, y * y, x * y])
-    row = np.concatenate([k * m + rater for k in range(N_SUMS)])
-    column = np.tile(units.of_item[item], N_SUMS)
-    return csr_array((added, (row, column)), shape=(N_SUMS * m, units.n_units))
-
-
-def _by_rater(sums: FloatArray) -> FloatArray:
-    """Put (6, m, ...) sums in the order that `pearsons` reads: (..., 6 m)."""
-    return np.moveaxis(sums, (0, 1), (-1, -2)).reshape(*sums.shape[2:], -1)
-
-
-def _correlations(sums: FloatArray) -> FloatArray:
-    return pearsons(_by_rater(sums))
-
-
-def _estimate(
-    matrix: csr_array,
-    used: BoolArray,
-    replicates: FloatArray,
-    units: Units,
-    resampling: Resampling,
-) -> Estimate:
-    m = matrix.shape[0] // N_SUMS
-    sums = np.asarray(matrix.sum(axis=1), dtype=np.float64).reshape(N_SUMS, m)
-    correlations = _correlations(sums)
-    n_used, value = int(used.sum()), float(PEARSON_OVER_RATERS.value(_by_rater(sums)))
-    reason = PEARSON_OVER_RATERS.reason(_by_rater(sums)) if np.isnan(value) else ""
-    estimate = Estimate(value=None, reason=reason, n_used=n_used, n_excluded=len(used) - n_used)
-    left_out = np.empty(0)
-    if resampling.method in NEED_LEFT_OUT:
-        left_out = means_left_out(matrix, sums, correlations, _correlations)
-    return with_interval(
-        estimate,
-        np.append(value, replicates),
-        resampling.level,
-        unit=units.kind,
-        n_units=units.n_entering(used),
-        method=resampling.method,
-        bounds=PEARSON_OVER_RATERS.bounds,
-        left_out=left_out,
+def _mean_correlation(panel: Panel, rating: FloatArray, verdicts: Coded) -> Estimate:
+    verdict = item_numbers(verdicts, "verdicts", ranks=False)[panel.of_item]
+    answered, m = ~np.isnan(verdict), len(panel.raters)
+    x, y, rater = verdict[answered], rating[answered], panel.of_rater[answered]
+    of_raters = [np.bincount(rater, added, m) for added in (None, x, y, x * x, y * y, x * y)]
+    sums = np.stack(of_raters, axis=-1).ravel().astype(np.float64)
+    value, n_used = float(PEARSON_OVER_RATERS.value(sums)), len(np.unique(panel.of_item[answered]))
+    undefined = bool(np.isnan(value))
+    return Estimate(
+        value=None if undefined else value,
+        reason=PEARSON_OVER_RATERS.reason(sums) if undefined else "",
+        n_used=n_used,
+        n_excluded=len(panel.items) - n_used,
     )

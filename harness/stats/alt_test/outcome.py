@@ -21,18 +21,15 @@ from harness.stats.alt_test.rater_comparisons import (
     weight_of,
 )
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
-from harness.stats.inference.estimate import Estimate, make_interval
-from harness.stats.inference.interval_methods import IntervalMethod, Sampled
+from harness.stats.inference.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.stats.alt_test.procedure import AltTestDesign
-    from harness.stats.inference.bootstrap import Unit
     from harness.stats.inference.multiple_testing import FalseDiscoveries
 
 Reason: TypeAlias = Literal["", "no_items", "too_few_items", "no_weighted_rank_test"]
-_NOTHING: FloatArray = np.empty(0)
 FEW_ITEMS = 30  # below, the paper does not trust the normal approximation
 
 
@@ -127,9 +124,7 @@ class AltTest:
     design : AltTestDesign
         What was asked.
     winning_rate, advantage : Estimate
-        The paper's omega and rho over the raters tested, with their intervals. The winning rate's
-        replicates redo the tests and the adjustment; weights and ranks stay those of the data. It
-        moves in steps, which no jackknife can follow, so its interval is always of percentiles.
+        The paper's omega and rho over the raters tested, without intervals.
     wins, n_tested : int
         Raters beaten, and tested.
     passes : bool or None
@@ -148,10 +143,6 @@ class AltTest:
         How many p-values were adjusted together.
     rater_sums : RaterSums
         For other margins.
-    level, unit : float, str
-        Of the intervals.
-    advantage_replicates, p_replicates : (B,) and (B, m) arrays
-        Column ``b`` saw the same items for every judge tested together.
     """
 
     design: AltTestDesign
@@ -168,10 +159,6 @@ class AltTest:
     warnings: tuple[str, ...]
     n_family: int
     rater_sums: RaterSums
-    level: float
-    unit: Unit
-    advantage_replicates: FloatArray
-    p_replicates: FloatArray
 
     def __repr__(self) -> str:
         verdict = {True: "passes", False: "fails", None: f"NA {self.winning_rate.reason}"}
@@ -201,8 +188,6 @@ class AnnotatorSummary:
         As in `AltTest`.
     n_skipped : int
         Raters that are not tested.
-    n_family : int
-        How many p-values were adjusted together.
     rejected : tuple of str
         Raters that the judge beats.
     """
@@ -213,7 +198,6 @@ class AnnotatorSummary:
     wins: int
     n_tested: int
     n_skipped: int
-    n_family: int
     rejected: tuple[str, ...]
 
     @classmethod
@@ -226,7 +210,6 @@ class AnnotatorSummary:
             wins=test.wins,
             n_tested=test.n_tested,
             n_skipped=len(test.skipped),
-            n_family=test.n_family,
             rejected=tuple(row.rater for row in test.per_rater if row.rejected),
         )
 
@@ -241,17 +224,11 @@ class AnnotatorSummary:
             wins=0,
             n_tested=0,
             n_skipped=0,
-            n_family=0,
             rejected=(),
         )
 
 
-def decide(
-    test: AltTest,
-    decisions: FalseDiscoveries,
-    rate_replicates: FloatArray,
-    n_family: int | None = None,
-) -> AltTest:
+def decide(test: AltTest, decisions: FalseDiscoveries, n_family: int | None = None) -> AltTest:
     """Return the test with what follows from the adjusted decisions.
 
     Parameters
@@ -260,23 +237,14 @@ def decide(
         Whose wins, winning rate, decisions and warnings are to be filled in.
     decisions : FalseDiscoveries
         On its (m,) p-values.
-    rate_replicates : (B,) array
-        The winning rate in each resample.
     n_family : int
         How many p-values were adjusted together. Default: those tested.
     """
     rate = share_won(decisions.rejected, test.p, test.rater_sums.quality)
-    rates = np.append(rate, rate_replicates)
     passes = None if isnan(rate) else bool(rate >= test.design.threshold - TOLERANCE)
     return replace(
         test,
-        winning_rate=with_interval(
-            test.winning_rate,
-            rates,
-            test.level,
-            unit=test.unit,
-            n_units=test.winning_rate.n_used,
-        ),
+        winning_rate=replace(test.winning_rate, value=_or_none(rate)),
         wins=int(decisions.rejected.sum()),
         passes=passes,
         p_adjusted=frozen(decisions.adjusted),
@@ -290,40 +258,6 @@ def average(values: Iterable[float | None]) -> float | None:
     """Average the values that are not None; None if there is none."""
     defined = [value for value in values if value is not None]
     return float(np.mean(defined)) if defined else None
-
-
-def with_interval(
-    estimate: Estimate,
-    values: FloatArray,
-    level: float,
-    *,
-    unit: Unit,
-    n_units: int,
-    method: IntervalMethod = "percentile",
-    bounds: tuple[float, float] = (0.0, 1.0),
-    left_out: FloatArray = _NOTHING,
-) -> Estimate:
-    """Complete an estimate from (1 + B,) values: on the data, then in each resample.
-
-    BCa and jackknife intervals need the (U,) values with one unit left out.
-    """
-    replicates = values[1:]
-    sampled = Sampled(
-        value=float(values[0]),
-        replicates=replicates,
-        n_units=n_units,
-        bounds=bounds,
-        left_out=left_out,
-    )
-    interval, why_none = make_interval(sampled, level=level, unit=unit, method=method)
-    return replace(
-        estimate,
-        value=_or_none(values[0]),
-        interval=interval,
-        interval_reason=why_none,
-        n_resamples=len(replicates),
-        undefined_share=float(np.isnan(replicates).mean()) if replicates.size else None,
-    )
 
 
 def _rows(test: AltTest) -> list[RaterRow]:

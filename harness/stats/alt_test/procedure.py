@@ -14,37 +14,23 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.alt_test.outcome import AltTest, RaterSums, Reason, decide, with_interval
+from harness.stats.alt_test.outcome import AltTest, RaterSums, Reason, average, decide
 from harness.stats.alt_test.rater_comparisons import (
-    EXACT,
-    N_OUTCOMES,
     Entering,
     RaterComparisons,
     ScoredPanel,
     Test,
     advantages,
-    means_left_out,
-    p_values,
-    share_won,
-    sums_by_resample,
 )
-from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Kinds, frozen, ratio
-from harness.stats.inference.bootstrap import ALIKE, Resamples, Unit, Units
+from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.inference.estimate import Estimate, Exclusion
-from harness.stats.inference.interval_methods import NEED_LEFT_OUT
-from harness.stats.inference.multiple_testing import (
-    FalseDiscoveries,
-    benjamini_yekutieli,
-    check_rate,
-    rejections,
-)
+from harness.stats.inference.multiple_testing import benjamini_yekutieli, check_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping
 
     from harness.stats.alt_test.panel import Coded, Panel
     from harness.stats.alt_test.scoring import Score
-    from harness.stats.inference.bootstrap import Resampling
 
 SmallN: TypeAlias = Literal["wilcoxon", "t", "skip"]
 Unanswered: TypeAlias = Literal["loss", "exclude"]
@@ -142,15 +128,10 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 MIN_TESTED = 2  # of n items, a t-test needs two
 MIN_RATERS = 2  # voices: raters, and the gold labels where there are any
-DENSE = 4  # cells of an item-by-rater table per comparison, up to which alike items are looked for
 
 
 def annotator_test(
-    panel: Panel,
-    verdicts: Mapping[str, Hashable] | Coded,
-    design: AltTestDesign,
-    *,
-    resampling: Resampling,
+    panel: Panel, verdicts: Mapping[str, Hashable] | Coded, design: AltTestDesign
 ) -> AltTest:
     """Test whether a judge may take a rater's place.
 
@@ -163,9 +144,6 @@ def annotator_test(
         saves coding them again for another design.
     design : AltTestDesign
         Score, margin and variant.
-    resampling : Resampling
-        How intervals are made, with one group per item of the panel; that of the winning rate is
-        of percentiles.
 
     Returns
     -------
@@ -180,240 +158,60 @@ def annotator_test(
 
     Examples
     --------
-    >>> from harness.stats import AltTestDesign, Panel, Resampling
+    >>> from harness.stats import AltTestDesign, Panel
     >>> panel = Panel.of((f"i{i}", r, "ab"[i % 2]) for i in range(40) for r in ("x", "y", "z"))
     >>> design = AltTestDesign(score="accuracy", eps=0.1)
     >>> verdicts = {f"i{i}": "ab"[i % 2] for i in range(40)}
-    >>> resampling = Resampling(rng=np.random.default_rng(0))
-    >>> annotator_test(panel, verdicts, design, resampling=resampling)
+    >>> annotator_test(panel, verdicts, design)
     AltTest(passes, winning rate 1.0, advantage 1.0, 3 raters)
     """
-    tests = annotator_tests(
-        panel,
-        {"": verdicts},
-        design,
-        resampling=resampling,
-    )
-    return tests[""]
+    return annotator_tests(panel, {"": verdicts}, design)[""]
 
 
 def annotator_tests(
-    panel: Panel,
-    judges: Mapping[str, Mapping[str, Hashable] | Coded],
-    design: AltTestDesign,
-    *,
-    resampling: Resampling,
+    panel: Panel, judges: Mapping[str, Mapping[str, Hashable] | Coded], design: AltTestDesign
 ) -> dict[str, AltTest]:
-    """Test several judges on the same resamples, each adjusted over its raters alone.
+    """Test several judges, each adjusted over its raters alone.
 
     Parameters and errors are those of `annotator_test`, with a mapping of judge to verdicts;
     `adjust_jointly` adjusts over all judges.
     """
     scored = ScoredPanel.of(panel, design)
-    units = resampling.units(len(panel.items))
-    return tests_of_comparisons(
-        {name: scored.against(scored.coded(verdicts)) for name, verdicts in judges.items()},
-        panel.raters,
-        design,
-        quality=scored.quality,
-        resampling=resampling,
-        units=units,
-        resamples=resampling.draw(units),
-    )
+    return {
+        name: _tested(scored, scored.against(scored.coded(verdicts)))
+        for name, verdicts in judges.items()
+    }
 
 
-def tests_of_comparisons(
-    judges: Mapping[str, RaterComparisons],
-    raters: tuple[str, ...],
-    design: AltTestDesign,
-    *,
-    quality: FloatArray,
-    resampling: Resampling,
-    units: Units,
-    resamples: Resamples,
-) -> dict[str, AltTest]:
-    """Test judges that were compared with every rater.
-
-    Parameters
-    ----------
-    judges : mapping of str to RaterComparisons
-        By judge.
-    raters : m names
-        Whom they were compared with.
-    design, resampling
-        As in `annotator_tests`.
-    quality : (m,) array
-        Of the raters.
-    units, resamples : Units, Resamples
-        Of the items of the comparisons.
-    """
-    comparisons = list(judges.values())
-    rater_sums = [_rater_sums(raters, quality, design, judge) for judge in comparisons]
-    replicates = _replicates(design, comparisons, rater_sums, units, resamples)
-    p, mean_advantages = _on_data(rater_sums, design.eps)
-    decisions = benjamini_yekutieli(p, design.q)
-    results = {}
-    for j, name in enumerate(judges):
-        test = _undecided(
-            design,
-            comparisons[j].entering,
-            rater_sums[j],
-            resampling.level,
-            units.kind,
-            p=p[j],
-        )
-        left_out = np.empty(0)
-        if resampling.method in NEED_LEFT_OUT:
-            left_out = _advantages_left_out(comparisons[j], rater_sums[j], units)
-        advantage = with_interval(
-            test.advantage,
-            np.append(mean_advantages[j], replicates.advantages[j]),
-            resampling.level,
-            unit=units.kind,
-            n_units=min(units.n_units, test.advantage.n_used),
-            method=resampling.method,
-            left_out=left_out,
-        )
-        test = replace(
-            test,
-            advantage=advantage,
-            advantage_replicates=frozen(replicates.advantages[j]),
-            p_replicates=frozen(replicates.p[j]),
-        )
-        of_judge = FalseDiscoveries(
-            decisions.rejected[j], decisions.thresholds[j], decisions.adjusted[j]
-        )
-        results[name] = decide(test, of_judge, replicates.winning_rates[j])
-    return results
+def _tested(scored: ScoredPanel, comparisons: RaterComparisons) -> AltTest:
+    design = scored.design
+    raters = _rater_sums(scored.panel.raters, scored.quality, design, comparisons)
+    undecided = _undecided(design, comparisons.entering, raters)
+    return decide(undecided, benjamini_yekutieli(undecided.p, design.q))
 
 
-def _on_data(rater_sums: Sequence[RaterSums], eps: float) -> tuple[FloatArray, FloatArray]:
-    """Test each rater of all judges at once: p-values (J, m) and mean advantages (J,)."""
-    if not rater_sums:
-        return np.empty((0, 0)), np.empty(0)
-    sums = np.stack([raters.sums for raters in rater_sums], axis=1)
-    tests = [test for raters in rater_sums for test in raters.tests]
-    shape = sums.shape[1:]
-    p = p_values(sums.reshape(len(sums), -1), tests, eps).reshape(shape)
-    return p, _mean_advantages(sums, _tested(tests).reshape(shape))
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class _Replicates:
-    """What J judges come to in each resample: (J, B, m) p-values, and (J, B) shares."""
-
-    p: FloatArray
-    advantages: FloatArray
-    winning_rates: FloatArray
-
-
-def _replicates(
-    design: AltTestDesign,
-    comparisons: Sequence[RaterComparisons],
-    rater_sums: Sequence[RaterSums],
-    units: Units,
-    resamples: Resamples,
-) -> _Replicates:
-    """Test all judges on the same resamples, some resamples at a time."""
-    J, m = len(comparisons), len(rater_sums[0].raters) if rater_sums else 0
-    B = resamples.n_replicates if J and m else 0
-    replicates = _Replicates(np.empty((J, B, m)), np.empty((J, B)), np.empty((J, B)))
-    if not B:
-        return replicates
-    columns, resamples = _columns(comparisons, units, resamples, m)
-    n_columns = int(columns.max(initial=-1)) + 1
-    unweighted = all(judge.weight is None for judge in comparisons)
-    whole = unweighted and units.n_units < EXACT
-    dtype = np.float32 if whole else np.float64
-    matrices = [judge.matrix(columns, n_columns, m).astype(dtype) for judge in comparisons]
-    for j, at, sums in sums_by_resample(matrices, resamples, m):
-        tests = rater_sums[j].tests
-        p = p_values(sums, tests, design.eps).T
-        replicates.p[j, at] = p
-        replicates.advantages[j, at] = _mean_advantages(np.swapaxes(sums, 1, 2), _tested(tests))
-        rejected = rejections(p, design.q)
-        replicates.winning_rates[j, at] = share_won(rejected, p, rater_sums[j].quality)
-    return replicates
-
-
-def _columns(
-    comparisons: Sequence[RaterComparisons], units: Units, resamples: Resamples, m: int
-) -> tuple[IntArray, Resamples]:
-    """Return what each item is drawn as, (n,), and the resamples of that: units or kinds of item.
-
-    Items on which all judges fared alike are one kind, of which only the first is looked at. Other
-    items of it are drawn as -1.
-    """
-    n_comparisons = sum(len(judge.item) for judge in comparisons)
-    sparse = len(comparisons) * m * units.n_units > DENSE * n_comparisons
-    if sparse or units.kind != "item" or any(judge.weight is not None for judge in comparisons):
-        return units.of_item, resamples
-    outcomes = np.full((len(comparisons), m, units.n_units), N_OUTCOMES, dtype=np.uint8)  # none yet
-    for j, judge in enumerate(comparisons):
-        outcomes[j, judge.rater, judge.item] = judge.outcome
-    kinds = Kinds.few(units.n_units // ALIKE, *outcomes.reshape(-1, units.n_units))
-    if kinds is None:
-        return units.of_item, resamples
-    columns = np.full(units.n_units, -1)
-    columns[kinds.first] = np.arange(len(kinds.first))
-    return columns, resamples.of_rows(kinds.times)
-
-
-def _advantages_left_out(
-    comparisons: RaterComparisons, raters: RaterSums, units: Units
-) -> FloatArray:
-    """Return the judge's advantage with each unit left out in turn: (U,)."""
-    matrix = comparisons.matrix(units.of_item, units.n_units, len(raters.raters))
-    shares = advantages(raters.sums)
-    shares[~_tested(raters.tests)] = np.nan
-    return means_left_out(matrix, raters.sums, shares, advantages)
-
-
-def _tested(tests: Sequence[Test]) -> BoolArray:
-    return np.array([test != "" for test in tests], dtype=np.bool_)
-
-
-def _mean_advantages(sums: FloatArray, tested: BoolArray) -> FloatArray:
-    """Average the advantages over the raters tested, (..., m): sums (3 or 4, ..., m) to (...)."""
-    shares = advantages(sums)
-    defined = tested & ~np.isnan(shares)
-    return ratio(np.where(defined, shares, 0.0).sum(axis=-1), defined.sum(axis=-1))
-
-
-def _undecided(
-    design: AltTestDesign,
-    entering: Entering,
-    raters: RaterSums,
-    level: float,
-    unit: Unit,
-    *,
-    p: FloatArray,
-) -> AltTest:
-    """Return a test with all that depends neither on the decisions nor on the resamples."""
-    n_tested = int(_tested(raters.tests).sum())
-    counts = _counts(design, entering, raters, n_tested)
+def _undecided(design: AltTestDesign, entering: Entering, raters: RaterSums) -> AltTest:
+    """Return a test with all that does not depend on the decisions."""
+    tested = np.array([test != "" for test in raters.tests], dtype=np.bool_)
+    n_tested = int(tested.sum())
     reason = "" if n_tested else _why_none(design, entering, raters)
     estimate = _estimate_without_value(entering, reason)
     n_answered = entering.n_eligible - entering.n_unanswered
     return AltTest(
         design=design,
         winning_rate=estimate,
-        advantage=estimate,
+        advantage=replace(estimate, value=average(advantages(raters.sums)[tested].tolist())),
         wins=0,
         n_tested=n_tested,
         passes=None,
-        p=frozen(p),
+        p=frozen(raters.p(design.eps)),
         p_adjusted=np.full(len(raters.tests), np.nan),
         rejected=np.zeros(len(raters.tests), dtype=np.bool_),
         answered_fraction=n_answered / entering.n_eligible if entering.n_eligible else None,
-        counts=counts,
+        counts=_counts(design, entering, raters, n_tested),
         warnings=(),
         n_family=n_tested,
         rater_sums=raters,
-        level=level,
-        unit=unit,
-        advantage_replicates=np.empty(0),
-        p_replicates=np.empty((0, len(raters.tests))),
     )
 
 

@@ -1,15 +1,9 @@
-"""Comparison of a judge with each rater of a panel.
-
-In a pool of many raters each of whom rated a few items, all work is linear in the number of
-ratings: what items add to the sums of each rater is a sparse matrix, with a row ``k * m + rater``
-for the k-th sum of each of m raters, and a column per unit that is drawn.
-"""
+"""Comparison of a judge with each rater of a panel; all work is linear in the number of ratings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -27,22 +21,17 @@ from harness.stats.data.arrays import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-
-    from scipy.sparse import csr_array
+    from collections.abc import Hashable, Mapping, Sequence
 
     from harness.stats.alt_test.margin_tests import Moments
     from harness.stats.alt_test.panel import Panel
     from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.alt_test.scoring import Aligner
-    from harness.stats.inference.bootstrap import Resamples
 
 Test: TypeAlias = Literal["t", "wilcoxon", ""]
 
 MINUS, TIED, PLUS, SQUARES = range(4)  # rows of a judge's sums
 N_OUTCOMES = 3
-TABLE = 1 << 22  # cells of a table of p-values by counts, up to which one is made,
-PER_CELL = 32  # and up to how many cells per p-value
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -124,30 +113,6 @@ class RaterComparisons:
         )
         squares = np.bincount(self.rater, self.weight**2, m)
         return np.vstack([by_outcome.reshape(N_OUTCOMES, m), squares])
-
-    def matrix(self, columns: IntArray, n_columns: int, n_raters: int) -> csr_array:
-        """Return what items add to the `sums`, as a sparse (3 m or 4 m, C) array.
-
-        Parameters
-        ----------
-        columns : (n,) int array
-            To which column an item adds; a negative number leaves it out.
-        n_columns, n_raters : int
-            C and m.
-        """
-        from scipy.sparse import csr_array  # noqa: PLC0415 -- heavy
-
-        column, weight = columns[self.item], self.weight
-        row = self.outcome.astype(np.int64) * n_raters + self.rater
-        n_sums = N_OUTCOMES
-        if weight is not None:
-            row = np.concatenate([row, N_OUTCOMES * n_raters + self.rater])
-            column, weight = np.tile(column, 2), np.concatenate([weight, weight**2])
-            n_sums += 1
-        kept = column >= 0
-        added = np.ones(kept.sum()) if weight is None else weight[kept]
-        shape = (n_sums * n_raters, n_columns)
-        return csr_array((added, (row[kept], column[kept])), shape=shape)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -310,17 +275,17 @@ def _class_shares(others: OtherRatings) -> FloatArray:
 
 
 def weight_of(sums: FloatArray) -> FloatArray:
-    """Return the weight of the items each rater is compared on: (3 or 4, m, ...) to (m, ...)."""
+    """Return the weight of the items each rater is compared on: (3 or 4, m) to (m,)."""
     return np.asarray(sums[MINUS] + sums[TIED] + sums[PLUS], dtype=np.float64)
 
 
 def advantages(sums: FloatArray) -> FloatArray:
-    """Share of its items on which the judge is at least as good as each rater: (m, ...)."""
+    """Share of its items on which the judge is at least as good as each rater: (m,)."""
     return ratio(sums[MINUS] + sums[TIED], weight_of(sums))
 
 
 def moments(sums: FloatArray, eps: float) -> Moments:
-    """Do the one-sided t-test of each rater: sums (3 or 4, m, ...) to arrays (m, ...)."""
+    """Do the one-sided t-test of each rater: sums (3 or 4, m) to arrays (m,)."""
     weighted = len(sums) > N_OUTCOMES
     weight, minus, plus = weight_of(sums), sums[MINUS], sums[PLUS]
     squares = sums[SQUARES] if weighted else weight
@@ -328,131 +293,22 @@ def moments(sums: FloatArray, eps: float) -> Moments:
 
 
 def p_values(sums: FloatArray, tests: Sequence[Test], eps: float) -> FloatArray:
-    """Test each rater: sums (3 or 4, m, ...) to p-values (m, ...); nan where there is no test."""
-    p = np.full(sums.shape[1:], np.nan)
-    for test in set(tests) - {""}:
-        chosen = np.array([test_of_rater == test for test_of_rater in tests])
-        tested = sums if chosen.all() else sums[:, chosen]
-        if len(sums) > N_OUTCOMES:
-            p[chosen] = moments(tested, eps).p
-        else:
-            p[chosen] = _p_of_counts(tested, test, eps)
+    """Test each rater: sums (3 or 4, m) to p-values (m,); nan where there is no test."""
+    p = np.full(len(tests), np.nan)
+    by_t = np.array([test == "t" for test in tests], dtype=np.bool_)
+    p[by_t] = moments(sums[:, by_t], eps).p
+    for j, test in enumerate(tests):
+        if test == "wilcoxon":
+            p[j] = _exact_p(*sums[:, j].astype(int).tolist(), eps)
     return p
-
-
-def _p_of_counts(sums: FloatArray, test: Test, eps: float) -> FloatArray:
-    """Test from counts of outcomes, (3, ...), each different triple of them once: (...).
-
-    Resamples come to the same counts over and over.
-    """
-    counts = sums.reshape(N_OUTCOMES, -1).astype(np.int64)
-    if not counts.size:
-        return np.empty(sums.shape[1:])
-    counts -= (least := counts.min(axis=1, keepdims=True))
-    spans = tuple((counts.max(axis=1) + 1).tolist())
-    if prod(spans) <= min(TABLE, PER_CELL * counts.shape[1]):
-        cell = np.ravel_multi_index(tuple(counts), spans)
-        occurs = np.zeros(prod(spans), dtype=np.bool_)
-        occurs[cell] = True
-        cells = np.flatnonzero(occurs)
-        table = np.empty(len(occurs))
-        table[cells] = _p_of_triples(np.array(np.unravel_index(cells, spans)) + least, test, eps)
-        return np.asarray(table[cell].reshape(sums.shape[1:]), dtype=np.float64)
-    if test == "t":
-        return moments(sums, eps).p
-    triples, place = np.unique(counts, axis=1, return_inverse=True)
-    return _p_of_triples(triples + least, test, eps)[place].reshape(sums.shape[1:])
-
-
-def _p_of_triples(triples: IntArray, test: Test, eps: float) -> FloatArray:
-    if test == "t":
-        return moments(triples.astype(np.float64), eps).p
-    return np.array([_exact_p(*triple, eps) for triple in triples.T.tolist()])
 
 
 @lru_cache(maxsize=1 << 16)
 def _exact_p(minus: int, tied: int, plus: int, eps: float) -> float:
     """Return the exact p-value, cached: judges and designs come to the same counts."""
-    return signed_rank(minus, tied, plus, eps).p_exact if minus + tied + plus else np.nan
+    return signed_rank(minus, tied, plus, eps).p_exact
 
 
-def share_won(rejected: BoolArray, p: FloatArray, quality: FloatArray) -> FloatArray:
-    """Divide the quality of the raters beaten by that of the raters with a p-value: (...)."""
-    return ratio(rejected @ quality, ~np.isnan(p) @ quality)
-
-
-CELLS = 1 << 21  # numbers held at once: 16 MiB
-EXACT = 1 << 24  # whole numbers below this are exact in single precision, which is twice as fast
-
-
-def sums_by_resample(
-    matrices: Sequence[csr_array], resamples: Resamples, n_raters: int
-) -> Iterator[tuple[int, slice, FloatArray]]:
-    """Yield the sums of each matrix in each resample, some resamples at a time.
-
-    Parameters
-    ----------
-    matrices : sequence of (P * m, C) sparse arrays
-        Of one dtype, in which the sums are added up.
-    resamples : Resamples
-        Of C units.
-    n_raters : int
-        m.
-
-    Yields
-    ------
-    j, at, sums : int, slice, (P, m, b) array
-        Which matrix, which resamples, and its sums in these.
-    """
-    step, start = max(1, CELLS // max(matrices[0].shape)), 0
-    for block in resamples.blocks():
-        for first in range(0, len(block), step):
-            weights: FloatArray = np.ascontiguousarray(
-                block[first : first + step].T, dtype=matrices[0].dtype
-            )
-            at = slice(start, start + weights.shape[1])
-            for j, matrix in enumerate(matrices):
-                sums = (matrix @ weights).astype(np.float64, copy=False)
-                yield j, at, sums.reshape(-1, n_raters, weights.shape[1])
-            start = at.stop
-
-
-def means_left_out(
-    matrix: csr_array,
-    sums: FloatArray,
-    values: FloatArray,
-    value: Callable[[FloatArray], FloatArray],
-) -> FloatArray:
-    """Return the mean over raters of a value with each unit left out in turn: (U,).
-
-    Parameters
-    ----------
-    matrix : (P * m, U) sparse array
-        What each unit adds.
-    sums : (P, m) array
-        Over all units.
-    values : (m,) array
-        Of these sums; nan for raters who do not enter.
-    value : callable
-        Sums (P, E) to values (E,), nan where undefined.
-
-    Returns
-    -------
-    (U,) array
-        nan where the value of no rater is defined.
-    """
-    m = len(values)
-    by_unit = matrix.tocoo()
-    row, unit = by_unit.coords
-    row, rater = np.divmod(row, m)
-    pairs, place = np.unique(unit.astype(np.int64) * m + rater, return_inverse=True)
-    unit, rater = np.divmod(pairs, m)
-    left = sums[:, rater]
-    np.subtract.at(left, (row, place), by_unit.data)
-    entering = ~np.isnan(values)
-    changed = np.where(entering[rater], value(left), np.nan)
-    lost = entering[rater] & np.isnan(changed)
-    change = np.nan_to_num(changed) - np.nan_to_num(values)[rater]
-    total = np.nansum(values) + np.bincount(unit, change, matrix.shape[1])
-    n_lost = np.bincount(unit[lost], minlength=matrix.shape[1])
-    return ratio(total, entering.sum() - n_lost)
+def share_won(rejected: BoolArray, p: FloatArray, quality: FloatArray) -> float:
+    """Divide the quality of the raters beaten by that of the raters with a p-value: all (m,)."""
+    return float(ratio(rejected @ quality, ~np.isnan(p) @ quality))

@@ -11,14 +11,9 @@ import numpy as np
 from harness.stats.alt_test.outcome import AltTest, average, decide
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import annotator_test, check_eps
-from harness.stats.alt_test.rater_comparisons import CELLS, share_won
-from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray
-from harness.stats.inference.bootstrap import Resampling
-from harness.stats.inference.multiple_testing import (
-    FalseDiscoveries,
-    benjamini_yekutieli,
-    rejections,
-)
+from harness.stats.alt_test.rater_comparisons import share_won
+from harness.stats.data.arrays import TOLERANCE
+from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -100,7 +95,8 @@ def _bisect(test: AltTest, low: float, high: float) -> float:
 def _at(test: AltTest, eps: float) -> EpsPoint:
     check_eps(eps)
     p = test.rater_sums.p(eps)
-    rate = float(share_won(rejections(p, test.design.q), p, test.rater_sums.quality))
+    rejected = benjamini_yekutieli(p, test.design.q).rejected
+    rate = share_won(rejected, p, test.rater_sums.quality)
     if np.isnan(rate):
         return EpsPoint(eps, None, test.advantage.value, None)
     passes = rate >= test.design.threshold - TOLERANCE
@@ -113,68 +109,40 @@ def adjust_jointly(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, A
     Parameters
     ----------
     tests : mapping of judge or domain to AltTest
-        With equally many resamples each, or none, as where there is but one unit to draw: on that
-        the p-values of a resample are those of the data. Judges tested by one call of
-        `annotator_tests` share theirs; domains hold different items, and theirs are independent.
+        One or more.
     q : float in (0, 1)
         False discovery rate over all of them.
 
     Returns
     -------
     dict
-        Decisions, winning rates and intervals under the joint adjustment; all else as it was.
+        Decisions and winning rates under the joint adjustment; all else as it was.
 
     Raises
     ------
     ValueError
-        If there is no test, or the numbers of resamples differ.
+        If there is no test.
 
     Notes
     -----
     Calderon et al. 2025, appendix A: five domains of three raters are 15 p-values; the winning rate
     stays one per domain.
     """
-    n_resamples = {len(test.p_replicates) for test in tests.values()}
-    if not tests or len(n_resamples - {0}) > 1:
-        raise ValueError("tests: wanted one or more, with equally many resamples each")
+    if not tests:
+        raise ValueError("tests: wanted one or more")
     ends = np.cumsum([len(test.p) for test in tests.values()])[:-1]
     decisions = benjamini_yekutieli(np.concatenate([test.p for test in tests.values()]), q)
     rejected = np.split(decisions.rejected, ends)
     adjusted = np.split(decisions.adjusted, ends)
-    rates = _joint_rates(list(tests.values()), q, max(n_resamples), ends)
     n_family = sum(test.n_tested for test in tests.values())
     return {
         name: decide(
             replace(test, design=replace(test.design, q=q)),
             FalseDiscoveries(rejected[j], decisions.thresholds, adjusted[j]),
-            rates[j, : len(test.p_replicates)],
             n_family,
         )
         for j, (name, test) in enumerate(tests.items())
     }
-
-
-def _joint_rates(
-    tests: Sequence[AltTest], q: float, n_resamples: int, ends: IntArray
-) -> FloatArray:
-    """Return the winning rates of J tests in each resample, adjusted together: (J, B).
-
-    A test without resamples takes part with the p-values of the data.
-    """
-    rates = np.empty((len(tests), n_resamples))
-    step = max(1, CELLS // max(sum(len(test.p) for test in tests), 1))
-    for start in range(0, n_resamples, step):
-        at = slice(start, min(start + step, n_resamples))
-        p = [
-            test.p_replicates[at]
-            if len(test.p_replicates)
-            else np.broadcast_to(test.p, (at.stop - at.start, len(test.p)))
-            for test in tests
-        ]
-        rejected = np.split(rejections(np.concatenate(p, axis=-1), q), ends, axis=-1)
-        for j, test in enumerate(tests):
-            rates[j, at] = share_won(rejected[j], p[j], test.rater_sums.quality)
-    return rates
 
 
 def combine_raters(panel: Panel, teams: Iterable[Sequence[str]]) -> Panel:
@@ -273,7 +241,6 @@ def combined_annotator_test(
             combine_raters(panel, [(a, str(b)) for a, b in zip(small, pairing, strict=True)]),
             verdicts,
             design,
-            resampling=Resampling(rng=rng, n_resamples=0),
         )
         for pairing in chosen
     )

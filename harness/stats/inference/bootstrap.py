@@ -62,10 +62,10 @@ class Resampling:
         The cluster of each item, resampled as a whole; an item with None is a cluster by itself.
         Default: items are resampled.
     n_resamples : int
-        Bootstrap replicates; 0 for none, and then only jackknife intervals.
+        Bootstrap replicates; 0 for none, and then no intervals.
     level : float in (0, 1)
         Confidence level of the intervals.
-    method : {"score", "percentile", "bca", "jackknife"}
+    method : {"score", "percentile"}
         How intervals are made. Differences between judges have score intervals whatever the
         method.
 

@@ -13,11 +13,9 @@ import numpy as np
 from harness.stats.data.arrays import how_many, median
 from harness.stats.inference.bootstrap import Unit, Units, replicate
 from harness.stats.inference.interval_methods import (
-    NEED_LEFT_OUT,
     IntervalMethod,
     Sampled,
     interval_ends,
-    jackknife,
     percentile_ends,
 )
 from harness.stats.inference.metric import DESIGN_VALUE, Metric, always, mean
@@ -45,8 +43,7 @@ class Interval:
         Nominal coverage, e.g. 0.95.
     method : str
         "score": the values within a t quantile of their own standard errors, see `score_ends`.
-        "percentile": quantiles of the bootstrap replicates. "bca": corrected for bias and
-        acceleration. "jackknife": value and its standard error, leaving out one unit at a time.
+        "percentile": quantiles of the bootstrap replicates.
         "crossed": a score interval over items and raters, both of which are a sample.
     unit : {"item", "group", "criterion"}
         What was resampled.
@@ -286,7 +283,6 @@ class Estimated:
             replicates=replicates,
             bounds=(first.bounds[0] - second.bounds[1], first.bounds[1] - second.bounds[0]),
             is_share=False,
-            left_out=np.empty(0) if undefined else first.left_out - second.left_out,
         )
         interval, why_none = make_interval(
             difference, level=resampling.level, unit=unit, method=resampling.method
@@ -345,9 +341,6 @@ def _estimated(
     times, used = units.times, sums.entered
     n_used, undefined = how_many(used, times), bool(np.isnan(result.value))
     per_item = sums.n_ratings[used] if sums.n_ratings is not None else np.empty(0)
-    left_out = np.empty(0)
-    if resampling.method in NEED_LEFT_OUT and not undefined:
-        left_out = jackknife(sums.contributions, metric.value, units)
     sampled = Sampled(
         value=result.value,
         replicates=result.replicates,
@@ -355,7 +348,6 @@ def _estimated(
         n_items=n_used,
         bounds=metric.bounds,
         is_share=metric.is_share and units.kind != "criterion",
-        left_out=left_out,
         raters=sums.raters.get(metric.name),
     )
     interval, why_none = make_interval(

@@ -1,8 +1,8 @@
-"""Interval methods: score, percentile, BCa and jackknife."""
+"""Interval methods: score and percentile."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isfinite, sqrt
 from statistics import NormalDist
@@ -10,19 +10,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.inference.special_functions import stdtrit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from harness.stats.data.arrays import Summands
-    from harness.stats.inference.bootstrap import Units
+    from harness.stats.data.arrays import FloatArray
     from harness.stats.inference.crossed_raters import RaterVariance
 
-IntervalMethod: TypeAlias = Literal["score", "percentile", "bca", "jackknife"]
-METHODS: tuple[IntervalMethod, ...] = ("score", "percentile", "bca", "jackknife")
-NEED_LEFT_OUT: tuple[IntervalMethod, ...] = ("bca", "jackknife")
+IntervalMethod: TypeAlias = Literal["score", "percentile"]
+METHODS: tuple[IntervalMethod, ...] = ("score", "percentile")
 MIN_VALUES = 2  # one value has no spread
 MIN_UNITS = 5  # fewer say too little about the spread of a mean
 NO_SPREAD = 1e-12  # standard errors up to this are those of a constant
@@ -47,8 +42,6 @@ class Sampled:
         Least and greatest possible value.
     is_share : bool
         Whether the value is a share of counted items.
-    left_out : (U,) array
-        Values with one unit left out; nan where undefined. For the methods that need them.
     raters : RaterVariance or None
         Where the raters are a sample too: what they add to the variance.
     """
@@ -59,7 +52,6 @@ class Sampled:
     n_items: int | None = None
     bounds: tuple[float, float] = (-inf, inf)
     is_share: bool = False
-    left_out: FloatArray = field(default_factory=lambda: np.empty(0))
     raters: RaterVariance | None = None
 
     def __repr__(self) -> str:
@@ -115,15 +107,9 @@ def interval_ends(
     """
     if not sampled.has_enough_units:
         return None
-    value, replicates, left_out = sampled.value, sampled.replicates, sampled.left_out
-    if method == "score":
-        return score_ends(sampled, level)
     if method == "percentile":
-        return percentile_ends(replicates, level)
-    if method == "bca":
-        return bca_ends(value, replicates, left_out, level)
-    ends = jackknife_ends(value, left_out, level)
-    return None if ends is None else _within(ends, sampled.bounds)
+        return percentile_ends(sampled.replicates, level)
+    return score_ends(sampled, level)
 
 
 def _within(ends: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:
@@ -206,15 +192,6 @@ def t_quantile(level: float, degrees_of_freedom: float) -> float:
     return float(stdtrit(degrees_of_freedom, (1.0 + level) / 2.0))
 
 
-def jackknife(
-    contributions: Summands, value: Callable[[FloatArray], FloatArray], units: Units
-) -> FloatArray:
-    """Evaluate a metric with each unit left out in turn: (U,), nan where undefined."""
-    by_unit = np.asarray(units.sums(contributions))
-    left_out = np.asarray(value(units.total(by_unit) - by_unit), dtype=np.float64)
-    return left_out if units.times is None else np.repeat(left_out, units.times)
-
-
 def percentile_ends(replicates: FloatArray, level: float) -> tuple[float, float] | None:
     """Return quantiles of (B,) replicates, nan left out; None where none is defined."""
     defined = replicates[~np.isnan(replicates)]
@@ -231,74 +208,7 @@ def _quantiles(values: FloatArray, low: float, high: float) -> tuple[float, floa
     return float(ends[0]), float(ends[1])
 
 
-def bca_ends(
-    value: float, replicates: FloatArray, left_out: FloatArray, level: float
-) -> tuple[float, float] | None:
-    """Return quantiles of the replicates at levels corrected for bias and acceleration.
-
-    Parameters
-    ----------
-    value : float
-        On all units.
-    replicates : (B,) array
-        Of the bootstrap; nan where undefined.
-    left_out : (U,) array
-        Values with one unit left out; nan where undefined.
-    level : float
-        Nominal coverage.
-
-    Returns
-    -------
-    (low, high) or None
-        None where no replicate is defined. The plain quantiles where all replicates lie on one side
-        of the value, so that no bias can be told.
-
-    Notes
-    -----
-    Efron 1987, equations 2.3 and 6.6; replicates equal to the value count half.
-    """
-    defined = replicates[~np.isnan(replicates)]
-    if not defined.size:
-        return None
-    tied = np.abs(defined - value) <= TOLERANCE
-    below = float(((defined < value) & ~tied).mean() + tied.mean() / 2.0)
-    if not 0.0 < below < 1.0:
-        return percentile_ends(defined, level)
-    bias, acceleration = _NORMAL.inv_cdf(below), _acceleration(left_out)
-    tails = []
-    for share in ((1.0 - level) / 2.0, (1.0 + level) / 2.0):
-        moved = bias + _NORMAL.inv_cdf(share)
-        tails.append(_NORMAL.cdf(bias + moved / max(1.0 - acceleration * moved, TOLERANCE)))
-    return _quantiles(defined, *tails)
-
-
-def jackknife_ends(value: float, left_out: FloatArray, level: float) -> tuple[float, float] | None:
-    """Return value -/+ a normal quantile times the jackknife's standard error.
-
-    None where fewer than two of the (U,) values with one unit left out are defined.
-
-    Notes
-    -----
-    Tukey's jackknife, which for smooth functions of sums is the delta method.
-    """
-    defined = left_out[~np.isnan(left_out)]
-    U = defined.size
-    if U < MIN_VALUES:
-        return None
-    error = float(np.sqrt((U - 1.0) / U * ((defined - defined.mean()) ** 2).sum()))
-    return normal_ends(value, error, level)
-
-
 def normal_ends(value: float, error: float, level: float) -> tuple[float, float]:
     """Return value -/+ a normal quantile times its standard error."""
     reach = _NORMAL.inv_cdf((1.0 + level) / 2.0) * error
     return value - reach, value + reach
-
-
-def _acceleration(left_out: FloatArray) -> float:
-    defined = left_out[~np.isnan(left_out)]
-    if not defined.size:
-        return 0.0
-    off = defined.mean() - defined
-    skew = ratio((off**3).sum(), 6.0 * (off**2).sum() ** 1.5)
-    return float(np.nan_to_num(skew))

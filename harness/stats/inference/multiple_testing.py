@@ -84,12 +84,6 @@ def benjamini_yekutieli(p: ArrayLike, q: float = 0.05) -> FalseDiscoveries:
     )
 
 
-def rejections(p: FloatArray, q: float) -> BoolArray:
-    """Return what `benjamini_yekutieli` rejects, (..., m), without the adjusted p-values."""
-    ordered = np.sort(p, axis=-1)
-    return np.asarray(p <= _greatest_rejected(ordered, _scale(ordered), q), dtype=np.bool_)
-
-
 def _greatest_rejected(ordered: FloatArray, scale: FloatArray, q: float) -> FloatArray:
     """Return the greatest p-value that reaches its threshold, -1 if none does: (..., 1)."""
     with np.errstate(invalid="ignore"):

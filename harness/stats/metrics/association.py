@@ -7,15 +7,13 @@ different values for a table, ranks are taken of the data, and an interval resam
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, distinct, frozen, ratio
-from harness.stats.inference.estimate import Estimate, Interval, point_estimates
-from harness.stats.inference.interval_methods import check_level, jackknife_ends
+from harness.stats.inference.estimate import Estimate, point_estimates
 from harness.stats.inference.metric import Metric, constant_labels
 
 if TYPE_CHECKING:
@@ -24,11 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from harness.stats.data.arrays import BoolArray, IntArray
-    from harness.stats.inference.bootstrap import Units
 
 MAX_CELLS = 1 << 10  # of a table that each item adds to
 MAX_TABLE = 1 << 16  # of one table; beyond it ranks are taken of the data
-MAX_LOTS = 200  # lots of units that are left out in turn
 _RAO = "Rao and Callison-Burch 2026, section 4"
 
 
@@ -191,59 +187,6 @@ def correlations(x: ArrayLike, y: ArrayLike) -> dict[str, Estimate]:
         metric.name: Estimate(value=value, n_used=n)
         for metric, value in zip(metrics, values, strict=True)
     }
-
-
-def correlations_by_jackknife(
-    x: ArrayLike, y: ArrayLike, units: Units, *, rng: np.random.Generator, level: float = 0.95
-) -> dict[str, Estimate]:
-    """`correlations` with intervals for vectors of too many different values for a table.
-
-    Parameters
-    ----------
-    x, y : (n,) array
-        As in `correlations`.
-    units : Units
-        Items, or groups of items that belong together.
-    rng : numpy Generator
-        Deals the units out.
-    level : float, optional
-        Confidence level of the intervals.
-
-    Returns
-    -------
-    dict of str to Estimate
-        Without an interval where fewer than two of the correlations below are defined.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or the level is no confidence level.
-
-    Notes
-    -----
-    Grouped jackknife: units are dealt out at random into at most 200 lots of equal size, and one
-    lot is left out at a time. The interval is that of `jackknife_ends`, kept within [-1, 1].
-    """
-    check_level(level)
-    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    estimates = correlations(x, y)
-    n_lots = min(units.n_units, MAX_LOTS)
-    lot = (rng.permutation(units.n_units) % max(n_lots, 1))[units.of_item]
-    without = [correlations(x[lot != g], y[lot != g]) for g in range(n_lots)]
-    with_intervals = {}
-    for name, estimate in estimates.items():
-        left_out = np.array(
-            [
-                np.nan if (v := left_out_estimates[name].value) is None else v
-                for left_out_estimates in without
-            ]
-        )
-        ends = None if estimate.value is None else jackknife_ends(estimate.value, left_out, level)
-        interval = ends and Interval(
-            max(ends[0], -1.0), min(ends[1], 1.0), level, "jackknife", units.kind
-        )
-        with_intervals[name] = replace(estimate, interval=interval)
-    return with_intervals
 
 
 def _of_vectors(x: FloatArray, y: FloatArray) -> tuple[float, float, float]:

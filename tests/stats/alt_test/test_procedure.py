@@ -29,17 +29,11 @@ def verdicts_of(values):
     return {f"i{i:03}": value for i, value in enumerate(values) if value is not None}
 
 
-def judged(panel, verdicts, *, n_resamples=0, groups=None, **design):
+def judged(panel, verdicts, **design):
     """Test one judge; by default on labels at a margin of 0.1."""
     chosen = stats.AltTestDesign(**({"score": "accuracy", "eps": 0.1} | design))
     values = verdicts if isinstance(verdicts, dict) else verdicts_of(verdicts)
-    rng = np.random.default_rng(0)
-    return stats.annotator_test(
-        panel,
-        values,
-        chosen,
-        resampling=stats.Resampling(rng=rng, groups=groups, n_resamples=n_resamples),
-    )
+    return stats.annotator_test(panel, values, chosen)
 
 
 def coins(seed, n, *sides):
@@ -168,7 +162,7 @@ def test_positional_raters_are_refused_with_the_reason():
 )
 def test_na_says_why(ratings, verdicts, reason):
     """Where no rater can be tested, no number is made up."""
-    result = judged(panel_of(**ratings), verdicts, unanswered="exclude", n_resamples=20)
+    result = judged(panel_of(**ratings), verdicts, unanswered="exclude")
     for estimate in (result.winning_rate, result.advantage):
         assert (estimate.value, estimate.reason, estimate.interval) == (None, reason, None)
     assert result.passes is None
@@ -227,20 +221,10 @@ def test_verdicts_coded_for_one_design_serve_another():
     for design in ({}, {"gold": gold}):
         plain = judged(panel, values, **design)
         chosen = stats.AltTestDesign(score="accuracy", eps=0.1, **design)
-        from_codes = stats.annotator_test(
-            panel,
-            coded,
-            chosen,
-            resampling=seeded(n_resamples=0),
-        )
+        from_codes = stats.annotator_test(panel, coded, chosen)
         assert from_codes.per_rater == plain.per_rater
     with pytest.raises(ValueError, match="coded for 1 items; the panel has 60"):
-        stats.annotator_test(
-            panel,
-            stats.Panel.of([("i", "x", "a")]).coded({"i": "a"}),
-            chosen,
-            resampling=seeded(),
-        )
+        stats.annotator_test(panel, stats.Panel.of([("i", "x", "a")]).coded({"i": "a"}), chosen)
 
 
 def test_quality_of_ten_outvotes_nine():

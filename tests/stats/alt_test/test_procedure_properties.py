@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.rating_tables import panel_by_rater, seeded
+from support.rating_tables import panel_by_rater
 
 from harness import stats
 from harness.stats.alt_test.controls import optimal_verdicts
@@ -39,7 +39,6 @@ def run(ratings, verdicts, **design):
         panel_by_rater(ratings),
         verdicts,
         stats.AltTestDesign(**chosen),
-        resampling=seeded(n_resamples=0),
     )
 
 

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from support.rating_tables import panel_by_rater, seeded, split_options
+from support.rating_tables import panel_by_rater, seeded
 
 from harness import stats
 from harness.stats.alt_test.controls import mean_rater_correlations, optimal_verdicts
@@ -19,7 +19,6 @@ from harness.stats.alt_test.variants import (
     eps_sweep,
     smallest_eps,
 )
-from harness.stats.inference.bootstrap import Resamples
 from harness.stats.metrics.human_agreement import pearson_by_rater, pearson_mean_over_raters
 
 
@@ -40,9 +39,8 @@ def noisy_panel(seed, n=80, m=4, right=0.8, prefix="i"):
 DESIGN = stats.AltTestDesign(score="accuracy", eps=0.1)
 
 
-def run(panel, verdicts, design=DESIGN, seed=0, **options):
-    resampling, arguments = split_options(options, seed, n_resamples=0)
-    return stats.annotator_test(panel, verdicts, design, resampling=resampling, **arguments)
+def run(panel, verdicts, design=DESIGN):
+    return stats.annotator_test(panel, verdicts, design)
 
 
 def crowd_panel(seed, n=120, m=12, per_item=3):
@@ -57,54 +55,8 @@ def crowd_panel(seed, n=120, m=12, per_item=3):
     return stats.Panel.of(ratings, items=panel.items), verdicts
 
 
-@pytest.mark.parametrize("panel_of", [noisy_panel, crowd_panel])
-def test_replicates_equal_the_test_of_the_items_drawn(panel_of):
-    """Each replicate is the test of the items drawn, with their repetitions."""
-    panel, verdicts = panel_of(3)
-    n = len(panel.items)
-    design = stats.AltTestDesign(score="accuracy", eps=0.1, small_n="t")
-    test = run(panel, verdicts, design, n_resamples=5)
-    seed = int(np.random.default_rng(0).integers(2**63))
-    weights = np.concatenate(list(Resamples(n, 5, seed).weights()))
-    for b, times in enumerate(weights.astype(int).tolist()):
-        copies = [(i, c) for i, k in zip(panel.items, times, strict=True) for c in range(k)]
-        ratings = {rater: panel.ratings_of(rater) for rater in panel.raters}
-        drawn = stats.Panel.of(
-            (f"{i}#{c}", rater, rated[i])
-            for i, c in copies
-            for rater, rated in ratings.items()
-            if i in rated
-        )
-        retested = run(drawn, {f"{i}#{c}": verdicts[i] for i, c in copies}, design)
-        assert test.advantage_replicates[b] == pytest.approx(retested.advantage.value, abs=1e-12)
-        np.testing.assert_allclose(
-            test.p_replicates[b], [row.p for row in retested.per_rater], atol=1e-12
-        )
-
-
-@pytest.mark.parametrize("panel_of", [noisy_panel, crowd_panel])
-def test_jackknife_of_the_advantage_equals_leaving_items_out(panel_of):
-    """The standard error is that of the advantages with one item left out, each tested anew."""
-    panel, verdicts = panel_of(4)
-    design = stats.AltTestDesign(score="accuracy", eps=0.1, small_n="t")
-    interval = run(panel, verdicts, design, n_resamples=2, method="jackknife").advantage.interval
-    left_out = []
-    for item in panel.items:
-        others = [name for name in panel.items if name != item]
-        ratings = {rater: panel.ratings_of(rater) for rater in panel.raters}
-        for rated in ratings.values():
-            rated.pop(item, None)
-        panel_left = panel_by_rater(ratings, items=others)
-        left_out.append(run(panel_left, verdicts, design).advantage.value)
-    n = len(panel.items)
-    error = np.sqrt((n - 1) / n * np.square(left_out - np.mean(left_out)).sum())
-    assert interval.high - interval.low == pytest.approx(2 * 1.959963984540054 * error)
-
-
-@pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
-@pytest.mark.parametrize("groups", [None, [str(i // 2) for i in range(120)]])
-def test_correlations_with_a_crowd_equal_those_of_a_dense_table(method, groups):
-    """Sparse sums give the estimate that the same bootstrap gives on a table of all raters."""
+def test_correlations_with_a_crowd_equal_those_of_a_dense_table():
+    """Sums over the ratings give what a table of all items and raters gives."""
     panel, _ = crowd_panel(5)
     rng = np.random.default_rng(5)
     ratings = np.full((120, 12), np.nan)
@@ -115,53 +67,11 @@ def test_correlations_with_a_crowd_equal_those_of_a_dense_table(method, groups):
     )
     judge = np.where(rng.random(120) < 0.9, rng.integers(1, 6, 120), np.nan)
     verdicts = {i: x for i, x in zip(panel.items, judge.tolist(), strict=True) if x == x}  # noqa: PLR0124 -- nan
-    options = {"n_resamples": 50, "groups": groups, "method": method}
-    [estimate] = mean_rater_correlations(
-        scored, {"z": verdicts}, resampling=seeded(**options)
-    ).values()
+    [estimate] = mean_rater_correlations(scored, {"z": verdicts}).values()
     sums = pearson_by_rater(ratings, judge)
-    dense = stats.bootstrap(sums, pearson_mean_over_raters, resampling=seeded(**options))
-    assert estimate.value == pytest.approx(dense.value)
-    assert (estimate.n_used, estimate.n_excluded) == (dense.n_used, dense.n_excluded)
-    ends = [[of_way.interval.low, of_way.interval.high] for of_way in (estimate, dense)]
-    assert ends[0] == pytest.approx(ends[1])
-
-
-def test_intervals_hold_their_value_and_say_what_was_resampled():
-    """Both estimates carry an interval; groups are resampled as wholes and widen it."""
-    panel, verdicts = noisy_panel(4, n=200)
-    item = run(panel, verdicts, n_resamples=300)
-    group = run(panel, verdicts, n_resamples=300, groups=[str(i // 20) for i in range(200)])
-    for result, unit in ((item, "item"), (group, "group")):
-        for estimate in (result.advantage, result.winning_rate):
-            assert estimate.interval.unit == unit
-            assert estimate.interval.low <= estimate.value <= estimate.interval.high
-            assert (estimate.n_resamples, estimate.n_used) == (300, 200)
-            assert estimate.ratings_per_item == 4.0
-
-
-def test_judges_tested_together_share_their_resamples():
-    """Two copies of a judge have equal replicates: differences between judges are paired."""
-    panel, verdicts = noisy_panel(5)
-    tests = stats.annotator_tests(
-        panel,
-        {"one": verdicts, "two": verdicts},
-        DESIGN,
-        resampling=seeded(n_resamples=40),
-    )
-    np.testing.assert_array_equal(
-        tests["one"].advantage_replicates, tests["two"].advantage_replicates
-    )
-    assert tests["one"].winning_rate == tests["two"].winning_rate
-
-
-def test_small_raters_are_resampled_with_the_rank_test():
-    """Below 30 items each replicate's p-value is exact given its ranks."""
-    panel, verdicts = noisy_panel(6, n=20)
-    result = run(panel, verdicts, n_resamples=30)
-    assert {row.test for row in result.per_rater} == {"wilcoxon"}
-    assert result.p_replicates.shape == (30, 4)
-    assert ((result.p_replicates >= 0) & (result.p_replicates <= 1)).all()
+    assert estimate.value == pytest.approx(pearson_mean_over_raters(sums.sum(axis=0)))
+    n_used = int(sums.any(axis=1).sum())
+    assert (estimate.n_used, estimate.n_excluded) == (n_used, 120 - n_used)
 
 
 def test_smallest_eps_passes_and_nothing_smaller_does():
@@ -210,7 +120,7 @@ def test_domains_are_adjusted_over_all_their_raters():
     tests = {}
     for k in range(5):
         panel, verdicts = noisy_panel(20 + k, n=60, m=3, prefix=f"d{k}-")
-        tests[f"domain {k}"] = run(panel, verdicts, n_resamples=20)
+        tests[f"domain {k}"] = run(panel, verdicts)
     joint = adjust_jointly(tests)
     p = [row.p for test in tests.values() for row in test.per_rater]
     rejected = stats.benjamini_yekutieli(p).rejected.tolist()
@@ -220,27 +130,8 @@ def test_domains_are_adjusted_over_all_their_raters():
         assert test.winning_rate.value == pytest.approx(test.wins / 3)
         assert test.wins <= tests[name].wins
         assert test.advantage == tests[name].advantage
-        assert test.winning_rate.interval is not None
-
-
-def test_a_domain_of_one_unit_is_put_together_with_others():
-    """It cannot be resampled: its decision counts, and its winning rate has no interval."""
-    tests = {}
-    for k, n_resamples in enumerate((20, 0)):
-        panel, verdicts = noisy_panel(30 + k, n=60, m=3, prefix=f"d{k}-")
-        tests[f"domain {k}"] = run(panel, verdicts, n_resamples=n_resamples)
-    whole, lone = adjust_jointly(tests).values()
-    assert (whole.n_family, lone.n_family) == (6, 6)
-    assert whole.winning_rate.interval is not None
-    assert (lone.winning_rate.interval, lone.winning_rate.value) == (None, lone.wins / 3)
-
-
-def test_tests_without_equal_resamples_are_not_put_together():
-    """Replicates are paired by number."""
-    panel, verdicts = noisy_panel(1)
-    tests = {str(b): run(panel, verdicts, n_resamples=b) for b in (3, 4)}
-    with pytest.raises(ValueError, match="equally many resamples"):
-        adjust_jointly(tests)
+    with pytest.raises(ValueError, match="wanted one or more"):
+        adjust_jointly({})
 
 
 def two_sets():

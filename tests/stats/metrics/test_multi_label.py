@@ -8,7 +8,6 @@ from support.rating_tables import count_table, evaluate_judges, random_table
 
 from harness import stats
 from harness.stats.data.rating_table import multilabel
-from harness.stats.inference.interval_methods import bca_ends, jackknife_ends, percentile_ends
 from harness.stats.metrics import multi_label
 
 HUMAN = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])  # allowed options
@@ -150,56 +149,7 @@ def test_one_rating_shows_no_noise():
     ]
 
 
-def test_bca_moves_the_ends_of_a_skewed_statistic():
-    """For a mean of skewed data both ends lie higher, as published examples show."""
-    rng = np.random.default_rng(0)
-    data = rng.exponential(size=40)
-    replicates = rng.choice(data, (4000, 40)).mean(axis=1)
-    left_out = (data.sum() - data) / 39
-    plain, bca = (
-        percentile_ends(replicates, 0.95),
-        bca_ends(data.mean(), replicates, left_out, 0.95),
-    )
-    assert bca[0] > plain[0]
-    assert bca[1] > plain[1]
-
-
-def test_bca_against_scipy():
-    """scipy.stats.bootstrap on the same replicates, method BCa."""
-    from scipy.stats import bootstrap
-
-    data = np.random.default_rng(3).exponential(size=30)
-    theirs = bootstrap(
-        (data,),
-        np.mean,
-        n_resamples=3000,
-        rng=np.random.default_rng(5),
-        method="BCa",
-    )
-    ours = bca_ends(data.mean(), theirs.bootstrap_distribution, (data.sum() - data) / 29, 0.95)
-    np.testing.assert_allclose(ours, theirs.confidence_interval, rtol=1e-6)
-
-
-def test_bca_without_a_bias_to_tell_is_the_percentile_interval():
-    """All replicates on one side of the value."""
-    replicates = np.linspace(1.0, 2.0, 101)
-    assert bca_ends(0.5, replicates, np.array([0.4, 0.6]), 0.9) == percentile_ends(replicates, 0.9)
-    assert bca_ends(0.5, np.array([np.nan]), np.array([0.4, 0.6]), 0.9) is None
-
-
-def test_jackknife_of_a_mean_is_the_normal_interval():
-    """mean -/+ 1.96 s / sqrt(n)."""
-    data = np.array([1.0, 2.0, 4.0, 7.0])
-    low, high = jackknife_ends(data.mean(), (data.sum() - data) / 3, 0.95)
-    reach = 1.959964 * data.std(ddof=1) / 2
-    assert (low, high) == (
-        pytest.approx(data.mean() - reach),
-        pytest.approx(data.mean() + reach),
-    )
-    assert jackknife_ends(1.0, np.array([1.0]), 0.95) is None
-
-
-@pytest.mark.parametrize("method", ["percentile", "bca", "jackknife"])
+@pytest.mark.parametrize("method", ["score", "percentile"])
 def test_every_interval_names_its_method(method):
     """Values are the same; intervals differ a little and say how they were made."""
     human, judge = random_table("human", 0), random_table("x", 1)

@@ -9,13 +9,11 @@ from hypothesis.extra import numpy as arrays
 from support.rating_tables import count_table, estimates_of, evaluate_judges
 
 from harness import stats
-from harness.stats.inference.bootstrap import Units
 from harness.stats.metrics.alpha import krippendorff_alpha
 from harness.stats.metrics.association import (
     contingency,
     correlation_metrics,
     correlations,
-    correlations_by_jackknife,
     kendall_of,
     spearman_of,
 )
@@ -148,27 +146,6 @@ def test_user_weights_put_abstention_where_the_user_says():
     assert unweighted.reason(totals) == "constant_labels"
     with pytest.raises(ValueError, match=r"weights has shape \(3, 3\) but the cells are \(2, 2\)"):
         halfway.value(np.ones(4))
-
-
-def test_jackknife_of_correlations_against_theory():
-    """300 pairs of normal numbers: the standard error of Pearson's r is (1 - r^2) / sqrt(n)."""
-    rng, n = np.random.default_rng(0), 300
-    x = rng.normal(size=n)
-    y = x + rng.normal(size=n)
-    result = correlations_by_jackknife(x, y, Units.of(n, None), rng=rng)
-    for name, coefficient in result.items():
-        assert coefficient.value == correlations(x, y)[name].value
-        assert coefficient.interval.low < coefficient.value < coefficient.interval.high
-        assert (coefficient.interval.method, coefficient.interval.unit) == ("jackknife", "item")
-    r, ends = result["pearson"].value, result["pearson"].interval
-    assert (ends.high - ends.low) / 2 / 1.96 == pytest.approx((1 - r**2) / n**0.5, rel=0.15)
-    groups = Units.of(n, [str(i // 2) for i in range(n)])
-    twice = correlations_by_jackknife(np.repeat(x[::2], 2), np.repeat(y[::2], 2), groups, rng=rng)
-    assert twice["pearson"].interval.unit == "group"
-    width = twice["pearson"].interval.high - twice["pearson"].interval.low
-    assert width / 2 / 1.96 == pytest.approx((1 - r**2) / (n / 2) ** 0.5, rel=0.25)
-    same = correlations_by_jackknife(np.ones(3), np.arange(3.0), Units.of(3, None), rng=rng)
-    assert (same["spearman"].interval, same["spearman"].reason) == (None, "constant_labels")
 
 
 @settings(deadline=None)

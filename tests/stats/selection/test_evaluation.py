@@ -70,7 +70,7 @@ def test_groups_are_resampled_for_every_metric():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"method": "jackknife"}, {"groups": list("abcd") * 10}, {"criteria": list("abcd") * 10}],
+    [{}, {"groups": list("abcd") * 10}, {"criteria": list("abcd") * 10}],
     ids=str,
 )
 def test_very_many_items_say_what_few_do(monkeypatch, options):

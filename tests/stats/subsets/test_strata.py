@@ -16,7 +16,6 @@ from harness.stats.data.labels import (
     n_distinct,
 )
 from harness.stats.inference.bootstrap import Resamples, Units
-from harness.stats.inference.interval_methods import jackknife_ends
 from harness.stats.subsets.strata import Stratum, default_strata, stratify
 
 counts_of_items = arrays.arrays(np.int64, (6, 4), elements=st.integers(0, 3))
@@ -216,34 +215,6 @@ def test_strata_against_a_loop_over_resamples(grouped):
     wanted = np.quantile((by_item @ share) / by_item.sum(axis=1), [0.25, 0.75])
     interval = strata.h_mw["agreement"].interval
     assert (interval.low, interval.high) == pytest.approx(tuple(wanted))
-
-
-@pytest.mark.parametrize("interval", ["bca", "jackknife"])
-def test_strata_leave_out_one_group_at_a_time(interval):
-    """As stratifying again without each group does, and differences leave out the same one."""
-    rng = np.random.default_rng(3)
-    human = rng.multinomial(3, [0.6, 0.4], 24)
-    judge = rng.multinomial(4, [0.7, 0.3], 24)
-    groups = [f"g{i // 3}" for i in range(24)]
-    strata = [Stratum("split", "n_labels", 2)]
-    chosen = {"strata": strata, "n_resamples": 40, "method": interval, "groups": groups}
-    result = results(human, judge, rng=np.random.default_rng(5), **chosen)["split"]
-    kept = [np.array(groups) != group for group in dict.fromkeys(groups)]
-    without = [results(human[k], judge[k], strata=strata, n_resamples=0)["split"] for k in kept]
-    for part, name in (
-        ("hw_mw", "agreement"),
-        ("js_b", "js_distance_nat"),
-        ("delta", "krippendorff_alpha_nominal"),
-    ):
-        left_out = np.array(
-            [getattr(estimate, part)[name].value for estimate in without], dtype=float
-        )
-        estimate = getattr(result, part)[name]
-        if interval == "jackknife":
-            low, high = jackknife_ends(estimate.value, left_out, 0.95)
-            wanted = (max(low, 0.0) if part == "js_b" else low, high)
-            assert (estimate.interval.low, estimate.interval.high) == pytest.approx(wanted)
-        assert (estimate.interval.method, estimate.interval.unit) == (interval, "group")
 
 
 def test_judges_together_are_judges_alone():
