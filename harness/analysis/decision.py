@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.stats import Difference, Regret
 from harness.stats.indeterminacy.sensitivity import BreakEven
+from harness.stats.inference.non_inferiority import MIN_GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from harness.analysis.result import HumanResult, JudgeResult
 
 GOAL = "decision_consistency"
-THRESHOLD = 0.5  # of the winning rate
 EQUAL = 1e-12  # values this close are equal
 Verdict: TypeAlias = Literal["use", "best_not_proven", "none"]
+CheckKind: TypeAlias = Literal[
+    "beats_baselines", "annotator_test", "one_human", "answered", "with_losses"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,18 +32,24 @@ class Check:
 
     Attributes
     ----------
+    kind : str
+        What is checked.
     passed : bool or None
         None where it cannot be decided.
     reason : str
         Why it is not passed or cannot be decided; "" where it is passed.
+    rival : str
+        The baseline or judge that ``value`` is compared with; "" where there is none.
     value, threshold : float or None
-        What was compared with what.
+        What was compared with what; of the annotator test, the p-value and the most that passes.
     n : int
         What the value rests on: items, raters or replies.
     """
 
+    kind: CheckKind
     passed: bool | None
     reason: str = ""
+    rival: str = ""
     value: float | None = None
     threshold: float | None = None
     n: int = 0
@@ -119,7 +128,7 @@ class Decision:
     leader : str or None
         The first judge on common footing. What follows compares with it.
     missing : tuple of str
-        Checks that ``judge`` did not pass.
+        Kinds of checks that ``judge`` did not pass.
     not_distinguishable : tuple of str
         Other judges that are not significantly different from it.
     significantly_worse : tuple of str
@@ -148,13 +157,13 @@ class Decision:
     reason: str = ""
     judge: str | None = None
     leader: str | None = None
-    missing: tuple[str, ...] = ()
+    missing: tuple[CheckKind, ...] = ()
     not_distinguishable: tuple[str, ...] = ()
     significantly_worse: tuple[str, ...] = ()
     unranked: tuple[str, ...] = ()
     differences: dict[str, Difference]
     first_by_goal: dict[str, tuple[str, ...]]
-    checks: dict[str, Check]
+    checks: dict[CheckKind, Check]
     break_even: BreakEven | None = None
     usual_choices: tuple[UsualChoice, ...] = ()
     disputed: tuple[str, ...] = ()
@@ -212,11 +221,13 @@ def decide(
     )
 
 
-def verdict_of(evidence: Evidence) -> tuple[Verdict, dict[str, Check], tuple[str, ...]]:
+def verdict_of(
+    evidence: Evidence,
+) -> tuple[Verdict, dict[CheckKind, Check], tuple[CheckKind, ...]]:
     """Judge the first ranked judge: the verdict, its checks, and those that "use" lacks."""
     leader = next(row for row in evidence.judges if row.value is not None)
     checks = _checks(leader, evidence)
-    missing = _missing(checks, evidence)
+    missing = _missing(checks)
     if not checks["beats_baselines"].passed:
         return "none", checks, missing
     return "best_not_proven" if missing else "use", checks, missing
@@ -253,37 +264,46 @@ def _reason_nothing(evidence: Evidence | None) -> str:
     return "too_few_answered" if too_few and evidence.n_rated else "metric_undefined"
 
 
-def _checks(leader: JudgeEvidence, evidence: Evidence) -> dict[str, Check]:
-    return {
-        "beats_baselines": _beats_baselines(leader, evidence),
-        "annotator_test": _annotator_test(leader, evidence),
-        "one_human": _one_human(leader, evidence),
-        "answered": _answered(leader, evidence),
-        "with_losses": _with_losses(leader, evidence),
-    }
+def _checks(leader: JudgeEvidence, evidence: Evidence) -> dict[CheckKind, Check]:
+    checks = (
+        _beats_baselines(leader, evidence),
+        _annotator_test(leader, evidence),
+        _one_human(leader, evidence),
+        _answered(leader, evidence),
+        _with_losses(leader, evidence),
+    )
+    return {check.kind: check for check in checks}
 
 
-def _missing(checks: Mapping[str, Check], evidence: Evidence) -> tuple[str, ...]:
+def _missing(checks: Mapping[CheckKind, Check]) -> tuple[CheckKind, ...]:
     """Name the checks that "use" needs and that are not passed.
 
-    Where the annotator test does not apply, non-inferiority to one human stands in its place.
+    Where the annotator test is undefined, non-inferiority to one human stands in its place.
     """
-    human = "one_human" if evidence.annotator_reason else "annotator_test"
-    needed = (human, "answered", "with_losses")
-    return tuple(name for name in needed if not checks[name].passed)
+    human: CheckKind = "one_human" if decides_by_one_human(checks) else "annotator_test"
+    needed: tuple[CheckKind, ...] = (human, "answered", "with_losses")
+    return tuple(kind for kind in needed if not checks[kind].passed)
+
+
+def decides_by_one_human(checks: Mapping[CheckKind, Check]) -> bool:
+    """Whether the comparison with one human decides in the place of the annotator test."""
+    return checks["annotator_test"].passed is None
 
 
 def _beats_baselines(leader: JudgeEvidence, evidence: Evidence) -> Check:
+    kind: CheckKind = "beats_baselines"
     if not leader.better_than:
-        return Check(passed=False, reason="no_baselines", n=evidence.n_items)
+        return Check(kind=kind, passed=False, reason="no_baselines", n=evidence.n_items)
     sign = -1.0 if evidence.better == "higher" else 1.0
     losses = {row.name: sign * row.value for row in evidence.baselines if row.value is not None}
     strongest = min(losses, key=losses.__getitem__)
     unbeaten = [name for name, better in leader.better_than.items() if not better]
     rival = min(unbeaten or [strongest], key=losses.__getitem__)
     return Check(
+        kind=kind,
         passed=not unbeaten,
-        reason=f"not_better_than_{rival}" if unbeaten else "",
+        reason="not_better" if unbeaten else "",
+        rival=rival,
         value=leader.value,
         threshold=sign * losses[rival],
         n=evidence.n_items,
@@ -293,22 +313,35 @@ def _beats_baselines(leader: JudgeEvidence, evidence: Evidence) -> Check:
 def _annotator_test(leader: JudgeEvidence, evidence: Evidence) -> Check:
     test = leader.annotator_test
     if test is None:
-        return Check(passed=None, reason=evidence.annotator_reason)
-    n = sum(rater.p is not None for rater in test.raters.values())
-    reason = "winning_rate_below_threshold" if test.passes is False else test.reason
+        return Check(kind="annotator_test", passed=None, reason=evidence.annotator_reason)
+    reason = "too_few_raters_beaten" if test.passes is False else test.panel.reason
     return Check(
-        passed=test.passes, reason=reason, value=test.winning_rate, threshold=THRESHOLD, n=n
+        kind="annotator_test",
+        passed=test.passes,
+        reason=reason,
+        value=test.panel.p,
+        threshold=test.alpha,
+        n=test.panel.n_tested,
     )
 
 
 def _one_human(leader: JudgeEvidence, evidence: Evidence) -> Check:
     human = leader.human
-    if human is None or human.high is None or human.difference is None:
-        return Check(passed=None, reason="single_rating", threshold=evidence.margin)
-    passed = human.high < evidence.margin
+    if human is None or human.difference is None:
+        return Check(
+            kind="one_human", passed=None, reason="single_rating", threshold=evidence.margin
+        )
+    if human.n_items < evidence.n_items_for_human:
+        reason = "too_few_items"
+    elif human.n_units < MIN_GROUPS:
+        reason = "too_few_groups"
+    else:
+        reason = "no_interval" if human.p is None else ""
+    passed = None if reason or human.p is None else human.p <= evidence.alpha
     return Check(
+        kind="one_human",
         passed=passed,
-        reason="" if passed else "not_shown_non_inferior",
+        reason="not_shown_non_inferior" if passed is False else reason,
         value=human.difference,
         threshold=evidence.margin,
         n=human.n_items,
@@ -319,6 +352,7 @@ def _answered(leader: JudgeEvidence, evidence: Evidence) -> Check:
     fraction, threshold = leader.answered_fraction, evidence.min_answered
     passed = fraction is not None and fraction >= threshold
     return Check(
+        kind="answered",
         passed=passed,
         reason="" if passed else "too_few_answered",
         value=fraction,
@@ -341,12 +375,21 @@ def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
     if own is None:
         complete = leader.answered_fraction == 1.0
         return Check(
-            passed=complete or None, reason="" if complete else "no_mean", n=evidence.n_rated
+            kind="with_losses",
+            passed=complete or None,
+            reason="" if complete else "no_mean",
+            n=evidence.n_rated,
         )
     losses = {name: _loss(value, evidence.better) for name, value in values.items()}
     ahead = [name for name, lost in losses.items() if lost < _loss(own, evidence.better) - EQUAL]
-    reason = f"{ahead[0]}_first_with_losses" if ahead else ""
-    return Check(passed=not ahead, reason=reason, value=own, n=evidence.n_rated)
+    return Check(
+        kind="with_losses",
+        passed=not ahead,
+        reason="not_first" if ahead else "",
+        rival=ahead[0] if ahead else "",
+        value=own,
+        n=evidence.n_rated,
+    )
 
 
 def _first_by_goal(choosing: Choosing | None) -> dict[str, tuple[str, ...]]:

@@ -17,6 +17,7 @@ from harness.analysis.rater_replacement import POSITIONAL, design_of
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
 from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.inference.estimate import Interval
+from harness.stats.inference.non_inferiority import Margin, least_items
 from harness.stats.planning.sample_size import sample_size_for_difference
 from harness.stats.selection.footing import Abstention, Footing, HumanReference, common_footing
 from harness.stats.selection.ranking import Difference, compare, largest_difference, loss
@@ -120,6 +121,13 @@ class Evidence:
         Of non-inferiority to one human, in the metric's unit.
     annotator_reason : str
         Why the annotator test does not apply: "positional_raters" or "too_few_raters"; else "".
+    n_items_for_human : int
+        Items from which a judge can be shown to be no worse than one human; see `least_items`.
+    alpha : float
+        Error probability of each test of the first judge: that of the decision divided by
+        ``n_tried``, as the judge was chosen among so many.
+    n_tried : int
+        Judges among which the first was chosen.
     judges : tuple of JudgeEvidence
         Ranked ones first, best first.
     baselines : tuple of BaselineEvidence
@@ -143,6 +151,9 @@ class Evidence:
     min_answered: float
     margin: float
     annotator_reason: str
+    n_items_for_human: int
+    alpha: float
+    n_tried: int
     judges: tuple[JudgeEvidence, ...]
     baselines: tuple[BaselineEvidence, ...]
     human_value: float | None = None
@@ -165,6 +176,8 @@ def section(p: Prepared) -> Evidence | None:
     if not tables:
         return None
     metric, source = p.evaluation.row(p.metric), p.source
+    worst = range_of(metric, len(p.compared.human.space.options))
+    margin = Margin(source.worth * worst, worst)
     footing = common_footing(
         p.compared.human,
         tables,
@@ -179,11 +192,12 @@ def section(p: Prepared) -> Evidence | None:
         abstention=source.abstention,
         weights=p.compared.weights,
         panel=p.panel,
+        margin=margin,
     )
     return evidence_of(
         source,
         footing,
-        margin=source.worth * range_of(metric, len(p.compared.human.space.options)),
+        margin=margin.value,
         annotator_tests=_annotator_tests(p, footing),
     )
 
@@ -236,6 +250,9 @@ def evidence_of(
         min_answered=footing.min_answered,
         margin=margin,
         annotator_reason=reason,
+        n_items_for_human=least_items(alpha_of(source), source.worth),
+        alpha=alpha_of(source),
+        n_tried=n_tried(source),
         judges=tuple(judges),
         baselines=tuple(baseline_evidence(footing, name) for name in footing.baselines),
         **_one_human(footing, judges[0]),
@@ -244,6 +261,16 @@ def evidence_of(
         n_items_for_margin=n_needed,
         abstention=source.abstention,
     )
+
+
+def n_tried(source: Source) -> int:
+    """Return among how many judges the best was chosen."""
+    return max(1, len(source.judges))
+
+
+def alpha_of(source: Source) -> float:
+    """Return the error probability of each test of the best judge."""
+    return round(1.0 - source.confidence, EQUAL_DIGITS) / n_tried(source)
 
 
 def deciding_evidence(source: Source) -> Evidence | None:
@@ -353,7 +380,8 @@ def _annotator_tests(p: Prepared, footing: Footing) -> tuple[str, dict[str, Deci
     verdicts = {name: annotators.verdicts[name] for name in footing.judges}
     design = design_of(p.task, scale, p.source.unanswered)
     resampling = p.resampling(groups=p.groups)
-    return "", deciding_tests(annotators.panel, verdicts, design, resampling)
+    alpha = alpha_of(p.source)
+    return "", deciding_tests(annotators.panel, verdicts, design, resampling, alpha=alpha)
 
 
 def why_not_tested(task: Task, raters: Sized) -> str:
@@ -368,14 +396,16 @@ def deciding_tests(
     verdicts: Mapping[str, Mapping[str, Hashable]],
     design: AltTestDesign,
     resampling: Resampling,
+    *,
+    alpha: float,
 ) -> dict[str, DecidingAnnotatorTest]:
-    """Run the annotator test of some judges, by groups of items where there are any."""
+    """Run the annotator test of some judges, each at ``alpha``, by groups where there are any."""
     clusters = None
     if resampling.groups is not None:
         clusters = resampling.units(len(resampling.groups)).of_item
     return {
         name: deciding_annotator_test(
-            panel, of_judge, design, groups=clusters, level=resampling.level
+            panel, of_judge, design, groups=clusters, level=resampling.level, alpha=alpha
         )
         for name, of_judge in verdicts.items()
     }

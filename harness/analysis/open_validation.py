@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.evidence import deciding_tests, evidence_of, why_not_tested
+from harness.analysis.evidence import alpha_of, deciding_tests, evidence_of, why_not_tested
 from harness.analysis.inputs import (
     OF_OPTIONS,
     HumanSets,
@@ -35,6 +35,7 @@ from harness.analysis.result import (
 from harness.stats import AltTestDesign, Estimate, annotator_controls, annotator_tests
 from harness.stats.inference.estimate import Exclusion
 from harness.stats.inference.metric import find_metric
+from harness.stats.inference.non_inferiority import Margin
 from harness.stats.open_scales.open_footing import Draws, estimate_on, open_footing
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ def _changed(source: Source) -> dict[str, object]:
 
 def _evidence(scale: OpenScale, metric: Metric) -> Evidence:
     source = scale.source
+    worst = _range_of(scale, metric)
+    margin = Margin(source.worth * worst, worst)
     footing = open_footing(
         metric,
         [scale.judge(judge.name, metric) for judge in source.judges],
@@ -98,11 +101,12 @@ def _evidence(scale: OpenScale, metric: Metric) -> Evidence:
         resampling=scale.resampling(),
         min_answered=source.min_answered,
         weights=sampling_weights(source.items),
+        margin=margin,
     )
     return evidence_of(
         source,
         footing,
-        margin=source.worth * _range_of(scale, metric),
+        margin=margin.value,
         annotator_tests=_deciding_tests(scale, footing),
     )
 
@@ -121,7 +125,8 @@ def _deciding_tests(
     if reason := why_not_tested(scale.source.task, scale.panel.raters):
         return reason, {}
     verdicts = {name: scale.verdicts(name) for name in footing.judges}
-    return "", deciding_tests(scale.panel, verdicts, _design(scale), scale.resampling())
+    alpha, resampling = alpha_of(scale.source), scale.resampling()
+    return "", deciding_tests(scale.panel, verdicts, _design(scale), resampling, alpha=alpha)
 
 
 def _design(scale: OpenScale) -> AltTestDesign:

@@ -10,6 +10,7 @@ from harness.report.formatting import (
     counted,
     in_unit,
     number,
+    p_value,
     percent,
     reason,
     replies_each,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from harness.analysis import JudgeResult, Validation
-    from harness.analysis.decision import UsualChoice
+    from harness.analysis.decision import Check, CheckKind, UsualChoice
 
 CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
 GOAL_WORDS = {CONSISTENCY: "decision consistency", "prevalence_bias": "prevalence bias"}
@@ -154,8 +155,7 @@ def _choice(v: Validation) -> str:
         best = "better than the baselines" if alone else "the best judge"
         return f"{leader} is {best}{assumed}, but not proven good enough: {missing}."
     check = v.decision.checks["beats_baselines"]
-    unbeaten = check.reason.removeprefix("not_better_than_")
-    baseline = f"{BASELINE_WORDS[unbeaten]} ({number(check.threshold)})"
+    baseline = f"{BASELINE_WORDS[check.rival]} ({number(check.threshold)})"
     best = "" if alone else "the best, "
     who = f"{leader} ({best}{number(check.value)}) is"
     return f"Use none{assumed}: {who} not significantly better than {baseline}."
@@ -166,7 +166,7 @@ def property_words(text: str) -> str:
     return text if text.split(" ", 1)[0].lower() in QUESTIONS else f"\u201c{text}\u201d"
 
 
-def _settling_step(v: Validation, name: str) -> str:
+def _settling_step(v: Validation, name: CheckKind) -> str:
     """Say what would settle a condition of "use" that is not met."""
     return _annotator_step(v) if name == "annotator_test" else STEP_FOR[name]
 
@@ -196,16 +196,25 @@ def _annotator_step(v: Validation) -> str:
     return MORE_RATINGS
 
 
-def _missing(v: Validation, name: str) -> str:
+def _missing(v: Validation, name: CheckKind) -> str:
     """Say which condition of "use" is not met, and why it cannot be decided."""
     check = v.decision.checks[name]
     if check.passed is None:
-        why = CHECK_REASONS.get(check.reason, check.reason.replace("_", " "))
+        why = _why_undecided(v, check)
         return f"{UNDECIDED[name]} ({why})" if why else UNDECIDED[name]
     if name == "with_losses":
-        other = check.reason.removesuffix("_first_with_losses")
-        return f"{other} is better if unanswered items count as losses"
+        return f"{check.rival} is better if unanswered items count as losses"
     return NOT_PASSED[name]
+
+
+def _why_undecided(v: Validation, check: Check) -> str:
+    """Say why a condition of "use" cannot be decided."""
+    assert v.evidence is not None
+    if check.kind == "one_human" and check.reason == "too_few_items":
+        return f"{check.n} items; it takes {v.evidence.n_items_for_human}"
+    if check.kind == "one_human" and check.reason == "too_few_groups":
+        return "fewer than 10 groups of items"
+    return CHECK_REASONS.get(check.reason, check.reason.replace("_", " "))
 
 
 def _evidence(v: Validation) -> str:
@@ -441,11 +450,15 @@ def _annotator_test(v: Validation) -> str:
     warning = f"; but {percent(random)} of random judges pass too" if (random or 0) > HALF else ""
     name, leader = "The alternative annotator test", v.decision.leader
     if test is None or check.passed is None:
-        why = CHECK_REASONS.get(check.reason, check.reason.replace("_", " "))
+        why = _why_undecided(v, check)
         return f"{name} of {leader} is undefined{f' ({why})' if why else ''}."
-    rate = f"winning rate {number(test.winning_rate, 2)} over {counted([check.n], 'rater')}"
-    advantage = with_bounds(test.advantage, test.low, test.high, 2)
-    detail = f"{rate}, advantage {advantage}"
+    panel, advantage = test.panel, with_bounds(test.advantage, test.low, test.high, 2)
+    tested = f"{panel.n_tested} raters"
+    if panel.n_tested < panel.n_raters:
+        tested = f"{panel.n_tested} of {panel.n_raters} raters"
+    detail = f"p {p_value(panel.p)} for beating at least {panel.n_needed} of {tested}"
+    detail += f", {number(test.alpha)} needed; winning rate "
+    detail += f"{number(test.winning_rate, 2)}, advantage {advantage}"
     detail += f", eps {section.eps:g}" if section else ""
     verb = "allows" if check.passed else "does not allow"
     detail += warning if check.passed else ""

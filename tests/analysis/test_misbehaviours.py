@@ -137,7 +137,7 @@ def test_silence_on_lost_items_can_be_counted_as_losses():
     shared = validate(source_of(task, judges))
     assert shared.decision.leader == "silent"
     assert shared.decision.verdict == "best_not_proven"
-    assert shared.decision.checks["with_losses"].reason == "steady_first_with_losses"
+    assert shared.decision.checks["with_losses"].rival == "steady"
     lost = validate(source_of(task, judges, abstention="loss"))
     assert lost.evidence.n_items == lost.evidence.n_rated == 200
     assert lost.decision.leader == "steady"

@@ -32,11 +32,16 @@ from harness.analysis.evidence import (
     close_to_first,
     footing_facts,
 )
-from harness.stats.alt_test.deciding_test import deciding_annotator_test, deciding_test
+from harness.stats.alt_test.deciding_test import (
+    DecidingAnnotatorTest,
+    deciding_annotator_test,
+    deciding_test,
+)
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.inference.crossed_raters import CrossedRatings
 from harness.stats.inference.metric import find_metric
+from harness.stats.inference.non_inferiority import Margin, least_items
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.footing import Footing, common_footing
 from harness.stats.selection.rater_panel import RaterPanel
@@ -57,6 +62,7 @@ ALPHA = 0.05
 RARELY, OFTEN, HOLDS = (0.0, ALPHA), (0.8, 1.0), (0.92, 0.98)
 RATERS = {False: "raters", True: "raters, a sample"}
 EPS = 0.1
+MARGIN = Margin(0.05, 1.0)
 N_RESAMPLES = 1000
 LARGE = 200_000  # items whose statistic stands for the design value
 
@@ -180,20 +186,18 @@ def compare(
         positive=("yes",),
         resampling=stats.Resampling(rng=rng, n_resamples=N_RESAMPLES),
         panel=panel_of(ratings) if named else None,
+        margin=MARGIN,
         **options,
     )
 
 
-def evidence_of(ratings: np.ndarray, judges: list[np.ndarray], footing: Footing) -> Evidence:
+def evidence_of(
+    ratings: np.ndarray, judges: list[np.ndarray], footing: Footing, *, anonymous: bool = False
+) -> Evidence:
     """Gather what the verdict needs, with the annotator test of the first judge alone."""
-    panel = Panel.of([(f"i{i}", f"r{j}", str(label)) for (i, j), label in np.ndenumerate(ratings)])
     first, close = footing.order[0], close_to_first(footing)
-    labels = judges[int(first[1:])][:, 0]
-    test = deciding_annotator_test(
-        panel,
-        {f"i{i}": str(label) for i, label in enumerate(labels) if label >= 0},
-        AltTestDesign(score="accuracy", eps=EPS),
-    )
+    alpha = ALPHA / len(judges)
+    test = None if anonymous else panel_test_of(ratings, judges[int(first[1:])][:, 0], alpha)
     fractions = footing.items.answered_fraction
     return Evidence(
         metric=footing.metric.name,
@@ -203,8 +207,11 @@ def evidence_of(ratings: np.ndarray, judges: list[np.ndarray], footing: Footing)
         n_items=int(footing.items.shared.sum()),
         n_rated=footing.n_rated,
         min_answered=footing.min_answered,
-        margin=0.05,
-        annotator_reason="",
+        margin=MARGIN.value,
+        annotator_reason="positional_raters" if anonymous else "",
+        n_items_for_human=least_items(alpha, MARGIN.value),
+        alpha=alpha,
+        n_tried=len(judges),
         judges=tuple(
             JudgeEvidence(
                 judge=name,
@@ -220,12 +227,27 @@ def evidence_of(ratings: np.ndarray, judges: list[np.ndarray], footing: Footing)
     )
 
 
+def panel_test_of(
+    ratings: np.ndarray, labels: np.ndarray, alpha: float = ALPHA
+) -> DecidingAnnotatorTest:
+    """Test one reply per item, (n,), against (n, m) ratings; negative labels are no answer."""
+    panel = Panel.of([(f"i{i}", f"r{j}", str(label)) for (i, j), label in np.ndenumerate(ratings)])
+    verdicts = {f"i{i}": str(label) for i, label in enumerate(labels) if label >= 0}
+    design = AltTestDesign(score="accuracy", eps=EPS)
+    return deciding_annotator_test(panel, verdicts, design, alpha=alpha)
+
+
 def verdict(
-    ratings: np.ndarray, judges: list[np.ndarray], rng: np.random.Generator, *, named: bool
+    ratings: np.ndarray,
+    judges: list[np.ndarray],
+    rng: np.random.Generator,
+    *,
+    named: bool = False,
+    anonymous: bool = False,
 ) -> Claims:
     """Decide as the program does."""
     footing = compare(ratings, judges, rng, named=named)
-    outcome, _, _ = verdict_of(evidence_of(ratings, judges, footing))
+    outcome, _, _ = verdict_of(evidence_of(ratings, judges, footing, anonymous=anonymous))
     return {"verdict is use": outcome == "use"}
 
 

@@ -43,7 +43,7 @@ def ranked_source(task, **choices):
 
 def test_first_sentence_names_the_judge():
     """Whoever reads three words knows what to do; the cut-off stands above the table."""
-    text, validation = recommended(indeterminate_task(n=120, paired=120), tau=0.4)
+    text, validation = recommended(indeterminate_task(n=240, paired=240), tau=0.4)
     assert validation.decision.verdict == "use"
     judge = validation.decision.judge
     assert text[0] == f"Use {judge}."
@@ -67,15 +67,16 @@ def test_judge_that_is_not_better_than_a_baseline_is_not_recommended():
 
 
 def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
-    """The annotator test is undefined with few groups; the sentence says so, and why."""
+    """The annotator test is undefined with few groups, and one human on few items: both say why."""
     text, validation = recommended(
         indeterminate_task(n=30, paired=30, seed=4), judges=("lenient",), tau=0.9
     )
     assert validation.decision.verdict == "best_not_proven"
-    assert validation.decision.missing == ("annotator_test",)
+    assert validation.decision.missing == ("one_human",)
     assert text[0].startswith("lenient is better than the baselines, but not proven good enough:")
-    assert "annotator test is undefined (judge and rater differ in too few groups: 10" in text[0]
-    assert "Next: Have items of more groups rated" in " ".join(text)
+    assert "it cannot be compared with another rater (30 items; it takes 59)" in text[0]
+    assert "is undefined (judge and rater differ in too few groups: 10 are" in " ".join(text)
+    assert "Next: Have more items rated" in " ".join(text)
 
 
 def test_judge_without_a_value_is_named_after_the_sentence_about_the_best():
@@ -209,7 +210,7 @@ def test_usual_metrics_choose_among_the_judges_that_are_ranked():
 def test_annotator_test_is_said_for_the_leader(paired):
     """Whether it may replace a rater, with the winning rate and the margin."""
     text, validation = paired
-    [line] = [sentence for sentence in text if "alternative annotator test" in sentence]
+    [line] = [sentence for sentence in text if sentence.startswith("The alternative annotator")]
     test = validation.evidence.judges[0].annotator_test
     assert ("does not allow" in line) == (not test.passes)
     assert f"winning rate {test.winning_rate:.2f}" in line
@@ -321,7 +322,7 @@ def test_numbers_of_the_sentences_stand_beside_their_n(paired):
     assert f"It answered {leader.answered_fraction:.1%} of {evidence.n_rated} items." in text
     assert re.search(rf"\(difference [^)]* on {leader.human.n_items} items, margin", text)
     n_raters = validation.decision.checks["annotator_test"].n
-    assert re.search(rf"winning rate [^)]* over {n_raters} raters", text)
+    assert re.search(rf"for beating at least \d+ of {n_raters} raters", text)
 
 
 def test_items_that_not_all_judges_answered_are_left_out_of_the_comparison():
@@ -392,7 +393,7 @@ def test_failed_annotator_test_says_what_would_settle_it(low, high, step):
     test = replace(first.annotator_test, advantage=-0.3, low=low, high=high)
     evidence = replace(validation.evidence, judges=(replace(first, annotator_test=test),))
     checks = validation.decision.checks
-    below = replace(checks["annotator_test"], passed=False, reason="winning_rate_below_threshold")
+    below = replace(checks["annotator_test"], passed=False, reason="too_few_raters_beaten")
     failed = replace(
         validation.decision,
         verdict="best_not_proven",

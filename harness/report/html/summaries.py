@@ -212,8 +212,8 @@ def _annotator_test(v: Validation) -> str:
         reason = check.reason if check else v.replacement.reason if v.replacement else "no_judges"
         text = annotator_charts.REASONS.get(reason, reason.replace("_", " "))
         return f"not decided: {text}" if text else "not decided"
-    rate = f"winning rate {number(check.value, 2)} over {counted([check.n], 'rater')}"
-    return f"{'yes' if check.passed else 'no'}, {v.decision.leader}: {rate}"
+    test = f"p {number(check.value)} over {counted([check.n], 'rater')}"
+    return f"{'yes' if check.passed else 'no'}, {v.decision.leader}: {test}"
 
 
 def _errors(v: Validation) -> str:

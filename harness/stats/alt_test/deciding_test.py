@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import ceil
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from harness.stats.alt_test.margin_tests import exact_margin_test, score_test
 from harness.stats.alt_test.rater_comparisons import ScoredPanel
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.crossed_raters import satterthwaite
-from harness.stats.inference.multiple_testing import benjamini_yekutieli
+from harness.stats.inference.multiple_testing import benjamini_yekutieli, partial_conjunction
 from harness.stats.inference.special_functions import bdtr, stdtr, stdtrit
 
 if TYPE_CHECKING:
@@ -23,11 +24,15 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.rater_comparisons import RaterComparisons
     from harness.stats.data.arrays import FloatArray, IntArray
 
-MOST_EXACT = 60  # items up to which the exact p-value is computed; the other's size is then .06
+MOST_EXACT = 60  # items up to which the exact p-value is computed
+CORRECTION = 0.25  # of an item, above: the size is at most 1.04 times any level, else 1.15 times
 MIN_ITEMS = 10
 MIN_RATERS = 2
+SMALL_PANEL = 10  # raters up to which half of them must be tested, beside half of the ratings
+ALPHA = 0.05
 MIN_GROUPS = 10  # that hold a win or loss, and half of all groups up to ENOUGH_GROUPS;
 ENOUGH_GROUPS = 20  # with fewer the simulated size is above .07
+ROUNDING = 1e-9  # a share of raters may differ in the last digits
 Method: TypeAlias = Literal["exact", "score", "cluster_robust"]
 
 
@@ -85,7 +90,9 @@ def deciding_test(
         return _clustered(difference, eps, groups, (n, wins, losses))
     if n <= MOST_EXACT or eps == 0.0:
         return DecidingTest(_exact_p(n, wins, losses, eps), "exact", n, wins, losses)
-    return DecidingTest(score_test(n, wins, losses, eps).p, "score", n, wins, losses)
+    return DecidingTest(
+        score_test(n, wins, losses, eps, correction=CORRECTION).p, "score", n, wins, losses
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -114,6 +121,65 @@ def _clustered(
 
 
 @dataclass(frozen=True, slots=True)
+class PanelTest:
+    """Whether a judge beats at least some share of a panel's raters.
+
+    Attributes
+    ----------
+    p : float or None
+        One-sided p-value of H0: fewer than ``n_needed`` of the tested raters are beaten; None where
+        too little of the panel can be tested.
+    n_raters, n_tested, n_needed : int
+        Raters of the panel, those who share at least ten items with the judge, and how many of
+        them the judge has to beat.
+    reason : str
+        Why ``p`` is None: "no_items", or why most raters could not be tested.
+    """
+
+    p: float | None
+    n_raters: int
+    n_tested: int
+    n_needed: int
+    reason: str = ""
+
+
+def panel_test(tests: Sequence[DecidingTest], n_raters: int, threshold: float) -> PanelTest:
+    """Test whether a judge beats at least some share of the raters.
+
+    Parameters
+    ----------
+    tests : sequence of DecidingTest
+        The judge against each rater who shares an item with it.
+    n_raters : int
+        Raters of the panel.
+    threshold : float in (0, 1]
+        The share of the tested raters that the judge has to beat.
+
+    Returns
+    -------
+    PanelTest
+        Of the raters with at least ten items; one of them whose groups are too few counts as not
+        beaten. NA where the raters with a p-value gave less than half of the ratings, or are fewer
+        than half of a panel of at most ten raters.
+
+    References
+    ----------
+    `partial_conjunction`; its size is simulated in docs/coverage.md.
+    """
+    enough = [test for test in tests if test.n >= MIN_ITEMS]
+    n_needed = max(1, ceil(threshold * len(enough) - ROUNDING))
+    defined = [test.n for test in enough if test.p is not None]
+    few_ratings = 2 * sum(defined) < sum(test.n for test in tests)
+    few_raters = n_raters <= SMALL_PANEL and 2 * len(defined) < n_raters
+    if few_ratings or few_raters or not defined:
+        reasons = [test.reason for test in tests if test.p is None] or ["no_items"]
+        reason = max(sorted(set(reasons)), key=reasons.count)
+        return PanelTest(None, n_raters, len(enough), n_needed, reason)
+    p = partial_conjunction([1.0 if test.p is None else test.p for test in enough], n_needed)
+    return PanelTest(float(p), n_raters, len(enough), n_needed)
+
+
+@dataclass(frozen=True, slots=True)
 class DecidingAnnotatorTest:
     """The alternative annotator test by tests of valid size.
 
@@ -121,27 +187,30 @@ class DecidingAnnotatorTest:
     ----------
     raters : dict of str to DecidingTest
         The judge against each rater.
-    winning_rate : float or None
-        Share of the tested raters whom the judge beats, after Benjamini-Yekutieli; None where no
-        rater could be tested.
+    panel : PanelTest
+        Whether it beats at least half of them, or the design's threshold: what decides.
+    alpha : float
+        Error probability of ``passes``.
     passes : bool or None
-        Whether the winning rate reaches the threshold of the design.
+        Whether the p-value of ``panel`` is at most ``alpha``; None where it is undefined.
+    winning_rate : float or None
+        Share of the raters with a p-value whom the judge beats, after Benjamini-Yekutieli; it
+        decides nothing. None where no rater could be tested.
     advantage : float or None
         Mean over raters of the share of items on which the judge does better, less the share on
         which it does worse.
     low, high : float or None
         Interval of the advantage for other items and other raters; None with one rater.
-    reason : str
-        Why the winning rate is None: "no_items", or the reason of most raters.
     """
 
     raters: dict[str, DecidingTest]
-    winning_rate: float | None
+    panel: PanelTest
+    alpha: float
     passes: bool | None
+    winning_rate: float | None
     advantage: float | None
     low: float | None
     high: float | None
-    reason: str = ""
 
 
 def deciding_annotator_test(
@@ -151,6 +220,7 @@ def deciding_annotator_test(
     *,
     groups: IntArray | None = None,
     level: float = 0.95,
+    alpha: float = ALPHA,
 ) -> DecidingAnnotatorTest:
     """Test whether a judge may replace a rater, by tests of valid size.
 
@@ -167,6 +237,8 @@ def deciding_annotator_test(
         The cluster of each item of the panel. Default: items are independent.
     level : float, optional
         Of the interval of the advantage.
+    alpha : float, optional
+        Error probability; for the best of J judges, that of one judge divided by J.
 
     Returns
     -------
@@ -180,7 +252,8 @@ def deciding_annotator_test(
 
     References
     ----------
-    Calderon et al. 2025, algorithm 1, with the tests of `deciding_test`.
+    Calderon et al. 2025, algorithm 1, with the tests of `deciding_test` and, in place of a count of
+    rejected hypotheses, that of `panel_test`.
     """
     if design.weighting != "none":
         raise ValueError("weighted designs have no exact test; use annotator_test")
@@ -195,6 +268,7 @@ def deciding_annotator_test(
         clusters=clusters,
         units=comparisons.item if clusters is None else clusters,
         level=level,
+        alpha=alpha,
     )
 
 
@@ -207,6 +281,7 @@ def decided(
     clusters: IntArray | None,
     units: IntArray,
     level: float,
+    alpha: float = ALPHA,
 ) -> DecidingAnnotatorTest:
     """Test a judge that was compared with every rater.
 
@@ -216,7 +291,7 @@ def decided(
         Without weights.
     raters : m names
         Whom it was compared with.
-    design, level
+    design, level, alpha
         As in `deciding_annotator_test`.
     quality : (m,) array
         Of the raters.
@@ -236,18 +311,28 @@ def decided(
                 design.eps,
                 groups=None if clusters is None else clusters[rows],
             )
-    p = np.array([np.nan if test.p is None else test.p for test in tests.values()])
-    tested = ~np.isnan(p)
+    panel = panel_test(list(tests.values()), len(raters), design.threshold)
     advantage, ends = _advantage(comparisons, difference, units, level)
+    return DecidingAnnotatorTest(
+        tests,
+        panel,
+        alpha,
+        None if panel.p is None else panel.p <= alpha,
+        _winning_rate(tests, quality[[raters.index(rater) for rater in tests]], design),
+        advantage,
+        *ends,
+    )
+
+
+def _winning_rate(
+    tests: Mapping[str, DecidingTest], quality: FloatArray, design: AltTestDesign
+) -> float | None:
+    p = np.array([test.p for test in tests.values()], dtype=np.float64)
+    tested = ~np.isnan(p)
     if not tested.any():
-        reasons = [test.reason for test in tests.values()] or ["no_items"]
-        reason = max(set(reasons), key=reasons.count)
-        return DecidingAnnotatorTest(tests, None, None, advantage, *ends, reason)
-    of_tested = quality[[raters.index(rater) for rater in tests]][tested]
+        return None
     rejected = benjamini_yekutieli(p, design.q).rejected[tested]
-    winning_rate = float((of_tested * rejected).sum() / of_tested.sum())
-    passes = winning_rate >= design.threshold
-    return DecidingAnnotatorTest(tests, winning_rate, passes, advantage, *ends)
+    return float((quality[tested] * rejected).sum() / quality[tested].sum())
 
 
 def _advantage(

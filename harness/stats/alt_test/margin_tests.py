@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -315,8 +316,13 @@ def exact_margin_test(n: int, wins: int, losses: int, eps: float) -> ExactMargin
     )
 
 
-def score_test(n: int, wins: int, losses: int, eps: float) -> ScoreTest:
+def score_test(n: int, wins: int, losses: int, eps: float, *, correction: float = 0.0) -> ScoreTest:
     """Test as `exact_margin_test` does, by the normal approximation.
+
+    Parameters
+    ----------
+    correction : float, optional
+        Items added to the losses for the p-value.
 
     Raises
     ------
@@ -330,7 +336,8 @@ def score_test(n: int, wins: int, losses: int, eps: float) -> ScoreTest:
     counts = np.array([float(wins)]), np.array([float(losses)])
     statistic = float(_score(n, *counts, eps)[0])
     restricted = float(_restricted(n, *counts, eps)[0])
-    return ScoreTest(statistic, restricted, NormalDist().cdf(statistic))
+    spread = sqrt(n * (2.0 * restricted + eps - eps * eps))
+    return ScoreTest(statistic, restricted, NormalDist().cdf(statistic + correction / spread))
 
 
 def _tables(n: int) -> tuple[FloatArray, FloatArray]:

@@ -131,6 +131,48 @@ def holm(p: ArrayLike) -> FloatArray:
     return adjusted
 
 
+def partial_conjunction(p: ArrayLike, n_false: int) -> FloatArray:
+    """Test whether at least some number of hypotheses are false.
+
+    Parameters
+    ----------
+    p : (..., m) array in [0, 1]
+        p-values; each row of the last axis is one family.
+    n_false : int
+        How many hypotheses are false by the alternative: u, from 1 to m.
+
+    Returns
+    -------
+    (...) array
+        p-value of H0: fewer than u hypotheses are false; the least of
+        ``(m - u + 1) / (k - u + 1) p_(k)`` over k from u to m, with p_(k) the k-th smallest.
+
+    Raises
+    ------
+    ValueError
+        If a p-value is out of range, or u is not from 1 to m.
+
+    References
+    ----------
+    Y. Benjamini, R. Heller, Screening for partial conjunction hypotheses, Biometrics 64 (2008),
+    1215-1222: the form of Simes.
+
+    Examples
+    --------
+    >>> float(partial_conjunction([0.5, 0.001, 0.02], 2))
+    0.04
+    """
+    values = np.asarray(p, dtype=np.float64)
+    if values.ndim == 0 or not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(f"p has shape {values.shape}; wanted (..., m) p-values between 0 and 1")
+    m = values.shape[-1]
+    if not 1 <= n_false <= m:
+        raise ValueError(f"n_false is {n_false}; of {m} hypotheses, from 1 to {m} can be false")
+    n_left = m - n_false + 1
+    greatest = np.sort(values, axis=-1)[..., n_false - 1 :]
+    return np.asarray((n_left / np.arange(1, n_left + 1) * greatest).min(axis=-1))
+
+
 def check_rate(q: float) -> None:
     """Refuse a false discovery rate outside (0, 1)."""
     if not 0.0 < q < 1.0:

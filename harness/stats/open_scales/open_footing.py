@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from math import isfinite
+from math import isfinite, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.inference.bootstrap import Resamples
+from harness.stats.inference.cluster_robust import ClusterMean
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
+from harness.stats.inference.non_inferiority import student_p
 from harness.stats.selection.footing import NO_REFERENCE, Drawn, HumanReference, footing_of
 from harness.stats.selection.ranking import largest_difference, loss
 from harness.stats.selection.replies import MIN_ANSWERED, SharedItems, shared_items
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling, Units
     from harness.stats.inference.estimate import Exclusion
     from harness.stats.inference.metric import Metric
+    from harness.stats.inference.non_inferiority import Margin
     from harness.stats.open_scales.open_metrics import Valued
     from harness.stats.selection.footing import Footing
 
@@ -86,6 +89,7 @@ def open_footing(
     resampling: Resampling,
     min_answered: float = MIN_ANSWERED,
     weights: FloatArray | None = None,
+    margin: Margin | None = None,
 ) -> Footing:
     """Compare judges by a metric on the items that all ranked ones answered.
 
@@ -105,6 +109,8 @@ def open_footing(
         Share of the rated items that a ranked judge has answered, at least.
     weights : (n,) array, optional
         How often each item counts. Default: once.
+    margin : Margin, optional
+        Of the test that a judge is not worse than one human. Default: there is no test.
     """
     n = len(rated)
     answered = np.array([judge.answered[rated] for judge in judges]).reshape(len(judges), -1)
@@ -126,7 +132,7 @@ def open_footing(
         n_replies=1.0,
         items=SharedItems(sharing.answered_fraction, sharing.ranked, shared),
         judges=tuple(judge.name for judge in ranked),
-        references=tuple(_reference(metric, judge, shared, draws) for judge in ranked),
+        references=tuple(_reference(metric, judge, shared, draws, margin) for judge in ranked),
         values_with_losses=np.array([judge.value_with_losses for judge in ranked]),
         n_rated=int(rated.sum()),
         min_answered=min_answered,
@@ -168,7 +174,9 @@ def _n_discordant(scores: Sequence[FloatArray], shared: BoolArray, units: Units)
     return n
 
 
-def _reference(metric: Metric, judge: OpenJudge, shared: BoolArray, draws: Draws) -> HumanReference:
+def _reference(
+    metric: Metric, judge: OpenJudge, shared: BoolArray, draws: Draws, margin: Margin | None
+) -> HumanReference:
     """Score the judge and one human on the same remaining ratings of the shared items."""
     sides = judge.left_out(shared)
     if not sides.used.any() or metric.better == "zero":
@@ -186,6 +194,9 @@ def _reference(metric: Metric, judge: OpenJudge, shared: BoolArray, draws: Draws
         bounds=(-largest, largest),
     )
     interval, _ = make_interval(sampled, level=draws.level, unit=draws.units.kind)
+    n = draws.units.n_entering(sides.used)
+    error = float(sampled.replicates.std(ddof=1)) if sampled.replicates.size > 1 else np.nan
+    estimate = ClusterMean(difference, error * sqrt(n / max(n - 1, 1)), n - 1.0, n)
     return HumanReference(
         human=float(values[1]),
         judge=float(values[0]),
@@ -195,6 +206,8 @@ def _reference(metric: Metric, judge: OpenJudge, shared: BoolArray, draws: Draws
         n_items=int(sides.used.sum()),
         n_ratings=sides.n_ratings,
         judge_by_all=float(values[2]),
+        p=None if margin is None else student_p(estimate, n, margin),
+        n_units=n,
     )
 
 

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.alt_test.deciding_test import deciding_annotator_test, deciding_test
+from harness.stats.alt_test.deciding_test import (
+    ALPHA,
+    deciding_annotator_test,
+    deciding_test,
+    panel_test,
+)
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.rater_comparisons import RaterComparisons, ScoredPanel
 from harness.stats.inference.estimate import wilson_interval
@@ -190,13 +195,15 @@ def _draw(
     drawn = np.repeat(comparisons.outcome.astype(np.float64) - 1.0, times)
     of_rater = np.repeat(comparisons.rater, times)
     by_rater = [drawn[of_rater == j] for j in np.unique(of_rater)]
-    p = np.array([deciding_test(values, design.eps).p for values in by_rater], dtype=np.float64)
-    tested = ~np.isnan(p)
+    tests = [deciding_test(values, design.eps) for values in by_rater]
+    p = panel_test(tests, len(by_rater), design.threshold).p
+    each = np.array([test.p for test in tests], dtype=np.float64)
+    tested = ~np.isnan(each)
     rate = None
     if tested.any():
-        rate = float(benjamini_yekutieli(p, design.q).rejected[tested].mean())
+        rate = float(benjamini_yekutieli(each, design.q).rejected[tested].mean())
     advantage = float(np.mean([(values <= 0).mean() for values in by_rater]))
-    return _Draw(rate is not None and rate >= design.threshold, rate, advantage, len(drawn))
+    return _Draw(p is not None and p <= ALPHA, rate, advantage, len(drawn))
 
 
 def _summary(n_raters: int, n_items: int, draws: Sequence[_Draw]) -> AnnotatorPower:

@@ -25,6 +25,7 @@ from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.estimate import make_interval
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.metric import mean
+from harness.stats.inference.non_inferiority import non_inferiority_p
 from harness.stats.selection.rank_sets import (
     RankSets,
     SimultaneousInterval,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling, Unit, Units
     from harness.stats.inference.crossed_raters import CrossedRatings, RaterVariance
     from harness.stats.inference.metric import Metric
+    from harness.stats.inference.non_inferiority import Margin
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.stats.selection.references import Add, OneHuman
     from harness.stats.selection.replies import Vectors
@@ -84,6 +86,11 @@ class HumanReference:
         Two-sided t interval of the difference; None where it is undefined.
     n_items, n_ratings : int
         Items that entered, and ratings left out in turn.
+    p : float or None
+        One-sided p-value of H0: the difference is at least the margin; None without a margin, or
+        where it is undefined.
+    n_units : int
+        Items or groups that entered.
     """
 
     human: float | None
@@ -94,6 +101,8 @@ class HumanReference:
     n_items: int
     n_ratings: int
     judge_by_all: float | None = None
+    p: float | None = None
+    n_units: int = 0
 
 
 NO_REFERENCE = HumanReference(None, None, None, None, None, 0, 0)
@@ -233,6 +242,7 @@ def common_footing(
     abstention: Abstention = "exclude",
     weights: FloatArray | None = None,
     panel: RaterPanel | None = None,
+    margin: Margin | None = None,
 ) -> Footing:
     """Compare judges by a metric on common footing.
 
@@ -268,6 +278,8 @@ def common_footing(
         How often each item counts, also where baselines are fitted. Default: once.
     panel : RaterPanel, optional
         Who gave which rating; see `evaluate`.
+    margin : Margin, optional
+        Of the test that a judge is not worse than one human. Default: there is no test.
 
     Returns
     -------
@@ -312,7 +324,9 @@ def common_footing(
         items=items,
         judges=tuple(table.name for table in chosen),
         references=tuple(
-            scoring.reference(units, z, shared, level=resampling.level, ratings=ratings)
+            scoring.reference(
+                units, z, shared, level=resampling.level, ratings=ratings, margin=margin
+            )
             for z in replies
         ),
         values_with_losses=frozen(
@@ -746,6 +760,7 @@ class Scoring:
         *,
         level: float,
         ratings: CrossedRatings | None,
+        margin: Margin | None = None,
     ) -> HumanReference:
         """Score the judge and one human on the same remaining ratings of the shared items.
 
@@ -759,9 +774,9 @@ class Scoring:
             return NO_REFERENCE
         sign = -1.0 if self.metric.better == "higher" else 1.0
         differences = sign * sides.difference[sides.used, 0]
-        estimate = cluster_mean(
-            linearized(differences, self.weights[sides.used]), units.of_item[sides.used]
-        )
+        values = linearized(differences, self.weights[sides.used])
+        groups = units.of_item[sides.used]
+        estimate = cluster_mean(values, groups)
         if ratings is not None and isfinite(estimate.standard_error):
             left_out = leave_out(ratings, partial(self.one_human_of_counts, replies, shared), mean)
             raters = RaterCovariance.of([left_out], ratings).variance(np.ones(1))
@@ -777,6 +792,8 @@ class Scoring:
             n_items=int(sides.used.sum()),
             n_ratings=int(n_ratings.sum()),
             judge_by_all=self.value_of(self.sums(replies, shared, 1.0)),
+            p=None if margin is None else non_inferiority_p(values, groups, estimate, margin),
+            n_units=units.n_entering(sides.used),
         )
 
     def one_human(

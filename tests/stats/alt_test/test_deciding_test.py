@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from harness.stats.alt_test.deciding_test import deciding_annotator_test, deciding_test
+from harness.stats.alt_test.deciding_test import (
+    DecidingTest,
+    deciding_annotator_test,
+    deciding_test,
+    panel_test,
+)
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import AltTestDesign
+from harness.stats.inference.multiple_testing import partial_conjunction
 
 EPS = 0.1
 
@@ -109,9 +115,53 @@ def test_advantage_has_an_interval_for_other_raters():
     ratings = np.where(rng.random((60, 4)) < 0.8, truth[:, None], 1 - truth[:, None])
     test = annotator_result(ratings, truth)
     assert test.low < test.advantage < test.high
-    assert annotator_result(ratings[:5], truth[:5]).reason == "too_few_items"
+    assert annotator_result(ratings[:5], truth[:5]).panel.reason == "too_few_items"
 
 
 def test_gold_labels_have_no_margin():
     """At eps 0 the sign test of the discordant items decides."""
     assert deciding_test(difference_of(40, 9, 1), 0.0).p == pytest.approx(11 / 1024)
+
+
+def test_partial_conjunction_by_hand():
+    """Four raters, two to be beaten: the least of 3/1, 3/2 and 3/3 times the last three."""
+    p = [0.2, 0.001, 0.02, 0.03]
+    assert partial_conjunction(p, 2) == pytest.approx(min(3 * 0.02, 1.5 * 0.03, 0.2))
+    assert partial_conjunction(p, 4) == 0.2
+    assert partial_conjunction([p, p], 1).shape == (2,)
+    with pytest.raises(ValueError, match="from 1 to 4"):
+        partial_conjunction(p, 0)
+
+
+def of_rater(n, p, reason=""):
+    return DecidingTest(p, "exact", n, 0, 0, reason)
+
+
+def test_raters_who_cannot_be_tested_are_not_dropped_from_the_panel():
+    """One testable rater of six decides nothing; nor does a third of the ratings."""
+    few = [of_rater(9, None, "too_few_items")] * 5
+    alone = panel_test([of_rater(50, 0.001), *few], 6, 0.5)
+    assert (alone.p, alone.n_raters, alone.n_tested) == (None, 6, 1)
+    assert alone.reason == "too_few_items"
+    minority = panel_test([of_rater(30, 0.001), *few * 4], 21, 0.5)
+    assert minority.p is None
+    most = panel_test([of_rater(200, 0.001), *few * 4], 21, 0.5)
+    assert (most.p, most.n_tested, most.n_needed) == (0.001, 1, 1)
+
+
+def test_a_rater_whose_groups_are_too_few_counts_as_not_beaten():
+    """Leaving it out would choose the raters by how they answered."""
+    tests = [of_rater(60, 0.01), of_rater(60, 0.02), of_rater(60, None, "too_few_groups")]
+    assert panel_test(tests, 3, 0.5).p == pytest.approx(min(2 * 0.02, 1.0))
+
+
+def test_wrong_use_does_not_rise_with_the_number_of_judges():
+    """The best of ten judges, all at the margin: at alpha / 10 at most 5 % of data sets pass."""
+    rng, passes, n = np.random.default_rng(7), 0, 300
+    for _ in range(n):
+        least = min(
+            deciding_test(rng.choice([-1.0, 1.0, 0.0], 100, p=[0.1, 0.2, 0.7]), EPS).p
+            for _ in range(10)
+        )
+        passes += least <= 0.05 / 10
+    assert passes / n <= 0.05 + 2 * (0.05 * 0.95 / n) ** 0.5

@@ -1,0 +1,184 @@
+"""Test that a mean of bounded differences is below a margin, for few and skewed values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, isfinite, log, log1p
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.inference.special_functions import ndtr, stdtr
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.inference.cluster_robust import ClusterMean
+
+MIN_GROUPS = 10
+CORRECTION = 0.4  # of an item at the worst value, as the sums of few values move in steps
+STEEPEST, N_HALVINGS = 60.0, 60  # of an exponential tilt: its largest slope, steps to find it
+NEAR = 1e-4  # standard deviations from the null within which p is 1/2
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """What a mean difference must stay below.
+
+    Attributes
+    ----------
+    value : float
+        The margin, in the metric's unit.
+    worst : float
+        The greatest possible difference.
+    """
+
+    value: float
+    worst: float
+
+
+def least_items(alpha: float, share: float) -> int:
+    """Return the fewest items on which a mean can be shown to be below a margin.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1)
+        Error probability of the test.
+    share : float in (0, 1]
+        The margin as a share of the worst value.
+
+    Returns
+    -------
+    int
+        The least n with ``(1 - share)**n <= alpha``: with fewer, items at the worst value that are
+        as frequent as the margin allows are missed altogether too often.
+
+    Examples
+    --------
+    >>> least_items(0.05, 0.05), least_items(0.01, 0.05)
+    (59, 90)
+    """
+    return ceil(log(alpha) / log1p(-share)) if share < 1.0 else 1
+
+
+def non_inferiority_p(
+    values: FloatArray,
+    groups: IntArray,
+    estimate: ClusterMean,
+    margin: Margin,
+) -> float | None:
+    """Test H0: the mean is at least the margin.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Differences; positive is worse.
+    groups : (n,) int array
+        The cluster of each value.
+    estimate : ClusterMean
+        Mean, standard error and degrees of freedom of the values; over raters, too, if they are a
+        sample.
+    margin : Margin
+        What the mean must stay below.
+
+    Returns
+    -------
+    float or None
+        The larger of two p-values: `student_p` and `tilted_p`. None where the error is undefined.
+
+    Notes
+    -----
+    Student's t alone rejects in 6 to 24 % where raters agree in 97 to 99 % (docs/coverage.md).
+    """
+    _, place = np.unique(groups, return_inverse=True)
+    n = int(place.max()) + 1
+    by_t = student_p(estimate, n, margin)
+    apart = np.asarray(np.bincount(place, values - margin.value), dtype=np.float64)
+    apart *= n / len(values)
+    worst = max(margin.worst, float(values.max()))
+    tilted = tilted_p(apart, worst - margin.value, CORRECTION * worst)
+    return None if by_t is None else max(by_t, tilted)
+
+
+def student_p(estimate: ClusterMean, n: int, margin: Margin) -> float | None:
+    """Test H0: the mean of n units is at least the margin, by Student's t.
+
+    The variance is not below that of the units and one further unit at the worst value. None where
+    the error is undefined.
+    """
+    if not isfinite(estimate.standard_error) or not estimate.degrees_of_freedom > 0:
+        return None
+    spread = n * estimate.standard_error**2
+    gap = margin.worst - estimate.mean
+    further = ((n - 1.0) * spread + gap**2 * n / (n + 1.0)) / n
+    error = float(np.sqrt(max(spread, further) / n))
+    return float(stdtr(estimate.degrees_of_freedom, (estimate.mean - margin.value) / error))
+
+
+def tilted_p(values: FloatArray, worst: float, correction: float = 0.0) -> float:
+    """Test H0: the mean of independent values is at least 0, for any skewness.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Negative or 0 where the null holds by less.
+    worst : float
+        The greatest possible value, above 0.
+    correction : float, optional
+        Added to the sum of the values.
+
+    Returns
+    -------
+    float
+        Probability of a mean as low as that observed, under the distribution of mean 0 that is
+        nearest to the sample with one further value at the worst: its exponential tilt.
+
+    References
+    ----------
+    B. Efron, Nonparametric standard errors and confidence intervals, Canadian Journal of Statistics
+    9 (1981), 139-158, section 11 (tilting); R. Lugannani, S. Rice, Saddle point approximation for
+    the distribution of the sum of independent random variables, Advances in Applied Probability 12
+    (1980), 475-490.
+    """
+    n = len(values)
+    observed = (float(values.sum()) + correction) / n
+    if observed >= 0.0:
+        return 1.0
+    points, times = np.unique(np.append(values, worst), return_counts=True)
+    tilts = _Tilts(points, times / times.sum())
+    null, there = tilts.slope(0.0), tilts.slope(observed)
+    log_null, _, _ = tilts.at(null)
+    log_there, _, variance = tilts.at(there)
+    slope = there - null
+    r = -np.sqrt(max(2.0 * n * (slope * observed - log_there + log_null), 0.0))
+    if abs(r) < NEAR:
+        return 0.5
+    density = np.exp(-r * r / 2.0) / np.sqrt(2.0 * np.pi)
+    tail = float(ndtr(r)) + density * (1.0 / r - 1.0 / (slope * np.sqrt(n * variance)))
+    return float(np.clip(tail, 0.0, 1.0))
+
+
+class _Tilts:
+    """Exponential tilts of a distribution on (V,) points."""
+
+    def __init__(self, points: FloatArray, shares: FloatArray) -> None:
+        self.points = points
+        self.log_shares = np.log(shares)
+        self.steepest = STEEPEST / float(np.abs(points).max())
+
+    def at(self, slope: float) -> tuple[float, float, float]:
+        """Return the log of the moment generating function, and mean and variance of the tilt."""
+        logs = self.log_shares + slope * self.points
+        greatest = float(logs.max())
+        weights = np.exp(logs - greatest)
+        total = float(weights.sum())
+        mean = float(weights @ self.points) / total
+        variance = float(weights @ (self.points - mean) ** 2) / total
+        return greatest + log(total), mean, variance
+
+    def slope(self, mean: float) -> float:
+        """Return the slope at which the tilt has a mean."""
+        low, high = -self.steepest, self.steepest
+        for _ in range(N_HALVINGS):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if self.at(middle)[1] < mean else (low, middle)
+        return (low + high) / 2.0
