@@ -188,7 +188,8 @@ def counts_of(streams: Sequence[StreamReplies]) -> ReplyCounts:
         cells = np.fromiter(chain.from_iterable(stream.replies), dtype=np.int64)
         item = np.repeat(np.arange(n), np.fromiter(map(len, stream.replies), dtype=np.int64))
         np.add.at(counts[t], (item, column[cells]), 1)
-    return ReplyCounts(tuple(map(str, position)), counts)
+    outcomes = frozenset(str(category) for category in position if category.value is None)
+    return ReplyCounts(tuple(map(str, position)), counts, outcomes)
 
 
 def no_replies(stream: StreamReplies) -> StreamReplies:

@@ -50,12 +50,12 @@ PROCEDURES = {
 
 @dataclass(frozen=True)
 class Schedule:
-    """Replies of one judge to n items, in a baseline and 100 looks of one reply each.
+    """Replies of one judge to n items, in a baseline and looks of one reply each.
 
     Attributes
     ----------
-    n, s0 : int
-        Items, and baseline replies to each.
+    n, s0, n_looks : int
+        Items, baseline replies to each, and looks.
     noise : float
         An item's replies are off its usual answer with a chance that is exponentially distributed
         over the items, with this mean, and cut at .5.
@@ -81,6 +81,7 @@ class Schedule:
 
     n: int = 300
     s0: int = 2
+    n_looks: int = N_LOOKS
     noise: float = 0.1
     n_judges: int = 1
     start: int | None = None
@@ -102,7 +103,7 @@ class Schedule:
         usual, off = rng.integers(2, size=self.n), self.noise * rng.exponential(1.0, self.n)
         order = rng.permutation(self.n)
         rows = []
-        for look in range(N_LOOKS + 1):
+        for look in range(self.n_looks + 1):
             changed = np.zeros(self.n, bool)
             changed[order[: self.n_changed(look)]] = True
             after = self.start is not None and look >= self.start
@@ -168,9 +169,14 @@ class Row:
         """Return the share of the schedules with an alarm."""
         return float(np.isfinite(self.first_alarms[procedure]).mean())
 
+    def share_by(self, n_looks: int) -> float:
+        """Return the share with an alarm within so many looks, the changed look being 1."""
+        start = self.schedule.start or 1
+        return float((np.array(self.first_alarms["chosen"]) - start < n_looks).mean())
+
     def early_share(self) -> float:
         """Return the share with an alarm before the change."""
-        start = self.schedule.start or N_LOOKS + 1
+        start = self.schedule.start or self.schedule.n_looks + 1
         return float((np.array(self.first_alarms["chosen"]) < start).mean())
 
     def delay(self) -> str:
@@ -208,9 +214,10 @@ def block_alarms(
     """Return the first alarm of each procedure in some schedules: (S,), inf without any."""
     counts = np.array([schedule.draw(rng) for rng in rngs])
     stop_at = 0.0 if schedule.start is None else alpha
-    log_e_sums, p_bounds = stacked_paths(counts, stop_at=stop_at)
+    is_outcome = np.arange(counts.shape[3]) == INVALID
+    log_e_sums, p_bounds = stacked_paths(counts, is_outcome, stop_at=stop_at)
     p = mcnemar_p_values(counts, INVALID if any(schedule.invalid) else YES)
-    looks = np.arange(1, N_LOOKS + 1)
+    looks = np.arange(1, schedule.n_looks + 1)
     return {
         "chosen": first(anytime_p_values(log_e_sums, p_bounds) <= alpha),
         "e-values": first(log_e_sums >= -np.log(alpha)),
@@ -253,9 +260,13 @@ class WorseSchedule:
     n, s0 : int
         Items, and baseline replies to each.
     noise : float
-        As in `Schedule`; the usual answer is right in 85 % of the items.
+        As in `Schedule`.
+    right : float
+        Of the items, whose usual answer is right at first.
     drop : float
         Of the items, whose usual answer is right before and wrong after.
+    gain : float
+        Of the items, whose usual answer is wrong before and right after.
     start : int
         From which look on.
     margin : float
@@ -265,14 +276,16 @@ class WorseSchedule:
     n: int = 300
     s0: int = 2
     noise: float = 0.1
+    right: float = 0.85
     drop: float = 0.0
+    gain: float = 0.0
     start: int = 1
     margin: float = 0.0
 
     @property
     def is_worse(self) -> bool:
         """Whether the mean falls by more than the margin."""
-        return self.drop > 0 and self.margin < AT_MARGIN["margin"]
+        return self.drop > self.gain and self.margin < AT_MARGIN["margin"]
 
     def draw(self, rng: np.random.Generator) -> ItemScores:
         """Draw the scores. Noise also rights answers: their mean falls by less than ``drop``."""
@@ -282,9 +295,11 @@ class WorseSchedule:
 
     def chances(self, rng: np.random.Generator) -> np.ndarray:
         """Draw the chance that an item is right, (looks + 1, n)."""
-        right = np.arange(self.n) < 0.85 * self.n
+        right = np.arange(self.n) < self.right * self.n
         off = np.minimum(self.noise * rng.exponential(1.0, self.n), 0.5)
-        after = right & (np.arange(self.n) >= round(self.drop * self.n))
+        falls = np.arange(self.n) < round(self.drop * self.n)
+        rises = np.arange(self.n) >= self.n - round(self.gain * self.n)
+        after = (right & ~falls) | rises
         later = np.arange(N_LOOKS + 1)[:, None] >= self.start
         return np.where(np.where(later, after, right), 1.0 - off, off)
 
@@ -295,6 +310,7 @@ class WorseRow:
 
     schedule: WorseSchedule
     n_worse: int
+    n_by_second_look: int
     n_schedules: int
 
     @property
@@ -307,15 +323,20 @@ class WorseRow:
     def line(self) -> str:
         """Return a row of the fourth table."""
         s = self.schedule
-        name = f"{replies(s.s0)}, {s.drop:.0%} of items from look {s.start}"
-        if not s.drop:
-            name = f"{replies(s.s0)}, no fall"
+        changes = ["no change"] if not s.drop else [f"{s.drop:.0%} become wrong"]
+        changes += [f"{s.gain:.0%} right"] if s.gain else []
+        look = f" at look {s.start}" if s.drop else ""
+        name = f"{s.n} items, {replies(s.s0)}, {s.right:.0%} right; {', '.join(changes)}{look}"
         is_worse = "yes" if s.is_worse else "no"
         margin = f"{100 * s.margin:.3g} points"
-        share = self.n_worse / self.n_schedules
-        return f"| {name} | {margin} | {is_worse} | {share:.1%} | {self.n_schedules:,} |"
+        early, ever = self.n_by_second_look / self.n_schedules, self.n_worse / self.n_schedules
+        return (
+            f"| {name} | {margin} | {is_worse} | {early:.1%} | {ever:.1%} | {self.n_schedules:,} |"
+        )
 
 
+# Noise, and shares of the items that make a hit rate of .77 fall to .57.
+FALLS = ((0.0, 0.77, 0.2), (0.1, 0.838, 0.2495), (0.3, 0.988, 0.39))
 AT_MARGIN = {"drop": 0.08, "margin": 0.0642}  # the mean falls by .08 (1 - 2 .0993)
 
 
@@ -326,13 +347,20 @@ def simulate_worse(schedule: WorseSchedule, n_schedules: int) -> WorseRow:
         worse_path(schedule.draw(np.random.default_rng([seed, i])), margin=schedule.margin)
         for i in range(n_schedules)
     )
-    n_worse = sum(path.first_look_at(ALPHA) is not None for path in paths)
-    return WorseRow(schedule, n_worse, n_schedules)
+    looks = [path.first_look_at(ALPHA) or inf for path in paths]
+    second = schedule.start + 1
+    n_early = sum(look <= second for look in looks)
+    return WorseRow(schedule, sum(look < inf for look in looks), n_early, n_schedules)
 
 
 def worse_schedules() -> Iterator[WorseSchedule]:
     """List falls of at most the margin, where worse is wrong, then larger ones."""
     yield from (WorseSchedule(), WorseSchedule(s0=5), WorseSchedule(**AT_MARGIN))
+    for n in (150, 300):  # 30 % of the answers change, and none becomes worse on average
+        for start in (1, 21):
+            yield WorseSchedule(n=n, s0=5, right=0.6, drop=0.15, gain=0.15, start=start)
+    for noise, right, drop in FALLS:
+        yield WorseSchedule(n=150, s0=5, noise=noise, right=right, drop=drop, start=21)
     for s0 in (2, 5):
         for start in (1, 10):
             for drop in (0.02, 0.05, 0.1):
@@ -417,6 +445,15 @@ def highest(n_schedules: int) -> float:
 # Kinds of schedule
 
 
+def all_rows() -> Iterator[Row]:
+    """List all schedules of the first tables."""
+    yield from unchanged_rows()
+    yield from unchanged_judges_rows()
+    yield from broken_rows()
+    yield from outcome_rows()
+    yield from changed_rows()
+
+
 def unchanged_rows() -> Iterator[Row]:
     """List schedules in which nothing changes."""
     for n in (300, 100):
@@ -426,6 +463,12 @@ def unchanged_rows() -> Iterator[Row]:
     for s0 in (1, 5):
         yield Row(f"300 items, {replies(s0)}, 10% noise", Schedule(s0=s0))
     yield Row("300 items, 2 replies, 10% noise, 5% invalid", Schedule(invalid=(0.05, 0.05)))
+    for rate in (0.01, 0.1):
+        schedule = Schedule(n=150, s0=5, invalid=(rate, rate))
+        yield Row(f"150 items, 5 replies, 10% noise, {rate:.0%} invalid", schedule)
+    for rate in (0.0, 0.01, 0.1):
+        schedule = Schedule(n=150, s0=5, n_looks=1000, invalid=(rate, rate))
+        yield Row(f"150 items, 5 replies, 10% noise, {rate:.0%} invalid, 1,000 looks", schedule)
     yield Row("100 items, 2 replies, 10% noise, 5% missing", Schedule(n=100, missing=0.05))
 
 
@@ -466,6 +509,14 @@ def changed_rows() -> Iterator[Row]:
     for noise in (0.1, 0.3):
         schedule = Schedule(noise=noise, more_each_look=0.002, start=1)
         yield changed_row("0.2% of items more at each look", schedule)
+
+
+def outcome_rows() -> Iterator[Row]:
+    """List schedules in which invalid replies appear among none, and unchanged rates of them."""
+    for s0, start in ((5, 1), (5, 21), (2, 11)):
+        for after in (0.08, 0.05, 0.03):
+            schedule = Schedule(n=150, s0=s0, invalid=(0.0, after), start=start)
+            yield changed_row(f"invalid 0% to {after:.0%}", schedule)
 
 
 def changed_row(what: str, schedule: Schedule) -> Row:
@@ -510,21 +561,23 @@ def tables(rows: list[Row], worse: list[WorseRow], sequences: list[SequenceRow])
         "",
         "## Delay",
         "",
-        "Share of schedules with an alarm within 100 looks, with the median number of looks from",
-        "the change to the alarm, where the first changed look is 1.",
+        "Share of schedules with an alarm at the first changed look, by the second, and within 100",
+        "looks, with the median number of looks from the change to the alarm, where the first",
+        "changed look is 1.",
         "",
-        "| change | alarm | looks | alarm before the change | McNemar, alpha spent | schedules |",
-        "| --- | --: | --: | --: | --: | --: |",
+        "| change | look 1 | by look 2 | ever | looks | before the change | McNemar | schedules |",
+        "| --- | --: | --: | --: | --: | --: | --: | --: |",
         *map(changed_line, changed),
         "",
         "## Worse",
         "",
-        "Share of schedules of 300 items with 10% noise in which the test of *worse* rejects, for",
-        "a judge that is the only one and known to have changed: the usual answer of some items",
-        "is right before and wrong after.",
+        "Share of schedules in which the test of *worse* rejects by the second look after the",
+        "change and within 100 looks, for a judge that is the only one and known to have changed:",
+        "the usual answer of some items is right before and wrong after, or the reverse. Noise is",
+        "10%; where a hit rate of 77% falls to 57% it is 0, 10 and 30%.",
         "",
-        "| baseline, items that become wrong | margin | worse by more | said | schedules |",
-        "| --- | --: | --- | --: | --: |",
+        "| baseline, change | margin | worse by more | by the second look | ever | schedules |",
+        "| --- | --: | --- | --: | --: | --: |",
         *(row.line() for row in worse),
         "",
         "## Confidence sequences",
@@ -548,7 +601,8 @@ def unchanged_line(row: Row) -> str:
 
 def changed_line(row: Row) -> str:
     """Return a row of the second table."""
-    shares = f"{row.share('chosen'):.0%} | {row.delay()} | {row.early_share():.0%}"
+    soon = f"{row.share_by(1):.0%} | {row.share_by(2):.0%}"
+    shares = f"{soon} | {row.share('chosen'):.0%} | {row.delay()} | {row.early_share():.0%}"
     return f"| {row.name} | {shares} | {row.share('spent'):.0%} | {row.n_schedules:,} |"
 
 
@@ -568,13 +622,13 @@ def fill_row(row: Row, n_schedules: int, file: Path | None) -> Row:
 
 def fill_worse(schedule: WorseSchedule, n_schedules: int, file: Path | None) -> WorseRow:
     """Simulate a row on worse, or take it from a file of rows."""
-    count = kept(
+    result = kept(
         file,
         repr(schedule),
         n_schedules,
-        lambda: {"worse": simulate_worse(schedule, n_schedules).n_worse},
+        lambda: {"row": astuple(simulate_worse(schedule, n_schedules))[1:3]},
     )
-    return WorseRow(schedule, count["worse"], n_schedules)
+    return WorseRow(schedule, *result["row"], n_schedules)
 
 
 def fill_sequence(schedule: WorseSchedule, n_schedules: int, file: Path | None) -> SequenceRow:
@@ -616,10 +670,17 @@ def main() -> None:
     rows: list[Row] = []
     worse: list[WorseRow] = []
     sequences: list[SequenceRow] = []
-    for row in (*unchanged_rows(), *unchanged_judges_rows(), *broken_rows(), *changed_rows()):
+    for row in (
+        *unchanged_rows(),
+        *unchanged_judges_rows(),
+        *broken_rows(),
+        *changed_rows(),
+        *outcome_rows(),
+    ):
         if options.only in row.name:
             is_unchanged = row.schedule.start is None
             n = options.schedules if is_unchanged else options.changed
+            n = n * N_LOOKS // row.schedule.n_looks  # equally many looks
             rows.append(fill_row(row, n, options.rows))
             print((unchanged_line if is_unchanged else changed_line)(row), flush=True)
     for schedule in worse_schedules() if not options.only else ():

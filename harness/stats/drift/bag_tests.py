@@ -19,12 +19,14 @@ import numpy as np
 from harness.stats.inference.special_functions import gammaln
 
 if TYPE_CHECKING:
-    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
 
 CONCENTRATIONS = (0.15, 0.5)
 MAX_LOG_E = 50.0
 SHARES = (0.01, 0.05, 0.25, 1.0)  # of items that changed
 SHIFTS = (0.5, 2.0)  # of the odds of a category, in all items: down, up
+OUTCOME_SHIFTS = (0.125, 8.0, 32.0)  # besides, of an outcome without a value, such as a refusal
+RATIOS = np.array((*SHIFTS, *OUTCOME_SHIFTS))
 
 SCORE_CONCENTRATION = 0.15
 SCORE_MAX_LOG_E = 12.0
@@ -46,9 +48,10 @@ class WindowEvidence:
         Log e-value: the mean of those of both alternatives.
     log_few : (S,) array
         Log e-value against "a few items changed".
-    log_shifts : (S, 1 + C, 2) array
-        Log e-values against "all items changed a little": fewer or more replies of the items' usual
-        answer, then of each category; -inf for a category that does not occur.
+    log_shifts : (S, 1 + C, 5) array
+        Log e-values against "all items changed a little": the odds of the items' usual answer, then
+        of each category, are multiplied by each of `RATIOS`; -inf for a category that does not
+        occur and for a ratio that is tried with outcomes alone.
     p : (S,) array
         Exact p-values.
     """
@@ -141,7 +144,7 @@ class _Cells:
         return np.asarray(np.einsum("su,ud->sd", self.times[:, 0], table))
 
 
-def window_evidence(bags: IntArray, inside: IntArray) -> WindowEvidence:
+def window_evidence(bags: IntArray, inside: IntArray, is_outcome: BoolArray) -> WindowEvidence:
     """Return both tests of a window.
 
     Parameters
@@ -150,12 +153,15 @@ def window_evidence(bags: IntArray, inside: IntArray) -> WindowEvidence:
         Replies per stream, item and category, up to the end of the window.
     inside : (S, n, C) int array
         Those inside the window.
+    is_outcome : (C,) bool array
+        Categories that are outcomes without a value, such as refused: larger shifts of their odds
+        are tried as well, so that a rise from none is noticed at once.
     """
     cells = _Cells.of(bags, inside)
     log_e = _mixed(cells.rows)[cells.row, cells.x]
     factors = np.stack([_mix_with_one(log_e, share) for share in SHARES], axis=-1)
     log_few = _log_mean_exp(cells.usual_sums(factors))
-    log_shifts, n_shifts = _shifts(cells)
+    log_shifts, n_shifts = _shifts(cells, is_outcome)
     log_all = _log_sum_exp(log_shifts.reshape(len(bags), -1)) - np.log(n_shifts)
     return WindowEvidence(
         log_e=np.logaddexp(log_few, log_all) - np.log(2.0),
@@ -224,15 +230,17 @@ def _mix_with_one(log_e: FloatArray, share: float) -> FloatArray:
     return np.asarray(np.logaddexp(np.log1p(-share), np.log(share) + log_e))
 
 
-def _shifts(cells: _Cells) -> tuple[FloatArray, IntArray]:
-    """Return the (S, 1 + C, 2) log e-values of common shifts, and how many enter, (S,)."""
-    tables = [cells.rows.log_shift(ratio)[cells.row, cells.x] for ratio in SHIFTS]
-    log_shifts = cells.sums(np.stack(tables, axis=-1))
-    n_category = cells.rows.n_category[cells.row, None].astype(np.float64)
-    occurs = cells.sums(n_category)[..., 0] > 0
+def _shifts(cells: _Cells, is_outcome: BoolArray) -> tuple[FloatArray, IntArray]:
+    """Return the (S, 1 + C, 5) log e-values of common shifts, and how many enter, (S,)."""
+    tables = [cells.rows.log_shift(ratio)[cells.row, cells.x] for ratio in RATIOS]
+    n_category = cells.rows.n_category[cells.row].astype(np.float64)
+    *log_shifts, n_replies = np.moveaxis(cells.sums(np.stack([*tables, n_category], axis=-1)), 2, 0)
+    occurs = n_replies > 0
     occurs[:, 0] = True
-    log_shifts = np.where(occurs[..., None], log_shifts, -np.inf)
-    return log_shifts, len(SHIFTS) * occurs.sum(axis=1)
+    is_large = ~np.isin(RATIOS, SHIFTS)
+    enters = occurs[..., None] & (np.append(False, is_outcome)[:, None] | ~is_large)
+    values = np.where(enters, np.stack(log_shifts, axis=-1), -np.inf)
+    return values, np.asarray(np.count_nonzero(enters, axis=(1, 2)))
 
 
 # Exact p-values

@@ -241,17 +241,18 @@ class _Simulation:
     def power(self, n_items: int, n_changed: int) -> float:
         """Return the share of schedules that notice the change."""
         n_noticed = 0
+        _, is_outcome = _with_an_alternative(self.counts)
         for first in range(0, self.n_schedules, BLOCK):
             rng = np.random.default_rng([self.seed, first])
             size = min(BLOCK, self.n_schedules - first)
             drawn = self._draw(size, n_items, n_changed, rng)
-            paths = stacked_paths(drawn, stop_at=self.schedule.threshold)
+            paths = stacked_paths(drawn, is_outcome, stop_at=self.schedule.threshold)
             n_noticed += int((anytime_p_values(*paths)[:, -1] <= self.schedule.threshold).sum())
         return n_noticed / self.n_schedules
 
     def _draw(self, size: int, n_items: int, n_changed: int, rng: np.random.Generator) -> IntArray:
         """Draw counts: (size, looks + 1, n_items, C)."""
-        own = _with_an_alternative(self.counts.counts[0])
+        own, _ = _with_an_alternative(self.counts)
         shares = own.sum(axis=0) / own.sum()
         chosen = np.tile(np.arange(len(own)), (size, 1))
         if n_items != len(own):
@@ -268,12 +269,16 @@ class _Simulation:
         return np.stack([baseline, *looks], axis=1)
 
 
-def _with_an_alternative(baseline: IntArray) -> IntArray:
-    """Drop categories that do not occur; add an empty one where all replies are alike."""
-    occurring = baseline[:, baseline.any(axis=0)]
-    if occurring.shape[1] > 1:
-        return occurring
-    return np.pad(occurring, ((0, 0), (0, 1)))
+def _with_an_alternative(counts: ReplyCounts) -> tuple[IntArray, BoolArray]:
+    """Return the (n, C) baseline and its outcomes, (C,), without categories that do not occur.
+
+    An empty category is added where all replies are alike.
+    """
+    baseline = counts.counts[0]
+    occurs = baseline.any(axis=0)
+    n_added = max(2 - int(occurs.sum()), 0)
+    added = ((0, 0), (0, n_added))
+    return np.pad(baseline[:, occurs], added), np.pad(counts.is_outcome[occurs], (0, n_added))
 
 
 def _concentration(flip_rate: float, shares: FloatArray) -> float:

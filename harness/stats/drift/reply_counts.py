@@ -77,6 +77,8 @@ class ReplyCounts:
         that first occurs in a later look is appended at the end, which changes no earlier result.
     counts : (T + 1, n, C) int array
         How often each of n items got each category: row 0 in the baseline, row t in look t.
+    outcomes : frozenset of str
+        The categories that are outcomes without a value; see `window_evidence`.
 
     Raises
     ------
@@ -99,6 +101,7 @@ class ReplyCounts:
 
     categories: tuple[str, ...]
     counts: IntArray
+    outcomes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", tuple(self.categories))
@@ -122,6 +125,11 @@ class ReplyCounts:
     def n_looks(self) -> int:
         """Return T, the number of looks since the baseline."""
         return len(self.counts) - 1
+
+    @property
+    def is_outcome(self) -> BoolArray:
+        """Return which categories are outcomes, (C,)."""
+        return np.array([category in self.outcomes for category in self.categories], dtype=bool)
 
     def before(self, window: Window) -> IntArray:
         """Return the (n, C) counts of all replies earlier than a window, baseline included."""

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import frozen
-from harness.stats.drift.reply_counts import Window, windows_of
+from harness.stats.data.arrays import frozen, ratio
+from harness.stats.drift.reply_counts import Window
 from harness.stats.inference.estimate import Estimate, Interval, exclusions
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
 
-BETS = np.array([0.05, 0.1, 0.2, 0.4, 0.8])
+BETS = np.array([0.1, 0.2, 0.4, 0.6, 0.8])
 MARGIN_STEP = 0.001
+START_TOTAL = 2.1097428012368920  # the sum over k > 1 of 1 / (k log^2 k)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -73,7 +74,8 @@ class WorsePath:
     margin : float
         The null hypothesis: the mean change over items is at least ``-margin``.
     log_e_sums : tuple of float
-        After each look, the log of weights times e-values, summed over the windows so far.
+        After each look, the log of weights times e-values, summed over all start looks and all
+        windows from them so far.
     """
 
     margin: float
@@ -112,10 +114,13 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
 
     Notes
     -----
-    For each window the e-value is the mean over five bets b of ``prod(1 - b (z + margin))``, where
-    z is the change of an item and b is .05, .1, .2, .4 or .8 divided by ``1 + margin``. Valid
-    for items that were sampled and for fixed items with independent replies, without a
-    distributional assumption.
+    A window holds the looks from u to t. Its e-value is the mean over five bets b of
+    ``prod(1 - b (z + margin))``, where z is the change of an item and b is .1, .2, .4, .6 or .8
+    divided by ``1 + margin``. Valid for items that were sampled and for fixed items with
+    independent replies, without a distributional assumption. The weights, fixed beforehand, are
+    ``1 / ((u + 1) log^2(u + 1))`` over its sum, times ``1 / (d (d + 1))`` for the d-th look from u
+    on: a fall at any look meets a window that begins there and does not weigh much less than one
+    that begins at look 1.
 
     References
     ----------
@@ -131,7 +136,7 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
     """
     if not 0.0 <= margin < 1.0:
         raise ValueError(f"margin is {margin}; wanted a number from 0 to below 1")
-    return WorsePath(margin, tuple(_log_e_sums(_all_changes(scores), margin)))
+    return WorsePath(margin, tuple(_log_e_sums(scores, margin)))
 
 
 def largest_margin(scores: ItemScores, threshold: float) -> float | None:
@@ -149,10 +154,10 @@ def largest_margin(scores: ItemScores, threshold: float) -> float | None:
     float or None
         In steps of 0.001, rounded down; None where not even margin 0 is shown.
     """
-    changes, bound = _all_changes(scores), -np.log(threshold)
+    bound = -np.log(threshold)
 
     def shown(step: int) -> bool:
-        sums = _log_e_sums(changes, step * MARGIN_STEP)
+        sums = _log_e_sums(scores, step * MARGIN_STEP)
         return bool(sums) and sums[-1] >= bound
 
     steps = range(round(1.0 / MARGIN_STEP))
@@ -160,21 +165,41 @@ def largest_margin(scores: ItemScores, threshold: float) -> float | None:
     return (n_shown - 1) * MARGIN_STEP if n_shown else None
 
 
-def _all_changes(scores: ItemScores) -> list[list[tuple[float, FloatArray]]]:
-    """Return the weight and the changes of every window, per look."""
-    return [
-        [(window.weight, scores.changes(window)) for window in windows_of(look)]
-        for look in range(1, len(scores.sums))
-    ]
+def log_window_weights(look: int) -> FloatArray:
+    """Return the log weights of the windows that end at a look, by their first look, (look,).
+
+    They add up to 1 over all windows of all looks.
+
+    Examples
+    --------
+    >>> np.exp(log_window_weights(2)).round(4).tolist()
+    [0.0822, 0.0655]
+    """
+    first_look = np.arange(1, look + 1)
+    n_looks = look - first_look + 1
+    start = START_TOTAL * (first_look + 1) * np.log(first_look + 1) ** 2
+    return np.asarray(-np.log(start) - np.log(n_looks * (n_looks + 1.0)))
 
 
-def _log_e_sums(changes: list[list[tuple[float, FloatArray]]], margin: float) -> list[float]:
-    total, sums = -np.inf, []
-    for windows in changes:
-        weighted = [np.log(weight) + log_betting_e_value(z, margin) for weight, z in windows]
-        total = float(np.logaddexp.reduce([total, *weighted]))
-        sums.append(total)
-    return sums
+def _log_e_sums(scores: ItemScores, margin: float) -> list[float]:
+    n_before, n_up_to = scores.n_replies[0], np.cumsum(scores.n_replies[1:], axis=0)
+    before, up_to = ratio(scores.sums[0], n_before), np.cumsum(scores.sums[1:], axis=0)
+    total, log_e_sums = -np.inf, []
+    for look in range(1, len(scores.sums)):
+        n_inside = n_up_to[look - 1] - np.pad(n_up_to[: look - 1], ((1, 0), (0, 0)))
+        inside = up_to[look - 1] - np.pad(up_to[: look - 1], ((1, 0), (0, 0)))
+        both = (n_inside > 0) & (n_before > 0)
+        falls = np.where(both, ratio(inside, n_inside) - before + margin, 0.0)
+        log_e = log_window_weights(look) + _log_bets(falls, margin)
+        total = float(np.logaddexp.reduce(np.append(log_e, total)))
+        log_e_sums.append(total)
+    return log_e_sums
+
+
+def _log_bets(falls: FloatArray, margin: float, n_items: IntArray | int = 1) -> FloatArray:
+    """Return the (...,) log means over the bets, from (..., n) changes plus the margin."""
+    log_products = [(n_items * np.log1p(-b * falls)).sum(axis=-1) for b in BETS / (1.0 + margin)]
+    return np.asarray(np.logaddexp.reduce(log_products, axis=0) - np.log(len(BETS)))
 
 
 def log_betting_e_value(changes: FloatArray, margin: float, n_items: IntArray | int = 1) -> float:
@@ -183,9 +208,7 @@ def log_betting_e_value(changes: FloatArray, margin: float, n_items: IntArray | 
     ``changes`` are (n,) in [-1, 1], each of one item or of so many. A negative margin is that of a
     rise that the mean is tested to fall short of.
     """
-    bets = BETS[:, None] / (1.0 + margin)
-    log_products = (n_items * np.log1p(-bets * (changes + margin))).sum(axis=1)
-    return float(np.logaddexp.reduce(log_products) - np.log(len(BETS)))
+    return float(_log_bets(changes + margin, margin, n_items))
 
 
 STEP = 0.001  # of the ends

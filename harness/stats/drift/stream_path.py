@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from harness.stats.drift.bag_tests import item_log_e, window_evidence
+from harness.stats.drift.bag_tests import RATIOS, item_log_e, window_evidence
 from harness.stats.drift.reply_counts import Window, windows_of
 
 if TYPE_CHECKING:
-    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.drift.bag_tests import WindowEvidence
     from harness.stats.drift.reply_counts import ReplyCounts
 
@@ -197,11 +197,13 @@ def item_evidence(counts: ReplyCounts, window: Window) -> FloatArray:
     return np.asarray(log_e[0])
 
 
-def stacked_paths(counts: IntArray, *, stop_at: float = 0.0) -> tuple[FloatArray, FloatArray]:
+def stacked_paths(
+    counts: IntArray, is_outcome: BoolArray, *, stop_at: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
     """Return ``log_e_sum`` and ``p_bound`` of many streams at once, (S, T) each, for simulations.
 
-    ``counts``, (S, T + 1, n, C), are as in `ReplyCounts`. A stream is not followed after its
-    p-value is at most ``stop_at``: its last values are repeated.
+    ``counts``, (S, T + 1, n, C), and ``is_outcome``, (C,), are as in `ReplyCounts`. A stream is not
+    followed after its p-value is at most ``stop_at``: its last values are repeated.
     """
     totals = np.cumsum(counts, axis=1)
     n_streams, n_looks = len(counts), counts.shape[1] - 1
@@ -211,7 +213,8 @@ def stacked_paths(counts: IntArray, *, stop_at: float = 0.0) -> tuple[FloatArray
         followed = np.flatnonzero(anytime_p_values(log_e_sum, p_bound) > stop_at)
         for window in windows_of(look) if len(followed) else ():
             bags = totals[followed, look]
-            evidence = window_evidence(bags, bags - totals[followed, window.first_look - 1])
+            inside = bags - totals[followed, window.first_look - 1]
+            evidence = window_evidence(bags, inside, is_outcome)
             weighted = evidence.log_e + log(window.weight)
             log_e_sum[followed] = np.logaddexp(log_e_sum[followed], weighted)
             p_bound[followed] = np.minimum(p_bound[followed], evidence.p / window.weight)
@@ -227,7 +230,8 @@ def anytime_p_values(log_e_sums: FloatArray, p_bounds: FloatArray) -> FloatArray
 
 def _window_result(counts: ReplyCounts, window: Window) -> WindowResult:
     inside = counts.inside(window)
-    evidence = window_evidence((counts.before(window) + inside)[None], inside[None])
+    bags = counts.before(window) + inside
+    evidence = window_evidence(bags[None], inside[None], counts.is_outcome)
     return WindowResult(
         window=window,
         log_e=float(evidence.log_e[0]),
@@ -241,18 +245,14 @@ def _largest(evidence: WindowEvidence, categories: tuple[str, ...]) -> Component
 
     A rarer usual answer and a more frequent other category may be the same fact.
     """
-    usual, *shifts = evidence.log_shifts[0].tolist()
+    down, up = RATIOS < 1.0, RATIOS > 1.0
+    falls = evidence.log_shifts[0][:, down].max(axis=1).tolist()
+    rises = evidence.log_shifts[0][:, up].max(axis=1).tolist()
     candidates = [
-        *(
-            Component("category", k, "up", up)
-            for k, (_, up) in zip(categories, shifts, strict=True)
-        ),
-        *(
-            Component("category", k, "down", x)
-            for k, (x, _) in zip(categories, shifts, strict=True)
-        ),
-        Component("usual_answer", None, "down", usual[0]),
-        Component("usual_answer", None, "up", usual[1]),
+        *(Component("category", k, "up", e) for k, e in zip(categories, rises[1:], strict=True)),
+        *(Component("category", k, "down", e) for k, e in zip(categories, falls[1:], strict=True)),
+        Component("usual_answer", None, "down", falls[0]),
+        Component("usual_answer", None, "up", rises[0]),
         Component("few_items", None, None, float(evidence.log_few[0])),
     ]
     return max(candidates, key=lambda component: round(component.log_e, TIE_DIGITS))

@@ -11,7 +11,7 @@ import pytest
 from harness.stats.drift.bag_tests import (
     CONCENTRATIONS,
     MAX_LOG_E,
-    SHIFTS,
+    RATIOS,
     _Rows,
     exact_p,
     item_log_e,
@@ -31,7 +31,7 @@ def test_the_expectation_of_an_item_e_value_is_1(n):
     rows = rows_for(n)
     p = np.exp(rows.log_p)
     assert abs(p.sum(axis=1) - 1).max() < 1e-12
-    tables = [rows.log_e(c) for c in CONCENTRATIONS] + [rows.log_shift(s) for s in SHIFTS]
+    tables = [rows.log_e(c) for c in CONCENTRATIONS] + [rows.log_shift(s) for s in RATIOS]
     for log_e in tables:
         assert log_e.max() < MAX_LOG_E  # so that the cap does not enter here
         assert abs((p * np.exp(log_e)).sum(axis=1) - 1).max() < 1e-12
@@ -73,7 +73,7 @@ BAGS = [
 def test_all_e_values_average_to_1_over_every_window(bags, n_inside):
     """The e-value of a window and all that it is made of have expectation 1 given the bags."""
     results = [
-        (chance, window_evidence(bags[None], x[None]))
+        (chance, window_evidence(bags[None], x[None], np.array([False, False, True])))
         for x, chance in enumerate_windows(bags, n_inside)
     ]
     occurs = np.isfinite(results[0][1].log_shifts[0])
@@ -139,8 +139,9 @@ def test_streams_of_a_stack_do_not_meet():
     rng = np.random.default_rng(1)
     inside = rng.integers(0, 3, (4, 30, 3))
     bags = inside + rng.integers(0, 4, (4, 30, 3))
-    together = window_evidence(bags, inside)
+    is_outcome = np.array([False, True, True])
+    together = window_evidence(bags, inside, is_outcome)
     for s in range(4):
-        alone = window_evidence(bags[s : s + 1], inside[s : s + 1])
+        alone = window_evidence(bags[s : s + 1], inside[s : s + 1], is_outcome)
         assert together.log_e[s] == pytest.approx(alone.log_e[0], abs=1e-12)
         assert together.p[s] == pytest.approx(alone.p[0], abs=2e-12)

@@ -184,3 +184,15 @@ def test_counts_that_cannot_be_are_refused(categories, counts, message):
     """A wrong shape, type or sign is an error that names it."""
     with pytest.raises(ValueError, match=message):
         ReplyCounts(categories, counts)
+
+
+@pytest.mark.parametrize("n_looks", [0, 20])
+def test_a_rise_of_refusals_from_none_is_noticed_at_once(n_looks):
+    """12 refusals in 150 replies, after none in the baseline and all looks, raise an alarm."""
+    before = [np.tile([5, 0, 0], (150, 1)), *[np.tile([1, 0, 0], (150, 1))] * n_looks]
+    look = np.array([[0, 0, 1] if i % 13 == 0 else [1, 0, 0] for i in range(150)])
+    counts = ReplyCounts(("yes", "no", "(refused)"), np.array([*before, look]), {"(refused)"})
+    result = stream_path(counts).looks[-1]
+    assert result.p_value < 0.001
+    assert result.strongest.largest.category == "(refused)"
+    assert result.strongest.largest.direction == "up"

@@ -12,6 +12,7 @@ from harness.stats.drift.score_change import (
     ItemScores,
     largest_margin,
     log_betting_e_value,
+    log_window_weights,
     worse_path,
 )
 
@@ -40,6 +41,20 @@ def test_the_expectation_of_the_e_value_is_at_most_1(margin, before):
             changes = np.array(look) - np.array(baseline) / 2
             expectation += chance * np.exp(log_betting_e_value(changes, margin))
     assert expectation <= 1 + 1e-12
+
+
+def test_weights_of_all_windows_add_up_to_1():
+    """Each start has its share over all looks, and the shares of all starts add up to 1."""
+    weights = np.zeros((400, 400))
+    for look in range(1, 401):
+        weights[:look, look - 1] = np.exp(log_window_weights(look))
+    starts = weights[:200].sum(axis=1) / (1 - 1 / (np.arange(401, 201, -1)))
+    k = np.arange(2, 202)
+    assert starts * k * np.log(k) ** 2 == pytest.approx(starts[0] * 2 * np.log(2) ** 2, rel=1e-9)
+    far = np.arange(2, 1_000_000)
+    total = (starts[0] * 2 * np.log(2) ** 2 / (far * np.log(far) ** 2)).sum()
+    rest = starts[0] * 2 * np.log(2) ** 2 / np.log(1_000_000 - 0.5)  # the integral from there on
+    assert total + rest == pytest.approx(1.0, abs=1e-9)
 
 
 def test_a_fall_is_shown_and_a_rise_is_not():
