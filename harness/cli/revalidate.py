@@ -9,10 +9,11 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_result, write
-from harness.revalidation import Period
+from harness.revalidation import FAIL_ON, Period
 
 if TYPE_CHECKING:
     from harness.revalidation.fail_on import Condition
+    from harness.revalidation.history import Look
     from harness.revalidation.revalidate import LookOptions, Revalidation
     from harness.runs import RunFolder
 
@@ -76,13 +77,13 @@ def revalidate(
     *,
     size: dict[str, Any],
     fail_on: Annotated[
-        str | None,
+        str,
         typer.Option(
             metavar="CONDITIONS",
             help="Exit with 1 on changed, worse, underpowered, 'not comparable', or a limit "
             "such as outcome-rate>0.05 or 'mse(srs/srs)>0.1'; comma-separated.",
         ),
-    ] = None,
+    ] = FAIL_ON,
     accept: Annotated[
         int | None,
         typer.Option(
@@ -93,7 +94,9 @@ def revalidate(
     ] = None,
     if_due: Annotated[
         Period | None,
-        typer.Option(help="Ask nothing if the last look is younger than this."),
+        typer.Option(
+            help="Ask nothing if the last look is younger than this; end as that look did."
+        ),
     ] = None,
     asking: dict[str, Any],
     dry_run: options.DryRun = False,
@@ -122,8 +125,8 @@ def revalidate(
     conditions = _conditions(fail_on)
     folder = find_run(out, run)
     look_options = LookOptions(**size, **asking)
-    if if_due is not None and _not_due(folder, if_due):
-        return
+    if if_due is not None:
+        _end_unless_due(folder, if_due, conditions, quiet=quiet, as_json=as_json)
     if accept is not None:
         if size["anchor"] is not None or size["baseline_replies"] is not None:
             raise typer.BadParameter(
@@ -136,26 +139,76 @@ def revalidate(
     else:
         check_metrics(conditions, folder, asking["task"])
         result = _revalidate(folder, look_options, quiet=quiet)
-        _print(result, details=details, as_json=as_json)
-        raise typer.Exit(_exit_code(result, conditions))
+        ending = _ending(folder, result.look, conditions, result.exit_code)
+        if as_json:
+            _print_json(ending, result.look)
+        elif not quiet or ending["exit_code"]:
+            _print_text(result, details=details)
+        _end(ending)
 
 
-def _not_due(folder: RunFolder, every: Period) -> bool:
+def _end_unless_due(
+    folder: RunFolder,
+    every: Period,
+    conditions: tuple[Condition, ...],
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """End as the last look did, if the next one is not due: an alarm stays open."""
     from harness.report.formatting import duration
     from harness.revalidation.history import FILE, read_history
     from harness.revalidation.schedule import time_until_due
 
-    wait_s = time_until_due(read_history(folder.path / FILE), every).total_seconds()
-    if wait_s > 0:
+    history = read_history(folder.path / FILE)
+    wait_s = time_until_due(history, every).total_seconds()
+    if wait_s <= 0:
+        return
+    looks = history.looks_since_baseline
+    ending = _ending(folder, looks[-1] if looks else None, conditions, 0)
+    if as_json:
+        _print_json(ending | {"due_in_s": round(wait_s)}, None)
+    elif not quiet or ending["exit_code"]:
         echo(f"Not due: the next look is due in {duration(wait_s)}.")
-    return wait_s > 0
+    _end(ending)
 
 
-def _conditions(fail_on: str | None) -> tuple[Condition, ...]:
+def _ending(
+    folder: RunFolder, look: Look | None, conditions: tuple[Condition, ...], code: int
+) -> dict[str, Any]:
+    """Return how a command ends: run, exit code, conditions that failed and verdict per judge."""
+    from harness.errors import ExitCode
+    from harness.revalidation.fail_on import failures
+
+    failed = failures(conditions, look) if look is not None else []
+    codes = [ExitCode(code), *([ExitCode.CHECK_FAILED] if failed else [])]
+    return {
+        "run": str(folder.path),
+        "exit_code": int(ExitCode.most_important(codes)),
+        "failed": failed,
+        "verdicts": {judge.judge: judge.verdict for judge in look.judges} if look else {},
+    }
+
+
+def _print_json(ending: dict[str, Any], look: Look | None) -> None:
+    from msgspec.structs import asdict
+
+    from harness.revalidation.history import without_replies
+
+    echo_result(ending | (asdict(without_replies(look)) if look is not None else {}))
+
+
+def _end(ending: dict[str, Any]) -> None:
+    for line in ending["failed"]:
+        echo(f"harness: {line}.", err=True)
+    raise typer.Exit(ending["exit_code"])
+
+
+def _conditions(fail_on: str) -> tuple[Condition, ...]:
     from harness.revalidation.fail_on import read_conditions
 
     try:
-        return read_conditions(fail_on) if fail_on is not None else ()
+        return read_conditions(fail_on)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--fail-on") from None
 
@@ -193,28 +246,12 @@ def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) ->
         return revalidate(folder, look_options, observer, command=command)
 
 
-def _print(result: Revalidation, *, details: bool, as_json: bool) -> None:
-    from harness.revalidation.history import without_replies
+def _print_text(result: Revalidation, *, details: bool) -> None:
     from harness.revalidation.history_text import look_text
 
     baseline = result.history.baseline
-    if result.look is None or baseline is None:
-        return
-    if as_json:
-        echo_result(without_replies(result.look))
-    else:
+    if result.look is not None and baseline is not None:
         echo(look_text(result.look, baseline, details=details))
-
-
-def _exit_code(result: Revalidation, conditions: tuple[Condition, ...]) -> int:
-    from harness.errors import ExitCode
-    from harness.revalidation.fail_on import failures
-
-    lines = failures(conditions, result.look) if result.look is not None else []
-    for line in lines:
-        echo(f"harness: {line}.", err=True)
-    codes = [result.exit_code, *([ExitCode.CHECK_FAILED] if lines else [])]
-    return ExitCode.most_important(codes)
 
 
 def history(

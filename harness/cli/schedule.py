@@ -10,7 +10,7 @@ import typer
 from harness.cli import options
 from harness.cli.output import echo
 from harness.errors import RunError
-from harness.revalidation import Period, Target
+from harness.revalidation import FAIL_ON, Period, Target
 
 
 def schedule(
@@ -22,7 +22,7 @@ def schedule(
     emit: Annotated[Target, typer.Option(help="For which scheduler.")],
     fail_on: Annotated[
         str, typer.Option(help="When a look fails; see harness revalidate.")
-    ] = "worse,changed",
+    ] = FAIL_ON,
     judges_file: Annotated[
         Path | None, typer.Option(help="The judges.yaml that names the judges' addresses.")
     ] = None,

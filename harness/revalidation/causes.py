@@ -6,14 +6,13 @@ import hashlib
 import json
 import shlex
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.app import prompts_of
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import registered
-from harness.judging.parsing import grammar, option_matching, option_probabilities, verdict
+from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.storage.verdict_log import replies_of
 from harness.tasks import load_task
@@ -21,21 +20,42 @@ from harness.tasks.folders import find_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reader, Verdict
+    from harness.revalidation.history import Baseline
     from harness.runs import RunFolder
     from harness.tasks import Item, Task
 
+MIN_COMPARABLE = 0.8  # of the items of a baseline; with fewer, no judge is comparable
+QUESTION = frozenset(
+    {
+        "property",
+        "instructions",
+        "scale",
+        "options",
+        "bounds",
+        "response_sets",
+        "abstain",
+        "pairwise",
+        "rubric",
+        "lexicon",
+        "verbalised",
+        "text",
+        "image",
+        "prompts",
+    }
+)  # fields of a task that judges are asked with; others, such as the source, change no answer
 SAME = "compare with the same {what} as in the baseline, or validate the new {what}: harness run"
 CAUSES = {
-    "task": "the task's description or options have changed; " + SAME.format(what="task"),
-    "items": "items of the anchor have changed or are missing; " + SAME.format(what="items"),
-    "ratings": "ratings of the anchor's items have changed; " + SAME.format(what="ratings"),
+    "question": "the task's question or options have changed; " + SAME.format(what="task"),
     "prompts": "the prompts have changed; " + SAME.format(what="prompts"),
-    "parser": "replies are parsed differently; use the version of judge-harness that made the "
-    "baseline, or validate with this one: harness run",
 }
+READING_CHANGED = (
+    "this version of judge-harness reads replies differently, and the baseline keeps no texts to "
+    "read again; make a new baseline: harness baseline export"
+)
 PARAMETERS_CHANGED = (
     "its model, address or parameters have changed in the judges file; restore them, or validate "
     "the new ones: harness run"
@@ -85,25 +105,39 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
     return Setup(task, current or task, prompts, current_prompts)
 
 
-def hashes_of(setup: Setup, items: Sequence[str]) -> dict[str, str]:
-    """Return the hashes of what is in use now, of a part for each of `CAUSES`."""
-    task, wanted = setup.current, set(items)
+def hashes_of(setup: Setup) -> dict[str, str]:
+    """Return the hashes of what is in use now, of a part for each of `CAUSES`, and of the ratings.
+
+    Other ratings change metrics, never whether answers are comparable.
+    """
+    task = setup.current
+    described = task.described()
+    question = {name: value for name, value in described.items() if name in QUESTION}
+    return {"question": _digest(question), "prompts": setup.current_prompts}
+
+
+def item_hashes(setup: Setup, items: Sequence[str]) -> tuple[str, ...]:
+    """Return the hash of the content of each item; "" for one that the task does not have."""
+    task = setup.current
     by_id = task.by_id
-    texts = [
-        (item.id, item.group, item.criterion, item.fields, _image_digest(task, item))
-        for item in map(by_id.get, items)
+    return tuple(
+        _digest([item.group, item.criterion, item.fields, _image_digest(task, item)])
         if item is not None
-    ]
-    ratings = sorted(
-        (r.item, r.rater, r.elicitation, r.value) for r in task.ratings if r.item in wanted
+        else ""
+        for item in map(by_id.get, items)
     )
-    return {
-        "task": _digest(task.described()),
-        "items": _digest(texts),
-        "ratings": _digest(ratings),
-        "prompts": setup.current_prompts,
-        "parser": parser_hash(),
-    }
+
+
+def ratings_hash(setup: Setup, items: Sequence[str]) -> str:
+    """Return the hash of the ratings of some items."""
+    wanted = set(items)
+    return _digest(
+        sorted(
+            (r.item, r.rater, r.elicitation, r.value)
+            for r in setup.current.ratings
+            if r.item in wanted
+        )
+    )
 
 
 def _image_digest(task: Task, item: Item) -> str:
@@ -123,42 +157,83 @@ def current_parameters(specs: Iterable[JudgeSpec], judges_file: Path | None) -> 
     return {spec.name: parameters_of(registered(spec.name, registry) or spec) for spec in specs}
 
 
-def parser_hash() -> str:
-    """Return the hash of the code that parses replies."""
-    code = b"".join(
-        Path(str(module.__file__)).read_bytes()
-        for module in (grammar, option_matching, option_probabilities, verdict)
-    )
-    return hashlib.sha256(code).hexdigest()
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """What a look can compare with its baseline.
+
+    Attributes
+    ----------
+    causes : tuple of str
+        Why no judge is comparable; empty if they are.
+    left_out : dict of str to str
+        Items of the baseline that are not as they were, each with the reason.
+    """
+
+    causes: tuple[str, ...]
+    left_out: dict[str, str]
 
 
-def changed_causes(
-    before: Mapping[str, str],
-    now: Mapping[str, str],
+def compare_content(
+    baseline: Baseline,
+    setup: Setup,
     readers: Mapping[str, Reader],
-    verdicts: Iterable[Verdict],
-) -> list[str]:
-    """Return why no judge is comparable with the baseline; empty if all are."""
-    changed = [name for name in CAUSES if before[name] != now[name]]
-    if "parser" in changed and read_alike(readers, verdicts):
-        changed.remove("parser")
-    return [CAUSES[name] for name in changed]
+    verdicts: Sequence[Verdict],
+) -> Comparable:
+    """Compare question, prompts, items and the reading of replies with those of a baseline.
+
+    Parameters
+    ----------
+    baseline : Baseline
+        Holds the hashes of what was in use then.
+    setup : Setup
+        What is in use now.
+    readers : mapping of str to Reader
+        By judge, what reads replies now.
+    verdicts : sequence of Verdict
+        Of the run; without texts where these were not kept.
+    """
+    now = hashes_of(setup)
+    causes = [CAUSES[name] for name in CAUSES if baseline.hashes[name] != now[name]]
+    left_out = _changed_items(baseline, setup)
+    if baseline.grammar_version != GRAMMAR_VERSION:
+        if any(verdict.reply is not None for verdict in verdicts):
+            left_out |= _read_otherwise(readers, verdicts)
+        else:
+            causes.append(READING_CHANGED)
+    n = len(baseline.items)
+    left_out = {item: left_out[item] for item in baseline.items if item in left_out}
+    if n - len(left_out) < MIN_COMPARABLE * n and not causes:
+        causes.append(
+            f"only {n - len(left_out)} of {n} items are as they were (at least "
+            f"{MIN_COMPARABLE:.0%} are needed); {SAME.format(what='items')}"
+        )
+    return Comparable(tuple(causes), left_out)
 
 
-def read_alike(readers: Mapping[str, Reader], verdicts: Iterable[Verdict]) -> bool:
-    """Return whether replies are parsed as they were; False where there are no texts."""
-    n_read = 0
+def _changed_items(baseline: Baseline, setup: Setup) -> dict[str, str]:
+    """Return the items whose content is not that of the baseline, with the reason."""
+    now = item_hashes(setup, baseline.items)
+    hashes = zip(baseline.items, baseline.item_hashes, now, strict=True)
+    return {
+        item: "its content has changed" if after else "the task no longer has it"
+        for item, before, after in hashes
+        if before != after
+    }
+
+
+def _read_otherwise(readers: Mapping[str, Reader], verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Return the items with a reply that is read differently now, with the reason."""
+    changed = {}
     for logged in verdicts:
-        if logged.reply is None:
+        if logged.reply is None or logged.judge not in readers:
             continue
         *first, reply = replies_of(logged)
         unit = Unit(logged.item, logged.elicitation, logged.sample)
         reader = readers[logged.judge]
         read = reader.verdict(reply, unit, logged.judge, first=first[0] if first else None)
         if (read.outcome, read.value) != (logged.outcome, logged.value):
-            return False
-        n_read += 1
-    return n_read > 0
+            changed[logged.item] = "a reply of the baseline is read differently now"
+    return changed
 
 
 def _current_task(name: str, *, required: bool) -> Task | None:

@@ -54,6 +54,11 @@ class Stream:
     counts: ReplyCounts
     path: StreamPath
 
+    @property
+    def p_value(self) -> float:
+        """The smallest so far: an alarm stays when items that raised it are left out later."""
+        return min(look.p_value for look in self.path.looks)
+
 
 def assess_look(
     baseline: Baseline,
@@ -67,14 +72,18 @@ def assess_look(
 ) -> Look:
     """Return a look with what it shows, compared with its baseline.
 
-    ``look`` holds what was asked; ``earlier`` are those since the baseline; ``left_out`` are judges
-    without replies, ``not comparable`` or ``not asked``, with the reason; ``margin`` is how much
-    worse a judge may become, as a share of the metric's range.
+    ``look`` holds what was asked; ``earlier`` are those since the baseline; ``yardstick`` has the
+    items of the baseline that are as they were, on which all replies are compared; ``left_out`` are
+    judges without replies, ``not comparable`` or ``not asked``, with the reason; ``margin`` is how
+    much worse a judge may become, as a share of the metric's range.
     """
+    assessed = look
+    if not look.causes:
+        baseline, earlier, look = _on_comparable_items(baseline, earlier, look)
     streams = [_stream(earlier, look, stream) for stream in baseline.streams]
     p_values: dict[str, dict[str, float]] = {judge: {} for judge in baseline.judges}
     for stream in streams:
-        p_values[stream.judge][stream.elicitation] = stream.path.p_value
+        p_values[stream.judge][stream.elicitation] = stream.p_value
     changes = changed_judges(p_values, alpha=baseline.alpha)
     alarms = _alarms(streams, changes)
     metrics, scorer = compare_metrics(yardstick, baseline.streams, look.streams)
@@ -83,7 +92,7 @@ def assess_look(
     )
     n_replies = replies_per_item(look.streams)
     return replace(
-        look,
+        assessed,
         judges=tuple(
             evidence.judge_result(
                 judge,
@@ -131,7 +140,11 @@ class Evidence:
         scores = _scores_of(streams, scorer) if scorer else None
         before = (look.judge(judge) for look in self.earlier)
         worse = any(result and result.verdict == "worse" for result in before) or bool(
-            alarm and scores and worse_path(scores, margin=self.margin).first_look_at(threshold)
+            alarm
+            and (
+                _answers_nothing(streams)
+                or (scores and worse_path(scores, margin=self.margin).first_look_at(threshold))
+            )
         )
         if verdict == "stable" and not self._has_power(judge):
             verdict = "underpowered"
@@ -175,14 +188,43 @@ class Evidence:
         return power.is_enough or (power.reason == "one_baseline_reply" and bool(self.earlier))
 
 
+def _on_comparable_items(
+    baseline: Baseline, earlier: Sequence[Look], look: Look
+) -> tuple[Baseline, list[Look], Look]:
+    """Keep the replies to items that are as they were in the baseline, also in earlier looks."""
+    places = [i for i, item in enumerate(baseline.items) if item not in look.left_out]
+
+    def kept(streams: Sequence[StreamReplies]) -> tuple[StreamReplies, ...]:
+        return tuple(stream.at(places) for stream in streams)
+
+    items = tuple(baseline.items[i] for i in places)
+    return (
+        replace(baseline, items=items, streams=kept(baseline.streams)),
+        [replace(row, streams=kept(row.streams)) for row in earlier],
+        replace(look, streams=kept(look.streams)),
+    )
+
+
+def _answers_nothing(streams: Sequence[Stream]) -> bool:
+    """Return whether a judge replied in the last look, and no reply is an answer."""
+    outcomes = [outcome_counts(stream.replies[-1]) for stream in streams]
+    return any(sum(counts.values()) for counts in outcomes) and not any(
+        counts["answered"] for counts in outcomes
+    )
+
+
 def _stream(earlier: Sequence[Look], look: Look, first: StreamReplies) -> Stream:
     judge, elicitation = first.judge, first.elicitation
     later = [row.stream(judge, elicitation) for row in (*earlier, look)]
     rows = tuple(stream or no_replies(first) for stream in (first, *later))
     counts = counts_of(rows)
-    results = [look.result(judge, elicitation) for look in earlier]
-    path = StreamPath(tuple(result.evidence for result in results if result))
-    return Stream(judge, elicitation, rows, counts, stream_path(counts, earlier=path))
+    results = [row.result(judge, elicitation) for row in earlier]
+    so_far = StreamPath(tuple(result.evidence for result in results if result))
+    if earlier and earlier[-1].left_out.keys() != look.left_out.keys():
+        path = StreamPath((*so_far.looks, stream_path(counts).looks[-1]))
+    else:
+        path = stream_path(counts, earlier=so_far)
+    return Stream(judge, elicitation, rows, counts, path)
 
 
 def _alarms(

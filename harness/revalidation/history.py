@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FILE = "history.jsonl"
 JudgeVerdict = Literal["stable", "changed", "worse", "underpowered", "not comparable", "not asked"]
 _ENCODER = msgspec.json.Encoder()
@@ -229,7 +229,13 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     sampled : bool
         Whether these were sampled with unequal probabilities.
     hashes : dict of str to str
-        Of the task, its items and ratings, the prompts and the parser.
+        Of the question and of the prompts.
+    item_hashes : tuple of str
+        Of the content of each item.
+    ratings_hash : str
+        Of the ratings of the items.
+    grammar_version : int
+        Of the reading of replies.
     parameters : dict of str to str
         Hash of each judge's parameters.
     alpha : float
@@ -255,6 +261,9 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     items: tuple[str, ...]
     n_items_in_run: int
     hashes: dict[str, str]
+    item_hashes: tuple[str, ...]
+    ratings_hash: str
+    grammar_version: int
     parameters: dict[str, str]
     providers: dict[str, Provider]
     alpha: float
@@ -299,6 +308,11 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         Number of the baseline it is compared with.
     causes : tuple of str
         Why no judge is comparable with the baseline; empty if they are.
+    left_out : dict of str to str
+        Items of the baseline that are not as they were, each with the reason: they were not asked,
+        and enter no test of this look.
+    other_ratings : bool
+        Whether the ratings are not those of the baseline, so that metrics changed for that reason.
     streams : tuple of StreamReplies
         The replies of the judges that were asked.
     results : tuple of StreamResult
@@ -314,6 +328,8 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     baseline: int
     at: str
     causes: tuple[str, ...] = ()
+    left_out: dict[str, str] = {}
+    other_ratings: bool = False
     judges: tuple[JudgeResult, ...]
     results: tuple[StreamResult, ...] = ()
     all_alike: bool = False
@@ -449,8 +465,8 @@ def _decoded(body: bytes, path: Path) -> Baseline | Look:
         record: Baseline | Look = _DECODER.decode(body)
     except ValueError as error:
         raise RunError(
-            f"{path}: a line is not as this version writes it ({error}); read it with the version "
-            "of judge-harness that wrote it."
+            f"{path}: another version of judge-harness wrote it ({error}); start a new history "
+            "with: harness run, then harness revalidate."
         ) from None
     return record
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 BAR = 20  # characters for flip rates from 0 to 100 %
+MAX_NAMED = 5  # items per reason that are left out
 MAX_LOG = 20.0  # of an e-value that is written in full
 STRIP = 41  # characters for changes of a metric, zero in the middle
 HEADS = ("look", "date", "verdict", "flips", "rate", "e-value", "p", "model")
@@ -208,6 +209,7 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
     """
     parts = [headline(look, baseline)]
     parts += [paragraph(f"Not comparable: {cause}.") for cause in look.causes]
+    parts += [paragraph(line) for line in content_lines(look, baseline)]
     if not look.causes:
         parts.append("\n".join(paragraph(judge_sentence(judge, baseline)) for judge in look.judges))
     if look.all_alike:
@@ -223,6 +225,26 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
     if look.decision is not None:
         parts.append(paragraph(decision_sentence(look.decision, baseline.decision)))
     return "\n\n".join(part for part in parts if part)
+
+
+def content_lines(look: Look, baseline: Baseline) -> Iterator[str]:
+    """Say which items are left out, and that ratings have changed."""
+    if look.left_out and not look.causes:
+        by_reason: dict[str, list[str]] = {}
+        for item, reason in look.left_out.items():
+            by_reason.setdefault(reason, []).append(item)
+        named = "; ".join(
+            f"{', '.join(items[:MAX_NAMED])}{' ...' if len(items) > MAX_NAMED else ''}: {reason}"
+            for reason, items in by_reason.items()
+        )
+        n = len(look.left_out)
+        verb = "is" if n == 1 else "are"
+        yield f"{n} of {counted([len(baseline.items)])} {verb} left out. {named}."
+    if look.other_ratings:
+        yield (
+            "The ratings have changed since the baseline: metrics may differ from those of earlier "
+            "looks for that reason. The tests of the judges' answers do not use them."
+        )
 
 
 def headline(look: Look, baseline: Baseline) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from harness.judging.parsing.grammar import OUTCOMES, Outcome
 from harness.judging.parsing.verdict import PairValue, Value, Verdict
@@ -70,6 +71,16 @@ class StreamReplies(Struct, frozen=True):
     def n_replies(self) -> int:
         """Number of replies."""
         return sum(map(len, self.replies))
+
+    def at(self, places: Sequence[int]) -> StreamReplies:
+        """Return the replies to some items, by their places."""
+        return replace(
+            self,
+            replies=tuple(self.replies[i] for i in places),
+            probabilities=tuple(self.probabilities[i] for i in places)
+            if self.probabilities
+            else (),
+        )
 
     def of_item(self, item: int) -> list[Answer]:
         """Return the replies to one item, with their probabilities."""

@@ -16,13 +16,17 @@ from harness.files import read_file, write_file, writing_to
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check, check_destinations, reader_of
 from harness.judging.judges.response_errors import explain
+from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.ratings import select_items
 from harness.revalidation.baseline_design import draw_anchor, power_by_judge
 from harness.revalidation.causes import (
     PARAMETERS_CHANGED,
-    changed_causes,
+    Comparable,
+    compare_content,
     current_parameters,
     hashes_of,
+    item_hashes,
+    ratings_hash,
     setup_of,
 )
 from harness.revalidation.drift_verdicts import assess_look
@@ -38,6 +42,7 @@ from harness.revalidation.history import (
 from harness.revalidation.metric_changes import Yardstick, decision_on
 from harness.revalidation.occasion import (
     FOLDER,
+    STOPPED,
     Answers,
     FixedInRun,
     ask_occasion,
@@ -53,7 +58,7 @@ from harness.stats.drift.changed_judges import ALPHA
 from harness.tasks import write_task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
     from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
@@ -219,7 +224,10 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
     _check_destinations(run, options)
     history = read_history(run.path / FILE)
     sitting = Sitting(run, setup_of(run, options.task), options, None, history)
-    return sitting.plan(run.manifest.asked_judges, options.samples + sitting.n_missing)
+    baseline = history.baseline
+    without = sitting.comparable(baseline).left_out if baseline else {}
+    n_samples = options.samples + sitting.n_missing
+    return sitting.plan(run.manifest.asked_judges, n_samples, without=without)
 
 
 def _check_destinations(run: RunFolder, options: LookOptions) -> None:
@@ -318,8 +326,14 @@ class Sitting:
             if baseline is None:
                 self.append(self.first_baseline())
             return None
-        causes, left_out = self.not_comparable(baseline) if baseline else ([], {})
-        reasons = causes or [f"{judge}: {reason}" for judge, (_, reason) in left_out.items()]
+        reasons: list[str] = []
+        if baseline is not None:
+            content = self.comparable(baseline)
+            left_out = self.judges_left_out(baseline, content)
+            reasons += content.causes or [
+                f"{item}: {why}" for item, why in content.left_out.items()
+            ]
+            reasons += [f"{judge}: {reason}" for judge, (_, reason) in left_out.items()]
         if reasons:
             raise RunError(
                 f"{self.run.path / FILE}: no replies can be added to the baseline: {reasons[0]}."
@@ -375,7 +389,10 @@ class Sitting:
             items=ids,
             n_items_in_run=len(self.run_items()),
             sampled=sampling_weights(self.run_items()) is not None,
-            hashes=hashes_of(self.setup, ids),
+            hashes=hashes_of(self.setup),
+            item_hashes=item_hashes(self.setup, ids),
+            ratings_hash=ratings_hash(self.setup, ids),
+            grammar_version=GRAMMAR_VERSION,
             parameters=current_parameters(manifest.judges, None),
             providers=_providers(logged),
             alpha=ALPHA,
@@ -448,20 +465,23 @@ class Sitting:
         baseline = self.history.baseline
         assert baseline is not None, "it is fixed first"
         occasion = self.history.next_occasion
-        causes, left_out = self.not_comparable(baseline)
+        content = self.comparable(baseline)
+        left_out = self.judges_left_out(baseline, content)
         specs = tuple(spec for spec in self.run.manifest.asked_judges if spec.name not in left_out)
         answers = Answers([], {}, ExitCode.DONE)
         if specs:
-            answers = self.ask(self.plan(specs, self.options.samples), occasion, observer)
-            if not answers.is_over:
+            plan = self.plan(specs, self.options.samples, without=content.left_out)
+            answers = self.ask(plan, occasion, observer)
+            if answers.exit_code in STOPPED:
                 return answers.exit_code
-        look, silent = self.replies_of(baseline, answers, causes)
+        look, silent = self.replies_of(baseline, answers, content)
+        kept = [item for item in baseline.items if item not in content.left_out]
         self.append(
             assess_look(
                 baseline,
                 self.history.looks_since_baseline,
                 look,
-                self.yardstick(baseline.items),
+                self.yardstick(kept),
                 providers=_providers(answers.verdicts),
                 left_out=silent | left_out,
                 margin=self.options.margin,
@@ -474,28 +494,31 @@ class Sitting:
         """Ask what an occasion has not answered yet."""
         return ask_occasion(self.run, plan, occasion, observer, store=self.options.store)
 
-    def not_comparable(self, baseline: Baseline) -> tuple[list[str], LeftOut]:
-        """Return why no judge is comparable, and the judges that are not, each with the reason."""
-        run, now_in_use = self.run, hashes_of(self.setup, baseline.items)
-        verdicts = run.read_verdicts().final.values() if run.verdicts.exists() else ()
-        task, orders = self.setup.task, self.setup.prompts.orders
-        readers = {spec.name: reader_of(spec, task, orders) for spec in run.manifest.asked_judges}
-        causes = changed_causes(baseline.hashes, now_in_use, readers, verdicts)
-        if causes:
-            return causes, {
-                judge: ("not comparable", "; ".join(causes)) for judge in baseline.judges
-            }
-        parameters = current_parameters(run.manifest.judges, self.options.judges_file)
+    def comparable(self, baseline: Baseline) -> Comparable:
+        """Return the items that can be compared with a baseline, or why none can."""
+        run, setup = self.run, self.setup
+        verdicts = list(run.read_verdicts().final.values()) if run.verdicts.exists() else []
+        specs = run.manifest.asked_judges
+        readers = {spec.name: reader_of(spec, setup.task, setup.prompts.orders) for spec in specs}
+        return compare_content(baseline, setup, readers, verdicts)
+
+    def judges_left_out(self, baseline: Baseline, content: Comparable) -> LeftOut:
+        """Return the judges that are not comparable with a baseline, each with the reason."""
+        specs = self.run.manifest.judges
+        if content.causes:
+            reason = "; ".join(content.causes)
+            return dict.fromkeys(baseline.judges, ("not comparable", reason))
+        parameters = current_parameters(specs, self.options.judges_file)
         changed = {
             judge: PARAMETERS_CHANGED
             for judge in baseline.judges
             if parameters[judge] != baseline.parameters[judge]
         }
-        reasons = with_ensembles(run.manifest.judges, changed)
-        return [], {judge: ("not comparable", reason) for judge, reason in reasons.items()}
+        reasons = with_ensembles(specs, changed)
+        return {judge: ("not comparable", reason) for judge, reason in reasons.items()}
 
     def replies_of(
-        self, baseline: Baseline, answers: Answers, causes: Sequence[str]
+        self, baseline: Baseline, answers: Answers, content: Comparable
     ) -> tuple[Look, LeftOut]:
         """Return a look that is not assessed, and the judges that did not reply."""
         occasion, task = self.history.next_occasion, self.setup.task
@@ -517,21 +540,25 @@ class Sitting:
             occasion=occasion,
             baseline=baseline.number,
             at=now(),
-            causes=tuple(causes),
+            causes=content.causes,
+            left_out=content.left_out,
+            other_ratings=baseline.ratings_hash != ratings_hash(self.setup, baseline.items),
             judges=(),
             ended=answers.ended,
             streams=tuple(stream for stream in streams if stream.judge in replied),
         )
         return look, silent
 
-    def plan(self, specs: Sequence[JudgeSpec], samples: int) -> Plan:
+    def plan(
+        self, specs: Sequence[JudgeSpec], samples: int, *, without: Container[str] = ()
+    ) -> Plan:
         """Plan the next occasion: asked is what the baseline has, else what the run asked.
 
-        Judges that cannot run are left out, with the reason.
+        Items ``without`` and judges that cannot run are left out, the latter with the reason.
         """
         baseline, task = self.history.baseline, self.setup.task
         if baseline is not None:
-            items = self.items(baseline.items)
+            items = self.items([item for item in baseline.items if item not in without])
             paired = baseline.items_with_replies("paired")
             planned = {stream.elicitation: items for stream in baseline.streams}
             if "paired" in planned:

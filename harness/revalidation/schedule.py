@@ -39,6 +39,7 @@ PERIODS: dict[Period, timedelta] = {
     "month": timedelta(days=28),
 }
 EARLY = 0.1  # of a period: a scheduler that is a little early is not sent away
+MAX_AHEAD = timedelta(minutes=5)  # of the clock of another machine
 CRON: dict[Period, str] = {"day": "17 5 * * *", "week": "17 5 * * 1", "month": "17 5 1 * *"}
 # GitHub removes caches that were not used for 7 days: calls that find nothing due keep the history.
 GITHUB_CRON: dict[Period, str] = CRON | {"week": "17 5 * * 1,4", "month": "17 5 * * 1,4"}
@@ -216,12 +217,17 @@ def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
 def time_until_due(history: HistoryReading, every: Period) -> timedelta:
     """Return how long the next look is not due; zero or less if it is.
 
-    A look is due when the last look, of any baseline, is at least nine tenths of the period old.
+    A look is due when the last look, of any baseline, is at least nine tenths of the period old; at
+    once when that look is incomplete, or is dated in the future because a clock ran ahead.
     """
-    times = [datetime.fromisoformat(look.at) for look in history.looks]
-    if not times:
+    if not history.looks:
         return timedelta(0)
-    return max(times) + (1 - EARLY) * PERIODS[every] - datetime.now(UTC)
+    last, now = history.looks[-1], datetime.now(UTC)
+    at = datetime.fromisoformat(last.at)
+    is_incomplete = bool(last.ended) or any(j.verdict == "not asked" for j in last.judges)
+    if is_incomplete or at > now + MAX_AHEAD:
+        return timedelta(0)
+    return at + (1 - EARLY) * PERIODS[every] - now
 
 
 def _check_words(schedule: Schedule, target: Target) -> None:

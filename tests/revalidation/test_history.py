@@ -36,7 +36,10 @@ BASELINE = Baseline(
     at="2026-01-01T00:00:00+00:00",
     items=("i1", "i2", "i3"),
     n_items_in_run=3,
-    hashes={"task": "0"},
+    hashes={"question": "0", "prompts": "0"},
+    item_hashes=("0", "1", "2"),
+    ratings_hash="0",
+    grammar_version=1,
     parameters={"gpt": "0"},
     providers={},
     alpha=0.05,
@@ -147,7 +150,7 @@ def test_a_line_of_another_version_is_named(tmp_path):
     """It is not taken for damage."""
     path = tmp_path / "history.jsonl"
     path.write_bytes(with_checksum(b'{"kind":"look"}'))
-    with pytest.raises(RunError, match="not as this version writes it"):
+    with pytest.raises(RunError, match="another version of judge-harness wrote it"):
         read_history(path)
 
 

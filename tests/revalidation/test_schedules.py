@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections import Counter
+from contextlib import contextmanager
 
 import pytest
 from support.look_schedules import JUDGE, Schedule, flawed, majority, replies, verdicts
@@ -28,7 +29,7 @@ def test_a_judge_that_changed_is_told_from_a_noisy_one(tmp_path, stub):
     assert set(verdicts(schedule.look()).values()) == {"stable"}
     stub.set_table("spoilt", replies(60, flawed), model="spoilt-2", fingerprint="fp_2")
     stub.set_table("better", replies(60, majority))
-    schedule.look()
+    schedule.look(code=None)
     look = schedule.look("--fail-on", "worse", code=1)
     assert verdicts(look) == {"spoilt": "worse", "noisy": "stable", "better": "changed"}
     judges = {judge["judge"]: judge for judge in look["judges"]}
@@ -61,34 +62,126 @@ def test_a_rate_of_unreadable_replies_is_named(tmp_path, stub):
     assert sum(result["baseline_outcomes"].values()) == 300
 
 
+@contextmanager
+def edited(file, old, new):
+    """Replace a text in a file for a while."""
+    content = file.read_text("utf-8")
+    assert old in content
+    file.write_text(content.replace(old, new, 1), "utf-8")
+    yield
+    file.write_text(content, "utf-8")
+
+
 def test_what_we_changed_ourselves_is_not_comparable(tmp_path, stub):
-    """Edited prompts, items, ratings and parameters are told from the judge; nothing is asked."""
+    """Another prompt, question or parameter is named; nothing is asked, and the command fails."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
     schedule.look()
     asked = stub.stats()["requests"]
     template = schedule.run / "prompts" / "forced_choice.txt"
     changes = {
         "prompts": (template, "[user]", "[user]\nThink hard."),
-        "items": (tmp_path / "task" / "items.jsonl", "number 7.", "number seven."),
-        "ratings": (tmp_path / "task" / "ratings.jsonl", '"value": "A"', '"value": "B"'),
-        "description": (tmp_path / "task" / "task.yaml", "the comment", "this comment"),
+        "question": (tmp_path / "task" / "task.yaml", "the comment", "this comment"),
     }
     for cause, (file, old, new) in changes.items():
-        content = file.read_text("utf-8")
-        assert old in content
-        file.write_text(content.replace(old, new, 1), "utf-8")
-        look = schedule.look()
+        with edited(file, old, new):
+            look = schedule.look(code=1)
         assert verdicts(look) == {"judge": "not comparable"}
+        assert look["failed"] == ["judge is not comparable"]
         assert len(look["causes"]) == 1
         assert cause in look["causes"][0]
-        file.write_text(content, "utf-8")
     file = tmp_path / "judges.yaml"
     file.write_text(file.read_text("utf-8") + "    params: {temperature: 0.5}\n", "utf-8")
-    look = schedule.look("--judges-file", file, "--fail-on", "not comparable", code=1)
+    look = schedule.look("--judges-file", file, code=1)
     assert verdicts(look) == {"judge": "not comparable"}
     assert "parameters have changed" in look["judges"][0]["reason"]
     assert stub.stats()["requests"] == asked
     assert verdicts(schedule.look()) == {"judge": "stable"}
+
+
+def test_an_item_that_changed_is_left_out_and_the_others_are_compared(tmp_path, stub):
+    """A corrected text leaves one item out by name; a removed one too; below 80 % nothing is."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
+    schedule.look()
+    asked = stub.stats()["requests"]
+    items = tmp_path / "task" / "items.jsonl"
+    with edited(items, "number 7.", "number seven."):
+        look = schedule.look()
+        printed = invoke("revalidate", schedule.run).stdout
+    assert verdicts(look) == {"judge": "stable"}
+    assert look["left_out"] == {"i7": "its content has changed"}
+    assert look["results"][0]["flip_rate"]["n_items"] == 19
+    assert "1 of 20 items is left out. i7: its content has changed." in printed
+    assert stub.stats()["requests"] == asked + 2 * 19
+    assert schedule.look()["left_out"] == {}
+    for name in ("items", "ratings"):
+        file = items.with_name(f"{name}.jsonl")
+        rows = [
+            row for row in file.read_text("utf-8").splitlines(keepends=True) if '"i3"' not in row
+        ]
+        file.write_text("".join(rows), "utf-8")
+    assert schedule.look()["left_out"] == {"i3": "the task no longer has it"}
+    content = items.read_text("utf-8")
+    items.write_text(content.replace("number 1", "number one"), "utf-8")  # 1 and 10 to 19
+    look = schedule.look(code=1)
+    assert verdicts(look) == {"judge": "not comparable"}
+    assert "only 8 of 20 items are as they were" in look["causes"][0]
+
+
+def test_ratings_and_provenance_never_end_a_watch(tmp_path, stub):
+    """Other ratings are said, another source line is not; the judge's answers are compared."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
+    schedule.look()
+    with edited(tmp_path / "task" / "ratings.jsonl", '"value": "A"', '"value": "B"'):
+        look = schedule.look()
+    assert verdicts(look) == {"judge": "stable"}
+    assert look["other_ratings"]
+    with (tmp_path / "task" / "task.yaml").open("a", encoding="utf-8") as file:
+        file.write("source: another address\n")
+    look = schedule.look()
+    assert verdicts(look) == {"judge": "stable"}
+    assert not look["other_ratings"]
+
+
+def test_an_alarm_stays_open_until_it_is_accepted(tmp_path, stub):
+    """It stays when items that raised it are left out, and when no look is due."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority)}, n=40)
+    schedule.look()
+    stub.set_table("judge", replies(40, flawed))
+    schedule.look(code=None)
+    assert verdicts(schedule.look(code=1)) == {"judge": "changed"}
+    stub.set_table("judge", replies(40, majority))
+    for left_out in ("number 4.", "number 8."):
+        with edited(tmp_path / "task" / "items.jsonl", left_out, "another text."):
+            look = schedule.look(code=1)
+        assert verdicts(look) == {"judge": "changed"}
+    asked = stub.stats()["requests"]
+    waiting = schedule.look("--if-due", "week", code=1)
+    assert (waiting["verdicts"], waiting["failed"]) == ({"judge": "changed"}, ["judge is changed"])
+    assert waiting["due_in_s"] > 0
+    assert stub.stats()["requests"] == asked
+    invoke("revalidate", schedule.run, "--accept", 4)
+    assert schedule.look("--if-due", "week")["failed"] == []
+
+
+def test_a_total_outage_leaves_a_line_and_is_due_again_at_once(tmp_path, stub):
+    """The look is in the history, ends with 3, and the next call asks although one is not due."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
+    schedule.look()
+    stub.set_table("judge", {}, fault="401")
+    look = schedule.look(code=3)
+    assert verdicts(look) == {"judge": "not asked"}
+    assert look["number"] == 2
+    stub.set_table("judge", replies(20, majority))
+    look = schedule.look("--if-due", "week")
+    assert (look["number"], verdicts(look)) == (3, {"judge": "stable"})
+
+
+def test_a_judge_without_usable_replies_is_worse(tmp_path, stub):
+    """All its replies are unreadable: it changed, and whatever the metric it is worse."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority)}, n=40)
+    schedule.look()
+    stub.set_table("judge", replies(40, majority, invalid=1.0))
+    assert verdicts(schedule.look(code=1)) == {"judge": "worse"}
 
 
 def test_more_items_than_before_leave_the_anchor_comparable(tmp_path, stub):
@@ -102,7 +195,7 @@ def test_more_items_than_before_leave_the_anchor_comparable(tmp_path, stub):
         with (tmp_path / "task" / f"{name}.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
     assert verdicts(schedule.look()) == {"judge": "underpowered"}
-    assert "needs an anchor of 1" in invoke("revalidate", schedule.run, "--quiet").stdout
+    assert "needs an anchor of 1" in invoke("revalidate", schedule.run).stdout
 
 
 def test_a_judge_that_is_down_is_not_asked_and_the_others_are(tmp_path, stub):

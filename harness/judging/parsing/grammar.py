@@ -52,6 +52,9 @@ OUTCOMES: tuple[Outcome, ...] = ("answered", "abstained", "refused", "invalid", 
 AnswerKind = Literal["forced_choice", "response_set"]
 ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
 
+GRAMMAR_VERSION = (
+    1  # raised whenever a reply of tests/judging/parsing/grammar_corpus is read otherwise
+)
 MAX_REPLY = 20_000  # characters that are parsed, after a think block
 MAX_DIAGNOSED = 500  # characters that are searched for a reason
 MAX_DEPTH = 4  # brackets in a JSON reply
