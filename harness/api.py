@@ -159,6 +159,7 @@ class RunOptions(ValidationOptions, total=False):
     elicitations: Sequence[Elicitation] | None
     pairs: int | None
     samples: int | None
+    max_tokens: int | None
     limit: int | None
     criterion: str | None
     seed: int
@@ -267,6 +268,8 @@ def run(
             of random items that are asked in the paired form, too (100).
         samples : int
             Times each judge is asked per item; each judge's own default if absent.
+        max_tokens : int
+            Tokens that a reply may have; each judge's own limit if absent.
         limit, criterion
             Only the first items; only items with this criterion.
         seed : int

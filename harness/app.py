@@ -24,7 +24,7 @@ from harness.errors import (
     TaskError,
 )
 from harness.judging.calibration import content_free_items
-from harness.judging.judges.config import ENSEMBLE, judges_folder, load_judges
+from harness.judging.judges.config import ENSEMBLE, judges_folder, load_judges, with_max_tokens
 from harness.judging.judges.judge_registry import (
     announcement_of,
     asks_in_both_orders,
@@ -164,6 +164,7 @@ def plan_run(
     key_env: str | None = None,
     pool: Task | None = None,
     both_orders: bool = True,
+    max_tokens: int | None = None,
     **settings: Any,  # noqa: ANN401 -- checked by RunConfig
 ) -> Plan:
     """Check everything that a new run needs; nothing is asked and nothing is written.
@@ -182,6 +183,8 @@ def plan_run(
         Where demonstrations of few-shot judges are drawn from, by default the task.
     both_orders : bool
         Whether the answers of pairwise items are shown in both orders.
+    max_tokens : int, optional
+        Tokens that a reply may have, in place of the judges' own limits.
     **settings
         Fields of `RunConfig`.
 
@@ -206,7 +209,10 @@ def plan_run(
         base_url=base_url,
         key_env=key_env,
     )
-    specs = tuple(_configured(spec, config, loaded, both_orders) for spec in resolved.specs)
+    asked = resolved.specs
+    if max_tokens is not None:
+        asked = [with_max_tokens(spec, max_tokens) for spec in asked]
+    specs = tuple(_configured(spec, config, loaded, both_orders) for spec in asked)
     _check_property(loaded, specs)
     strategies = {spec.strategy for spec in specs}
     drawn = _drawn(pool or loaded, items_by_elicitation(loaded, config), strategies, config.seed)

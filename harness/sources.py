@@ -14,8 +14,9 @@ from harness.analysis.inputs import shared_items
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import RunError
 from harness.judging.calibration import PREFIX as CONTENT_FREE_ID
+from harness.judging.judges.config import TOKEN_LIMITS
 from harness.judging.judges.embedding import decode_vector, text_id
-from harness.judging.judges.judge_registry import notice_of
+from harness.judging.judges.judge_registry import easier_strategies, notice_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import VERDICT_AFTER_PROSE
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
     from harness.judging.storage.verdict_log import LogReading
@@ -64,9 +66,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     source = Source(
         task=task,
         items=select_items(task, criterion=config.criterion, limit=config.limit),
-        judges=tuple(
-            JudgeFacts(name=spec.name, kind=spec.kind, model=spec.model) for spec in manifest.judges
-        ),
+        judges=tuple(_facts(spec, task) for spec in manifest.judges),
         verdicts=with_votes(manifest.judges, replies, task),
         replies_voted_on=_voting_replies(manifest, replies),
         planned={
@@ -84,6 +84,18 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     if task.embedding is None or not folder.embeddings.exists():
         return source
     return replace(source, vectors=read_vectors(folder.embeddings, texts_of(source)))
+
+
+def _facts(spec: JudgeSpec, task: Task) -> JudgeFacts:
+    """Return what a validation says about a judge besides its verdicts."""
+    limits = [spec.params.get(name) for name in TOKEN_LIMITS]
+    return JudgeFacts(
+        name=spec.name,
+        kind=spec.kind,
+        model=spec.model,
+        max_tokens=min((limit for limit in limits if isinstance(limit, int)), default=None),
+        other_strategies=easier_strategies(spec, task),
+    )
 
 
 def texts_of(source: Source) -> list[str]:

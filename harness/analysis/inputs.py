@@ -68,11 +68,17 @@ class JudgeFacts(Frozen):
     ----------
     kind : str
         How it was reached; ``external`` if its verdicts were made elsewhere.
+    max_tokens : int or None
+        Tokens that a reply may have; None where it is not limited or not known.
+    other_strategies : tuple of str
+        Strategies that it could be asked with, too, and that leave less to parse.
     """
 
     name: str
     kind: str = "external"
     model: str = ""
+    max_tokens: int | None = None
+    other_strategies: tuple[str, ...] = ()
 
 
 class Choices(Frozen):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -23,6 +23,7 @@ from harness.analysis.rater_replacement import Replacement
 from harness.analysis.rubric import RubricResult
 from harness.analysis.serialize import from_json, schema_of, shared_fields, to_json
 from harness.analysis.translations import Translated
+from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
@@ -254,6 +255,8 @@ class Validation:
         By human certainty; the alternative annotator test; error analysis.
     rubric : RubricResult or None
         The criteria of a rubric and their aggregates; None without one.
+    unreadable : tuple of UnreadableReplies
+        Judges with more than a few replies that give no verdict.
     verdicts_hash : str
         SHA-256 of the run's verdict log that all this was computed from; "" without a run.
     """
@@ -273,6 +276,7 @@ class Validation:
     replacement: Replacement | None = None
     errors: Errors | None = None
     rubric: RubricResult | None = None
+    unreadable: tuple[UnreadableReplies, ...] = ()
     notes: tuple[str, ...]
     verdicts_hash: str = ""
 
@@ -300,8 +304,9 @@ class Validation:
         return beta, False
 
     def to_json(self) -> str:
-        """Return what ``metrics.json`` holds."""
-        return to_json(self)
+        """Return what ``metrics.json`` holds: all but the texts of replies."""
+        without_texts = tuple(replace(replies, examples=()) for replies in self.unreadable)
+        return to_json(replace(self, unreadable=without_texts))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -358,6 +363,7 @@ def make_validation(
         ranking=_ranking_of(evidence, metric) if evidence else None,
         decision=decide(humans, judges, evidence, **deciding, advice=advice),
         metrics=tuple(map(metric_facts, metrics)),
+        unreadable=unreadable_replies(source),
         notes=(*source.notes, *_notes_on_ratings(humans), *notes),
         verdicts_hash=source.verdicts_hash,
         **sections,

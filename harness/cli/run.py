@@ -56,6 +56,10 @@ def run(
         int | None,
         typer.Option(min=1, help="Times each judge is asked per item; its own default if absent."),
     ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="Tokens a reply may have; each judge's own limit if absent."),
+    ] = None,
     limit: options.Limit = None,
     criterion: options.Criterion = None,
     choices: dict[str, Any],
@@ -113,6 +117,7 @@ def run(
             elicitations=options.elicitations(elicitation, pairs),
             pairs=pairs,
             samples=samples,
+            max_tokens=max_tokens,
             limit=limit,
             criterion=criterion,
             choices=options.checked_choices(choices),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.analysis import Validation, validate
 from harness.analysis.run_comparison import compare_runs
+from harness.analysis.unreadable import unreadable_replies
 from harness.errors import RunError
 from harness.files import read_file, write_file, writing_to
 from harness.report.comparison import comparison, comparison_text
@@ -112,10 +113,13 @@ def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:
-    """Return the validation in ``metrics.json``, or write it where it is none of this log."""
+    """Return the validation in ``metrics.json``, or write it where it is none of this log.
+
+    The beginnings of unreadable replies, which the file lacks, are those of the source.
+    """
     stored = stored_validation(folder)
     if stored is not None:
-        return stored
+        return replace(stored, unreadable=unreadable_replies(source))
     v = validate(source)
     folder.write("metrics.json", v.to_json() + "\n")
     return v

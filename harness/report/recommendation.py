@@ -19,6 +19,7 @@ from harness.report.formatting import (
     span,
     with_bounds,
 )
+from harness.report.unreadable_text import first_step
 from harness.stats import Estimate
 
 if TYPE_CHECKING:
@@ -112,7 +113,12 @@ def _texts(v: Validation, *parts: Callable[[Validation], str]) -> list[str]:
 
 
 def next_steps(v: Validation) -> list[str]:
-    """Return what to do next; never empty."""
+    """Return what to do next; never empty.
+
+    Replies that cannot be read come first: more items or raters would not help.
+    """
+    if v.decision.verdict != "use" and (readable := first_step(v)):
+        return [readable]
     steps = _steps(v)
     if v.decision.verdict == "best_not_proven":
         settling = [_settling_step(v, name) for name in v.decision.missing]

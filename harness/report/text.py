@@ -21,6 +21,7 @@ from harness.report.formatting import (
 )
 from harness.report.recommendation import capitalized, decided_alike, sentences, summary
 from harness.report.text_table import draw_table, paragraph
+from harness.report.unreadable_text import fenced_examples, sentence
 from harness.stats.inference.metric import DESIGN_VALUE
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ def render(validation: Validation, *, details: bool = False) -> str:
             parts += [paragraph(line) for line in _translations(validation)]
             parts += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
+    for replies in validation.unreadable:
+        parts += ["", paragraph(sentence(replies)), *fenced_examples(replies)]
     lines = sentences(validation) if details else summary(validation)
     parts += ["", *map(paragraph, lines)]
     return "\n".join(parts)

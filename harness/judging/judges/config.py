@@ -23,6 +23,7 @@ from harness import plugins
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.judges.reasoning import REASONING_MAX_TOKENS, reasons_first
 from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.judging.prompts.strategies import (
     CALIBRATED,
@@ -52,6 +53,7 @@ BuiltInKind = Literal[
     "ensemble",
 ]
 BUILT_IN_KINDS: tuple[str, ...] = get_args(BuiltInKind)
+CHAT_KINDS = frozenset({"litellm", "endpoint"})
 LOCAL_KINDS = frozenset(BUILT_IN_KINDS) - {"litellm", "endpoint", EMBEDDING}
 MAX_VOTES = 100
 MIN_MEMBERS = 2
@@ -65,7 +67,7 @@ Script = dict[
 _SAMPLING: dict[str, JsonValue] = {"temperature": 1.0, "max_tokens": 32}
 COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
 JSON_MAX_TOKENS = 128  # of a reply in JSON
-_TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
+TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 _FIRST_TOKEN: dict[str, JsonValue] = {"temperature": 1.0, "logprobs": True, "top_logprobs": 20}
 _NEXT_WORD: dict[str, JsonValue] = {"temperature": 1.0, "logprobs": 20}  # of a text completion
 SAMPLES_PER_REQUEST = 10  # where the provider is known to allow several
@@ -126,7 +128,8 @@ class JudgeSpec(BaseModel):
     other_urls : tuple of str
         The other addresses of such a list: servers of the same model. Requests name the first.
     params : dict
-        Sent with each call, on top of the defaults of the kind; ``null`` removes a default.
+        Sent with each call, on top of the defaults of the kind; ``null`` removes a default. Models
+        that are known to reason first have a higher token limit by default.
     key_env : str or None
         Name of the environment variable that holds the key.
     samples : int
@@ -278,10 +281,12 @@ class JudgeSpec(BaseModel):
             filled.setdefault("key_env", provider.key_env)  # never sent to another address
             if provider is PROVIDERS["openai"]:
                 filled.setdefault("n_per_request", SAMPLES_PER_REQUEST)
-        if kind in {"litellm", "endpoint"} and "concurrency" not in fields:
+        if kind in CHAT_KINDS and "concurrency" not in fields:
             filled.setdefault("concurrency_start", filled["concurrency"] // 4)
         if isinstance(params := fields.get("params", {}), dict):
             own_defaults = defaults.get("params", {})
+            if kind in CHAT_KINDS and reasons_first(str(fields.get("model")), params):
+                own_defaults = _with_room(own_defaults, REASONING_MAX_TOKENS)
             own_defaults = _params_under(str(fields.get("strategy")), own_defaults)
             filled["params"] = {**own_defaults, **params}
         return filled
@@ -380,6 +385,18 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     return spec.model_copy(update={"name": name, "strategy": whole, "params": params})
 
 
+def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:
+    """Return a judge whose replies have at most so many tokens.
+
+    Judges that send no token limit, and those that read the probabilities of one token, stay.
+    """
+    limits = [name for name in TOKEN_LIMITS if name in spec.params]
+    if spec.is_soft or not (limits or spec.kind in CHAT_KINDS):
+        return spec
+    params = spec.params | dict.fromkeys(limits or TOKEN_LIMITS[:1], max_tokens)
+    return spec.model_copy(update={"params": params})
+
+
 def _params_under(strategy: str, params: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the parameters that a judge has under a strategy."""
     if gives_reasons(strategy):
@@ -387,7 +404,7 @@ def _params_under(strategy: str, params: dict[str, JsonValue]) -> dict[str, Json
     if strategy == STRUCTURED:
         return _with_room(params, JSON_MAX_TOKENS)
     if strategy in SOFT:
-        limits = {key: 1 for key in _TOKEN_LIMITS if params.get(key) is not None}
+        limits = {key: 1 for key in TOKEN_LIMITS if params.get(key) is not None}
         listed = _NEXT_WORD if strategy == VERBALISED else _FIRST_TOKEN
         return {**params, "max_tokens": 1, **limits, **listed}
     return params
@@ -395,7 +412,7 @@ def _params_under(strategy: str, params: dict[str, JsonValue]) -> dict[str, Json
 
 def _with_room(params: dict[str, JsonValue], least: int) -> dict[str, JsonValue]:
     """Raise token limits that are lower."""
-    limits = {key: params.get(key) for key in _TOKEN_LIMITS}
+    limits = {key: params.get(key) for key in TOKEN_LIMITS}
     raised = {key: max(limit, least) for key, limit in limits.items() if isinstance(limit, int)}
     return {**params, **raised}
 

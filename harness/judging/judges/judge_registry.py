@@ -14,6 +14,7 @@ from harness import plugins
 from harness.errors import JudgeError, JudgeUnavailable, PluginError
 from harness.judging.judges.config import (
     BUILT_IN_KINDS,
+    CHAT_KINDS,
     EMBEDDING,
     ENSEMBLE,
     JudgeSpec,
@@ -21,10 +22,13 @@ from harness.judging.judges.config import (
     with_strategy,
 )
 from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.judges.reasoning import reasons_first
 from harness.judging.parsing.verdict import Reader, max_judges
 from harness.judging.prompts.requests import ELICITATIONS, bundled_template
 from harness.judging.prompts.strategies import (
     CALIBRATED,
+    LOG_PROBABILITIES,
+    STRUCTURED,
     VERBALISED,
     ZERO_SHOT,
     n_demonstrations,
@@ -420,6 +424,22 @@ def reader_of(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> Reade
 def announcement_of(spec: JudgeSpec) -> str:
     """Return what asking a judge will first do to this machine, in one line; mostly empty."""
     return "" if spec.kind == ENSEMBLE else _judge_type(spec).announcement(spec)
+
+
+def easier_strategies(spec: JudgeSpec, task: Task) -> tuple[str, ...]:
+    """Return the strategies that a judge could have instead and that leave less to parse.
+
+    Log-probabilities are of the first token, which a model that reasons first does not answer by,
+    and Anthropic gives none.
+    """
+    if spec.kind not in CHAT_KINDS or spec.strategy != ZERO_SHOT or spec.votes > 1:
+        return ()
+    reads_tokens = not (
+        task.is_open
+        or provider_of(spec.model) == "anthropic"
+        or reasons_first(spec.model, spec.params)
+    )
+    return (STRUCTURED, LOG_PROBABILITIES) if reads_tokens else (STRUCTURED,)
 
 
 def notice_of(spec: JudgeSpec) -> str:

@@ -108,12 +108,18 @@ def price_of(spec: JudgeSpec) -> Price | None:
     return _listed_price(spec.model) if hosted or spec.kind == "litellm" else None
 
 
-def _listed_price(model: str) -> Price | None:
+def listed_model(model: str) -> dict[str, Any]:
+    """Return the entry of a model in litellm's list; empty where it has none."""
     provider, _, bare = model.partition("/")
     entry = _price_list().get(model)
     if entry is None and _price_list().get(bare, {}).get("litellm_provider") == provider:
         entry = _price_list()[bare]
-    if entry is None or not {"input_cost_per_token", "output_cost_per_token"} <= entry.keys():
+    return entry or {}
+
+
+def _listed_price(model: str) -> Price | None:
+    entry = listed_model(model)
+    if not {"input_cost_per_token", "output_cost_per_token"} <= entry.keys():
         return None
     read_usd = entry.get("cache_read_input_token_cost")
     write_usd = entry.get("cache_creation_input_token_cost")

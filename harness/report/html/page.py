@@ -11,6 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.plain_text import visible
 from harness.report import (
     annotator_charts,
     certainty_charts,
@@ -44,6 +45,7 @@ from harness.report.recommendation import (
 )
 from harness.report.svg import Mark, label, line
 from harness.report.text import BASELINE_NAMES, beta_hat, rank_set, rubric_table
+from harness.report.unreadable_text import attempts, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -279,6 +281,10 @@ def _first_screen(v: Validation) -> dict[str, Any]:
         "reasons": reasons(v),
         "next_steps": next_steps(v),
         "figures": figures(v),
+        "unreadable": [
+            (sentence(replies), attempts(replies), map(visible, replies.examples))
+            for replies in v.unreadable
+        ],
         "compared_on": formatting.compared_on(v),
         "chart_note": chart_note(v, band),
         "rest": further_evidence(v),

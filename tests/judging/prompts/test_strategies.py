@@ -32,9 +32,9 @@ def test_only_a_registered_strategy_after_the_last_at_sign_counts():
 def test_a_strategy_is_part_of_the_name_and_raises_the_token_limit(task):
     """One alias runs under two strategies at once; larger limits and absent ones stay."""
     registry = load_judges()
-    plain, cot = resolve(["gpt", "gpt@cot"], task, registry).specs
-    assert (plain.name, plain.strategy, plain.params["max_tokens"]) == ("gpt", "zero-shot", 32)
-    assert (cot.name, cot.strategy) == ("gpt@cot", "cot")
+    plain, cot = resolve(["llama", "llama@cot"], task, registry).specs
+    assert (plain.name, plain.strategy, plain.params["max_tokens"]) == ("llama", "zero-shot", 32)
+    assert (cot.name, cot.strategy) == ("llama@cot", "cot")
     assert cot.params == plain.params | {"max_tokens": COT_MAX_TOKENS}
     limits = {"max_tokens": None, "max_completion_tokens": 5000}
     roomy = JudgeSpec(name="m", model="m", base_url=URL, params=limits)

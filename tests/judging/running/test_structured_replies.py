@@ -121,9 +121,9 @@ def test_verdicts_after_prose_are_a_note(task, stub, tmp_path):
 
 def test_few_shot_joins_chain_of_thought(task):
     """In either order; demonstrations precede a prompt that asks for reasons."""
-    plan = plan_run(task, ["gpt@few-shot:1@cot"], elicitations=("forced_choice",), limit=3)
+    plan = plan_run(task, ["llama@few-shot:1@cot"], elicitations=("forced_choice",), limit=3)
     spec = plan.specs[0]
-    assert (spec.name, spec.strategy) == ("gpt@few-shot:1@cot", "few-shot:1@cot")
+    assert (spec.name, spec.strategy) == ("llama@few-shot:1@cot", "few-shot:1@cot")
     assert spec.params["max_tokens"] == 1024
     messages = plan.jobs[0].judge.request(Unit("i0", "forced_choice")).messages
     assert [m.role for m in messages] == ["system", "user", "assistant", "user"]

@@ -1,0 +1,138 @@
+"""Replies of judges that give no verdict: how many, why, and what to try."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from harness.analysis.inputs import JudgeFacts, Source
+    from harness.judging.parsing.verdict import Verdict
+
+MAX_SHARE = 0.05  # of the replies; above it they are reported
+N_EXAMPLES = 3
+EXAMPLE_CHARS = 80
+MORE_TOKENS = 512  # the least limit that is advised
+CAME = frozenset({"answered", "abstained", "refused", "invalid"})
+UNREADABLE = frozenset({"refused", "invalid"})
+NOT_AN_OPTION = "no option named"
+CUT_OFF, REFUSED = "cut off", "refused"
+CAUSES = {
+    "refusal": REFUSED,
+    "content_filter": "stopped by a content filter",
+    "unreadable": NOT_AN_OPTION,
+    "not_an_option": NOT_AN_OPTION,
+    "several": "several options named",
+    "ambiguous": "several options named",
+    "conflict": "the key of one option with the label of another",
+    "quoted": "a verdict that the item itself contains",
+    "not_admissible": "a response set that the task does not admit",
+    "abstention_not_offered": "CANNOT_ASSESS where it is no option",
+    "verdict_after_prose": "a verdict after other text",
+    "no_logprobs": "no log-probabilities",
+    "outside_options": "all probability outside the options",
+    "out_of_bounds": "a number outside the bounds",
+    "too_long": "too long to parse",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableReplies:
+    """The replies of a judge that give no verdict, where they are more than `MAX_SHARE`.
+
+    Attributes
+    ----------
+    n, n_replies : int
+        Refused and invalid replies, of all that came.
+    causes : dict of str to int
+        How many have which cause, the most frequent first.
+    options, strategies : tuple of str
+        Options of ``harness run`` and strategies to try.
+    reword : bool
+        Whether the question is to be worded otherwise.
+    examples : tuple of str
+        The beginnings of some of them where the run keeps texts; not in ``metrics.json``.
+    """
+
+    judge: str
+    n: int
+    n_replies: int
+    causes: dict[str, int]
+    options: tuple[str, ...] = ()
+    strategies: tuple[str, ...] = ()
+    reword: bool = False
+    examples: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def share(self) -> float:
+        """Share of the replies."""
+        return self.n / self.n_replies
+
+
+def unreadable_replies(source: Source) -> tuple[UnreadableReplies, ...]:
+    """Return the judges of a source with more than a few unreadable replies."""
+    by_judge = (_of_judge(source, facts) for facts in source.judges)
+    return tuple(replies for replies in by_judge if replies is not None)
+
+
+def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
+    replies = [verdict for verdict in source.own_replies(facts.name) if verdict.outcome in CAME]
+    unreadable = [verdict for verdict in replies if verdict.outcome in UNREADABLE]
+    if len(unreadable) <= MAX_SHARE * len(replies):
+        return None
+    causes = Counter(_cause(verdict, facts, source) for verdict in unreadable)
+    is_cut_off = any(_is_cut_off(verdict) for verdict in unreadable)
+    is_other = any(not _is_cut_off(v) and v.outcome == "invalid" for v in unreadable)
+    is_asked = facts.kind != "external"
+    return UnreadableReplies(
+        judge=facts.name,
+        n=len(unreadable),
+        n_replies=len(replies),
+        causes=dict(sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))),
+        options=_more_tokens(facts) if is_cut_off and is_asked else (),
+        strategies=facts.other_strategies if is_cut_off or is_other else (),
+        reword=is_asked and any(verdict.outcome == "refused" for verdict in unreadable),
+        examples=tuple(_examples(source, facts, unreadable)),
+    )
+
+
+def _more_tokens(facts: JudgeFacts) -> tuple[str, ...]:
+    return (f"--max-tokens {max(MORE_TOKENS, 4 * (facts.max_tokens or 0))}",)
+
+
+def _is_cut_off(verdict: Verdict) -> bool:
+    first = verdict.first.finish_reason if verdict.first else None
+    is_stopped = "length" in {verdict.finish_reason, first}
+    return verdict.outcome == "invalid" and (is_stopped or "cut_off" in verdict.reason)
+
+
+def _cause(verdict: Verdict, facts: JudgeFacts, source: Source) -> str:
+    """Return why a reply gives no verdict, in words."""
+    if _is_cut_off(verdict):
+        return f"{CUT_OFF} at {facts.max_tokens} tokens" if facts.max_tokens else CUT_OFF
+    slug = verdict.reason.split(",")[0].rpartition(":")[2] or verdict.outcome
+    if slug == "unreadable" and source.task.scale == "continuous":
+        return "no number named"
+    return CAUSES.get(slug, slug.replace("_", " "))
+
+
+def _examples(source: Source, facts: JudgeFacts, unreadable: Sequence[Verdict]) -> Iterator[str]:
+    """Yield the beginnings of replies, those of different causes first; none without texts."""
+    if not any(source.task.has_text(item) for item in source.items):
+        return
+    place = {item.id: i for i, item in enumerate(source.items)}
+    ordered = sorted(
+        unreadable, key=lambda v: (place.get(v.item, len(place)), v.elicitation, v.sample)
+    )
+    of_cause: Counter[str] = Counter()
+    turns: dict[str, int] = {}
+    for verdict in ordered:
+        text = (verdict.reply or "").strip()[:EXAMPLE_CHARS]
+        if text and text not in turns:
+            cause = _cause(verdict, facts, source)
+            turns[text] = of_cause[cause]
+            of_cause[cause] += 1
+    yield from sorted(turns, key=turns.__getitem__)[:N_EXAMPLES]

@@ -1,0 +1,69 @@
+"""Unreadable replies in sentences: how many, why, and what to try; and examples of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.plain_text import visible
+from harness.report.formatting import percent
+
+if TYPE_CHECKING:
+    from harness.analysis import Validation
+    from harness.analysis.unreadable import UnreadableReplies
+
+FENCE = "```"
+REWORD = "another wording (`prompts:` in judges.yaml)"
+
+
+def sentence(replies: UnreadableReplies) -> str:
+    """Say how many replies of a judge are unreadable, and why."""
+    causes = ", ".join(f"{n} {cause}" for cause, n in replies.causes.items())
+    return (
+        f"{replies.judge}: {replies.n} of {replies.n_replies} replies ({percent(replies.share)}) "
+        f"are unreadable: {causes}."
+    )
+
+
+def attempts(replies: UnreadableReplies) -> str:
+    """Say what to try; "" where nothing is known to help."""
+    commands = [*replies.options, *(f"{replies.judge}@{name}" for name in replies.strategies)]
+    tries = [f"`{command}`" for command in commands] + ([REWORD] if replies.reword else [])
+    if not tries:
+        return ""
+    *first, last = tries
+    return f"try {', '.join(first)} or {last}" if first else f"try {last}"
+
+
+def fenced_examples(replies: UnreadableReplies) -> list[str]:
+    """Return examples as lines between fences, control characters as pictures."""
+    if not replies.examples:
+        return []
+    return [FENCE, *(f"- {visible(text)}" for text in replies.examples), FENCE]
+
+
+def first_step(v: Validation) -> str:
+    """Say how the replies that matter can be made readable; "" where that is not what is wrong.
+
+    They are those of the first judge, or of all where none could be compared, if at least half of
+    what was not answered is unreadable.
+    """
+    names = {v.decision.leader} if v.decision.leader else {judge.name for judge in v.judges}
+    steps = [
+        _step(replies)
+        for replies in v.unreadable
+        if replies.judge in names and _is_cause(v, replies)
+    ]
+    return " ".join(steps)
+
+
+def _is_cause(v: Validation, replies: UnreadableReplies) -> bool:
+    judge = v.judge(replies.judge)
+    n_unreadable = judge.n_replies("refused") + judge.n_replies("invalid")
+    return 2 * n_unreadable >= judge.n_replies("planned") - judge.n_replies("answered")
+
+
+def _step(replies: UnreadableReplies) -> str:
+    share, tries = percent(replies.share), attempts(replies)
+    if not tries:
+        return f"Find out why {share} of the replies of {replies.judge} are unreadable."
+    return f"Make the replies of {replies.judge} readable ({share} are not): {tries}."

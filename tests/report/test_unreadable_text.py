@@ -1,0 +1,168 @@
+"""Replies that give no verdict: how many, why, what to try, and where their texts may stand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.analysis_inputs import source_of, task_of
+from support.task_folders import make_task_folder
+
+import harness
+from harness.analysis import JudgeFacts, validate
+from harness.analysis.unreadable import unreadable_replies
+from harness.app import finish
+from harness.judging.judges.config import JudgeSpec, with_max_tokens
+from harness.judging.judges.judge_registry import easier_strategies
+from harness.judging.judges.reasoning import REASONING_MAX_TOKENS
+from harness.judging.parsing.verdict import Verdict
+from harness.report import page
+from harness.report.rebuild import report_run
+from harness.report.recommendation import next_steps, sentences
+from harness.report.text import render
+from harness.runs import RunFolder
+
+CUT_OFF = "The answer to this"  # of the stub's fault "length"
+
+
+@pytest.fixture
+def cut_off(stub, tmp_path):
+    """Run a judge whose replies all end at the token limit, with texts kept or not."""
+
+    def run(*, item_text=True, fault="length"):
+        folder = make_task_folder(tmp_path / f"small-{item_text}", 20)
+        url = stub.url(fault=fault)
+        out = tmp_path / f"runs-{item_text}"
+        options = {"samples": 1, "item_text": item_text, "use_cache": False, "out": out}
+        return harness.run(str(folder), ["stub"], base_url=url, **options)
+
+    return run
+
+
+def verdicts(judge, **outcomes):
+    """Make a verdict for each reply: its text, outcome, reason and finish reason."""
+    return [
+        Verdict(
+            item=f"i{i}",
+            judge=judge,
+            elicitation="forced_choice",
+            outcome=outcome,
+            value="A" if outcome == "answered" else None,
+            reply=reply,
+            reason=reason,
+            finish_reason=finish,
+        )
+        for i, (reply, outcome, reason, finish) in enumerate(outcomes["replies"])
+    ]
+
+
+def source_with(replies, **facts):
+    """Make a source of a judge with some replies, and of raters who agree."""
+    names = [f"i{i}" for i in range(len(replies))]
+    ratings = {f"r{j}": {n: "AB"[i % 2] for i, n in enumerate(names)} for j in range(3)}
+    source = source_of(task_of(ratings), {"m": dict.fromkeys(names, "A")})
+    object.__setattr__(source, "judges", (JudgeFacts(name="m", kind="endpoint", **facts),))
+    object.__setattr__(source, "verdicts", {"m": verdicts("m", replies=replies)})
+    return source
+
+
+def test_the_cause_of_unreadable_replies_was_hidden_while_the_page_talked_about_sample_sizes(
+    cut_off,
+):
+    """Terminal and page say how many, why, three examples and what to try; nothing of samples."""
+    run = cut_off()
+    text, html = render(run.validation), page(run.validation)
+    for shown in (" ".join(text.split()), html):
+        assert "stub: 40 of 40 replies (100.0%) are unreadable: 40 cut off at 32 tokens" in shown
+        assert "--max-tokens 512" in shown
+        assert "stub@json" in shown
+        assert "stub@logprob" in shown
+    assert f"```\n- {CUT_OFF}\n```" in text
+    assert f"<pre>{CUT_OFF}</pre>" in html
+    [step] = next_steps(run.validation)
+    assert step.startswith("Make the replies of stub readable (100.0% are not): try")
+    said = " ".join([*sentences(run.validation), step])
+    assert not any(word in said for word in ("more items", "raters each", "power", "would show"))
+
+
+def test_texts_of_replies_are_in_no_log_and_no_json_and_nowhere_without_item_texts(cut_off, caplog):
+    """`metrics.json` has counts and causes; a run without texts shows no examples."""
+    kept, bare = cut_off(), cut_off(item_text=False)
+    metrics = json.loads((kept.path / "metrics.json").read_text())
+    assert metrics["unreadable"][0]["causes"] == {"cut off at 32 tokens": 40}
+    assert CUT_OFF not in (kept.path / "metrics.json").read_text() + caplog.text
+    assert CUT_OFF in report_run(RunFolder.open(kept.path)).files[0].read_text()
+    assert CUT_OFF not in render(finish(RunFolder.open(bare.path)))
+    assert "cut off at 32 tokens" in render(finish(RunFolder.open(bare.path)))
+
+
+def test_a_reply_cannot_write_to_the_terminal_or_the_page():
+    """Control characters are pictures, markup is escaped, and 80 characters are shown."""
+    hostile = "\x1b[2J```\n<script>alert(1)</script>" + "x" * 100
+    rows = [(hostile, "invalid", "unreadable", "stop")] * 2 + [("A", "answered", "", "stop")] * 18
+    validation = validate(source_with(rows))
+    text, html = render(validation), page(validation)
+    assert "- \u241b[2J```\u240a<script>alert(1)</script>" in text
+    assert "x" * 50 not in text
+    assert "\x1b" not in text + html
+    assert "<script>alert(1)" not in html
+
+
+def test_causes_are_named_and_different_ones_are_shown_first():
+    """Cut off, no option named and refused each have an example; up to 5 % nothing is said."""
+    rows = [
+        *[("I think", "invalid", "unreadable", "length")] * 5,
+        ("It depends", "invalid", "unreadable", "stop"),
+        ("I cannot help with that", "refused", "refusal", "stop"),
+        *[("A", "answered", "", "stop")] * 13,
+    ]
+    [replies] = unreadable_replies(source_with(rows, max_tokens=64, other_strategies=("json",)))
+    assert (replies.n, replies.n_replies) == (7, 20)
+    causes = {"cut off at 64 tokens": 5, "no option named": 1, "refused": 1}
+    assert replies.causes == causes
+    assert replies.examples == ("I think", "It depends", "I cannot help with that")
+    assert replies.options == ("--max-tokens 512",)
+    assert (replies.strategies, replies.reword) == (("json",), True)
+    assert not unreadable_replies(source_with([*rows[5:6], *rows[7:], *rows[7:13]]))
+
+
+def test_a_reasoning_model_was_cut_off_at_32_tokens_before_its_answer():
+    """Models known to reason have room to finish; a limit of the user's own stays."""
+
+    def limit(model, **params):
+        return JudgeSpec(name="m", model=model, params=params).params["max_tokens"]
+
+    reasoning = ("openai/o3", "openai/gpt-5", "deepseek/deepseek-reasoner", "groq/qwen/qwen3-32b")
+    assert {limit(model) for model in reasoning} == {REASONING_MAX_TOKENS}
+    served = JudgeSpec(name="m", model="deepseek-r1:8b", base_url="http://127.0.0.1:1/v1")
+    assert served.params["max_tokens"] == REASONING_MAX_TOKENS
+    assert limit("openai/gpt-4o") == limit("anthropic/claude-haiku-4-5") == 32
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    assert limit("anthropic/claude-haiku-4-5", thinking=thinking) == REASONING_MAX_TOKENS
+    assert limit("openai/gpt-5", max_tokens=64) == 64
+    assert limit("openai/gpt-5", reasoning_effort="none") == 32
+
+
+def test_max_tokens_replaces_the_limits_of_judges_that_send_one():
+    """The first token alone is asked for where its probabilities are read."""
+    plain = JudgeSpec(name="m", model="openai/gpt-4o")
+    assert with_max_tokens(plain, 512).params["max_tokens"] == 512
+    other = JudgeSpec(name="m", model="openai/o3", params={"max_tokens": None})
+    assert with_max_tokens(other, 512).sent_params["max_tokens"] == 512
+    soft = JudgeSpec(name="m", model="openai/gpt-4o", strategy="logprob")
+    assert with_max_tokens(soft, 512) == soft
+    drawn = JudgeSpec(name="random", kind="random")
+    assert with_max_tokens(drawn, 512) == drawn
+
+
+def test_only_strategies_that_the_judge_has_are_advised():
+    """Log-probabilities are not advised to Claude or to a model that reasons first."""
+    task = task_of({"r": {"i": "A"}})
+
+    def advised(**fields):
+        return easier_strategies(JudgeSpec(name="m", **fields), task)
+
+    assert advised(model="openai/gpt-4o") == ("json", "logprob")
+    assert advised(model="anthropic/claude-haiku-4-5") == advised(model="openai/o3") == ("json",)
+    assert advised(model="openai/gpt-4o", strategy="json") == ()
+    assert advised(model="m", kind="scripted", replies={"*": "A"}) == ()
