@@ -37,15 +37,13 @@ from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
 
 if TYPE_CHECKING:
-    from harness.analysis.inputs import AggregationLevel, Humans, Unanswered
+    from harness.analysis.inputs import AggregationLevel, Humans
     from harness.app import Asking, Plan
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
     from harness.judging.running.services import Observer
     from harness.stats.data.resolved_tables import AbstentionMode
-    from harness.stats.indeterminacy.translation import SweepVariant
     from harness.stats.inference.interval_methods import IntervalMethod
-    from harness.stats.selection.footing import Abstention
 
 Result = TypeVar("Result")
 Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
@@ -139,16 +137,13 @@ class ValidationOptions(TypedDict, total=False):
     tau: float | None
     metric: str | None
     beta: float | None
-    family: SweepVariant | None
     mode: AbstentionMode | None
     level: AggregationLevel | None
-    unanswered: Unanswered | None
     confidence: float | None
     interval: IntervalMethod | None
     replies: int | float | Literal["inf"] | None
     min_answered: float | None
     worth: float | None
-    abstention: Abstention | None
     humans: Humans | None
 
 
@@ -307,8 +302,7 @@ def run(
         observer : Observer
             Is informed of progress; by default what the user should know is logged under
             ``"harness"``.
-        tau, metric, beta, family, mode, level, unanswered, confidence, interval, replies,
-        min_answered, worth, abstention, humans
+        tau, metric, beta, mode, level, confidence, interval, replies, min_answered, worth, humans
             As for `validate`.
 
     Returns
@@ -405,14 +399,10 @@ def validate(
             The metric that ranks, e.g. ``"hit_rate(h/h)"``.
         beta : float in [0, 1]
             Assumed sensitivity of the raters.
-        family : {"keeps_choice", "table_2"}
-            How beta becomes a translation matrix.
         mode : {"exclude", "recode", "third_class"}
             What an abstention counts as.
         level : {"micro", "macro", "item"}
             Level of averaging over criteria.
-        unanswered : {"loss", "exclude"}
-            What an item without an answer is in the annotator test.
         confidence : float
             Confidence level of the intervals (0.95).
         interval : {"score", "percentile"}
@@ -424,9 +414,6 @@ def validate(
             Share of the rated items that a ranked judge must have answered (0.9).
         worth : float in (0, 1]
             Smallest difference that matters, as a share of the metric's range (0.05).
-        abstention : {"exclude", "loss"}
-            Compare on the items that all ranked judges answered, or on all rated items, where an
-            unanswered one counts like the worst answer.
         humans : {"rated", "reconstructed"}
             The response sets that raters gave, or those of all who chose, estimated from the pairs
             of some; by default the latter where the pairs suffice and most choices have no set.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from harness.analysis.estimates import Prepared
-    from harness.analysis.inputs import Unanswered
     from harness.stats import AltTest, AltTestDesign, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Task
@@ -165,11 +164,10 @@ def _summarised(tests: Mapping[str, AltTest]) -> dict[str, AnnotatorSummary]:
 
 
 def _usual_designs(scale: Scale, design: AltTestDesign) -> dict[str, AltTestDesign]:
-    unanswered: Unanswered = "exclude" if design.unanswered == "loss" else "loss"
     designs = {
         "small_n=t": replace(design, small_n="t"),
         "small_n=skip": replace(design, small_n="skip"),
-        f"unanswered={unanswered}": replace(design, unanswered=unanswered),
+        "unanswered=exclude": replace(design, unanswered="exclude"),
         "weighting=ipw": replace(design, weighting="ipw"),
     }
     if scale.numbers is not None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.option_scale import disagreement, drawn_modes
+from harness.analysis.option_scale import drawn_modes
 from harness.analysis.rater_agreement import (
     AgreementRow,
     DisputedItem,
@@ -18,10 +18,10 @@ from harness.analysis.rater_agreement import (
 from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
 from harness.stats.data.aggregation import Levels, levels
 from harness.stats.data.labels import modes
-from harness.stats.data.rating_table import ELICITATIONS, NO_POSITIVE, OUTCOMES
+from harness.stats.data.rating_table import NO_POSITIVE
 from harness.stats.data.resolved_tables import AbstentionMode
 from harness.stats.inference.estimate import estimate_all
-from harness.stats.metrics.confusion import DIAGNOSTICS, n_var_kappa, n_var_phi
+from harness.stats.metrics.confusion import DIAGNOSTICS
 from harness.stats.metrics.judge_agreement import Ensemble
 from harness.stats.subsets.abstention import (
     NO_VERDICT,
@@ -33,7 +33,6 @@ from harness.stats.subsets.abstention import (
     with_abstention,
     with_outcomes,
 )
-from harness.stats.subsets.selective_prediction import AbstentionTest, abstention_test
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -124,23 +123,16 @@ class JudgeErrors:
         and how far kappa falls behind phi by it.
     leniency_reason : str
         Why there is none.
-    standard_errors : dict of str to Estimate
-        Of kappa and phi of the same decisions, in closed form: as if items were independent.
     levels : dict of str to Levels
         Of the same decisions, where the task has several criteria.
-    abstention : dict of str to AbstentionTest
-        Whether abstaining depends on an item's ``difficulty`` (how its raters disagree) and on its
-        ``criterion``.
     """
 
     judge: str
     confusion: Confusion
     leniency: dict[str, Estimate]
     leniency_reason: str
-    standard_errors: dict[str, Estimate] = field(default_factory=dict)
     modes: Modes
     levels: dict[str, Levels]
-    abstention: dict[str, AbstentionTest]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +145,6 @@ class Errors:
         Other names of coefficients that on decisions are the same number.
     levels_reason : str
         Why there are no levels of aggregation: "no_criteria" or "no_positive_option".
-    abstention_by_judge : AbstentionTest or None
-        Whether abstaining depends on the judge, items being compared with themselves.
     ensemble : Ensemble or None
         How the judges agree with each other; None with fewer than two.
     ensemble_same_as : dict of str to str
@@ -168,7 +158,6 @@ class Errors:
     same_number: dict[str, tuple[str, ...]]
     levels_reason: str
     judges: tuple[JudgeErrors, ...]
-    abstention_by_judge: AbstentionTest | None
     ensemble: Ensemble | None
     ensemble_same_as: dict[str, str]
     ensemble_tied_votes: int
@@ -184,8 +173,6 @@ def section(p: Prepared) -> Errors:
     excluded = {name: _excluded(human, judge, cells[name]) for name, judge in classes.items()}
     estimates, human_agreement = _estimates(p, cells, excluded)
     by_level, levels_reason = _levels(p)
-    abstained = {table.name: _abstained(table) for table in p.judges}
-    tests = _abstention_tests(p, abstained)
     ensemble, n_tied_votes = _ensemble(p, p.judges)
     return Errors(
         options=p.task.space.options,
@@ -198,14 +185,11 @@ def section(p: Prepared) -> Errors:
                 confusion=_confusion(p, cells[name], excluded[name]),
                 leniency=estimates[name].get("leniency", {}),
                 leniency_reason="" if p.task.positive else NO_POSITIVE,
-                standard_errors=_standard_errors(p, cells[name], estimates[name]),
                 modes=_modes(p, estimates[name]),
                 levels=by_level.get(name, {}),
-                abstention=tests[name],
             )
             for name in classes
         ),
-        abstention_by_judge=_by_judge(p, abstained),
         ensemble=ensemble,
         ensemble_same_as=ENSEMBLE_SAME_AS if ensemble else {},
         ensemble_tied_votes=n_tied_votes,
@@ -288,32 +272,6 @@ def _sums(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) -> di
     return sums
 
 
-def _standard_errors(
-    p: Prepared, cells: FloatArray, estimates: dict[str, dict[str, Estimate]]
-) -> dict[str, Estimate]:
-    """Return closed-form standard errors of decisions, NA where the coefficient is."""
-    if not p.task.positive:
-        return {}
-    totals = cells[:, :, : cells.shape[1]].sum(axis=0).ravel()
-    counts = against_rest(excluding(totals), p.task.space.option_mask(p.task.positive))
-    n = float(counts.sum())
-    errors = {}
-    for name, n_variance in (("kappa", n_var_kappa), ("phi", n_var_phi)):
-        coefficient = estimates["leniency"][name]
-        value = None
-        if coefficient.value is not None:
-            variance = n_variance(counts.reshape(2, 2) / n) / n
-            value = float(np.sqrt(np.maximum(variance, 0.0)))
-        errors[name] = Estimate(
-            value=value,
-            reason=coefficient.reason,
-            n_used=coefficient.n_used,
-            n_excluded=coefficient.n_excluded,
-            excluded=coefficient.excluded,
-        )
-    return errors
-
-
 def _recode_to(p: Prepared) -> str | None:
     negative = [option for option in p.task.space.options if option not in p.task.positive]
     return negative[0] if p.task.positive and len(negative) == 1 else None
@@ -362,39 +320,6 @@ def _whole_items(p: Prepared) -> list[str] | None:
     if len(set(pairs)) < len(pairs) or any(group is None for group, _ in pairs):
         return None
     return [str(group) for group, _ in pairs]
-
-
-def _abstained(table: RatingTable) -> FloatArray:
-    """Return (n,): share of the replies to single choices that abstained; nan without any."""
-    elicitations = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
-    outcomes = table.outcomes[:, elicitations].sum(axis=1)
-    replied = outcomes.sum(axis=1) - outcomes[:, OUTCOMES.index("failed")]
-    share = np.full(len(outcomes), np.nan)
-    np.divide(outcomes[:, OUTCOMES.index("abstained")], replied, out=share, where=replied > 0)
-    return share
-
-
-def _abstention_tests(
-    p: Prepared, abstained: dict[str, FloatArray]
-) -> dict[str, dict[str, AbstentionTest]]:
-    rng, difficulty = p.rng(), disagreement(p.human.forced_choice)
-    criteria = [item.criterion for item in p.source.items]
-    return {
-        name: {
-            "difficulty": abstention_test(share, difficulty, rng=rng, groups=p.groups),
-            "criterion": abstention_test(share, criteria, rng=rng, groups=p.groups),
-        }
-        for name, share in abstained.items()
-    }
-
-
-def _by_judge(p: Prepared, abstained: dict[str, FloatArray]) -> AbstentionTest | None:
-    if len(abstained) < SEVERAL:
-        return None
-    names = [name for name in abstained for _ in p.human.items]
-    items = [item for _ in abstained for item in p.human.items]
-    shares = np.concatenate(list(abstained.values()))
-    return abstention_test(shares, names, rng=p.rng(), groups=items)
 
 
 def _ensemble(p: Prepared, judges: Sequence[RatingTable]) -> tuple[Ensemble | None, int]:

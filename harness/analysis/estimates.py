@@ -44,7 +44,6 @@ from harness.stats.selection.evaluation import (
     RANKS_WITH_SETS,
     RANKS_WITHOUT_SETS,
 )
-from harness.stats.selection.footing import check_is_mean
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -370,23 +369,19 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
         _check_ranking(source, find_metric(source.metric or primary, compared.rows))
         if source.humans == "reconstructed":
             _check_reconstruction(compared.human, source)
-        if source.beta is None:
-            _check_family(source)
-        else:
+        if source.beta is not None:
             _assumed(source, compared.human)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
 
 
 def _check_ranking(source: Source, metric: Metric) -> None:
-    """Refuse a metric that cannot rank at these replies, or with losses."""
+    """Refuse a metric that cannot rank at these replies."""
     if source.replies == "inf" and metric.squared is None:
         raise ValueError(
             f"replies inf removes the reply noise of squared distances alone; compare by one, such "
             f"as mse(s/s), in place of {metric.name}, or at a number of replies"
         )
-    if source.abstention == "loss":
-        check_is_mean(metric)
 
 
 def compares_response_sets(task: Task, choices: Choices) -> bool:
@@ -540,10 +535,7 @@ def _implied(source: Source, human: RatingTable, sets: HumanSets) -> Distributio
         _check_reconstruction(human, source)
     if sets.origin == "reconstructed":
         return reconstruct(human).distributions
-    if source.beta is None:
-        _check_family(source)
-        return None
-    return _assumed(source, human)
+    return None if source.beta is None else _assumed(source, human)
 
 
 def _assumed(source: Source, human: RatingTable) -> Distributions:
@@ -556,13 +548,7 @@ def _assumed(source: Source, human: RatingTable) -> Distributions:
             "beta says how often options are endorsed along with a negative one, and task.yaml "
             "names none; add e.g. sensitivity: {NEGATIVE: [POSITIVE]}"
         )
-    adds, variant = source.task.sensitivity, source.family
-    return distributions_at_beta(human, source.beta, adds, variant=variant)
-
-
-def _check_family(source: Source) -> None:
-    if source.family == "table_2":
-        raise ValueError("family table_2 says where an assumed beta goes; give beta too")
+    return distributions_at_beta(human, source.beta, source.task.sensitivity)
 
 
 def _check_reconstruction(human: RatingTable, source: Source) -> None:

@@ -19,7 +19,7 @@ from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.inference.estimate import Interval
 from harness.stats.inference.non_inferiority import Margin, least_items
 from harness.stats.planning.sample_size import sample_size_for_difference
-from harness.stats.selection.footing import Abstention, Footing, HumanReference, common_footing
+from harness.stats.selection.footing import Footing, HumanReference, common_footing
 from harness.stats.selection.ranking import Difference, compare, largest_difference, loss
 
 if TYPE_CHECKING:
@@ -112,9 +112,6 @@ class Evidence:
         Replies per item; None where reply noise was removed.
     n_items, n_rated : int
         Shared items, and items that raters rated as the metric needs.
-    abstention : str
-        "exclude": the shared items are those that all ranked judges answered; "loss": all rated
-        ones, those that a judge did not answer counted like its worst answer.
     min_answered : float
         Share of the rated items that a ranked judge answered.
     margin : float
@@ -162,7 +159,6 @@ class Evidence:
     winner_low: float | None = None
     winner_high: float | None = None
     n_items_for_margin: int | None = None
-    abstention: Abstention = "exclude"
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -189,7 +185,6 @@ def section(p: Prepared) -> Evidence | None:
         min_answered=source.min_answered,
         implied=p.implied if compares_sets(metric) else None,
         implied_in=_implied_in(p),
-        abstention=source.abstention,
         weights=p.compared.weights,
         panel=p.panel,
         margin=margin,
@@ -259,7 +254,6 @@ def evidence_of(
         winner_low=low,
         winner_high=high,
         n_items_for_margin=n_needed,
-        abstention=source.abstention,
     )
 
 
@@ -378,7 +372,7 @@ def _annotator_tests(p: Prepared, footing: Footing) -> tuple[str, dict[str, Deci
     if reason := why_not_tested(p.task, annotators.panel.raters):
         return reason, {}
     verdicts = {name: annotators.verdicts[name] for name in footing.judges}
-    design = design_of(p.task, scale, p.source.unanswered)
+    design = design_of(p.task, scale)
     resampling = p.resampling(groups=p.groups)
     alpha = alpha_of(p.source)
     return "", deciding_tests(annotators.panel, verdicts, design, resampling, alpha=alpha)

@@ -13,12 +13,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from harness.errors import TaskError
 from harness.stats.data.resolved_tables import AbstentionMode
 from harness.stats.indeterminacy.reconstruction import missing_pairs
-from harness.stats.indeterminacy.translation import SweepVariant, pairs_by_item
+from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.cluster_robust import effective_number, inverse_probability_weights
 from harness.stats.inference.interval_methods import IntervalMethod
 from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.open_scales.text_answers import SIMILARITY
-from harness.stats.selection.footing import Abstention
 from harness.stats.selection.replies import MIN_ANSWERED
 from harness.tasks.model import INCLUSION_PROBABILITY
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 N_RESAMPLES = 2000
 AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
 Humans: TypeAlias = Literal["rated", "reconstructed"]
-Unanswered: TypeAlias = Literal["loss", "exclude"]
 WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
 
 
@@ -93,9 +91,6 @@ class Choices(Frozen):
         Share of the rated items that a judge must have answered to be ranked.
     worth : float or None
         The smallest difference that matters, as a share of the metric's range.
-    abstention : str or None
-        "exclude": judges are compared on the items that all ranked ones answered; "loss": on all
-        rated items, unanswered ones counted like the worst answer.
     humans : str or None
         "rated": the response sets that raters gave, or an assumed beta implies; "reconstructed":
         of all raters who chose, as their choices and the pairs of some imply them. None for the
@@ -106,16 +101,13 @@ class Choices(Frozen):
     tau: float | None = None
     metric: str | None = None
     beta: float | None = Field(None, ge=0, le=1)
-    family: SweepVariant | None = None
     mode: AbstentionMode | None = None
     level: AggregationLevel | None = None
-    unanswered: Unanswered | None = None
     confidence: float | None = None
     interval: IntervalMethod | None = None
     replies: Replies = None
     min_answered: float | None = Field(None, ge=0, le=1)
     worth: float | None = Field(None, gt=0, le=1)
-    abstention: Abstention | None = None
     humans: Humans | None = None
 
     def explicit(self) -> dict[str, Any]:
@@ -137,7 +129,7 @@ class Source:
         How many units each judge was to be asked.
     replies_voted_on : mapping of str to sequence of Verdict
         Of judges whose verdicts are votes: the verdicts on the replies that were asked for.
-    tau, metric, beta, family, mode, level, unanswered, confidence, interval, seed, n_resamples
+    tau, metric, beta, mode, level, confidence, interval, seed, n_resamples
         As in `harness.analysis.result.Settings`; None for the task's own or none.
     replies, min_answered, worth, abstention, humans
         As in `Choices`.
@@ -155,16 +147,13 @@ class Source:
     tau: float | None = None
     metric: str | None = None
     beta: float | None = None
-    family: SweepVariant = "keeps_choice"
     mode: AbstentionMode = "exclude"
     level: AggregationLevel = "micro"
-    unanswered: Unanswered = "loss"
     confidence: float = 0.95
     interval: IntervalMethod = "score"
     replies: int | Literal["inf"] | None = None
     min_answered: float = MIN_ANSWERED
     worth: float = WORTH
-    abstention: Abstention = "exclude"
     humans: Humans | None = None
     seed: int = 0
     n_resamples: int = N_RESAMPLES
@@ -259,7 +248,7 @@ def _n_paired_raters(source: Source) -> int:
     return len({rater for _, rater in sets & choices})
 
 
-OF_OPTIONS = ("tau", "beta", "family", "mode", "level", "humans", "abstention")
+OF_OPTIONS = ("tau", "beta", "mode", "level", "humans")
 
 
 def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats import (
-    Difference,
     Estimate,
     Regret,
-    holm,
     model_confidence_set,
     rank_spread,
     regret_matrix,
@@ -79,23 +77,6 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairedDifference:
-    """How much worse one judge is than another on the same resamples.
-
-    Attributes
-    ----------
-    difference : Difference
-        Positive where the judge is worse, whatever the metric's direction.
-    p_holm : float or None
-        Its p-value adjusted by Holm's method over all pairs of this metric.
-    """
-
-    metric: str
-    difference: Difference
-    p_holm: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Choosing:
     """Certainty of each order of the judges, and the downstream cost of choosing by it.
 
@@ -112,8 +93,6 @@ class Choosing:
         in every way in which they were asked. What follows is from the same items and replies.
     orders : dict of str to Order
         By metric.
-    differences : tuple of PairedDifference
-        Every pair of candidates, on the metric that ranks and on the goals.
     regret : dict of str to dict of str to Regret
         By the metric one selects by, then by goal.
     usual : tuple of str
@@ -125,7 +104,6 @@ class Choosing:
     n_replies: dict[str, float]
     metrics: dict[str, dict[str, Estimate]]
     orders: dict[str, Order]
-    differences: tuple[PairedDifference, ...]
     regret: dict[str, dict[str, Regret]]
     usual: tuple[str, ...]
 
@@ -137,14 +115,7 @@ def section(p: Prepared, evidence: Evidence | None) -> Choosing | None:
         return None
     tables = p.on_shared_items(candidates)
     n_replies = _replies_of(tables, evidence.n_replies)
-    return choosing_of(p.evaluated(tables, n_replies), candidates, p.metric, n_replies)
-
-
-def choosing_of(
-    shared: Evaluation, candidates: tuple[str, ...], metric: str, n_replies: dict[str, float]
-) -> Choosing:
-    """Return the section from an evaluation of the candidates on the items all of them answered."""
-    compared = dict.fromkeys((metric, *GOALS))
+    shared = p.evaluated(tables, n_replies)
     return Choosing(
         goals=GOALS,
         candidates=candidates,
@@ -154,7 +125,6 @@ def choosing_of(
             for name in candidates
         },
         orders={row.name: _order(shared, row.name) for row in shared.metrics},
-        differences=tuple(pair for row in compared for pair in _differences(shared, row)),
         regret=regret_matrix(shared, goals=GOALS),
         usual=USUAL,
     )
@@ -210,15 +180,3 @@ def _place(
         in_best_set=judge in best.judges if defined and not best.reason else None,
         p_value=None if np.isnan(p_value) else p_value,
     )
-
-
-def _differences(evaluation: Evaluation, metric: str) -> list[PairedDifference]:
-    differences = evaluation.differences(metric)
-    p_values = [difference.p_value for difference in differences]
-    adjusted = holm([np.nan if p is None else p for p in p_values])
-    return [
-        PairedDifference(
-            metric=metric, difference=difference, p_holm=None if np.isnan(p) else float(p)
-        )
-        for difference, p in zip(differences, adjusted, strict=True)
-    ]

@@ -131,7 +131,7 @@ def _deciding_tests(
 
 def _design(scale: OpenScale) -> AltTestDesign:
     source = scale.source
-    return AltTestDesign(score=scale.score, eps=eps_of(source.task), unanswered=source.unanswered)
+    return AltTestDesign(score=scale.score, eps=eps_of(source.task))
 
 
 def _replacement(scale: OpenScale) -> Replacement:

@@ -12,7 +12,6 @@ from harness.analysis.annotator_variants import (
     rater_correlations,
     variants,
 )
-from harness.analysis.inputs import Unanswered
 from harness.analysis.option_scale import Scale
 from harness.analysis.serialize import shared_fields
 from harness.stats import AltTestDesign, Estimate, annotator_controls
@@ -60,8 +59,9 @@ class JudgeReplacement:
         The smallest margin at which it passes; None if it passes at none.
     variants : dict of str to AnnotatorSummary
         What the other named variants say, by what they change: ``small_n`` (the t-test, or
-        skipping, for raters with few items), ``unanswered``, ``weighting=ipw`` (items weighted by
-        the inverse share of their label), and on ordered scales ``score=rank_neg_rmse`` (ranks).
+        skipping, for raters with few items), ``unanswered=exclude`` (as published),
+        ``weighting=ipw`` (items weighted by the inverse share of their label), and on ordered
+        scales ``score=rank_neg_rmse`` (ranks).
         Where task.yaml says so: ``expert`` and ``gold`` (compared with one rater, or with the right
         answers at margin 0), ``quality`` (raters weighted), ``score=weights`` (the less a
         disagreement costs, the more similar).
@@ -110,8 +110,6 @@ class Replacement:
         False discovery rate.
     small_n : str
         What is done with a rater of fewer than ``min_items_per_rater`` items.
-    unanswered : str
-        What an item without a verdict is.
     threshold : float
         The winning rate from which a judge passes.
     """
@@ -122,7 +120,6 @@ class Replacement:
     eps: float
     q: float
     small_n: str
-    unanswered: Unanswered
     threshold: float
     min_items_per_rater: int
     controls: Controls | None
@@ -132,7 +129,7 @@ class Replacement:
 def section(p: Prepared) -> Replacement:
     """Test every judge against every rater; no test where raters are not named."""
     scale = Scale.of(p.task)
-    design = design_of(p.task, scale, p.source.unanswered)
+    design = design_of(p.task, scale)
     if reason := why_no_test(p.task, p.judges):
         return replacement_of(p.task, design, reason=reason)
     return replacement_of(p.task, design, *_tested(Annotators.of(p, scale), design))
@@ -162,10 +159,10 @@ def replacement_of(
     )
 
 
-def design_of(task: Task, scale: Scale, unanswered: Unanswered = "loss") -> AltTestDesign:
+def design_of(task: Task, scale: Scale) -> AltTestDesign:
     """Return how the annotator test is done: by equal labels, or by numbers on ordered scales."""
     score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
-    return AltTestDesign(score=score, eps=eps_of(task), unanswered=unanswered)
+    return AltTestDesign(score=score, eps=eps_of(task))
 
 
 def eps_of(task: Task) -> float:

@@ -15,7 +15,7 @@ from harness.analysis.decision import Decision, decide
 from harness.analysis.error_analysis import Errors
 from harness.analysis.evidence import Evidence
 from harness.analysis.human_certainty import Certainty
-from harness.analysis.inputs import AggregationLevel, HumanSets, Unanswered
+from harness.analysis.inputs import AggregationLevel, HumanSets
 from harness.analysis.judge_costs import Cost, cost_of
 from harness.analysis.metric_choice import Choosing
 from harness.analysis.order_bias import PlaceBias, PositionEffects
@@ -28,7 +28,6 @@ from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
 from harness.stats.data.resolved_tables import AbstentionMode
-from harness.stats.indeterminacy.translation import SweepVariant
 from harness.stats.inference.interval_methods import IntervalMethod
 from harness.stats.selection.ranking import Ranked, Ranking, loss, ranks_of
 from harness.tasks import CANNOT_ASSESS
@@ -119,16 +118,11 @@ class Settings:
         What ranks.
     beta : float or None
         beta of the humans that is assumed where they gave forced choices alone; None for none.
-    family : str
-        Where that beta goes: to the set of the chosen option and the added ones, or, as the paper's
-        table 2 has it, to that of the added ones alone.
     mode : str
         How CANNOT_ASSESS enters: left out, taken for the opposite of the positive options, or an
         option of its own. Counts are unaffected.
     level : str
         What is averaged where a task has several criteria: decisions, criteria, or items.
-    unanswered : str
-        What an item that a judge did not answer is in the alternative annotator test.
     confidence : float
         Level of the intervals.
     interval : str
@@ -149,10 +143,8 @@ class Settings:
     tau: float
     metric: str
     beta: float | None
-    family: SweepVariant = "keeps_choice"
     mode: AbstentionMode
     level: AggregationLevel
-    unanswered: Unanswered
     seed: int
     n_resamples: int
     confidence: float

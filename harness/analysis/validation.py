@@ -140,9 +140,8 @@ def _notes(p: Prepared) -> list[str]:
     if p.sets.origin == "assumed":
         n_sets = int(p.human.response_set.sum())
         unused = f"; the {n_sets} response sets that humans gave are not used" if n_sets else ""
-        family = ", by the family of table 2" if p.source.family == "table_2" else ""
         notes.append(
-            f"beta {p.source.beta:g} is assumed{family}: response sets of the humans follow from "
+            f"beta {p.source.beta:g} is assumed: response sets of the humans follow from "
             f"their forced choices{unused}"
         )
     is_weighted = p.compared.weights is not None

@@ -102,12 +102,6 @@ CHOICES: dict[str, Any] = {  # by field of `harness.analysis.Choices`
             help="Of raters who chose a negative option, assumed share who endorse a positive one.",
         ),
     ],
-    "family": Annotated[
-        str | None,
-        typer.Option(
-            help="With --beta, the chosen option stays in the set (keeps_choice) or not (table_2)."
-        ),
-    ],
     "mode": Annotated[
         str | None,
         typer.Option(
@@ -118,12 +112,6 @@ CHOICES: dict[str, Any] = {  # by field of `harness.analysis.Choices`
         str | None,
         typer.Option(
             help="Average over decisions (micro) or criteria (macro), or judge whole items (item)."
-        ),
-    ],
-    "unanswered": Annotated[
-        str | None,
-        typer.Option(
-            help="In the alternative annotator test, an item without an answer: loss, exclude."
         ),
     ],
     "confidence": Annotated[
@@ -149,13 +137,6 @@ CHOICES: dict[str, Any] = {  # by field of `harness.analysis.Choices`
         typer.Option(
             help="Smallest difference that matters, as a share of the metric's range; 0.05 by "
             "default."
-        ),
-    ],
-    "abstention": Annotated[
-        str | None,
-        typer.Option(
-            help="In the ranking, leave out items that a judge did not answer (exclude), or count "
-            "them like its worst answer (loss)."
         ),
     ],
     "humans": Annotated[

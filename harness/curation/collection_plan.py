@@ -207,7 +207,7 @@ def annotator_plan(
     prepared = prepare(source)
     scale = Scale.of(source.task)
     annotators = Annotators.of(prepared, scale)
-    design = design_of(prepared.task, scale, prepared.source.unanswered)
+    design = design_of(prepared.task, scale)
     rng = np.random.default_rng(source.seed)
     try:
         results = [

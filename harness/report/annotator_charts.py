@@ -22,7 +22,6 @@ VARIANTS = {
     "small_n=t": "t-test also for raters with few items",
     "small_n=skip": "raters with few items skipped",
     "unanswered=exclude": "unanswered items excluded",
-    "unanswered=loss": "unanswered items count as lost",
     "weighting=ipw": "items weighted by the inverse share of their label",
     "score=rank_neg_rmse": "closeness of ranks",
     "score=weights": "closeness by the task's weights",

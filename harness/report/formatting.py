@@ -175,9 +175,7 @@ def compared_on(validation: Validation) -> str:
     n_ranked = sum(row.ranked for row in evidence.judges) if evidence else 0
     if evidence is None or not n_ranked:
         return ""
-    if evidence.abstention == "loss":
-        items = f"all {counted([evidence.n_items])} with ratings, unanswered ones as losses"
-    elif evidence.n_items == evidence.n_rated:
+    if evidence.n_items == evidence.n_rated:
         items = f"all {counted([evidence.n_items])} with ratings"
     else:
         who = "the judge" if n_ranked == 1 else "all ranked judges"

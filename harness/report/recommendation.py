@@ -234,8 +234,6 @@ def _evidence(v: Validation) -> str:
     text = f"Its {evidence.display_name} is {value} on {counted([evidence.n_items])}"
     if evidence.n_items < evidence.n_rated:
         text += f" that all ranked judges answered, of {evidence.n_rated}"
-    elif evidence.abstention == "loss":
-        text += ", unanswered ones counted as losses"
     text += f" ({READING[evidence.better]}; {replies_each(evidence.n_replies)})"
     baselines = ", ".join(
         f"{BASELINE_WORDS[baseline.name]} {number(baseline.value)}"

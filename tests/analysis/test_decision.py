@@ -49,26 +49,6 @@ def test_judges_without_a_value_have_no_place(result):
     }
 
 
-def test_paired_differences_are_adjusted_over_all_pairs():
-    """Three pairs for the metric that ranks and for each goal, p by Holm."""
-    source = indeterminate_source(
-        indeterminate_task(paired=60), judges=("strict", "lenient", "random"), min_answered=0.8
-    )
-    chosen = validate(source).choosing.differences
-    assert [d.metric for d in chosen] == [
-        metric
-        for metric in ("mse(srs/srs)", "decision_consistency", "prevalence_bias")
-        for _ in range(3)
-    ]
-    judge_result = [d for d in chosen if d.metric == "mse(srs/srs)"]
-    adjusted = holm([d.difference.p_value for d in judge_result])
-    assert [d.p_holm for d in judge_result] == pytest.approx(adjusted.tolist())
-    for d in judge_result:
-        assert d.difference.p_value <= d.p_holm <= 1.0
-        if d.difference.separated:
-            assert d.difference.p_value <= 0.06
-
-
 def test_holm_against_by_hand():
     """statsmodels 0.14 multipletests(method='holm') on the same p-values; nan is not counted."""
     p = [0.01, np.nan, 0.04, 0.03, 0.005]

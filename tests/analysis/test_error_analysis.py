@@ -14,7 +14,6 @@ from harness.analysis.serialize import to_json
 from harness.errors import TaskError
 from harness.report.text import render
 from harness.stats.metrics.alpha import krippendorff_alpha
-from harness.stats.metrics.confusion import n_var_kappa, n_var_phi
 from harness.stats.metrics.ordinal import weighted_kappa, weights
 from harness.tasks import CANNOT_ASSESS, load_task, write_task
 
@@ -63,20 +62,6 @@ def test_three_modes_stand_side_by_side_with_the_answered_fraction():
     }
     assert entry.interval is not None
     assert judge.confusion.cells == tuple((*map(float, row), 0.0, 0.0, 0.0) for row in RAO)
-
-
-def test_closed_form_errors_stand_beside_kappa_and_phi():
-    """Large-sample standard errors of the decisions both made; they are near the jackknife's."""
-    [judge] = of_table(RAO, source={"interval": "percentile"}).judges
-    cells = np.array([[30.0, 10.0], [10.0, 20.0]])
-    for name, n_variance in (("kappa", n_var_kappa), ("phi", n_var_phi)):
-        outcome = judge.standard_errors[name]
-        assert outcome.value == pytest.approx(np.sqrt(n_variance(cells / 70) / 70))
-        interval = judge.leniency[name].interval
-        assert outcome.value == pytest.approx((interval.high - interval.low) / 2 / 1.96, rel=0.05)
-        assert (outcome.n_used, outcome.n_excluded) == (70, 30)
-    [constant] = section_of({"r": {"i0": "A"}}, {"z": {"i0": "A"}}).judges
-    assert constant.standard_errors["phi"].reason == "constant_labels"
 
 
 @pytest.mark.parametrize(("options", "ratio"), [("123", True), ("-1 0 1", False), ("abc", False)])
@@ -186,31 +171,6 @@ def disputed_ratings(n=80):
         f"r{j}": {f"i{i}": "A" if (i % 2 == 0 or j == 0) else "B" for i in range(n)}
         for j in range(3)
     }
-
-
-def test_abstention_that_depends_on_difficulty_is_found():
-    """A judge that is silent where raters differ, against one that is silent anywhere."""
-    rng = np.random.default_rng(0)
-    shy = {f"i{i}": NONE if i % 2 and rng.random() < 0.8 else "A" for i in range(80)}
-    blind = {f"i{i}": NONE if rng.random() < 0.4 else "A" for i in range(80)}
-    outcome = section_of(disputed_ratings(), {"shy": shy, "blind": blind})
-    first, second = (judge.abstention["difficulty"] for judge in outcome.judges)
-    assert first.n_draws == 9999
-    assert first.p < 0.001
-    assert second.p > 0.05
-    assert outcome.judges[0].abstention["criterion"].reason == "no_items"
-
-
-def test_abstention_that_depends_on_the_judge_is_found():
-    """Items are compared with themselves; one judge alone has nobody to differ from."""
-    silent = {f"i{i}": NONE if i % 3 == 0 else "A" for i in range(60)}
-    alternative = {f"i{i}": "A" for i in range(60)}
-    ratings = {"r": dict.fromkeys(alternative, "A")}
-    sides = section_of(ratings, {"y": silent, "z": alternative}).abstention_by_judge
-    assert (sides.permuted, sides.rates) == ("items within groups", {"y": 1 / 3, "z": 0.0})
-    assert sides.p == 1 / 10_000
-    alone = section_of(ratings, {"y": silent})
-    assert (alone.abstention_by_judge, alone.ensemble) == (None, None)
 
 
 def of_criteria():

@@ -7,13 +7,10 @@ from dataclasses import asdict
 
 import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
-from support.rating_tables import seeded
 
 from harness.analysis import Choices, check_choices, validate
 from harness.analysis.estimates import prepare
 from harness.errors import TaskError
-from harness.stats import evaluate
-from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 
 GOALS = ("decision_consistency", "prevalence_bias")
 
@@ -42,33 +39,6 @@ def test_beta_makes_the_downstream_numbers_those_of_the_sweep():
             )
         assert result.settings.beta == beta
         assert any("is assumed" in note for note in result.notes)
-
-
-def test_table_2_is_there_by_name():
-    """Raters who chose B and would endorse A then no longer endorse B; decisions stay the same."""
-    task = indeterminate_task(20)
-    names = ("mse(srs/srs)", "decision_consistency")
-    retained, printed = (
-        validate(indeterminate_source(task, beta=0.4, **more))
-        for more in ({}, {"family": "table_2"})
-    )
-    source = indeterminate_source(task)
-    p = prepare(source)
-    expected = evaluate(
-        p.human,
-        p.judges,
-        tau=task.tau,
-        positive=task.positive,
-        resampling=seeded(n_resamples=0),
-        metrics=names,
-        implied=distributions_at_beta(p.human, 0.4, task.sensitivity, variant="table_2"),
-    )
-    mse, consistency = ([v.judge("strict").metrics[n] for v in (retained, printed)] for n in names)
-    assert mse[1].value == pytest.approx(expected.estimates["strict"]["mse(srs/srs)"].value)
-    assert abs(mse[0].value - mse[1].value) > 0.01
-    assert consistency[0].value == consistency[1].value
-    assert (retained.settings.family, printed.settings.family) == ("keeps_choice", "table_2")
-    assert any("by the family of table 2" in note for note in printed.notes)
 
 
 def test_beta_makes_consistency_defined_without_response_sets():
@@ -204,7 +174,6 @@ def methods_in(value, place=""):
         ({"metric": "accuracy"}, {}, "no metric is named 'accuracy'"),
         ({"beta": 0.3}, {"sensitivity": {}}, "sensitivity"),
         ({"mode": "recode"}, {"positive": ()}, "2"),
-        ({"family": "table_2"}, {}, "give beta too"),
         ({"humans": "reconstructed"}, {}, "humans reconstructed needs pairs: raters who gave both"),
         ({"humans": "reconstructed", "beta": 0.2}, {}, "leave one of them out"),
         ({"humans": "reconstructed", "level": "item"}, {}, "at level item"),

@@ -11,7 +11,6 @@ from support.known_answers import golden_cases
 
 import harness
 from harness.analysis import validate
-from harness.analysis.inputs import Choices
 from harness.errors import TaskError
 from harness.report import page
 from harness.report.text import render
@@ -125,8 +124,7 @@ def test_kilogram_gives_the_known_annotator_test(truth, tmp_path):
     data = truth / "data" / "kilogram"
     (tmp_path / "task.yaml").write_text(TASK)
     (tmp_path / "ratings.csv").write_bytes((data / "ratings.csv").read_bytes())
-    choices = Choices(unanswered="exclude")
-    source = source_of_verdicts(str(tmp_path), data / "verdicts.csv", choices=choices)
+    source = source_of_verdicts(str(tmp_path), data / "verdicts.csv")
     tests = {test.judge: test for test in validate(source).replacement.judges}
     cases = [c for c in golden_cases("alt_test") if c["id"].startswith("alt/kilogram-jaccard/")]
     for case in cases:

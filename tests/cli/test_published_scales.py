@@ -62,7 +62,7 @@ def check_run(name, stub, say, *words, judges="far,random"):
 
 def annotator_tests(name, verdicts, *words):
     """Validate published verdicts; return the annotator test of each judge."""
-    words = ("--task", f"./{name}", "--verdicts", verdicts, "--unanswered", "exclude", *words)
+    words = ("--task", f"./{name}", "--verdicts", verdicts, *words)
     validation = json.loads(done("validate", *words, "--json"))
     return {test["judge"]: test for test in validation["replacement"]["judges"]}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -66,8 +66,6 @@ if TYPE_CHECKING:
     from harness.stats.selection.references import Add, OneHuman
     from harness.stats.selection.replies import Vectors
 
-Abstention: TypeAlias = Literal["exclude", "loss"]
-
 
 @dataclass(frozen=True, slots=True)
 class HumanReference:
@@ -119,8 +117,7 @@ class Footing:
     n_replies : float
         Replies per item; infinite where reply noise was removed.
     items : SharedItems
-        Which judges are ranked, and the items that all of them answered; where unanswered items
-        are losses, all rated items.
+        Which judges are ranked, and the items that all of them answered.
     judges : tuple of str
         Ranked judges, in the order given.
     values : (R,) array
@@ -239,7 +236,6 @@ def common_footing(
     min_answered: float = MIN_ANSWERED,
     implied: Distributions | None = None,
     implied_in: Callable[[FloatArray], Distributions] | None = None,
-    abstention: Abstention = "exclude",
     weights: FloatArray | None = None,
     panel: RaterPanel | None = None,
     margin: Margin | None = None,
@@ -271,9 +267,6 @@ def common_footing(
     implied_in : callable, optional
         ``(n,) how often each item was drawn -> Distributions``: what is implied in a resample,
         estimated anew. Default: ``implied`` in all of them.
-    abstention : {"exclude", "loss"}, optional
-        Compare on the items that all ranked judges answered, or on all rated items, where an
-        unanswered item counts like the worst answer that could have been given.
     weights : (n,) array, optional
         How often each item counts, also where baselines are fitted. Default: once.
     panel : RaterPanel, optional
@@ -289,16 +282,11 @@ def common_footing(
     Raises
     ------
     ValueError
-        If a form, an option or the number of replies is wrong, or unanswered items are losses and
-        the metric is no mean over items.
+        If a form, an option or the number of replies is wrong.
     """
-    if abstention == "loss":
-        check_is_mean(metric)
     cut = Cut(tau, tuple(positive))
     scoring = Scoring.of(human, metric, cut, implied=implied, weights=weights)
-    chosen, replies, n_replies, items = _ranked_judges(
-        scoring, judges, n_replies, min_answered, abstention
-    )
+    chosen, replies, n_replies, items = _ranked_judges(scoring, judges, n_replies, min_answered)
     shared = items.shared
     fit = None if implied_in is None else partial(scoring.with_implied, human, implied_in)
     units, sums = (
@@ -345,7 +333,6 @@ def _ranked_judges(
     judges: Sequence[RatingTable],
     n_replies: float | None,
     min_answered: float,
-    abstention: Abstention,
 ) -> tuple[list[RatingTable], list[Replies], float, SharedItems]:
     """Return the judges that answered enough, their replies, how many of them, and the items."""
     rated = scoring.rated
@@ -356,9 +343,7 @@ def _ranked_judges(
     answered = np.array([z.answered(n_replies) for z in replies]).reshape(len(judges), len(rated))
     sharing = shared_items(answered[:, rated], min_answered=min_answered)
     shared = np.zeros(len(rated), dtype=np.bool_)
-    shared[rated] = sharing.shared if abstention == "exclude" else sharing.ranked.any()
-    if abstention == "loss":
-        replies = [scoring.with_worst_answers(z, n_replies) or z for z in replies]
+    shared[rated] = sharing.shared
     chosen = np.flatnonzero(sharing.ranked).tolist()
     items = SharedItems(sharing.answered_fraction, sharing.ranked, shared)
     return [judges[j] for j in chosen], [replies[j] for j in chosen], n_replies, items
@@ -473,15 +458,6 @@ def _n_discordant(by_unit: Sequence[FloatArray]) -> IntArray:
     for i, j in combinations(range(len(by_unit)), 2):
         n[i, j] = n[j, i] = (np.abs(by_unit[i] - by_unit[j]) > TOLERANCE).any(axis=1).sum()
     return n
-
-
-def check_is_mean(metric: Metric) -> None:
-    """Refuse a metric under which an item cannot be lost; ValueError."""
-    if not metric.is_item_mean:
-        raise ValueError(
-            f"abstention loss needs a metric that is a mean over items of which less or more is "
-            f"better, such as hit_rate(h/h); {metric.name} is none"
-        )
 
 
 def _rating_counts(human: RatingTable, metric: Metric, implied: Distributions | None) -> FloatArray:

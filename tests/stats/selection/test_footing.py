@@ -188,9 +188,8 @@ def test_unanswered_items_can_count_as_losses():
 
 @pytest.mark.parametrize("n_replies", [1, 3])
 @pytest.mark.parametrize("metric", ["js_divergence(s/s)", "mse(s/s)", "hit_rate(h/h)"])
-def test_judges_can_be_ranked_with_unanswered_items_as_losses(metric, n_replies):
-    """They are compared on all rated items, and on those without an answer a judge fares as if it
-    had always given the answer that is worst there."""
+def test_an_unanswered_item_is_lost_like_one_with_the_worst_answer(metric, n_replies):
+    """With losses, a judge fares on items without an answer as if it had given the worst one."""
     rng = np.random.default_rng(6)
     human = draws(rng, rng.beta(0.5, 0.5, 60), 5)
     human[human[:, 0] == human[:, 1]] = [3, 2]
@@ -200,25 +199,13 @@ def test_judges_can_be_ranked_with_unanswered_items_as_losses(metric, n_replies)
     worst[unanswered] = np.where(human[unanswered, :1] > human[unanswered, 1:], [0, 3], [3, 0])
     judges = [table("judge", judge), table("silent", silent), table("worst", worst)]
     options = {"metric": metric, "n_replies": n_replies}
-    result = footing(table("human", human), judges, abstention="loss", **options)
-    assert result.items.shared.all()
+    result = footing(table("human", human), judges, **options)
     assert result.items.answered_fraction.tolist() == [1.0, 0.95, 1.0]
-    of_judge, of_silent, of_worst = result.values
+    of_judge, of_silent, of_worst = result.values_with_losses
     assert of_silent == pytest.approx(of_worst)
     assert of_silent != pytest.approx(of_judge)
-    assert result.values == pytest.approx(result.values_with_losses)
-    assert result.replicates[1] == pytest.approx(result.replicates[2])
-    assert result.references[1].difference == pytest.approx(result.references[2].difference)
-    excluded = footing(table("human", human), judges, **options)
-    assert excluded.values_with_losses == pytest.approx(result.values)
-
-
-@pytest.mark.parametrize("metric", ["cohen_kappa(h/h)", "prevalence_bias"])
-def test_losses_need_a_mean_over_items(metric):
-    """No item alone can be lost by kappa, nor by a bias that others make up for."""
-    human = np.tile([5, 0], (20, 1))
-    with pytest.raises(ValueError, match="abstention loss needs a metric that is a mean"):
-        footing(table("human", human), [table("judge", human)], metric=metric, abstention="loss")
+    [alone] = footing(table("human", human), [table("worst", worst)], **options).values
+    assert of_worst == pytest.approx(alone)
 
 
 @pytest.mark.parametrize("metric", [m.name for m in METRICS])

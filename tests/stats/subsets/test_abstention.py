@@ -16,7 +16,7 @@ from harness.stats.subsets.abstention import (
     recoding,
     with_abstention,
 )
-from harness.stats.subsets.selective_prediction import abstention_test, risk_coverage
+from harness.stats.subsets.selective_prediction import risk_coverage
 
 OPTIONS = ("MET", "UNMET")
 tables = arrays.arrays(np.int64, 9, elements=st.integers(0, 5))
@@ -133,73 +133,14 @@ def test_last_point_of_risk_coverage_is_accuracy(score, correct):
     assert (np.diff(curve.answered_fraction) > 0).all()
 
 
-def test_abstention_depends_on_difficulty():
-    """A judge that abstains on hard items is found out; one that abstains at random is not."""
-    rng = np.random.default_rng(0)
-    difficulty = rng.random(200)
-    hard = (rng.random(200) < difficulty).astype(float)
-    blind = (rng.random(200) < 0.5).astype(float)
-    trial = abstention_test(hard, difficulty, rng=rng)
-    assert (trial.p, trial.n_draws, trial.permuted) == (1 / 10_000, 9999, "items")
-    assert abstention_test(blind, difficulty, rng=rng).p > 0.05
-    assert repr(trial) == "AbstentionTest(p 0.0001, permuted items)"
-
-
-def test_abstention_test_permutes_what_is_exchangeable():
-    """Whole groups where the factor is theirs, within groups where it varies inside them."""
-    rng = np.random.default_rng(0)
-    groups = [f"g{i // 4}" for i in range(80)]
-    by_group = ["hard" if i // 4 < 10 else "easy" for i in range(80)]
-    inside = ["ab"[i % 2] for i in range(80)]
-    # whole groups abstain by chance: permuting items would call this significant
-    abstained = np.repeat((rng.random(20) < 0.5).astype(float), 4)
-    whole = abstention_test(abstained, by_group, groups=groups, rng=rng, n_draws=999)
-    flat = abstention_test(abstained, by_group, rng=rng, n_draws=999)
-    assert whole.permuted == "groups"
-    assert whole.p > flat.p
-    depends = np.array([group == "a" for group in inside], dtype=float)
-    depends[::8] = 0
-    within = abstention_test(depends, inside, groups=groups, rng=rng, n_draws=999)
-    assert (within.permuted, within.p) == ("items within groups", 1 / 1000)
-    assert within.rates == {"a": 0.75, "b": 0.0}
-
-
-def test_abstention_test_keeps_its_level():
-    """Under independence p is at most 0.1 in about a tenth of 200 seeded data sets."""
-    rejected = 0
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        abstained = (rng.random(40) < 0.3).astype(float)
-        factor = rng.choice(["x", "y", "z"], 40).tolist()
-        rejected += abstention_test(abstained, factor, rng=rng, n_draws=99).p <= 0.1
-    assert 8 <= rejected <= 34
-
-
-@pytest.mark.parametrize(
-    ("abstained", "factor", "groups", "reason"),
-    [
-        ([np.nan, np.nan], [1.0, 2.0], None, "no_items"),
-        ([0, 0, 0], [1.0, 2.0, 3.0], None, "constant_abstention"),
-        ([0, 1, 0], ["a", "a", None], None, "constant_factor"),
-        ([0, 1], ["a", "a"], ["g", "g"], "constant_factor"),
-    ],
-)
-def test_abstention_test_without_variation_is_na(abstained, factor, groups, reason):
-    """There is nothing to test; the reason says which side is constant."""
-    trial = abstention_test(abstained, factor, groups=groups, rng=np.random.default_rng(0))
-    assert (trial.p, trial.statistic, trial.reason) == (None, None, reason)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda rng: abstention_test([1], ["a", "b"], rng=rng), r"factor has shape \(2,\)"),
-        (lambda rng: abstention_test([1], ["a"], rng=rng, n_draws=0), "n_draws is 0"),
-        (lambda rng: risk_coverage([1], [1, 2]), r"score has shape \(1,\)"),
-        (lambda rng: risk_coverage([1], [2]), r"outside \[0, 1\]"),
+        (lambda: risk_coverage([1], [1, 2]), r"score has shape \(1,\)"),
+        (lambda: risk_coverage([1], [2]), r"outside \[0, 1\]"),
     ],
 )
 def test_bad_input_is_refused_by_name(call, message):
     """The message names the argument and what was wanted."""
     with pytest.raises(ValueError, match=message):
-        call(np.random.default_rng(0))
+        call()
