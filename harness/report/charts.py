@@ -69,8 +69,6 @@ class Chart:
         Width at the left that holds row names and stays visible while a wide chart scrolls.
     link : str
         Where its title leads within the page.
-    symbol : str
-        What papers call the metric drawn; the tooltip of the title.
     """
 
     name: str
@@ -84,7 +82,6 @@ class Chart:
     frame: tuple[Scale, Scale] | None = field(default=None, repr=False)
     stub: float = 0.0
     link: str = ""
-    symbol: str = ""
 
     @property
     def has_links(self) -> bool:

@@ -145,13 +145,10 @@ def parquet_of(v: Validation) -> bytes:
 def all_charts(v: Validation) -> list[Chart]:
     """Return every chart of the page, in its order."""
     charts = [judge_charts.evidence_chart(v)] if v.evidence else []
-    for group in judge_charts.metric_groups(v):
-        charts += [*group.usual, *group.further]
     return [
         *charts,
         *sensitivity_charts.curve_charts(v),
         *sensitivity_charts.region_charts(v),
-        *sensitivity_charts.rank_charts(v),
         *sensitivity_charts.regret_charts(v),
         *(chart for _, group in certainty_charts.strata_charts(v) for chart in group),
         *certainty_charts.held_out_charts(v),

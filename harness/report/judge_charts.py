@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.report.charts import Band, IntervalRow, Series, Titles, interval_chart, interval_ends
+from harness.report.charts import (
+    Band,
+    IntervalRow,
+    Series,
+    Titles,
+    draw_interval,
+    interval_chart,
+    interval_ends,
+)
 from harness.report.formatting import READING, counted, number, reason, replies_each
 from harness.report.recommendation import GOAL_WORDS, capitalized, compared_metrics
 from harness.report.svg import Scale
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.evidence import Evidence, JudgeEvidence
     from harness.report.charts import Chart
+    from harness.report.svg import Mark
     from harness.stats import Estimate
 
 USUAL_FORMS = ("(h/h)", "(s/s)", "(h/hrs)", "(srs/srs)")
@@ -29,6 +37,7 @@ TABLE_CHART_WIDTH = 170.0
 FIRST_CHART_WIDTH = 420.0
 MAX_CHART_JUDGES = 8  # of the first screen's chart; the ranking lists all
 SMALL_CHART_WIDTH = 340.0
+INLINE_CHART_WIDTH, INLINE_CHART_HEIGHT = 110.0, 16.0
 MEASURES = {row.name: row.display_name for row in (*HUMAN_AGREEMENT, *BINARY, *DIAGNOSTICS)}
 
 
@@ -46,17 +55,18 @@ GROUPS = {  # families of metrics, and what they compare
 }
 
 
-class MetricGroup(NamedTuple):
-    """Charts of a family of metrics, the usual ones first.
+class MetricRow(NamedTuple):
+    """A metric in the table of all metrics, with an inline chart of each judge's value."""
 
-    ``constant`` names metrics that are the same for every judge, with their value; ``undefined``
-    those that are NA for every judge, by reason.
-    """
+    name: str
+    charts: dict[str, list[Mark]]
+
+
+class MetricGroup(NamedTuple):
+    """The metrics of a family that have a value; others are in ``undefined``, by reason."""
 
     title: str
-    usual: list[Chart]
-    further: list[Chart]
-    constant: list[str]
+    rows: list[MetricRow]
     undefined: dict[str, list[str]]
 
 
@@ -202,28 +212,27 @@ def ranking_scale(v: Validation) -> Scale:
 
 
 def metric_groups(v: Validation) -> list[MetricGroup]:
-    """Draw every metric that some judge has, group by group."""
+    """Return the rows of the table of all metrics, group by group."""
     groups = grouped(v, v.judges[0].metrics) if v.judges else {}
     return [_metric_group(v, title, names) for title, names in groups.items()]
 
 
 def _metric_group(v: Validation, title: str, names: Sequence[str]) -> MetricGroup:
-    rows = {name: metric_intervals(v, name) for name in names}
-    drawn = [name for name in names if is_drawn(rows[name])]
-    usual = [_metric_chart(v, name) for name in drawn if is_usual(v, name)]
-    further = [_metric_chart(v, name) for name in drawn if not is_usual(v, name)]
-    if not usual:
-        usual, further = further[:3], further[3:]
-    constant, undefined = [], dict[str, list[str]]()
+    rows, undefined = [], dict[str, list[str]]()
     for name in names:
-        label, values = metric_label(v, name), [row.value for row in rows[name]]
-        value = next((value for value in values if value is not None), None)
-        if value is None:
+        if is_defined(v, name):
+            rows.append(MetricRow(name, _inline_charts(v, name)))
+        else:
             reasons = dict.fromkeys(reason(compared_metrics(v, j)[name]) for j in v.judges)
-            undefined.setdefault(", ".join(reasons), []).append(label)
-        elif name not in drawn:
-            constant.append(f"{label} {number(value)}")
-    return MetricGroup(title, usual, further, constant, undefined)
+            undefined.setdefault(", ".join(reasons), []).append(metric_label(v, name))
+    return MetricGroup(title, rows, undefined)
+
+
+def _inline_charts(v: Validation, metric: str) -> dict[str, list[Mark]]:
+    """Draw every judge's value of a metric on one axis, a chart for each judge."""
+    rows = metric_intervals(v, metric)
+    scale = Scale.around(interval_ends(rows), 6.0, INLINE_CHART_WIDTH - 6.0, within=_limits(rows))
+    return {row.name: draw_interval(row, scale, INLINE_CHART_HEIGHT / 2) for row in rows}
 
 
 def is_usual(v: Validation, metric: str) -> bool:
@@ -254,27 +263,6 @@ def is_defined(v: Validation, metric: str) -> bool:
     """Whether a metric has a value for some judge."""
     estimates = (compared_metrics(v, judge).get(metric) for judge in v.judges)
     return any(estimate is not None and estimate.value is not None for estimate in estimates)
-
-
-def _metric_chart(v: Validation, metric: str) -> Chart:
-    rows = metric_intervals(v, metric)
-    facts = v.facts(metric)
-    same = ", ".join(metric_label(v, name) for name in facts.also) if facts else ""
-    equal = f" Equal to {same} on these data." if same else ""
-    axis = ", ".join(part for part in (direction(v, metric), items_used(v, metric)) if part)
-    alt = f"{capitalized(metric_label(v, metric))} of each judge. {described(rows)}.{equal}"
-    within = _limits(rows)
-    if facts:
-        low, high = facts.low, facts.high
-        within = (within[0] if low is None else low, within[1] if high is None else high)
-    chart = interval_chart(
-        Titles(f"metric-{slug(metric)}", capitalized(metric_label(v, metric)), alt, axis),
-        rows,
-        within=within,
-        reference=0.0 if facts and facts.better == "zero" else None,
-        width=SMALL_CHART_WIDTH,
-    )
-    return replace(chart, symbol=metric)
 
 
 def direction(v: Validation, metric: str) -> str:

@@ -199,48 +199,6 @@ def _regions(v: Validation, goal: str, evens: Sequence[BreakEven]) -> Chart:
     return replace(chart, columns=("tau", "beta from", "beta to", "best"), rows=rows)
 
 
-def rank_charts(v: Validation) -> list[Chart]:
-    """Draw each judge's rank by the goals, the usual metrics, and the metric that ranks.
-
-    Nothing is drawn where no judge has a rank by any goal.
-    """
-    if v.choosing is None:
-        return []
-    orders = v.choosing.orders
-    metrics = dict.fromkeys((*v.choosing.goals, v.settings.metric, *v.choosing.usual))
-    ranks = {
-        metric: {place.judge: place.rank for place in orders[metric].places}
-        for metric in metrics
-        if metric in orders and any(place.rank for place in orders[metric].places)
-    }
-    if not any(goal in ranks for goal in v.choosing.goals):
-        return []
-    judges = list(v.choosing.candidates)
-    titles = Titles(
-        "ranks",
-        "Ranks by goal and by metric",
-        "Rows: the goals, then the metrics that judges are selected by, with the items used. "
-        "Columns: judges. Cells: rank, 1 is best.",
-        x="judge",
-        y="rank by",
-    )
-    return [
-        heat_map(
-            titles,
-            [GOAL_WORDS.get(metric) or metric_label(v, metric) for metric in ranks],
-            judges,
-            [[by_judge.get(judge) for judge in judges] for by_judge in ranks.values()],
-            top=float(len(judges)),
-            digits=0,
-            cell_width=RANK_CELL,
-            row_counts=[
-                reach(n_items_used(v, metric, [name for name in judges if by_judge.get(name)]))
-                for metric, by_judge in ranks.items()
-            ],
-        )
-    ]
-
-
 def regret_charts(v: Validation) -> list[Chart]:
     """Draw the regret of choosing by each metric for each goal."""
     if v.choosing is None or not v.choosing.regret:

@@ -177,7 +177,6 @@ def methods_in(value, place=""):
         ({"humans": "reconstructed"}, {}, "humans reconstructed needs pairs: raters who gave both"),
         ({"humans": "reconstructed", "beta": 0.2}, {}, "leave one of them out"),
         ({"humans": "reconstructed", "level": "item"}, {}, "at level item"),
-        ({"abstention": "loss", "metric": "cohen_kappa(h/h)"}, {}, "loss needs a metric that"),
     ],
 )
 def test_choices_that_do_not_fit_are_refused_before_anything_is_asked(choices, task, words):

@@ -110,12 +110,12 @@ def test_dots_stand_where_metrics_json_says(tab, validation):
 
 def test_intervals_reach_as_far_as_metrics_json_says(tab, validation):
     """Each interval of a small chart ends where the metric's interval does."""
-    slope, start = axis(tab, "metric-hit-rate-h-h", "x")
-    ends = tab.locator("#chart-metric-hit-rate-h-h line.interval").evaluate_all(
+    slope, start = axis(tab, "leniency-recall", "x")
+    ends = tab.locator("#chart-leniency-recall line.interval").evaluate_all(
         "lines => lines.map(l => [Number(l.getAttribute('x1')), Number(l.getAttribute('x2'))])"
     )
     intervals = sorted((start + slope * low, start + slope * high) for low, high in ends)
-    estimates = [judge.metrics["hit_rate(h/h)"].interval for judge in validation.judges]
+    estimates = [errors.leniency["recall"].interval for errors in validation.errors.judges]
     expected = sorted((interval.low, interval.high) for interval in estimates)
     for pair, ends in zip(intervals, expected, strict=True):
         assert pair == pytest.approx(ends, abs=2 * ROUNDING * abs(slope))
@@ -207,21 +207,21 @@ def test_item_table_pages_and_finds(tab):
 
 def test_data_and_drawing_of_a_chart_can_be_downloaded(tab, validation, tmp_path):
     """Each chart's numbers come as CSV, its drawing as SVG that stands by itself."""
-    chart = tab.locator("#chart-metric-hit-rate-h-h")
+    chart = tab.locator("#chart-leniency-recall")
     chart.locator("summary").click()
     with tab.expect_download() as download:
         chart.locator("button[data-save=csv]").click()
     download.value.save_as(tmp_path / "chart.csv")
     rows = list(csv.DictReader((tmp_path / "chart.csv").read_text(encoding="utf-8").splitlines()))
     values = {row["name"]: float(row["value"]) for row in rows}
-    assert values == {j.name: j.metrics["hit_rate(h/h)"].value for j in validation.judges}
+    assert values == {e.judge: e.leniency["recall"].value for e in validation.errors.judges}
     with tab.expect_download() as download:
         chart.locator("button[data-save=svg]").click()
     download.value.save_as(tmp_path / "chart.svg")
     text = (tmp_path / "chart.svg").read_text(encoding="utf-8")
     assert text.startswith("<svg")
     assert "var(" not in text
-    assert ">Hit rate</text>" in text
+    assert ">Recall: share of the positive items that are called positive</text>" in text
 
 
 def test_first_stop_of_the_keyboard_skips_to_the_decision(tab):
