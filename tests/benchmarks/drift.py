@@ -98,6 +98,11 @@ class Schedule:
         """Whether replies are independent and the noise is that of the baseline."""
         return self.copied == 0.0 and self.day_sd == 0.0
 
+    @property
+    def rises_from_none(self) -> bool:
+        """Whether invalid replies appear where there were none."""
+        return self.invalid[0] == 0.0 < self.invalid[1]
+
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """Draw the counts, (looks + 1, n, 3), or (looks + 1, n, 2) if no reply is invalid."""
         usual, off = rng.integers(2, size=self.n), self.noise * rng.exponential(1.0, self.n)
@@ -515,7 +520,7 @@ def outcome_rows() -> Iterator[Row]:
     """List schedules in which invalid replies appear among none, and unchanged rates of them."""
     for s0, start in ((5, 1), (5, 21), (2, 11)):
         for after in (0.08, 0.05, 0.03):
-            schedule = Schedule(n=150, s0=s0, invalid=(0.0, after), start=start)
+            schedule = Schedule(n=150, s0=s0, n_looks=start + 9, invalid=(0.0, after), start=start)
             yield changed_row(f"invalid 0% to {after:.0%}", schedule)
 
 
@@ -561,13 +566,21 @@ def tables(rows: list[Row], worse: list[WorseRow], sequences: list[SequenceRow])
         "",
         "## Delay",
         "",
-        "Share of schedules with an alarm at the first changed look, by the second, and within 100",
-        "looks, with the median number of looks from the change to the alarm, where the first",
-        "changed look is 1.",
+        "Share of schedules with an alarm within 100 looks, with the median number of looks from",
+        "the change to the alarm, where the first changed look is 1.",
         "",
-        "| change | look 1 | by look 2 | ever | looks | before the change | McNemar | schedules |",
-        "| --- | --: | --: | --: | --: | --: | --: | --: |",
-        *map(changed_line, changed),
+        "| change | alarm | looks | alarm before the change | McNemar, alpha spent | schedules |",
+        "| --- | --: | --: | --: | --: | --: |",
+        *(changed_line(row) for row in changed if not row.schedule.rises_from_none),
+        "",
+        "## Outcomes that rise from none",
+        "",
+        "Share of schedules with an alarm at the first changed look, by the second and by the",
+        "third: replies become unreadable, refused or abstained that never were before.",
+        "",
+        "| change | look 1 | by look 2 | by look 3 | alarm before the change | schedules |",
+        "| --- | --: | --: | --: | --: | --: |",
+        *(outcome_line(row) for row in changed if row.schedule.rises_from_none),
         "",
         "## Worse",
         "",
@@ -601,9 +614,14 @@ def unchanged_line(row: Row) -> str:
 
 def changed_line(row: Row) -> str:
     """Return a row of the second table."""
-    soon = f"{row.share_by(1):.0%} | {row.share_by(2):.0%}"
-    shares = f"{soon} | {row.share('chosen'):.0%} | {row.delay()} | {row.early_share():.0%}"
+    shares = f"{row.share('chosen'):.0%} | {row.delay()} | {row.early_share():.0%}"
     return f"| {row.name} | {shares} | {row.share('spent'):.0%} | {row.n_schedules:,} |"
+
+
+def outcome_line(row: Row) -> str:
+    """Return a row of the table on outcomes that rise from none."""
+    soon = f"{row.share_by(1):.0%} | {row.share_by(2):.0%} | {row.share_by(3):.0%}"
+    return f"| {row.name} | {soon} | {row.early_share():.0%} | {row.n_schedules:,} |"
 
 
 def write_page(section: str, page: Path = PAGE) -> None:
@@ -680,9 +698,10 @@ def main() -> None:
         if options.only in row.name:
             is_unchanged = row.schedule.start is None
             n = options.schedules if is_unchanged else options.changed
-            n = n * N_LOOKS // row.schedule.n_looks  # equally many looks
+            n = n * N_LOOKS // max(row.schedule.n_looks, N_LOOKS)  # at most as many looks
             rows.append(fill_row(row, n, options.rows))
-            print((unchanged_line if is_unchanged else changed_line)(row), flush=True)
+            line = unchanged_line if is_unchanged else changed_line
+            print((outcome_line if row.schedule.rises_from_none else line)(row), flush=True)
     for schedule in worse_schedules() if not options.only else ():
         n = options.changed if schedule.is_worse else options.schedules
         worse.append(fill_worse(schedule, n, options.rows))
