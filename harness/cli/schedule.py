@@ -30,6 +30,10 @@ def schedule(
         str | None,
         typer.Option("--task", "-t", help="Name or path of the task there; found by default."),
     ] = None,
+    samples: Annotated[
+        int, typer.Option(min=1, help="Times each judge is asked per item in a look.")
+    ] = 1,
+    max_cost: options.MaxCost = None,
     store: options.Store = None,
     package: Annotated[
         str | None, typer.Option(help="What pip installs; this version by default.")
@@ -72,7 +76,7 @@ def schedule(
     described = Schedule(
         run=run if Path(run).exists() else str(folder.path),
         every=every,
-        options=("--fail-on", fail_on, *words, *of_store.options),
+        options=("--fail-on", fail_on, *_asking(samples, max_cost), *words, *of_store.options),
         keys=(*keys_of(folder), *of_store.keys),
         **({"package": package} if package else {}),
     )
@@ -83,3 +87,11 @@ def schedule(
         with writing_to(output / name, RunError):
             output.mkdir(parents=True, exist_ok=True)
             echo(str(write_file(output / name, text.encode())))
+
+
+def _asking(samples: int, max_cost: float | None) -> tuple[str, ...]:
+    """Return the options of a look that are not its defaults."""
+    return (
+        *(("--samples", str(samples)) if samples > 1 else ()),
+        *(("--max-cost", str(max_cost)) if max_cost is not None else ()),
+    )

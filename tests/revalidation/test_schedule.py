@@ -297,3 +297,19 @@ def test_a_look_is_due_after_nine_tenths_of_the_period(age_days, due):
     look = Look(number=1, occasion=2, baseline=1, at=at.isoformat(), judges=())
     assert (time_until_due(HistoryReading(looks=[look]), "week") <= timedelta(0)) is due
     assert time_until_due(HistoryReading(), "week") <= timedelta(0)
+
+
+def test_a_clock_that_ran_ahead_does_not_postpone_looks():
+    """A look that is dated in the future is followed by one at once."""
+    at = datetime.now(UTC) + timedelta(days=30)
+    look = Look(number=1, occasion=2, baseline=1, at=at.isoformat(), judges=())
+    assert time_until_due(HistoryReading(looks=[look]), "week") <= timedelta(0)
+
+
+def test_a_schedule_passes_samples_and_the_limit_on(place, monkeypatch):
+    """Each look of the schedule asks as often, and costs at most as much, as was said."""
+    monkeypatch.chdir(place)
+    words = ("schedule", AWKWARD, "--emit", "cron", "--samples", 3, "--max-cost", 0.25)
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    assert "--samples 3 --max-cost 0.25" in result.stdout
