@@ -89,7 +89,10 @@ class NextStep:
         The difference that matters, in the unit of the metric that ranks.
     n_items_needed : int or None
         Items that detect a difference of ``worth`` between the first two judges in 80 % of data
-        sets; None where there are enough, or no other judge may be the best.
+        sets; None where there are enough, no number of items is, or no other judge may be the best,
+        and where the verdict is "none".
+    more_raters : bool
+        Whether no number of items detects it with these raters.
     equivalent : tuple of str
         Judges that surely differ from the first by less than ``worth``.
     advice : str
@@ -103,6 +106,7 @@ class NextStep:
     n_items: int = 0
     worth: float = 0.0
     n_items_needed: int | None = None
+    more_raters: bool = False
     equivalent: tuple[str, ...] = ()
     advice: str = ""
     n_missing: int = 0
@@ -217,7 +221,9 @@ def decide(
         break_even=_break_even(sensitivity) if others and not close else None,
         usual_choices=_usual_choices(leader.judge, evidence.metric, choosing),
         disputed=disputed,
-        next_step=_next_step(winner, evidence, "" if humans.n_response_sets else advice),
+        next_step=_next_step(
+            winner, evidence, "" if humans.n_response_sets else advice, proven=proven
+        ),
     )
 
 
@@ -244,11 +250,15 @@ def verdict_and_judge(evidence: Evidence | None) -> tuple[Verdict, str | None]:
 
 def n_items_needed(evidence: Evidence) -> int | None:
     """Return `NextStep.n_items_needed`, from common footing alone."""
-    others = [row for row in evidence.judges if row.value is not None][1:]
     needed = evidence.n_items_for_margin
-    if needed is None or needed <= evidence.n_items or _is_alike(evidence):
-        return None
-    return needed if any(row.close_to_first for row in others) else None
+    enough = needed is None or needed <= evidence.n_items
+    return None if enough or not _is_open(evidence) else needed
+
+
+def _is_open(evidence: Evidence) -> bool:
+    """Whether another judge may be the best, and may differ from the first by the margin."""
+    others = [row for row in evidence.judges if row.value is not None][1:]
+    return any(row.close_to_first for row in others) and not _is_alike(evidence)
 
 
 def _is_alike(evidence: Evidence) -> bool:
@@ -440,7 +450,7 @@ def _within(difference: Difference | None, margin: float) -> bool:
     return max(abs(difference.interval.low), abs(difference.interval.high)) < margin
 
 
-def _next_step(winner: JudgeResult, evidence: Evidence, advice: str) -> NextStep:
+def _next_step(winner: JudgeResult, evidence: Evidence, advice: str, *, proven: bool) -> NextStep:
     equivalent = tuple(
         row.judge for row in evidence.judges if _within(row.difference, evidence.margin)
     )
@@ -450,7 +460,8 @@ def _next_step(winner: JudgeResult, evidence: Evidence, advice: str) -> NextStep
     return NextStep(
         n_items=evidence.n_items,
         worth=evidence.margin,
-        n_items_needed=n_items_needed(evidence),
+        n_items_needed=n_items_needed(evidence) if proven else None,
+        more_raters=proven and evidence.needs_raters and _is_open(evidence),
         equivalent=equivalent,
         advice=advice,
         n_missing=winner.n_replies("not_asked"),

@@ -18,7 +18,11 @@ from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding
 from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.inference.estimate import Interval
 from harness.stats.inference.non_inferiority import Margin, least_items
-from harness.stats.planning.sample_size import sample_size_for_difference
+from harness.stats.planning.sample_size import (
+    Z_SIZE,
+    difference_beside_raters,
+    sample_size_for_difference,
+)
 from harness.stats.selection.footing import Footing, HumanReference, common_footing
 from harness.stats.selection.ranking import Difference, compare, largest_difference, loss
 
@@ -135,8 +139,10 @@ class Evidence:
     winner_low, winner_high : float or None
         Interval of the first judge's metric, wide enough for having been chosen.
     n_items_for_margin : int or None
-        Items needed to detect a difference of the margin between the first two judges; None where
-        they never differ.
+        Items needed to detect a difference of the margin between the first two judges, at the
+        critical value of their comparison; None where they never differ, or no number is enough.
+    needs_raters : bool
+        Whether no number of items would detect it, for the variance of the raters alone.
     """
 
     metric: str
@@ -159,6 +165,7 @@ class Evidence:
     winner_low: float | None = None
     winner_high: float | None = None
     n_items_for_margin: int | None = None
+    needs_raters: bool = False
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -234,7 +241,7 @@ def evidence_of(
         if name not in footing.judges
     ]
     low, high = _winner_interval(footing)
-    n_needed = _items_for(footing, order, margin)
+    n_needed, needs_raters = _items_for(footing, order, margin)
     return Evidence(
         metric=metric.name,
         display_name=metric.display_name,
@@ -254,6 +261,7 @@ def evidence_of(
         winner_low=low,
         winner_high=high,
         n_items_for_margin=n_needed,
+        needs_raters=needs_raters,
     )
 
 
@@ -439,19 +447,30 @@ def _winner_interval(footing: Footing) -> tuple[float | None, float | None]:
     return max(low, least), min(high, most)
 
 
-def _items_for(footing: Footing, order: Sequence[str], margin: float) -> int | None:
-    """Return the items that detect a difference of the margin between the first two judges."""
+def _items_for(footing: Footing, order: Sequence[str], margin: float) -> tuple[int | None, bool]:
+    """Return the items that detect a difference of the margin between the first two judges.
+
+    And whether there is no such number, as raters vary too much.
+    """
     if len(order) < 2 or not footing.replicates.shape[1] or margin <= 0:  # noqa: PLR2004 -- a pair
-        return None
+        return None, False
     losses = loss(footing.replicates, footing.metric.better)
     first, second = (footing.judges.index(name) for name in order[:2])
     n = int(footing.items.shared.sum())
     differences = losses[second] - losses[first]
     defined = differences[np.isfinite(differences)]
     if len(defined) < 2:  # noqa: PLR2004 -- a standard deviation needs two
-        return None
+        return None, False
     sd = float(np.std(defined, ddof=1)) * n**0.5  # of an item
-    return sample_size_for_difference(sd, margin)
+    ranks, raters = footing.ranks, footing.raters_of({order[0]: -1.0, order[1]: 1.0})
+    critical = Z_SIZE
+    if ranks is not None and ranks.critical_value is not None:
+        critical = max(critical, ranks.critical_value)
+    by_raters = 0.0 if raters is None else max(raters.raters - raters.cells, 0.0)
+    delta = difference_beside_raters(margin, by_raters, critical=critical)
+    if delta == 0.0:
+        return None, sd > 0.0
+    return sample_size_for_difference(sd, delta, critical=critical), False
 
 
 def _number(value: float) -> float | None:

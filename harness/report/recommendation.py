@@ -479,8 +479,13 @@ def _steps(v: Validation) -> list[str]:
     step, parts = v.decision.next_step, []
     if step.n_items_needed is not None:
         parts.append(
-            f"{step.n_items_needed} items, in place of {step.n_items}, would show a difference of "
-            f"{number(step.worth)} between the first two judges with a power of 80%."
+            f"With {step.n_items_needed} items (you have {step.n_items}), a difference of "
+            f"{number(step.worth)} between the first two judges would be found 4 times in 5."
+        )
+    if step.more_raters:
+        parts.append(
+            f"Have items rated by more raters: with these, no number of items would show a "
+            f"difference of {number(step.worth)} between the first two judges."
         )
     if step.advice:
         command = f"`harness annotate {v.task.name} --rater NAME --elicitation paired`"

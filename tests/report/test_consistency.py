@@ -126,7 +126,7 @@ def test_sentences_state_what_the_json_states(case):
     if not named and stated["significantly_worse"]:
         assert re.search(r"Every other (ranked )?judge is significantly worse \(95%\)\.", text)
     needed = stated["next_step"]["n_items_needed"]
-    assert (f"{needed} items, in place of" in text) == (needed is not None)
+    assert (f"With {needed} items (you have" in text) == (needed is not None)
     for choice in stated["usual_choices"]:
         if not choice["same"] and not choice["arbitrary"]:
             assert f"would have picked {listed(choice['regret']['selected'])}" in text

@@ -234,10 +234,10 @@ def test_what_to_collect_next_is_said_where_the_answer_is_not_firm():
     task = indeterminate_task(n=30, paired=30, seed=4)
     validation = validate(ranked_source(task, tau=0.9))
     step, text = validation.decision.next_step, sentences(validation)
-    needed = [sentence for sentence in text if "in place of" in sentence]
+    needed = [sentence for sentence in text if "(you have" in sentence]
     assert bool(needed) == (step.n_items_needed is not None)
     assert validation.decision.not_distinguishable
-    assert f"{step.n_items_needed} items, in place of {step.n_items}, would show" in needed[0]
+    assert f"With {step.n_items_needed} items (you have {step.n_items}), a difference" in needed[0]
 
 
 def test_judge_half_of_whose_replies_are_unreadable_is_warned_about():

@@ -19,7 +19,12 @@ Z_SIZE = 1.96  # a two-sided test at 5 %
 
 
 def sample_size_for_difference(
-    sd: float, delta: float, *, design_effect: float = 1.0, power: float = 0.8
+    sd: float,
+    delta: float,
+    *,
+    design_effect: float = 1.0,
+    power: float = 0.8,
+    critical: float = Z_SIZE,
 ) -> int | None:
     """Return the number of items needed to detect a mean paired difference.
 
@@ -34,11 +39,14 @@ def sample_size_for_difference(
         Variance of the mean under the design, divided by that of as many independent items.
     power : float in (0, 1), optional
         Wanted; its normal quantile is rounded to two digits, 0.84 for a power of 80 %.
+    critical : float, optional
+        What the difference in standard errors is held against: 1.96 for a single two-sided test at
+        5 %, more where several judges are compared at once.
 
     Returns
     -------
     int or None
-        For a two-sided test at 5 % with this power; None where ``sd`` is 0, as the judges do
+        For that test with this power; None where ``sd`` is 0, as the judges do
         not differ on any item.
 
     Raises
@@ -57,8 +65,33 @@ def sample_size_for_difference(
         )
     if sd == 0:
         return None
-    z_power = round(NormalDist().inv_cdf(power), 2)
-    return ceil(design_effect * (Z_SIZE + z_power) ** 2 * sd**2 / delta**2)
+    return ceil(design_effect * (critical + _z_power(power)) ** 2 * sd**2 / delta**2)
+
+
+def difference_beside_raters(
+    delta: float, rater_variance: float, *, power: float = 0.8, critical: float = Z_SIZE
+) -> float:
+    """Return the difference that items have to detect where raters vary, too.
+
+    Parameters
+    ----------
+    delta : float
+        The difference to detect.
+    rater_variance : float
+        What raters add to the variance of the estimated difference, however many the items.
+    power, critical
+        As in `sample_size_for_difference`, which takes the result for ``delta``.
+
+    Returns
+    -------
+    float
+        ``sqrt(delta^2 - (critical + z)^2 rater_variance)``; 0 where no number of items suffices.
+    """
+    return sqrt(max(delta**2 - (critical + _z_power(power)) ** 2 * rater_variance, 0.0))
+
+
+def _z_power(power: float) -> float:
+    return round(NormalDist().inv_cdf(power), 2)
 
 
 PAIR = 2  # ratings or replies of an item from which their variance can be estimated

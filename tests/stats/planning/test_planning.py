@@ -12,6 +12,7 @@ from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.planning.annotator_power import AssumedRates, power_from_panel, power_from_rates
 from harness.stats.planning.sample_size import (
     agreement_moments,
+    difference_beside_raters,
     interval_width,
     power_for_difference,
     sample_size_for_difference,
@@ -191,3 +192,21 @@ def test_planned_power_is_that_of_the_ranking():
         )
         separated.append(evaluation.ranking("hit_rate(h/h)").rows[-1].difference.separated)
     assert np.mean(separated) == pytest.approx(0.8, abs=0.06)
+
+
+def test_items_are_planned_at_the_critical_value_of_the_comparison():
+    """Ten judges, critical value 3.3: at 1.96 a power of 24 % would be said to be 80 %."""
+    rng, sd, delta, critical = np.random.default_rng(5), 0.4, 0.1, 3.3
+    n = sample_size_for_difference(sd, delta, critical=critical)
+    assert n == 275 > sample_size_for_difference(sd, delta) == 126
+    found = rng.normal(delta, sd / sqrt(n), 20_000) > critical * sd / sqrt(n)
+    assert found.mean() == pytest.approx(0.8, abs=0.01)
+
+
+def test_rater_variance_does_not_shrink_with_items():
+    """With a variance of the raters, more items are needed; with too large a one, more raters."""
+    rng, sd, delta, by_raters = np.random.default_rng(6), 0.4, 0.1, 0.0005
+    n = sample_size_for_difference(sd, difference_beside_raters(delta, by_raters))
+    error = sqrt(sd**2 / n + by_raters)
+    assert (rng.normal(delta, error, 20_000) > 1.96 * error).mean() == pytest.approx(0.8, abs=0.01)
+    assert difference_beside_raters(delta, 0.002) == 0.0
