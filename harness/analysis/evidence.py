@@ -93,7 +93,7 @@ class BaselineEvidence:
     Attributes
     ----------
     name : str
-        "uniform", "prior" or "most_frequent".
+        "uniform", "prior", "most_frequent" or "best_constant"; on open scales see their answers.
     value, low, high : float or None
         The metric and its interval over resamples, in which the baseline is fitted anew.
     """

@@ -56,6 +56,7 @@ BASELINE_WORDS = {
     "uniform": "guessing",
     "prior": "the raters' marginal distribution",
     "most_frequent": "the most frequent answer",
+    "best_constant": "always giving the same answer",
     "mean": "the mean of all ratings",
     "median": "the median of all ratings",
 }

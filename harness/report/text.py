@@ -48,6 +48,7 @@ BASELINE_NAMES = {
     "uniform": "guessing",
     "prior": "marginal",
     "most_frequent": "most frequent",
+    "best_constant": "best constant",
     "mean": "mean rating",
     "median": "median rating",
 }

@@ -52,7 +52,12 @@ def test_the_decision_has_the_form_of_other_scales(validation):
     assert all(passed.values())
     assert decision.checks["one_human"].threshold == pytest.approx(5.0)
     rows = {row.judge: row for row in validation.evidence.judges}
-    assert rows["constant"].better_than == {"mean": False, "median": False, "prior": True}
+    assert rows["constant"].better_than == {
+        "mean": False,
+        "median": False,
+        "best_constant": False,
+        "prior": True,
+    }
     assert not rows["silent"].ranked
     assert rows["good"].annotator_test.passes
     assert rows["constant"].annotator_test.passes is False

@@ -23,7 +23,6 @@ from harness.stats.planning.sample_size import sample_size_for_difference
 from harness.stats.selection.paired_runs import paired_runs
 from harness.stats.selection.rank_sets import rank_sets, winner_interval
 from harness.stats.selection.references import (
-    BASELINES,
     baseline_values,
     most_frequent_answers,
     one_human,
@@ -111,7 +110,7 @@ def test_computed_baselines(golden):
         human = rating_shares(counts)
         evaluated = np.zeros(len(counts), dtype=bool)
         evaluated[inputs["evaluated"]] = True
-        values = {name: {} for name in BASELINES}
+        values = {name: {} for name in ("uniform", "prior", "most_frequent")}
         for metric, (contributions, vectors, closed_form) in metrics_of(inputs).items():
             for form in (closed_form, {}):
                 by_baseline = baseline_values(
@@ -124,10 +123,10 @@ def test_computed_baselines(golden):
                     evaluated=evaluated,
                     **form,
                 )
-                for baseline, value in by_baseline.items():
-                    enumerated = values[baseline].get(metric, value[0])
-                    assert np.isclose(enumerated, value[0])
-                    values[baseline][metric] = float(value[0])
+                for baseline, of_metrics in values.items():
+                    value = float(by_baseline[baseline][0])
+                    assert np.isclose(of_metrics.get(metric, value), value)
+                    of_metrics[metric] = value
         pooled = counts.sum(axis=0, keepdims=True).astype(float)
         modal = most_frequent_answers(pooled)[0]
         modes = [option for option, tops in zip(inputs["options"], modal, strict=True) if tops]

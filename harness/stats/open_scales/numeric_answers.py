@@ -146,12 +146,17 @@ class NumericRatings:
         return float(metric.value(sums + moments(worst, target).sum(axis=0)))
 
     def baselines(self, metric: Metric) -> dict[str, Callable[[BoolArray], Valued]]:
-        """Return the computed baselines: ``mean``, ``median`` and ``prior``.
+        """Return the computed baselines: ``mean``, ``median``, ``best_constant`` and ``prior``.
 
-        All ratings' mean and median are taken anew in every resample. ``prior`` answers like a
-        rating drawn at random: like each of 100 quantiles of all ratings, or each rating if fewer.
+        All ratings' mean and median are taken anew in every resample, as is the constant that
+        minimises the metric's error from the items' mean ratings: their mean or median. ``prior``
+        answers like a rating drawn at random: like each of 100 quantiles of all ratings, or each
+        rating if fewer.
         """
         constants = {"mean": self._mean, "median": self._median}
+        if metric.better == "lower":
+            is_absolute = metric.name == "mean_absolute_error"
+            constants["best_constant"] = self._middle_mean if is_absolute else self._mean_of_means
         return {
             **{name: partial(self._constant, metric, fit) for name, fit in constants.items()},
             "prior": partial(self._prior, metric),
@@ -188,6 +193,17 @@ class NumericRatings:
             place = (below < below[:, -1:] / 2.0).sum(axis=1)
             medians[start : start + step] = value[place]
         return medians
+
+    def _mean_of_means(self, weights: FloatArray) -> FloatArray:
+        return ratio(weights @ np.where(self.rated, self.means, 0.0), weights @ self.rated)
+
+    def _middle_mean(self, weights: FloatArray) -> FloatArray:
+        """Return the least mean rating that at least half of the items do not exceed, (B,)."""
+        rated = np.flatnonzero(self.rated)
+        order = rated[np.argsort(self.means[rated], kind="stable")]
+        below = np.cumsum(weights[:, order], axis=1)
+        place = (below < below[:, -1:] / 2.0).sum(axis=1)
+        return np.asarray(self.means[order][place], dtype=np.float64)
 
     def _prior(self, metric: Metric, items: BoolArray) -> Valued:
         evaluated, drawn = np.flatnonzero(items), self.value

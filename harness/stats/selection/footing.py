@@ -38,8 +38,10 @@ from harness.stats.selection.references import (
     BASELINES,
     added_exactly,
     baseline_values,
+    best_constants,
     most_frequent_answers,
     one_human,
+    values_of_constants,
 )
 from harness.stats.selection.replies import (
     MIN_ANSWERED,
@@ -617,7 +619,7 @@ class Scoring:
         units: Units,
         kinds: Kinds | None,
     ) -> Iterator[FloatArray]:
-        """Yield (J + 3, b) values of judges and baselines until all resamples were drawn.
+        """Yield (J + C, b) values of judges and baselines until all resamples were drawn.
 
         Items that are rated and answered alike are drawn together where there are few kinds.
         """
@@ -657,7 +659,7 @@ class Scoring:
         by_unit: Callable[[FloatArray], FloatArray] = np.asarray,
         add: Add = np.matmul,
     ) -> Callable[[FloatArray], FloatArray]:
-        """Return a function of (B, U) weights: (J + 3, B) values of judges and baselines.
+        """Return a function of (B, U) weights: (J + C, B) values of judges and baselines.
 
         ``sums`` are those of the judges; ``by_unit`` and ``add`` are those of `baseline_values`.
         """
@@ -678,6 +680,7 @@ class Scoring:
                 by_unit=by_unit,
                 add=add,
                 squared=self.metric.squared,
+                better=self.metric.better,
             )
             return np.array([*of_judges, *(of_baselines[name] for name in BASELINES)])
 
@@ -710,8 +713,24 @@ class Scoring:
         """Yield the distribution of each of `BASELINES` on each item, (n, W)."""
         pooled = (self.weights @ self.counts)[None]
         most_frequent = most_frequent_answers(pooled).astype(np.float64)
-        for answers in (np.ones_like(pooled), pooled, most_frequent):
+        best = self.best_constants().astype(np.float64)
+        for answers in (np.ones_like(pooled), pooled, most_frequent, best):
             yield np.broadcast_to(row_shares(answers), self.counts.shape)
+
+    def best_constants(self) -> BoolArray:
+        """Return (1, W): the answers that are best on all items if always given."""
+        return best_constants(
+            values_of_constants(
+                self.metric.contributions,
+                self.metric.value,
+                self.human_vectors,
+                self.counts,
+                vectors=self.judge_form,
+                weigh=lambda rows: self.weights[None] @ rows,
+                squared=self.metric.squared,
+            ),
+            self.metric.better,
+        )
 
     def sums_of_counts(
         self,

@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_shares, weighted_total
+from harness.stats.selection.ranking import loss
 from harness.stats.selection.replies import MAX_DRAWS, Replies, draw_probability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.stats.data.arrays import BoolArray, IntArray
-    from harness.stats.inference.metric import SquaredDistance
+    from harness.stats.inference.metric import Better, SquaredDistance
     from harness.stats.selection.replies import Contributions, Vectors
 
     Totals = Callable[[Sequence[FloatArray]], list[FloatArray]]
     Add = Callable[[FloatArray, FloatArray], FloatArray]
 
 
-BASELINES = ("uniform", "prior", "most_frequent")
+BASELINES = ("uniform", "prior", "most_frequent", "best_constant")
+MOST_CONSTANTS = 32  # answers up to which each is tried as a constant
 DRAWS_PER_PRODUCT = 32  # of replies, whose totals one matrix product adds up
 
 
@@ -46,15 +48,18 @@ def baseline_values(
     by_unit: Vectors = np.asarray,
     add: Add = np.matmul,
     squared: SquaredDistance | None = None,
+    better: Better = "higher",
 ) -> dict[str, FloatArray]:
     """Return a metric's (B,) values of each baseline, fitted anew under each row of weights.
 
-    Of several most frequent answers, the mean of the values that always giving one of them has; nan
-    where undefined.
+    Of several most frequent answers, or best constants, the mean of the values that always giving
+    one of them has; nan where undefined. The best constant is the answer that would be best on all
+    items: under the ranked probability score the median, under ``mse(srs/srs)`` the set of the
+    options that at least half of the raters endorse, where it is admissible.
 
     Parameters
     ----------
-    contributions, value, squared
+    contributions, value, squared, better
         Of a `Metric`.
     human : (n, D) array
         Rating vectors of the raters; nan rows where an item has none.
@@ -80,6 +85,9 @@ def baseline_values(
     def inside(rows: FloatArray) -> FloatArray:
         return by_unit(rows if evaluated is None else np.where(evaluated[:, None], rows, 0.0))
 
+    def everywhere(rows: FloatArray) -> FloatArray:
+        return add(weights, by_unit(rows))
+
     uniform = np.full((len(weights), W), 1.0 / W)
     unrated = pooled.sum(axis=1) == 0
     prior = np.where(unrated[:, None], uniform, row_shares(pooled))
@@ -101,7 +109,83 @@ def baseline_values(
     values["most_frequent"] = _constant_values(
         score, value, weights, most_frequent_answers(pooled), add=add
     )
+    fitted = values_of_constants(
+        contributions,
+        value,
+        human,
+        counts,
+        vectors=vectors,
+        weigh=everywhere,
+        squared=squared,
+    )
+    values["best_constant"] = _constant_values(
+        score, value, weights, best_constants(fitted, better), add=add
+    )
     return {name: values[name] for name in BASELINES}
+
+
+def best_constants(values: FloatArray, better: Better) -> BoolArray:
+    """Return (B, W): the answers that are best if always given, by their (B, W) values, nan aside.
+
+    Several when tied; none where no value is defined.
+    """
+    losses = loss(values, better)
+    losses = np.where(np.isnan(losses), np.inf, losses)
+    least = losses.min(axis=1, keepdims=True)
+    return np.asarray((losses <= least + TOLERANCE) & np.isfinite(least), dtype=np.bool_)
+
+
+def values_of_constants(
+    contributions: Contributions,
+    value: Callable[[FloatArray], FloatArray],
+    human: FloatArray,
+    counts: IntArray | FloatArray,
+    *,
+    vectors: Vectors,
+    weigh: Vectors,
+    squared: SquaredDistance | None = None,
+) -> FloatArray:
+    """Return (B, W): what always giving an answer is worth on all items.
+
+    In closed form for a squared distance; else nan, where there are more than 32 answers, for those
+    that no rater gave.
+
+    Parameters
+    ----------
+    contributions, value, human, counts, vectors, squared
+        As in `baseline_values`.
+    weigh : callable
+        ``(n, d) rows -> (B, d)``: their sums under each row of weights.
+    """
+    n, W = np.shape(counts)
+    if squared is not None:
+        return value(_totals_of_constants(human, vectors, weigh, W, squared))
+    by_answer = {}
+    given = np.asarray(counts).sum(axis=0) > 0
+    for k in np.flatnonzero(given | (W <= MOST_CONSTANTS)).tolist():
+        judge = vectors(np.eye(W)[k : k + 1])
+        rows = contributions(human, np.broadcast_to(judge, (n, judge.shape[1])))
+        by_answer[k] = value(weigh(rows))
+    n_weights = len(weigh(np.zeros((n, 1))))
+    values = np.full((n_weights, W), np.nan)
+    for k, of_answer in by_answer.items():
+        values[:, k] = of_answer
+    return values
+
+
+def _totals_of_constants(
+    human: FloatArray,
+    vectors: Vectors,
+    weigh: Vectors,
+    n_answers: int,
+    squared: SquaredDistance,
+) -> FloatArray:
+    """Return the (B, W, 2) totals of always giving each answer, for a squared distance."""
+    sums, squares, n_items = _squared_sums(human, weigh, squared)
+    judge = squared.linear(vectors(np.eye(n_answers)))
+    distance = squares[:, None] - 2.0 * sums @ judge.T + n_items[:, None] * (judge**2).sum(axis=1)
+    n_rated = np.broadcast_to(n_items[:, None], distance.shape)
+    return np.stack([squared.per_entry(judge.shape[1]) * distance, n_rated], axis=-1)
 
 
 def added_exactly(weights: FloatArray, rows: FloatArray) -> FloatArray:
@@ -166,13 +250,7 @@ def _totals_in_closed_form(
     squared: SquaredDistance,
 ) -> Totals:
     """Do as `_totals_by_draw` for a squared distance."""
-    rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)
-    raters = squared.linear(np.where(rated[:, None], human, 0.0))
-    raters = np.where(rated[:, None], raters, 0.0)
-    D = raters.shape[1]
-    rows = np.column_stack([raters, (raters**2).sum(axis=1), rated])
-    sums, squares, n_items = np.split(weigh(rows), [D, D + 1], axis=1)
-    squares, n_items = squares[:, 0], n_items[:, 0]
+    sums, squares, n_items = _squared_sums(human, weigh, squared)
 
     def totals(shares: FloatArray) -> FloatArray:
         judge = squared.linear(vectors(shares))
@@ -183,6 +261,19 @@ def _totals_in_closed_form(
         )
 
     return lambda distributions: [totals(shares) for shares in distributions]
+
+
+def _squared_sums(
+    human: FloatArray, weigh: Vectors, squared: SquaredDistance
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the raters' (B, D) sums, (B,) sums of squares and (B,) numbers of items."""
+    rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)
+    raters = squared.linear(np.where(rated[:, None], human, 0.0))
+    raters = np.where(rated[:, None], raters, 0.0)
+    D = raters.shape[1]
+    rows = np.column_stack([raters, (raters**2).sum(axis=1), rated])
+    sums, squares, n_items = np.split(weigh(rows), [D, D + 1], axis=1)
+    return sums, squares[:, 0], n_items[:, 0]
 
 
 MIN_RATINGS = 2  # one is left out, one remains

@@ -130,5 +130,8 @@ def test_a_judge_that_follows_the_quality_beats_baselines_and_noise():
         metric, judges, ratings.baselines(metric), ratings.rated, resampling=resampling
     )
     assert footing.ranks.ranks == ((1, 1), (2, 2))
-    assert footing.beats.tolist() == [[True] * 3, [False, False, footing.beats[1, 2].item()]]
+    assert footing.beats.tolist() == [
+        [True] * 4,
+        [False, False, False, footing.beats[1, 3].item()],
+    ]
     assert footing.references[0].high < 0 < footing.references[1].low

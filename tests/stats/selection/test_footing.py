@@ -158,7 +158,7 @@ def test_response_sets_are_compared_at_any_number_of_replies(n_replies):
         n_replies=n_replies,
     )
     assert np.isfinite(result.values).all()
-    assert set(result.baselines) == {"uniform", "prior", "most_frequent"}
+    assert set(result.baselines) == {"uniform", "prior", "most_frequent", "best_constant"}
     assert np.isfinite(list(result.baselines.values())).all()
 
 
@@ -218,3 +218,54 @@ def test_any_metric_can_be_put_on_common_footing(metric):
     if result.metric.value is not mean:
         assert all(reference.difference is None for reference in result.references)
     assert len(result.values) == len(result.judges) == len(result.references)
+
+
+def test_a_constant_at_the_median_is_no_better_than_a_baseline():
+    """Of an ordinal scale the mode is at an end and the median in the middle: always giving the
+    median beats the most frequent answer, and not the best constant, on every data set."""
+    rng = np.random.default_rng(8)
+    space = OptionSpace.singletons(("1", "2", "3", "4", "5"))
+    n = 100
+    counts = rng.multinomial(5, [0.32, 0.14, 0.2, 0.14, 0.2], n)
+    always = np.tile(np.eye(5, dtype=int)[2], (n, 1))
+    human, judge = (
+        RatingTable(
+            space=space,
+            name=name,
+            items=tuple(map(str, range(n))),
+            forced_choice=choices,
+            response_set=np.zeros((n, len(space.sets)), int),
+            joint=None,
+            outcomes=np.zeros((n, 3, 5), int),
+        )
+        for name, choices in (("raters", counts), ("constant", always))
+    )
+    result = common_footing(
+        human,
+        [judge],
+        RANKED_PROBABILITY_SCORE,
+        tau=0.5,
+        positive=("1",),
+        resampling=Resampling(rng=np.random.default_rng(0), n_resamples=500),
+    )
+    beaten = dict(zip(result.baselines, result.beats[0].tolist(), strict=True))
+    assert result.values[0] == pytest.approx(result.baselines["best_constant"])
+    assert beaten["most_frequent"]
+    assert not beaten["best_constant"]
+
+
+def test_the_best_constant_set_holds_the_options_that_half_of_the_raters_endorse():
+    """Under squared distance, per option: mean omega of at least one half."""
+    rng = np.random.default_rng(9)
+    shares = {("A",): 0.3, ("B",): 0.3, ("A", "B"): 0.4}
+    space = OptionSpace.powerset(("A", "B"))
+    sets = rng.multinomial(6, [shares[tuple(members)] for members in space.sets], 200)
+    result = footing(
+        table("human", np.zeros((200, 2), int), sets),
+        [table("judge", np.zeros((200, 2), int), sets)],
+        metric="mse(srs/srs)",
+        n_replies=1,
+    )
+    omega = (sets / 6) @ space.membership.T
+    both = ((omega - 1.0) ** 2).sum(axis=1).mean()
+    assert result.baselines["best_constant"] == pytest.approx(both)
