@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 from harness.errors import HarnessError
 from harness.plain_text import visible
-from harness.report.formatting import number, span
+from harness.report.formatting import COMPLETENESS, completeness, number, span
 from harness.report.text_table import draw_table
 from harness.stats import Estimate, Interval
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 End: TypeAlias = Literal["value", "lower", "upper"]
 
 VERDICTS = ("use", "best_not_proven", "none")
-ANSWERED, BETA = "answered", "beta"
+BETA = "beta"
 SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 ENDS: dict[str, End] = {"": "value", "lower": "lower", "upper": "upper"}
 DECISION = re.compile(r"decision\s*=\s*(?P<verdicts>[a-z_]+(\|[a-z_]+)*)")
@@ -37,7 +37,7 @@ LIMIT = re.compile(
 )
 FORM = (
     "write it as decision=use, 'mse(srs/srs)<0.1', 'cohen_kappa(h/h)>0.6:lower' or "
-    "'JUDGE: answered>=0.95'"
+    "'JUDGE: usable_replies>=0.95'"
 )
 HEADS = ("requirement", "judge", "value", "n", "result")
 SUITE = "harness gate"
@@ -78,7 +78,7 @@ class GateResult:
     interval : Interval or None
         Of the number; None where there is none.
     n : int or None
-        Items, or units for ``answered``; None for a verdict.
+        Items, or replies for ``usable_replies``; None for a verdict.
     reason : str
         Why the number, or the end of its interval, is NA; "" otherwise.
     """
@@ -130,10 +130,10 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
     match = LIMIT.fullmatch(text.strip())
     if match is None:
         raise HarnessError(f"requirement {text!r} cannot be read; {FORM}.")
-    judge, name = _split_judge(match["name"], {*metrics, ANSWERED, BETA})
+    judge, name = _split_judge(match["name"], {*metrics, *COMPLETENESS, BETA})
     if judge is not None:
         _check_name(text, judge, judges, "judge")
-    _check_name(text, name, {*metrics, ANSWERED, BETA}, "metric")
+    _check_name(text, name, {*metrics, *COMPLETENESS, BETA}, "metric")
     end = ENDS[(match["end"] or "").lower()]
     return Requirement(text, (), judge, name, match["sign"], float(match["limit"]), end)
 
@@ -166,7 +166,7 @@ def _check(
     if name is None:
         reason = "the decision names no judge"
         return result(passed=False, judge=None, value=None, reason=reason)
-    estimate = _estimate(judges[name], requirement.name)
+    estimate = _estimate(validation, judges[name], requirement.name)
     compared = _end(estimate, requirement.end)
     reason = estimate.reason
     if compared is None and not reason:
@@ -181,17 +181,11 @@ def _check(
     )
 
 
-def _estimate(judge: JudgeResult, name: str) -> Estimate:
+def _estimate(validation: Validation, judge: JudgeResult, name: str) -> Estimate:
     if name == BETA:
         return judge.beta
-    if name == ANSWERED:
-        reason = "" if judge.answered_fraction is not None else "nothing_planned"
-        return Estimate(
-            value=judge.answered_fraction,
-            reason=reason,
-            interval_reason="not_sampled",
-            n_used=judge.n_planned,
-        )
+    if name in COMPLETENESS:
+        return completeness(validation, judge.name, name)
     return judge.metrics.get(name) or Estimate(value=None, reason="not_computed", n_used=0)
 
 

@@ -65,11 +65,6 @@ class OutcomeCounts:
     failed: int
     not_asked: int
 
-    @property
-    def answered_fraction(self) -> float | None:
-        """Share of the planned replies that are answers; None if none was planned."""
-        return self.answered / self.planned if self.planned else None
-
 
 def count_outcomes(
     verdicts: Iterable[Verdict], planned: Mapping[Elicitation, int]
@@ -98,6 +93,19 @@ def count_outcomes(
                 )
             )
     return tuple(rows)
+
+
+def usable_replies(counts: Sequence[OutcomeCounts], elicitation: str) -> tuple[float | None, int]:
+    """Return the share of a judge's planned replies that are answers, and how many were planned.
+
+    Of an elicitation, else of pairs, which stand for it (see `judge_table`). Replies that abstain,
+    refuse, are invalid, failed or were not asked for are not usable. None where none was planned.
+    """
+    serving_name = elicitation if elicitation in {row.elicitation for row in counts} else "paired"
+    serving = [row for row in counts if row.elicitation == serving_name] or counts
+    n_planned = sum(row.planned for row in serving)
+    share = sum(row.answered for row in serving) / n_planned if n_planned else None
+    return share, n_planned
 
 
 class _TableBuilder:

@@ -44,8 +44,8 @@ def run(tmp_path_factory):
         ("hit_rate(h/h) >= .6:LOWER", (None, "hit_rate(h/h)", ">=", 0.6, "lower")),
         ("gpt: mse(srs/srs)<1e-1:upper", ("gpt", "mse(srs/srs)", "<", 0.1, "upper")),
         (
-            "ollama/llama3:8b: answered>=0.95",
-            ("ollama/llama3:8b", "answered", ">=", 0.95, "value"),
+            "ollama/llama3:8b: usable_replies>=0.95",
+            ("ollama/llama3:8b", "usable_replies", ">=", 0.95, "value"),
         ),
         ("kl(s/s, human->judge)<2", (None, "kl(s/s, human->judge)", "<", 2.0, "value")),
         ("beta<=0.5", (None, "beta", "<=", 0.5, "value")),
@@ -62,7 +62,7 @@ def test_a_requirement_names_judge_number_sign_limit_and_end(text, parts):
     [
         ("decision=used", "did you mean use"),
         ("hitrate(h/h)>0.6", r"did you mean hit_rate\(h/h\)"),
-        ("gtp: answered>0.9", "did you mean gpt"),
+        ("gtp: usable_replies>0.9", "did you mean gpt"),
         ("mse(srs/srs)", "cannot be read"),
         ("mse(srs/srs)>high", "cannot be read"),
         ("mse(srs/srs)>0.1:middle", "cannot be read"),
@@ -82,7 +82,7 @@ def test_any_text_is_read_or_refused(text):
         read = read_requirement(text, JUDGES, METRICS)
     except HarnessError:
         return
-    assert read.verdicts or read.name in {*METRICS, "answered", "beta"}
+    assert read.verdicts or read.name in {*METRICS, "usable_replies", "answered_fraction", "beta"}
 
 
 def test_limits_are_compared_with_the_number_and_its_interval(run):
@@ -111,7 +111,9 @@ def test_na_fails_with_its_reason(run):
 def test_a_number_without_a_judge_is_that_of_the_decision(run):
     """Where the decision names no judge, the requirement fails and says so."""
     assert run.validation.decision.judge is None
-    verdict, number = check_requirements(run.validation, ["decision=use|none", "answered>0.5"])
+    verdict, number = check_requirements(
+        run.validation, ["decision=use|none", "usable_replies>0.5"]
+    )
     assert verdict.passed
     assert (number.passed, number.reason) == (False, "the decision names no judge")
 
@@ -133,7 +135,14 @@ def test_gate_command_writes_junit_and_summary_and_exits_with_1(run, tmp_path):
     """A requirement that is not met is exit code 1; every report tells the same."""
     junit, summary = tmp_path / "gate.xml", tmp_path / "summary.md"
     summary.write_text("# Before\n")
-    words = ("gate", run.path, "--require", "lexicon: answered>=0.9", "--require", "decision=use")
+    words = (
+        "gate",
+        run.path,
+        "--require",
+        "lexicon: usable_replies>=0.9",
+        "--require",
+        "decision=use",
+    )
     failed = invoke(*words, "--junit", junit, "--summary", summary)
     assert failed.exit_code == ExitCode.CHECK_FAILED
     assert "decision=use" in failed.stdout
@@ -149,4 +158,4 @@ def test_gate_without_judges_names_none(tmp_path, monkeypatch):
     make_task_folder(tmp_path / "task", 8)
     validation = harness.validate(tmp_path / "task")
     with pytest.raises(HarnessError, match="the run has none"):
-        check_requirements(validation, ["gpt: answered>0.9"])
+        check_requirements(validation, ["gpt: usable_replies>0.9"])

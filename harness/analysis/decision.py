@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from harness.analysis.result import HumanResult, JudgeResult
 
 GOAL = "decision_consistency"
+MIN_USABLE = 0.9  # share of the planned replies of a judge that is recommended
 EQUAL = 1e-12  # values this close are equal
 Verdict: TypeAlias = Literal["use", "best_not_proven", "none"]
 CheckKind: TypeAlias = Literal[
-    "beats_baselines", "annotator_test", "one_human", "answered", "with_losses"
+    "beats_baselines", "annotator_test", "one_human", "answered", "usable_replies", "with_losses"
 ]
 
 
@@ -144,8 +145,9 @@ class Decision:
     first_by_goal : dict of str to tuple of str
         Who is first by each downstream goal.
     checks : dict of str to Check
-        ``beats_baselines``, ``annotator_test``, ``one_human``, ``answered`` and
-        ``with_losses`` (first, too, where unanswered items are losses), of the leader.
+        ``beats_baselines``, ``annotator_test``, ``one_human``, ``answered``,
+        ``usable_replies`` and ``with_losses`` (first, too, where unanswered items are losses), of
+        the leader.
     break_even : BreakEven or None
         At which beta of the raters the best judge by decision consistency changes; None where
         no other judge is significantly worse.
@@ -280,6 +282,7 @@ def _checks(leader: JudgeEvidence, evidence: Evidence) -> dict[CheckKind, Check]
         _annotator_test(leader, evidence),
         _one_human(leader, evidence),
         _answered(leader, evidence),
+        _usable_replies(leader),
         _with_losses(leader, evidence),
     )
     return {check.kind: check for check in checks}
@@ -291,7 +294,7 @@ def _missing(checks: Mapping[CheckKind, Check]) -> tuple[CheckKind, ...]:
     Where the annotator test is undefined, non-inferiority to one human stands in its place.
     """
     human: CheckKind = "one_human" if decides_by_one_human(checks) else "annotator_test"
-    needed: tuple[CheckKind, ...] = (human, "answered", "with_losses")
+    needed: tuple[CheckKind, ...] = (human, "answered", "usable_replies", "with_losses")
     return tuple(kind for kind in needed if not checks[kind].passed)
 
 
@@ -368,6 +371,19 @@ def _answered(leader: JudgeEvidence, evidence: Evidence) -> Check:
         value=fraction,
         threshold=threshold,
         n=evidence.n_rated,
+    )
+
+
+def _usable_replies(leader: JudgeEvidence) -> Check:
+    usable = leader.usable_replies
+    passed = usable is not None and usable >= MIN_USABLE
+    return Check(
+        kind="usable_replies",
+        passed=passed,
+        reason="" if passed else "too_few_usable",
+        value=usable,
+        threshold=MIN_USABLE,
+        n=leader.n_planned,
     )
 
 
@@ -454,8 +470,8 @@ def _next_step(winner: JudgeResult, evidence: Evidence, advice: str, *, proven: 
     equivalent = tuple(
         row.judge for row in evidence.judges if _within(row.difference, evidence.margin)
     )
-    least, answered = evidence.min_answered, winner.answered_fraction
-    few = answered is not None and answered < least
+    least, usable = MIN_USABLE, evidence.judges[0].usable_replies
+    few = usable is not None and usable < least
     replies = [(count.answered, count.planned - count.not_asked) for count in winner.outcomes]
     return NextStep(
         n_items=evidence.n_items,

@@ -14,7 +14,9 @@ from harness.analysis.estimates import compares_sets, prepare
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.option_scale import Scale
 from harness.analysis.rater_replacement import POSITIONAL, design_of
+from harness.ratings import count_outcomes, usable_replies
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
+from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.inference.estimate import Interval
 from harness.stats.inference.non_inferiority import Margin, least_items
@@ -47,6 +49,11 @@ class JudgeEvidence:
     ----------
     judge : str
         Its name.
+    usable_replies : float or None
+        Answered replies, of those planned in the elicitation that the metric reads; None where
+        none was planned.
+    n_planned : int
+        Those planned replies.
     answered_fraction : float or None
         Share of the rated items that it answered with enough replies; None without items.
     ranked : bool
@@ -72,6 +79,8 @@ class JudgeEvidence:
     """
 
     judge: str
+    usable_replies: float | None
+    n_planned: int
     answered_fraction: float | None
     ranked: bool
     value: float | None = None
@@ -224,7 +233,7 @@ def evidence_of(
     judges = [
         JudgeEvidence(
             judge=name,
-            answered_fraction=_number(fractions[name]),
+            **_completeness(source, footing, name, fractions[name]),
             ranked=True,
             annotator_test=tests.get(name),
             difference=_difference(source, footing, name, order[0]) if name != order[0] else None,
@@ -235,7 +244,10 @@ def evidence_of(
     ]
     judges += [
         JudgeEvidence(
-            judge=name, answered_fraction=_number(fractions[name]), ranked=False, better_than={}
+            judge=name,
+            **_completeness(source, footing, name, fractions[name]),
+            ranked=False,
+            better_than={},
         )
         for name in names
         if name not in footing.judges
@@ -263,6 +275,20 @@ def evidence_of(
         n_items_for_margin=n_needed,
         needs_raters=needs_raters,
     )
+
+
+def _completeness(
+    source: Source, footing: Footing, name: str, answered_fraction: float
+) -> dict[str, Any]:
+    """Return the two figures of completeness of a judge, and what the first is of."""
+    elicitation = ELICITATION_OF.get(footing.metric.judge_form, "forced_choice")
+    counts = count_outcomes(source.verdicts[name], source.planned[name])
+    usable, n_planned = usable_replies(counts, elicitation)
+    return {
+        "usable_replies": usable,
+        "n_planned": n_planned,
+        "answered_fraction": _number(answered_fraction),
+    }
 
 
 def n_tried(source: Source) -> int:

@@ -159,7 +159,6 @@ def _judge(scale: OpenScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:
     return judge_result(
         scale.source,
         facts,
-        "forced_choice",
         metrics={
             metric.name: estimate_on(
                 answered,

@@ -191,10 +191,6 @@ class JudgeResult:
     ----------
     derived : tuple of str
         Elicitations whose replies were made by rule from another, not asked for.
-    answered_fraction : float or None
-        Answered share of the units planned in the elicitation that the ranking metric reads.
-    n_planned : int
-        Those units.
     F, translated : or None
         As in `HumanResult`.
     order_bias : tuple of PlaceBias
@@ -209,8 +205,6 @@ class JudgeResult:
     reported_models: tuple[str, ...]
     derived: tuple[Elicitation, ...]
     outcomes: tuple[OutcomeCounts, ...]
-    answered_fraction: float | None
-    n_planned: int
     metrics: dict[str, Estimate]
     beta: Estimate
     cross_call_beta: Estimate
@@ -286,6 +280,11 @@ class Validation:
     def facts(self, metric: str) -> MetricFacts | None:
         """Return how to read a metric; None if the validation does not have it."""
         return next((facts for facts in self.metrics if facts.name == metric), None)
+
+    def evidence_of(self, name: str) -> JudgeEvidence:
+        """Return what speaks for a judge on common footing, and how complete its replies are."""
+        assert self.evidence is not None, "a validation with judges has evidence"
+        return next(row for row in self.evidence.judges if row.judge == name)
 
     def beta_hat(self, name: str) -> tuple[Estimate, bool]:
         """Return beta of a judge, and whether maximum likelihood gave it, for want of pairs."""
@@ -413,20 +412,11 @@ def human_result(source: Source, **estimated: Any) -> HumanResult:  # noqa: ANN4
 def judge_result(
     source: Source,
     facts: JudgeFacts,
-    elicitation: str,
     **estimated: Any,  # noqa: ANN401 -- further fields
 ) -> JudgeResult:
-    """Return the result of a judge: what its verdicts tell by themselves, and what was estimated.
-
-    The answered share is that of an elicitation, else of pairs; see `harness.ratings.judge_table`.
-    """
+    """Return the result of a judge: what its verdicts tell, and what was estimated."""
     verdicts = source.verdicts[facts.name]
     outcomes = count_outcomes(verdicts, source.planned[facts.name])
-    asked = {counts.elicitation for counts in outcomes}
-    served_by = elicitation if elicitation in asked else "paired"
-    serving = [counts for counts in outcomes if counts.elicitation == served_by] or outcomes
-    n_planned = sum(counts.planned for counts in serving)
-    n_answered = sum(counts.answered for counts in serving)
     derived = {verdict.elicitation for verdict in verdicts if verdict.derived}
     return JudgeResult(
         name=facts.name,
@@ -435,8 +425,6 @@ def judge_result(
         reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
         derived=tuple(e for e in ELICITATIONS if e in derived),
         outcomes=outcomes,
-        answered_fraction=n_answered / n_planned if n_planned else None,
-        n_planned=n_planned,
         cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
         **estimated,
     )
@@ -494,9 +482,10 @@ def table(validation: Validation) -> str:
 
 def _ranks(validation: Validation, evidence: Evidence) -> list[Sequence[str]]:
     places = {row.judge: row.rank for row in validation.ranking.rows} if validation.ranking else {}
-    rows: list[Sequence[str]] = [("", "judge", evidence.display_name, "items", "answered")]
+    heads = ("", "judge", evidence.display_name, "items", "answered", "usable")
+    rows: list[Sequence[str]] = [heads]
     for row in evidence.judges:
-        answered, own = row.answered_fraction, validation.judge(row.judge).metrics[evidence.metric]
+        own = validation.judge(row.judge).metrics[evidence.metric]
         n_items = evidence.n_items if row.ranked else own.n_used
         rows.append(
             (
@@ -504,10 +493,15 @@ def _ranks(validation: Validation, evidence: Evidence) -> list[Sequence[str]]:
                 row.judge,
                 _with_ends(row) if row.ranked and row.value is not None else _number(own),
                 str(n_items),
-                "NA" if answered is None else f"{answered:.1%} of {evidence.n_rated}",
+                _share(row.answered_fraction, evidence.n_rated),
+                _share(row.usable_replies, row.n_planned),
             )
         )
     return rows
+
+
+def _share(fraction: float | None, n: int) -> str:
+    return "NA" if fraction is None else f"{fraction:.1%} of {n}"
 
 
 def _with_ends(row: JudgeEvidence) -> str:

@@ -216,7 +216,6 @@ def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeRe
     return judge_result(
         source,
         facts,
-        ELICITATION_OF[evaluation.row(p.metric).judge_form],
         metrics=dict(evaluation.estimates[facts.name]),
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,

@@ -33,7 +33,7 @@ def gate(
     """Check a finished run against requirements; exit with 1 if one is not met.
 
     A number belongs to the judge that the decision names, unless a judge is named as in
-    'gpt: answered>=0.95'. A number that is NA fails.
+    'gpt: usable_replies>=0.95'. A number that is NA fails.
 
     \b
     Examples:

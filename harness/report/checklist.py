@@ -152,7 +152,8 @@ def _rates(v: Validation) -> Answer:
 def _coverage(v: Validation) -> Answer:
     if v.settings.mode != "exclude":
         return "not needed", f"abstentions are {MODES[v.settings.mode]}"
-    lines = [f"{j.name}: {share(j.answered_fraction, j.n_planned)}" for j in v.ranked_judges]
+    rows = v.evidence.judges if v.evidence else ()
+    lines = [f"{row.judge}: {share(row.usable_replies, row.n_planned)}" for row in rows]
     return _joined(lines, "no judge was asked")
 
 

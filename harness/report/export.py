@@ -15,6 +15,7 @@ from harness.report import (
     judge_charts,
     sensitivity_charts,
 )
+from harness.report.formatting import COMPLETENESS, completeness
 from harness.report.html.page import page, standalone_svg
 from harness.report.judge_card import judge_card
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 RANKING_COLUMNS = (
     *("rank", "judge", "metric", "value", "low", "high", "level", "n_used"),
-    *("answered_fraction", "n_planned"),
+    *("answered_fraction", "n_rated", "usable_replies", "n_planned"),
     *("worse_by", "worse_low", "worse_high", "reason"),
 )
 INTERVAL_COLUMNS = ("low", "high", "level", "method", "unit", "estimand")
@@ -51,7 +52,7 @@ def ranking_csv(v: Validation) -> str:
     places = {row.judge: row.rank for row in v.ranking.rows} if v.ranking else {}
     for row in v.evidence.judges if v.evidence else ():
         assert v.evidence is not None
-        judge, worse = v.judge(row.judge), row.difference
+        worse = row.difference
         worse_interval = worse.interval if worse else None
         low, high = judge_charts.ends_of(row, v.evidence)
         writer.writerow(
@@ -64,8 +65,10 @@ def ranking_csv(v: Validation) -> str:
                 "high": high,
                 "level": None if low is None else v.settings.confidence,
                 "n_used": v.evidence.n_items if row.ranked else 0,
-                "answered_fraction": judge.answered_fraction,
-                "n_planned": judge.n_planned,
+                "answered_fraction": row.answered_fraction,
+                "n_rated": v.evidence.n_rated,
+                "usable_replies": row.usable_replies,
+                "n_planned": row.n_planned,
                 "worse_by": worse and worse.value,
                 "worse_low": worse_interval and worse_interval.low,
                 "worse_high": worse_interval and worse_interval.high,
@@ -93,6 +96,12 @@ def metric_table(v: Validation) -> list[dict[str, object]]:
         _metric_row(judge.name, metric, estimate) | {"family": families.get(metric, "")}
         for judge in v.judges
         for metric, estimate in judge.metrics.items()
+    ]
+    rows += [
+        _metric_row(judge.name, name, completeness(v, judge.name, name))
+        | {"family": "completeness"}
+        for judge in v.judges
+        for name in COMPLETENESS
     ]
     return rows + [
         _metric_row("raters", name, estimate) | {"family": "raters"}

@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.plain_text import picture
+from harness.stats import Estimate
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.analysis import Validation
-    from harness.stats import Estimate, Interval
+    from harness.stats import Interval
 
 REASONS = {
     "no_items": "no item has both sides",
@@ -32,6 +33,7 @@ FIXED_RATERS = {
     "not_computed": "other raters are not allowed for with these settings",
 }
 READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
+COMPLETENESS = ("usable_replies", "answered_fraction")
 LEAST_P = 0.001
 TWO_MINUTES_S = 120
 HOUR_MIN = 60
@@ -120,6 +122,22 @@ def reach(counts: Iterable[int]) -> str:
 def tenths(count: float) -> str:
     """Return a count of items that ties split in parts: whole, or to a tenth."""
     return f"{count:.1f}".removesuffix(".0")
+
+
+def completeness(validation: Validation, judge: str, name: str) -> Estimate:
+    """Return one of the two figures of completeness of a judge: what was counted, of how many."""
+    assert validation.evidence is not None, "a validation with judges has evidence"
+    row = validation.evidence_of(judge)
+    value, n = {
+        "usable_replies": (row.usable_replies, row.n_planned),
+        "answered_fraction": (row.answered_fraction, validation.evidence.n_rated),
+    }[name]
+    return Estimate(
+        value=value,
+        reason="" if value is not None else "nothing_planned",
+        interval_reason="not_sampled",
+        n_used=n,
+    )
 
 
 def percent(fraction: float | None) -> str:

@@ -113,14 +113,17 @@ def _sets_of_raters(v: Validation) -> list[str]:
 
 
 def _result(v: Validation, judge: JudgeResult) -> str:
-    answered = share(judge.answered_fraction, judge.n_planned)
-    return f"{judge.name} {_value(v, judge)}, {answered} answered"
+    assert v.evidence is not None
+    row = v.evidence_of(judge.name)
+    answered = share(row.answered_fraction, v.evidence.n_rated)
+    usable = share(row.usable_replies, row.n_planned)
+    return f"{judge.name} {_value(v, judge)}, {answered} items answered, {usable} replies usable"
 
 
 def _value(v: Validation, judge: JudgeResult) -> str:
     """Return the metric that ranks, on the shared items; of unranked judges on their own."""
     assert v.evidence is not None
-    row = next(row for row in v.evidence.judges if row.judge == judge.name)
+    row = v.evidence_of(judge.name)
     if not row.ranked or row.value is None:
         own = judge.metrics[v.evidence.metric]
         return f"{estimate(own)} on {counted([own.n_used])} (not ranked)"
@@ -161,13 +164,14 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
 
 def _card_table(v: Validation) -> list[str]:
     assert v.ranking is not None
+    assert v.evidence is not None
     of_options = [alike_words(v), "beta-hat"] if v.task.options else []
     label = markdown(metric_label(v, v.ranking.metric))
-    heads = ["rank", "judge", "model", label, *of_options, "answered"]
-    rules = ["--:", *["---"] * (len(heads) - 2), "--:"]
+    heads = ["rank", "judge", "model", label, *of_options, "answered", "usable replies"]
+    rules = ["--:", *["---"] * (len(heads) - 3), "--:", "--:"]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(rules)} |"]
     for row in v.ranking.rows:
-        judge = v.judge(row.judge)
+        judge, complete = v.judge(row.judge), v.evidence_of(row.judge)
         consistency = decided_alike(v, judge)
         alike = f"{number(consistency.value)} {span(consistency.interval)}".strip()
         cells = (
@@ -176,7 +180,8 @@ def _card_table(v: Validation) -> list[str]:
             cut(", ".join(judge.reported_models) or judge.model, MAX_TEXT),
             _value(v, judge),
             *([alike, _beta_hat(v, judge)] if of_options else []),
-            share(judge.answered_fraction, judge.n_planned),
+            share(complete.answered_fraction, v.evidence.n_rated),
+            share(complete.usable_replies, complete.n_planned),
         )
         lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")
     return lines

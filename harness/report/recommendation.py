@@ -38,11 +38,13 @@ NOT_PASSED = {
     "annotator_test": "it does not pass the alternative annotator test",
     "one_human": "it is not shown to be as good as another rater",
     "answered": "it answered too few items",
+    "usable_replies": "only {} of its {} planned replies are usable",
 }
 UNDECIDED = {
     "annotator_test": "the alternative annotator test is undefined",
     "one_human": "it cannot be compared with another rater",
     "answered": "no item could be answered",
+    "usable_replies": "no reply was planned",
     "with_losses": "unanswered items cannot be counted as losses",
 }
 CHECK_REASONS = {
@@ -66,6 +68,7 @@ QUESTIONS = ("whether", "if", "how", "what", "which", "who", "why", "the", "a", 
 STEP_FOR = {
     "one_human": "Have more items rated, by at least two raters each.",
     "answered": "Find out why so many replies could not be used.",
+    "usable_replies": "Find out why so many replies could not be used.",
     "with_losses": "Find out why items were not answered, or ask again for them.",
 }
 NEXT_STEP = {
@@ -211,7 +214,7 @@ def _missing(v: Validation, name: CheckKind) -> str:
         return f"{UNDECIDED[name]} ({why})" if why else UNDECIDED[name]
     if name == "with_losses":
         return f"{check.rival} is better if unanswered items count as losses"
-    return NOT_PASSED[name]
+    return NOT_PASSED[name].format(percent(check.value), check.n)
 
 
 def _why_undecided(v: Validation, check: Check) -> str:
@@ -246,7 +249,11 @@ def _evidence(v: Validation) -> str:
         decided = f"{percent(consistency.value)} of {counted([consistency.n_used])}"
         text += f"; {decided} are {alike_words(v)}"
     answered = share(row.answered_fraction, evidence.n_rated)
-    return f"{text}. It answered {answered} items. Baselines: {baselines or 'NA'}."
+    usable = share(row.usable_replies, row.n_planned)
+    return (
+        f"{text}. It answered {answered} items; {usable} replies are usable. "
+        f"Baselines: {baselines or 'NA'}."
+    )
 
 
 def decided_alike(v: Validation, judge: JudgeResult) -> Estimate:

@@ -183,7 +183,7 @@ def _ranking(validation: Validation, evidence: Evidence) -> str:
     """Draw judges, one human and the computed baselines on one scale; no columns without values."""
     rows: list[tuple[str, ...]] = []
     name = evidence.display_name.partition(" (")[0]
-    heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "$/1,000")
+    heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "usable", "$/1,000")
     for place, row in enumerate(evidence.judges):
         judge = validation.judge(row.judge)
         if place == 0 and row.value is not None:
@@ -202,18 +202,19 @@ def _ranking(validation: Validation, evidence: Evidence) -> str:
                 "NA" if alike is None else f"{alike:.0%}",
                 beta_hat(validation, judge),
                 percent(row.answered_fraction),
+                percent(row.usable_replies),
                 "" if usd is None else f"{1000 * usd:.2f}",
             )
         )
     if evidence.human_value is not None:
         human = with_bounds(evidence.human_value, evidence.human_low, evidence.human_high)
-        rows.append(("", "one human", human, *[""] * 4))
+        rows.append(("", "one human", human, *[""] * 5))
     rows += [
         (
             "",
             BASELINE_NAMES[row.name],
             with_bounds(row.value, row.low, row.high),
-            *[""] * 4,
+            *[""] * 5,
         )
         for row in evidence.baselines
         if row.value is not None

@@ -44,7 +44,10 @@ class JudgeAssertion:
     judge: str
 
     def metric(self, name: str) -> MetricAssertion:
-        """Return assertions about a metric, ``answered`` or ``beta`` of the judge."""
+        """Return assertions about a metric of the judge.
+
+        ``usable_replies``, ``answered_fraction`` and ``beta`` are named like metrics.
+        """
         return MetricAssertion(self.validation, self.judge, name)
 
     def is_recommended(self) -> None:

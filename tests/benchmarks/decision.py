@@ -215,6 +215,8 @@ def evidence_of(
         judges=tuple(
             JudgeEvidence(
                 judge=name,
+                usable_replies=float(fractions[int(name[1:])]),
+                n_planned=footing.n_rated,
                 answered_fraction=float(fractions[int(name[1:])]),
                 ranked=True,
                 annotator_test=test if name == first else None,

@@ -20,7 +20,7 @@ TESTS = """
 from harness.testing import assert_judge
 
 def test_answered(judge_run):
-    assert_judge(judge_run, "lexicon").metric("answered").at_least(0.9)
+    assert_judge(judge_run, "lexicon").metric("usable_replies").at_least(0.9)
 
 def test_error(judge_run):
     assert_judge(judge_run, "lexicon").metric("mse(srs/srs)").at_most(0.0001, end="upper")

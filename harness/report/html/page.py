@@ -315,6 +315,7 @@ def _common_rows(v: Validation) -> list[dict[str, str]]:
                 "alike": formatting.percent(decided_alike(v, judge).value),
                 "beta_hat": beta_hat(v, judge),
                 "answered": formatting.percent(row.answered_fraction),
+                "usable": formatting.percent(row.usable_replies),
                 "cost": "unknown" if usd is None else f"{1000 * usd:.2f}",
             }
         )
@@ -329,7 +330,9 @@ def _common_rows(v: Validation) -> list[dict[str, str]]:
 
 
 def _common_row(name: str, value: str) -> dict[str, str]:
-    blank = dict.fromkeys(("rank", "difference", "alike", "beta_hat", "answered", "cost"), "")
+    blank = dict.fromkeys(
+        ("rank", "difference", "alike", "beta_hat", "answered", "usable", "cost"), ""
+    )
     return {"name": name, "kind": "baseline", "value": value, **blank}
 
 
@@ -354,7 +357,7 @@ def _on_own_items(v: Validation, name: str, kind: str) -> dict[str, Any]:
     judge = v.judge(name)
     interval = judge_charts.interval_row(name, judge.metrics[v.ranking.metric], kind)
     marks = draw_interval(interval, judge_charts.ranking_scale(v), 13.0)
-    return {"judge": judge, "kind": kind, "marks": marks}
+    return {"judge": judge, "row": v.evidence_of(name), "kind": kind, "marks": marks}
 
 
 def _table_axis(v: Validation) -> list[Mark]:

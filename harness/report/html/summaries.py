@@ -103,6 +103,7 @@ def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
     assert v.evidence is not None
     usd = judge.cost.usd_per_answered
     answered = f"{percent(row.answered_fraction)} of {counted([v.evidence.n_rated])} answered"
+    answered += f", {percent(row.usable_replies)} of {row.n_planned} replies usable"
     unusable = not_answered(judge)
     note = f"{answered}; {unusable}" if unusable else answered
     if usd is None:
@@ -306,6 +307,10 @@ GLOSSARY = (
          "their place"),
     Term("mse", "disagreement with raters (mse)", MSE, ("disagreement",)),
     Term("forms", "forms in brackets, judge/human", FORMS),
+    Term("answered", "answered", "share of the items with at least as many usable replies as "
+         "judges are compared at; it decides who is ranked", ("answered",)),
+    Term("usable", "usable replies", "answered replies, of all that were planned; abstained, "
+         "refused, invalid, failed and not asked ones are not usable", ("usable replies",)),
     Term("set", "response set", "all options that a rater accepts as reasonable, not only the one "
          "chosen", ("response sets", "response set")),
     Term("beta", "beta", "share of the raters who chose a negative option and would accept a "

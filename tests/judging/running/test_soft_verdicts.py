@@ -252,8 +252,8 @@ def test_a_run_with_soft_judges_is_validated(task, stub, tmp_path):
     """Alone and beside others; the mass outside the options is a note."""
     source = asked(task, stub, tmp_path, ["stub", "stub@logprob"], samples=3)
     result = validate(source)
-    soft = next(judge for judge in result.judges if judge.name == "stub@logprob")
-    assert (soft.n_planned, soft.answered_fraction) == (6, 1.0)
+    soft = result.evidence_of("stub@logprob")
+    assert (soft.n_planned, soft.usable_replies) == (6, 1.0)
     assert {row.judge for row in result.ranking.rows} == {"stub", "stub@logprob"}
     assert any(
         note.startswith("stub@logprob: 12.5% of the probability lies outside")
