@@ -18,6 +18,7 @@ from harness.experiments.simulation import (
 )
 from harness.stats import METRICS, Distributions, aggregate
 from harness.stats.data.arrays import FloatArray, frozen
+from harness.stats.data.rating_table import FORMS
 from harness.stats.metrics import downstream
 from harness.stats.selection.ranking import loss
 from harness.stats.selection.regret import chosen_by
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 SELECTED = ("consistency", "absolute_bias")
 CORRELATED = ("consistency_spearman", "absolute_bias_spearman")
 QUANTITIES = (*SELECTED, *CORRELATED)
-CUT_FORMS: frozenset[Form] = frozenset({"hrs", "decision"})
+CUT_FORMS = frozenset(form for form, aggregation in FORMS.items() if aggregation.is_cut)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

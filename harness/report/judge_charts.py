@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.report.svg import Mark
     from harness.stats import Estimate
 
-USUAL_FORMS = ("(h/h)", "(s/s)", "(h/hrs)", "(srs/srs)")
+USUAL_FORMS = {("h", "h"), ("s", "s"), ("h", "hrs"), ("srs", "srs")}  # judge, human
 N_STYLES = 8
 TABLE_CHART_WIDTH = 170.0
 FIRST_CHART_WIDTH = 420.0
@@ -237,8 +237,10 @@ def _inline_charts(v: Validation, metric: str) -> dict[str, list[Mark]]:
 
 def is_usual(v: Validation, metric: str) -> bool:
     """Whether a metric compares like with like, or a hard judge with what the raters allow."""
-    usual = v.choosing.usual if v.choosing else ()
-    return metric.endswith(USUAL_FORMS) or metric in (*GOAL_WORDS, *usual, v.settings.metric)
+    usual, facts = v.choosing.usual if v.choosing else (), v.facts(metric)
+    if metric in (*GOAL_WORDS, *usual, v.settings.metric):
+        return True
+    return facts is not None and (facts.judge_form, facts.human_form) in USUAL_FORMS
 
 
 def is_drawn(rows: Sequence[IntervalRow]) -> bool:
@@ -251,7 +253,7 @@ def metric_label(v: Validation, name: str) -> str:
     """Return the display name of a metric, or of a coefficient of agreement."""
     if facts := v.facts(name):
         return facts.display_name
-    return MEASURES.get(name.partition("(")[0], name.replace("_", " "))
+    return MEASURES.get(name, name.replace("_", " "))
 
 
 def option_label(v: Validation, key: str) -> str:

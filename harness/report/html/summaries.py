@@ -21,6 +21,7 @@ from harness.report.recommendation import (
     not_answered,
 )
 from harness.report.sensitivity_charts import swept_grid
+from harness.stats.data.rating_table import COMPARED_FORMS, FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +41,7 @@ MSE = (
     "mean squared difference between the share of raters who accept an option and the share of the "
     "judge's replies that do, summed over options; 0 is none"
 )
-FORMS = (
-    "h: the most frequent answer; s: shares of choices; hrs: options that at least tau of the "
-    "raters accept; srs: shares of raters that accept them; as in mse(srs/srs)"
-)
+MEANINGS = "; ".join(f"{form}: {FORMS[form].meaning}" for form in COMPARED_FORMS)
 MAX_NAMES = 3  # judges listed in one rank; more are counted
 
 
@@ -306,7 +304,7 @@ GLOSSARY = (
     Term("item", "item, rater, judge", "what is rated; a person who rates; a model that rates in "
          "their place"),
     Term("mse", "disagreement with raters (mse)", MSE, ("disagreement",)),
-    Term("forms", "forms in brackets, judge/human", FORMS),
+    Term("forms", "forms in brackets, judge/human", f"{MEANINGS}; as in mse(srs/srs)"),
     Term("answered", "answered", "share of the items with at least as many usable replies as "
          "judges are compared at; it decides who is ranked", ("answered",)),
     Term("usable", "usable replies", "answered replies, of all that were planned; abstained, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -29,21 +29,8 @@ MIN_RATINGS = 2  # one rating shows no noise
 NO_POSITIVE = "no_positive_option"  # reason where nothing can be decided
 ROW_SUM_TOLERANCE = 1e-6  # how far a given distribution may be from summing to 1
 
-Form: TypeAlias = Literal[
-    "h", "s", "hrs", "srs", "smoothed", "smoothed_srs", "noisy_s", "noisy_srs", "decision"
-]
-FORMS: tuple[Form, ...] = get_args(Form)
-ELICITATION_OF: dict[Form, str] = {
-    "h": "forced_choice",
-    "s": "forced_choice",
-    "smoothed": "forced_choice",
-    "noisy_s": "forced_choice",
-    "hrs": "response_set",
-    "srs": "response_set",
-    "smoothed_srs": "response_set",
-    "noisy_srs": "response_set",
-    "decision": "response_set",
-}
+Form: TypeAlias = str  # a key of FORMS
+Elicitation: TypeAlias = Literal["forced_choice", "response_set"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,13 +412,9 @@ def aggregate(
     dist : Distributions
         Rating distributions of n items.
     form : str
-        h: mode of O, ties split evenly. s: O. hrs: omega >= tau. srs: omega. smoothed: O with a
-        Dirichlet pseudo-count of 0.5 per option added to the counts. smoothed_srs: omega with 0.5
-        added to the counts of endorsing and of not endorsing. noisy_s, noisy_srs: O or omega, and
-        beside it the variance that the draw of raters gives each entry. decision: whether the
-        chance that the endorsed set meets the positive options is at least tau.
+        A key of `FORMS`.
     tau : float in (0, 1]
-        The cut-off of hrs and decision.
+        The cut-off of forms that have one.
     positive : sequence of str
         The positive options of decision; without any, nothing can be decided: all nan.
 
@@ -451,23 +434,10 @@ def aggregate(
     a_hard, a_soft, a_hrs, a_srs of Guerdan et al. 2025, section 4. The decision uses theta: a sum
     of omega over several positive options would exceed 1 when they are endorsed together.
     """
-    if form in _UNCUT:
-        return _UNCUT[form](dist)
-    if form == "hrs":
-        return reaches(dist.omega, tau)
-    if form == "decision":
-        undecided = np.full(len(dist.space.sets), np.nan)
-        meets = dist.space.meets(positive).astype(np.float64) if positive else undecided
-        return reaches(dist.theta @ meets[:, None], tau)
-    raise ValueError(f"form is {form!r}; wanted one of {', '.join(FORMS)}")
-
-
-def _smoothed(dist: Distributions) -> FloatArray:
-    return _with_pseudo_counts(dist.O, dist.n_forced, dist.O.shape[1])
-
-
-def _smoothed_srs(dist: Distributions) -> FloatArray:
-    return _with_pseudo_counts(dist.omega, dist.n_sets, 2)
+    if form not in FORMS:
+        raise ValueError(f"form is {form!r}; wanted one of {', '.join(FORMS)}")
+    vectors = FORMS[form].vectors(dist, tuple(positive))
+    return reaches(vectors, tau) if FORMS[form].is_cut else vectors
 
 
 def _with_pseudo_counts(shares: FloatArray, m: FloatArray, n_answers: int) -> FloatArray:
@@ -485,12 +455,129 @@ def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:
     return np.where((m >= MIN_RATINGS)[:, None], both, np.nan)
 
 
-_UNCUT: dict[Form, Callable[[Distributions], FloatArray]] = {
-    "h": lambda dist: hard(dist.O),
-    "s": lambda dist: dist.O,
-    "srs": lambda dist: dist.omega,
-    "smoothed": _smoothed,
-    "smoothed_srs": _smoothed_srs,
-    "noisy_s": lambda dist: _with_noise(dist.O, dist.n_forced),
-    "noisy_srs": lambda dist: _with_noise(dist.omega, dist.n_sets),
+def _meeting(dist: Distributions, positive: tuple[str, ...]) -> FloatArray:
+    """Return (n, 1): the chance that the endorsed set meets the positive options."""
+    undecided = np.full(len(dist.space.sets), np.nan)
+    meets = dist.space.meets(positive).astype(np.float64) if positive else undecided
+    return np.asarray(dist.theta @ meets[:, None])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Aggregation:
+    """A form of rating vectors: how they are made of rating distributions, and what they need.
+
+    Attributes
+    ----------
+    vectors : callable
+        ``(Distributions, positive options) -> (n, D)``: nan rows where nobody answered the
+        elicitation.
+    elicitation : {"forced_choice", "response_set"}
+        What it is made of.
+    symbol : str
+        What it is called in the names of metrics: its own name, or that of the form of which it is
+        a variant; "" for none.
+    words : str
+        What it is called in display names.
+    meaning : str
+        What it is, for the glossary; of forms that are no variants.
+    is_cut : bool
+        Whether vectors say where shares reach the cut-off, and so move in steps with it.
+    is_mode : bool
+        Whether tied answers share a vector; they are counted.
+    needs_positive : bool
+        Whether it is defined by positive options.
+    needs_pairs : bool
+        Whether an item needs two ratings, which show their noise.
+    counts_ratings : bool
+        Whether vectors depend on the number of ratings, so that those of a judge are of all its
+        replies.
+    """
+
+    vectors: Callable[[Distributions, tuple[str, ...]], FloatArray]
+    elicitation: Elicitation
+    symbol: str
+    words: str
+    meaning: str = ""
+    is_cut: bool = False
+    is_mode: bool = False
+    needs_positive: bool = False
+    needs_pairs: bool = False
+    counts_ratings: bool = False
+
+    def __repr__(self) -> str:
+        return f"Aggregation({self.words!r})"
+
+
+# To add a form is to add it here; metrics that compare any two forms then have it, too.
+FORMS: dict[Form, Aggregation] = {
+    "h": Aggregation(
+        vectors=lambda dist, _: hard(dist.O),
+        elicitation="forced_choice",
+        symbol="h",
+        words="most frequent choice",
+        meaning="the most frequent answer",
+        is_mode=True,
+    ),
+    "s": Aggregation(
+        vectors=lambda dist, _: dist.O,
+        elicitation="forced_choice",
+        symbol="s",
+        words="choice shares",
+        meaning="shares of choices",
+    ),
+    "hrs": Aggregation(
+        vectors=lambda dist, _: dist.omega,
+        elicitation="response_set",
+        symbol="hrs",
+        words="acceptable options",
+        meaning="options that at least tau of the raters accept",
+        is_cut=True,
+    ),
+    "srs": Aggregation(
+        vectors=lambda dist, _: dist.omega,
+        elicitation="response_set",
+        symbol="srs",
+        words="shares of acceptable options",
+        meaning="shares of raters that accept them",
+    ),
+    "smoothed": Aggregation(  # a Dirichlet pseudo-count per option
+        vectors=lambda dist, _: _with_pseudo_counts(dist.O, dist.n_forced, dist.O.shape[1]),
+        elicitation="forced_choice",
+        symbol="s",
+        words="smoothed choice shares",
+        counts_ratings=True,
+    ),
+    "smoothed_srs": Aggregation(  # one of endorsing each option, and one of not endorsing it
+        vectors=lambda dist, _: _with_pseudo_counts(dist.omega, dist.n_sets, 2),
+        elicitation="response_set",
+        symbol="srs",
+        words="smoothed shares of acceptable options",
+        counts_ratings=True,
+    ),
+    "noisy_s": Aggregation(  # beside O the variance that the draw of raters gives each entry
+        vectors=lambda dist, _: _with_noise(dist.O, dist.n_forced),
+        elicitation="forced_choice",
+        symbol="s",
+        words="choice shares",
+        needs_pairs=True,
+        counts_ratings=True,
+    ),
+    "noisy_srs": Aggregation(
+        vectors=lambda dist, _: _with_noise(dist.omega, dist.n_sets),
+        elicitation="response_set",
+        symbol="srs",
+        words="shares of acceptable options",
+        needs_pairs=True,
+        counts_ratings=True,
+    ),
+    "decision": Aggregation(
+        vectors=_meeting,
+        elicitation="response_set",
+        symbol="",
+        words="decisions",
+        is_cut=True,
+        needs_positive=True,
+    ),
 }
+ELICITATION_OF = {form: aggregation.elicitation for form, aggregation in FORMS.items()}
+COMPARED_FORMS = tuple(form for form, aggregation in FORMS.items() if aggregation.symbol == form)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_set")
 CURVE = np.array([0.0, 0.5, 1.0])  # three values fix a curve of second degree
 CHECK = 0.25  # a fourth tells whether the curve has that degree
-STEPPED = ("hrs", "decision")
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -377,8 +376,10 @@ def break_even(
     dist = Distributions.of(human)
     ends = [_theta(dist, beta, adds) for beta in (0.0, 1.0)]
     reason = ""
-    if row.human_form in STEPPED:
-        shares = [_shares(theta, human.space, row, positive) for theta in ends]
+    if FORMS[row.human_form].is_cut:
+        of_sets = FORMS[row.human_form].vectors
+        at_ends = [replace(dist, theta=x, omega=multilabel(x, dist.space)) for x in ends]
+        shares = [of_sets(at_end, tuple(positive)) for at_end in at_ends]
         flips = Flips.of(shares[0], shares[1], tau)
         paths = [flips.path(row, vectors) for vectors in rated]
         starts = paths[0][0] if paths else np.zeros(1)
@@ -428,14 +429,6 @@ def winning_regions(
 
 def _theta(dist: Distributions, beta: float, adds: Mapping[str, Iterable[str]]) -> FloatArray:
     return reconstruct_theta(dist.O, sensitivity_family(dist.space, beta, adds))
-
-
-def _shares(
-    theta: FloatArray, space: OptionSpace, row: Metric, positive: Sequence[str]
-) -> FloatArray:
-    if row.human_form == "hrs":
-        return multilabel(theta, space)
-    return np.asarray(theta @ space.meets(positive)[:, None].astype(np.float64))
 
 
 def _curves(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, row_sums
+from harness.stats.data.rating_table import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -78,7 +79,9 @@ class Metric:
     ----------
     name : str
         As the papers print it, with the forms judge/human where rating vectors are compared:
-        ``coverage(h/hrs)`` is a hard judge against human response sets.
+        ``coverage(h/hrs)`` is a hard judge against human response sets; see `name_of`.
+    kind : str
+        The name without forms, by default the name.
     value : callable
         ``totals -> values``: sums of shape (..., d) to values of shape (...); nan where undefined.
     reason : callable
@@ -138,6 +141,7 @@ class Metric:
     also: tuple[str, ...] = ()
     estimand: str = DESIGN_VALUE
     counts: Callable[[FloatArray, Sequence[str]], dict[str, float]] = no_counts
+    kind: str = ""
     unit: str = ""
     min_ratings: int = 0
     max_ratings: float = np.inf
@@ -146,6 +150,8 @@ class Metric:
     def __post_init__(self) -> None:
         if not self.display_name:
             object.__setattr__(self, "display_name", self.name.replace("_", " "))
+        if not self.kind:
+            object.__setattr__(self, "kind", self.name)
 
     @property
     def is_share(self) -> bool:
@@ -196,8 +202,22 @@ no_items = always("no_items")
 constant_labels = unless_empty("constant_labels")
 
 
+def name_of(kind: str, judge_form: Form, human_form: Form, direction: str = "") -> str:
+    """Return the name of a metric of some kind that compares rating vectors of two forms.
+
+    Examples
+    --------
+    >>> name_of("coverage", "h", "hrs"), name_of("kl", "s", "s", "human->judge")
+    ('coverage(h/hrs)', 'kl(s/s, human->judge)')
+    """
+    symbols = [FORMS[form].symbol for form in (judge_form, human_form)]
+    if not all(symbols):
+        return kind
+    return f"{kind}({', '.join(filter(None, ('/'.join(symbols), direction)))})"
+
+
 def average_metric(
-    name: str,
+    kind: str,
     contributions: Callable[[FloatArray, FloatArray], FloatArray],
     forms: tuple[Form, Form],
     *,
@@ -212,8 +232,8 @@ def average_metric(
 
     Parameters
     ----------
-    name : str
-        With its forms, judge/human.
+    kind : str
+        The metric's name without its forms.
     contributions : callable
         ``(human, judge) -> (n, 2)``: value and weight of each item.
     forms : (judge_form, human_form)
@@ -222,7 +242,8 @@ def average_metric(
         Fields of `Metric`.
     """
     return Metric(
-        name=name,
+        name=name_of(kind, *forms),
+        kind=kind,
         contributions=contributions,
         value=mean,
         reason=no_items,
@@ -238,12 +259,13 @@ def average_metric(
 
 
 def infinite_metric(
-    name: str,
+    kind: str,
     contributions: Callable[[FloatArray, FloatArray], FloatArray],
     forms: tuple[Form, Form],
     *,
     family: Family,
     paper: str,
+    direction: str = "",
     **about: Any,  # noqa: ANN401 -- further fields of Metric
 ) -> Metric:
     """Make the metric of a mean in nats that one impossible answer makes infinite.
@@ -252,11 +274,14 @@ def infinite_metric(
     ----------
     contributions : callable
         ``(human, judge) -> (n, 3)``: nats, weight, and the number of cells that are infinite.
-    name, forms, family, paper, **about
+    kind, forms, family, paper, **about
         As in `average_metric`.
+    direction : str
+        "human->judge" or "judge->human", where a metric has one; part of its name.
     """
     return Metric(
-        name=name,
+        name=name_of(kind, *forms, direction),
+        kind=kind,
         contributions=contributions,
         value=_finite_mean,
         reason=_reason_not_finite,

@@ -19,6 +19,7 @@ from harness.stats.inference.metric import (
     average_metric,
     both_rated,
     constant_labels,
+    name_of,
     unless_empty,
     weighted,
 )
@@ -83,14 +84,14 @@ def cell_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:
 
 
 def _hit_metric(
-    name: str,
+    kind: str,
     display_name: str,
     contributions: Callable[[FloatArray, FloatArray], FloatArray],
     paper: str,
     also: tuple[str, ...] = (),
 ) -> Metric:
     return average_metric(
-        f"{name}(h/h)",
+        kind,
         contributions,
         ("h", "h"),
         display_name=display_name,
@@ -104,7 +105,7 @@ def _hit_metric(
 
 
 def label_metric(
-    name: str,
+    kind: str,
     display_name: str,
     value: Callable[[FloatArray], FloatArray],
     paper: str,
@@ -113,7 +114,8 @@ def label_metric(
     """Make a coefficient of the cells of two modes, NA where labels are constant."""
     fields = {"family": "categorical", "reason": constant_labels, **about}
     return Metric(
-        name=f"{name}(h/h)",
+        name=name_of(kind, "h", "h"),
+        kind=kind,
         display_name=display_name,
         contributions=confusion,
         value=value,
@@ -370,7 +372,7 @@ def binary_metrics(space: OptionSpace, positive: Sequence[str]) -> tuple[Metric,
     return tuple(
         replace(
             metric,
-            name=f"{metric.name}(h/h)",
+            name=name_of(metric.kind, "h", "h"),
             contributions=contributions,
             counts=_decision_counts,
         )

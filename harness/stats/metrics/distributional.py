@@ -65,7 +65,7 @@ def _js(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def _directed_metrics(
-    name: str,
+    kind: str,
     display_names: tuple[str, str],
     functions: Sequence[Callable[[FloatArray, FloatArray], FloatArray]],
     form: Form,
@@ -75,9 +75,10 @@ def _directed_metrics(
     smoothed = ", smoothed" if form == "smoothed" else ""
     return tuple(
         infinite_metric(
-            f"{name}(s/s, {direction})",
+            kind,
             contributions,
             (form, form),
+            direction=direction,
             display_name=f"{display_name}{smoothed}",
             family="distributional",
             paper=_GUERDAN,
@@ -106,7 +107,7 @@ METRICS: tuple[Metric, ...] = (
     *_directed_metrics("ce", _CE_NAMES, _CE, "s", ("best", "other")),
     *_directed_metrics(f"ce_dirichlet_{SMOOTHING}", _CE_NAMES, _CE, "smoothed", ("best", "other")),
     average_metric(
-        "js_divergence(s/s)",
+        "js_divergence",
         js_divergence,
         ("s", "s"),
         display_name="difference of answer shares (JS divergence)",
@@ -117,7 +118,7 @@ METRICS: tuple[Metric, ...] = (
         paper=_GUERDAN,
     ),
     average_metric(
-        "js_distance(s/s)",
+        "js_distance",
         js_distance,
         ("s", "s"),
         display_name="difference of answer shares (JS distance)",

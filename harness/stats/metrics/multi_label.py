@@ -8,12 +8,13 @@ what the split vector by itself would give where squares or logarithms are taken
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_products, row_sums
-from harness.stats.data.rating_table import SMOOTHING
+from harness.stats.data.rating_table import COMPARED_FORMS, FORMS, SMOOTHING
 from harness.stats.inference.metric import (
     POPULATION_VALUE,
     Metric,
@@ -23,6 +24,7 @@ from harness.stats.inference.metric import (
     finite_part,
     infinite_metric,
     mean,
+    name_of,
     no_counts,
     no_items,
     weighted,
@@ -35,14 +37,6 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import Form
 
 _GUERDAN = "Guerdan et al. 2025, section 4 and table 1"
-_FORM_NAMES: dict[Form, str] = {
-    "h": "most frequent choice",
-    "s": "choice shares",
-    "hrs": "acceptable options",
-    "srs": "shares of acceptable options",
-    "smoothed": "smoothed choice shares",
-    "smoothed_srs": "smoothed shares of acceptable options",
-}
 _SET_NAMES = {
     "coverage(h/hrs)": "share of items where the judge's choice is acceptable to the raters",
     "coverage(hrs/h)": "share of items where the raters' choice is acceptable to the judge",
@@ -52,7 +46,6 @@ _SET_NAMES = {
     "multi_label_precision(hrs/h)": "share of the judge's options that the raters choose",
     "multi_label_precision(hrs/hrs)": "share of the judge's options that the raters accept",
 }
-_FORMS: tuple[Form, ...] = ("h", "s", "hrs", "srs")
 
 
 def coverage(human: FloatArray, judge: FloatArray) -> FloatArray:
@@ -157,7 +150,7 @@ def _no_share_reason(totals: FloatArray) -> str:
 
 
 def _set_metric(
-    name: str,
+    kind: str,
     contributions: Callable[[FloatArray, FloatArray], FloatArray],
     forms: tuple[Form, Form],
     also: tuple[str, ...] = (),
@@ -165,9 +158,11 @@ def _set_metric(
     judge, human = forms
     alike = judge == human
     counted = contributions in {recall, precision}
+    name = name_of(kind, judge, human)
     return Metric(
-        name=f"{name}({judge}/{human})",
-        display_name=_SET_NAMES[f"{name}({judge}/{human})"],
+        name=name,
+        kind=kind,
+        display_name=_SET_NAMES[name],
         contributions=contributions,
         value=mean,
         reason=_no_share_reason if counted else no_items,
@@ -185,11 +180,11 @@ def _set_metric(
 
 
 def _size_metric(judge: Form, bounds: tuple[float, float], paper: str) -> Metric:
-    return average_metric(
-        f"predictive_efficiency({judge}/-)",
+    metric = average_metric(
+        "predictive_efficiency",
         predictive_efficiency,
         (judge, judge),
-        display_name=f"options per item: {_FORM_NAMES[judge]} of the judge",
+        display_name=f"options per item: {FORMS[judge].words} of the judge",
         bounds=bounds,
         symmetric=judge == "h",
         family="categorical multi-label",
@@ -197,21 +192,22 @@ def _size_metric(judge: Form, bounds: tuple[float, float], paper: str) -> Metric
         perfect="other",
         unit="options",
     )
+    return replace(metric, name=f"{metric.kind}({judge}/-)")  # it reads the judge alone
 
 
 def _compared(judge: Form, human: Form) -> str:
     if judge == human:
-        return f"{_FORM_NAMES[judge]} of both"
-    return f"judge's {_FORM_NAMES[judge]}, raters' {_FORM_NAMES[human]}"
+        return f"{FORMS[judge].words} of both"
+    return f"judge's {FORMS[judge].words}, raters' {FORMS[human].words}"
+
+
+_BCE = {"smoothed": f"bce_dirichlet_{SMOOTHING}", "smoothed_srs": f"bce_beta_{SMOOTHING}"}
 
 
 def _bce_metric(judge: Form, human: Form) -> Metric:
-    smoothed = {"smoothed": (f"bce_dirichlet_{SMOOTHING}", "s")}
-    smoothed["smoothed_srs"] = (f"bce_beta_{SMOOTHING}", "srs")
-    name, shown = smoothed.get(judge, ("bce", judge))
     alike = judge == human
     return infinite_metric(
-        f"{name}({shown}/{human})",
+        _BCE.get(judge, "bce"),
         binary_cross_entropy_of_modes if judge == "h" else binary_cross_entropy,
         (judge, human),
         display_name=f"surprise at the raters ({_compared(judge, human)})",
@@ -233,7 +229,7 @@ _MSE = {
 def _mse_metric(judge: Form, human: Form) -> Metric:
     alike = judge == human
     return average_metric(
-        f"mse({judge}/{human})",
+        "mse",
         _MSE[judge == "h", human == "h"],
         (judge, human),
         display_name="disagreement with raters"
@@ -252,12 +248,12 @@ def _same(vectors: FloatArray) -> FloatArray:
     return vectors
 
 
-def _noiseless_metric(shown: Form, form: Form) -> Metric:
+def _noiseless_metric(form: Form) -> Metric:
     return average_metric(
-        f"mse_without_rater_noise({shown}/{shown})",
+        "mse_without_rater_noise",
         mse_without_rater_noise,
         (form, form),
-        display_name=f"disagreement with raters, rater noise removed ({_FORM_NAMES[shown]})",
+        display_name=f"disagreement with raters, rater noise removed ({FORMS[form].words})",
         symmetric=True,
         bounds=(-np.inf, np.inf),
         family="continuous multi-label",
@@ -277,13 +273,13 @@ METRICS: tuple[Metric, ...] = (
     _set_metric("multi_label_precision", precision, ("hrs", "hrs")),
     _size_metric("h", (1.0, 1.0), f"{_GUERDAN}; 1 for every judge"),
     _size_metric("hrs", (0.0, np.inf), _GUERDAN),
-    *(_bce_metric(judge, human) for human in ("h", "hrs") for judge in _FORMS),
+    *(_bce_metric(judge, human) for human in ("h", "hrs") for judge in COMPARED_FORMS),
     *(
         _bce_metric(judge, human)
         for human in ("h", "hrs")
         for judge in ("smoothed", "smoothed_srs")
     ),
-    *(_mse_metric(judge, human) for human in _FORMS for judge in _FORMS),
-    _noiseless_metric("s", "noisy_s"),
-    _noiseless_metric("srs", "noisy_srs"),
+    *(_mse_metric(judge, human) for human in COMPARED_FORMS for judge in COMPARED_FORMS),
+    _noiseless_metric("noisy_s"),
+    _noiseless_metric("noisy_srs"),
 )

@@ -103,7 +103,7 @@ def ranked_probability_score(human: FloatArray, judge: FloatArray) -> FloatArray
 
 
 RANKED_PROBABILITY_SCORE = average_metric(
-    "ranked_probability_score(s/s)",
+    "ranked_probability_score",
     ranked_probability_score,
     ("s", "s"),
     display_name="disagreement with raters on the scale",

@@ -1,14 +1,17 @@
 """Every metric: the tables of them, and which of them fit a task.
 
-To add a metric is to add it to the table of its module; `tests/stats/metrics` holds every one of
-them to the same contract.
+To add a metric is to add it to the ``METRICS`` of a module of this folder, an old one or a new one;
+`tests/stats/metrics` holds every one of them to the same contract.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from harness.stats import metrics
 from harness.stats.inference.metric import find_metric
 from harness.stats.metrics import confusion, distributional, downstream, multi_label
 from harness.stats.metrics.confusion import binary_metrics
@@ -20,12 +23,18 @@ if TYPE_CHECKING:
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.inference.metric import Metric
 
-METRICS: tuple[Metric, ...] = (
-    *confusion.METRICS,
-    *distributional.METRICS,
-    *multi_label.METRICS,
-    *downstream.METRICS,
-)
+FIRST = (confusion, distributional, multi_label, downstream)
+
+
+def _all_metrics() -> tuple[Metric, ...]:
+    """Return the metrics of every module of this folder, those of `FIRST` first."""
+    names = sorted(f"{metrics.__name__}.{module.name}" for module in iter_modules(metrics.__path__))
+    others = [import_module(name) for name in names if name != __name__]
+    modules = dict.fromkeys((*FIRST, *others))
+    return tuple(metric for module in modules for metric in getattr(module, "METRICS", ()))
+
+
+METRICS: tuple[Metric, ...] = _all_metrics()
 Scale: TypeAlias = Literal["binary", "nominal", "ordinal", "pairwise"]
 TWO = 2
 # With two options these are one number; the first of each is printed.

@@ -12,6 +12,7 @@ from harness.stats.data.arrays import how_many, in_blocks
 from harness.stats.data.rating_table import (
     ELICITATION_OF,
     ELICITATIONS,
+    FORMS,
     NO_POSITIVE,
     OUTCOMES,
     Cut,
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Summands
     from harness.stats.inference.crossed_raters import RaterVariance
     from harness.stats.inference.estimate import Exclusion
-
-
-NOISY = ("noisy_s", "noisy_srs")
-OF_ALL_SAMPLES = (*NOISY, "smoothed", "smoothed_srs")  # forms that hold how many samples there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +76,15 @@ class Side:
         dist = Distributions.of(table) if implied is None else implied
         needed = {form for row in rows for form in (row.human_form, row.judge_form)}
         forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in needed}
-        if implied is not None and "noisy_srs" in forms:  # its noise is not that of m raters
-            forms["noisy_srs"] = np.full_like(forms["noisy_srs"], np.nan)
+        for form in forms if implied is not None else ():
+            if FORMS[form].needs_pairs and FORMS[form].elicitation == "response_set":
+                forms[form] = np.full_like(forms[form], np.nan)  # its noise is not that of m raters
         complete = {form: _complete(vectors) for form, vectors in forms.items()}
         return cls(table, dist, forms, complete, cut, implied is not None, times)
 
     def undecided(self, form: Form) -> bool:
         """Whether the form asks for a decision that no positive option defines."""
-        return form == "decision" and not self.cut.positive
+        return FORMS[form].needs_positive and not self.cut.positive
 
     def n_ratings(self, form: Form) -> FloatArray:
         """Return (n,) numbers of ratings behind this form's vectors."""
@@ -95,7 +93,7 @@ class Side:
 
     def single(self, form: Form) -> BoolArray:
         """Return (n,) bool: which items lack a vector of this form for want of a second rating."""
-        if form not in NOISY:
+        if not FORMS[form].needs_pairs:
             return np.zeros(len(self.complete[form]), dtype=np.bool_)
         return np.asarray((self.n_ratings(form) == 1) & ~self.complete[form], dtype=np.bool_)
 
@@ -142,7 +140,7 @@ def judge_sums(
 def _sums_of_both(human: tuple[Side, Form], judge: tuple[Side, Form]) -> partial[ItemSums]:
     """Say which items have both vectors of the forms named with the sides, and why others lack."""
     used = human[0].complete[human[1]] & judge[0].complete[judge[1]]
-    tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if form == "h"]
+    tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if FORMS[form].is_mode]
     return partial(
         ItemSums,
         used=used,
@@ -166,7 +164,7 @@ def _contributions(
 
 def replies_beyond(judge: Side, form: Form, n_replies: Mapping[str, float]) -> FloatArray:
     """Return (n,): how many more replies each item has than a form is evaluated at."""
-    if form in OF_ALL_SAMPLES:
+    if FORMS[form].counts_ratings:
         return np.zeros(len(judge.table.items))
     return replies_of(judge.table, form).n_samples - n_replies[ELICITATION_OF[form]]
 
@@ -234,7 +232,7 @@ def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
 def _why_unusable(side: Side, form: Form) -> str:
     if side.undecided(form):
         return NO_POSITIVE
-    if side.implied and form in NOISY:
+    if side.implied and FORMS[form].needs_pairs:
         return "not_computed"
     if side.single(form).any():
         return "single_rating"

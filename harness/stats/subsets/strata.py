@@ -33,6 +33,7 @@ from harness.stats.inference.metric import (
     by_contributions,
     constant_labels,
     find_metric,
+    name_of,
 )
 from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.association import kendall_of, spearman_of
@@ -92,11 +93,8 @@ def pair_metrics(level: Level, numbers: FloatArray, K: int) -> tuple[Metric, ...
         _measure(name="randolph_kappa", value=lambda totals: above_uniform(share_alike(totals), K)),
     )
     if level == "nominal":
-        alpha, *others = (find_metric(f"{name}(h/h)", METRICS) for name in _NOMINAL)
-        kappas = (
-            _measure(name=metric.name.removesuffix("(h/h)"), value=metric.value)
-            for metric in others
-        )
+        alpha, *others = (find_metric(name_of(kind, "h", "h"), METRICS) for kind in _NOMINAL)
+        kappas = (_measure(name=metric.kind, value=metric.value) for metric in others)
         return (agreement, _measure(name=_NOMINAL[0], value=alpha.value), randolph, *kappas)
     by_level = alpha_metric(level, scale=numbers.tolist())
     return (
