@@ -524,6 +524,49 @@ def interval_holds(rng: np.random.Generator, *, design: Design) -> Claims:
     return holds
 
 
+# Beta from independent calls
+
+THETA = {"mixed": (1.0, 1.0, 1.0), "similar": (3.0, 3.0, 3.0), "mostly no": (1.0, 2.0, 0.5)}
+
+
+def beta_by_likelihood(
+    rng: np.random.Generator, *, n: int, r: int, beta: float, theta: str
+) -> Claims:
+    """Say whether the interval of beta holds it, and has a width."""
+    sets = np.array(THETA[theta])
+    no = beta / (1.0 - beta) * sets[1] / sets[2]  # P(no | both)
+    form = np.array([[1.0, 0.0, 1.0 - no], [0.0, 1.0, no]])
+    item_theta = rng.dirichlet(sets, n)
+    table = stats.RatingTable(
+        space=SPACE,
+        name="judge",
+        items=tuple(map(str, range(n))),
+        forced_choice=rng.multinomial(r, item_theta @ form.T),
+        response_set=rng.multinomial(r, item_theta),
+        joint=None,
+        outcomes=np.zeros((n, 3, 5), int),
+    )
+    resampling = stats.Resampling(rng=rng, n_resamples=0)
+    interval = stats.F_and_beta_by_likelihood(table, ("yes",), resampling=resampling)[1].interval
+    if interval is None:
+        return dict.fromkeys(("interval holds beta", "interval has a width"))
+    return {
+        "interval holds beta": interval.low <= beta <= interval.high,
+        "interval has a width": interval.low < interval.high,
+    }
+
+
+def likelihood_scenarios() -> Iterator[Scenario]:
+    """List the betas whose intervals are checked."""
+    wanted = {"interval holds beta": (0.92, 1.0), "interval has a width": (1.0, 1.0)}
+    for n, theta in ((120, "mixed"), (120, "similar"), (120, "mostly no"), (20, "mixed")):
+        for r in (5, 10):
+            for beta in (0.009, 0.03, 0.1, 0.2 if theta == "mostly no" else 0.3):
+                name = f"beta by likelihood: {n} items, {r} replies, {theta}, beta {beta:g}"
+                simulate = partial(beta_by_likelihood, n=n, r=r, beta=beta, theta=theta)
+                yield Scenario(name, simulate, wanted)
+
+
 # Raters who rated all items
 
 CROSSED_SPACE = stats.OptionSpace.singletons(("yes", "no"))
@@ -664,7 +707,7 @@ def scenarios() -> list[Scenario]:
             (20, 0.0, 0.3),
         )
     ]
-    return every + list(interval_scenarios())
+    return [*every, *interval_scenarios(), *likelihood_scenarios()]
 
 
 def interval_scenarios() -> Iterator[Scenario]:
@@ -732,6 +775,10 @@ outside the wanted range, and {n_missed} by more than two standard errors; these
   resamples, the [score interval](explanation/intervals.md#how-they-are-made). *Mixed* agreement
   draws the response sets of an item from a Dirichlet(1, 1, 1), *high* agreement from a
   Dirichlet(.15, .15, .15). Items of a group share their distribution.
+- Beta by likelihood, from independent calls of a judge, as many choices as sets: response sets are
+  drawn from a Dirichlet(1, 1, 1) where *mixed*, a Dirichlet(3, 3, 3) where items are *similar*, and
+  a Dirichlet(1, 2, .5) where raters *mostly* say *no*; one F for all items. Below 20 items there
+  is no interval.
 - An interval should hold the design value, the statistic on {large:,} items. With *crossed raters*,
   who rate all items with a severity of their own, it is over items and raters and should hold the
   expectation over both.

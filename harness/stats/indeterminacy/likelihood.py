@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, frozen, ratio
-from harness.stats.inference.estimate import Estimate, Interval, exclusions
-from harness.stats.inference.interval_methods import normal_ends
+from harness.stats.indeterminacy.profile_likelihood import ShareProfile
+from harness.stats.inference.estimate import Estimate, Interval, exclusions, wilson_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Resampling, Unit
+    from harness.stats.inference.bootstrap import Resampling, Units
 
 N_DRAWS = (16, 64)  # least and most draws of theta per item
 ALL_DRAWS = 30_000  # draws for all items, as far as the bounds allow
@@ -29,7 +29,8 @@ KEPT = 0.1  # of an entry of F is left at least by a lengthened step
 MIN_CALLS = 2  # set calls of an item that can show its spread
 STANDARD_ERRORS = 2.0  # how clearly the items must differ in a direction of F for it to be known
 BLUR = 0.1  # share of a column's directions that may be unknown
-AT_ZERO = 1e-4  # an entry of F below this lies on the boundary, and does not move
+MIN_UNITS = 20  # fewer have intervals that hold too seldom; see docs/coverage.md
+NEVER = 1e-9  # chances below this say nothing about how they are split
 RANK = 1e-10  # directions in which the likelihood is flatter than this share of the steepest
 
 
@@ -155,18 +156,20 @@ def F_and_beta_by_likelihood(
     beta : Estimate
         P(a positive option in S, given a negative option was chosen). NA "no_calls",
         "no_negative_choice", or "not_identified" where it needs an unknown column. Without an
-        interval where no unit has any influence, as at a beta of 0 or 1.
+        interval, "too_few_items" or "too_few_groups", below 20 of them.
 
     Notes
     -----
     beta of Guerdan et al. 2025, section 7, worked out from F and theta. Matching the calls instead
     gives ``cross_call_beta``, which is no estimate of it.
 
-    The interval is that of the infinitesimal jackknife (Jaeckel 1972): the value and a normal
-    quantile times the root of the summed squares of `_influence`, kept within [0, 1]. With three
-    options, all seven sets and an F drawn anew for each of 989 data sets (100 or 300 items, 5 or 10
-    calls of each kind, theta from Dirichlet distributions with 0.3, 1 or 3 per set), 96 % of the
-    intervals held the beta of the population, and the bias was below 0.002.
+    The interval holds every beta at which the likelihood, the greatest that F can give it there, is
+    not significantly less than at the estimate. Twice the difference of the log-likelihoods is
+    divided by the ratio of two variances of beta: that of the infinitesimal jackknife (Jaeckel
+    1972), the summed squares of `_influence`, which also has the items' thetas and counts groups as
+    one; and that of the curvature alone. It is never narrower than Wilson's at the effective
+    number of items with negative choices, and so never of width zero. docs/coverage.md has its
+    coverage.
     """
     calls, space = _Calls.of(table), table.space
     options = tuple(positive)
@@ -176,35 +179,27 @@ def F_and_beta_by_likelihood(
     unknown = np.array([why == "not_identified" for why in _reasons(calls, space)])
     reason = "not_identified" if (unknown & hidden).any() else ""
     reason = reason if calls.used.any() else "no_calls"
-    value, interval = np.nan, None
+    value, interval, interval_reason = np.nan, None, ""
     fitted = _fit(calls, space, resampling.rng) if calls.used.any() else None
     if fitted is not None and not reason:
-        fit, draws = fitted
-        value = _beta(fit, meets, negative)
+        value = _beta(fitted[0], meets, negative)
         reason = "no_negative_choice" if np.isnan(value) else ""
-    if not reason:
-        of_item = units.of_item[calls.used]
-        influence = np.zeros(units.n_units)
-        np.add.at(influence, of_item, _influence(fit, draws, meets, negative))
-        interval = _interval(value, influence, resampling.level, units.kind)
+    if not reason and fitted is not None:
+        shares = _Shares(*fitted, meets, negative, space.membership)
+        interval = shares.interval(value, units, calls.used, resampling.level)
+        interval_reason = "" if interval else f"too_few_{units.kind}s"
     n_used, n = len(calls.forced), len(calls.used)
     beta = Estimate(
         value=None if reason else value,
         reason=reason,
         interval=interval,
+        interval_reason=interval_reason,
         n_used=n_used,
         n_excluded=n - n_used,
         excluded=exclusions([("no_calls", n - n_used)]),
         counts={"forced_calls": float(calls.forced.sum()), "set_calls": float(calls.sets.sum())},
     )
     return _common(calls, space, fitted), beta
-
-
-def _interval(value: float, influence: FloatArray, level: float, unit: Unit) -> Interval | None:
-    if not (np.abs(influence) > TOLERANCE).any():
-        return None
-    low, high = normal_ends(value, float(np.sqrt((influence**2).sum())), level)
-    return Interval(max(low, 0.0), min(high, 1.0), level, "jackknife", unit)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -370,33 +365,121 @@ def _beta(fit: _Fit, meets: BoolArray, negative: BoolArray) -> float:
     return float(ratio(chosen[meets].sum(), chosen.sum()))
 
 
-def _influence(fit: _Fit, draws: _Draws, meets: BoolArray, negative: BoolArray) -> FloatArray:
-    """Return (n,): how fast beta moves as each item comes to count for more.
+@dataclass(frozen=True, slots=True, repr=False)
+class _Shares:
+    """A fit, and what its uncertainty means for beta.
 
-    It moves with the item's own theta, with F, and with the distribution of theta over items; the
-    last two climb to where the scores of all items, so weighted, add up to 0. The slope of that sum
-    is taken from the products of the scores.
+    ``meets`` (V,) says which sets meet the positive options, ``negative`` (K,) which options are
+    not, and ``support`` (K, V) which entries of F may be positive.
     """
-    part, x = fit.F[:, draws.kept], draws.forced
-    O, posterior, _ = _weigh(draws, part)
-    theta = np.einsum("ns,nsu->nu", posterior, draws.theta)
-    chosen, endorsed = part[negative].sum(axis=0), theta.sum(axis=0)
-    beta = ratio((chosen * endorsed)[meets[draws.kept]].sum(), chosen @ endorsed)
-    slope = (meets[draws.kept] - beta) / (chosen @ endorsed)  # of beta by each set's chosen share
-    pull = posterior[:, :, None] * x[:, None, :] / O
-    scores = np.einsum("nsk,nsu->nku", pull, draws.theta).reshape(len(x), -1)
-    off = (draws.theta - theta[:, None, :]) @ (slope * chosen)  # (n, S)
-    by_F = np.einsum("nsk,nsu->ku", pull * off[:, :, None], draws.theta)
-    by_F += negative[:, None] * (slope * endorsed)
-    moves = _directions(part > AT_ZERO).reshape(-1, part.size)
-    climb = _newton(scores @ moves.T, moves @ by_F.ravel()) @ moves
-    along = np.einsum("nsk,nsk->ns", pull, draws.theta @ climb.reshape(part.shape).T)
-    logs = np.log(draws.theta)
-    logs -= np.einsum("ns,nsu->nu", posterior, logs)[:, None, :]
-    by_pseudo = np.einsum("ns,nsu->u", along + posterior * off, logs)
-    of_pseudo = _pseudo_scores(draws.sets, draws.pseudo)
-    own = theta @ (slope * chosen)
-    return np.asarray(own + scores @ climb + of_pseudo @ _newton(of_pseudo, by_pseudo))
+
+    fit: _Fit
+    draws: _Draws
+    meets: BoolArray
+    negative: BoolArray
+    support: BoolArray
+
+    def interval(
+        self, value: float, units: Units, used: BoolArray, level: float
+    ) -> Interval | None:
+        """Return the interval of `F_and_beta_by_likelihood`; None with too few units."""
+        of_item = units.of_item[used]
+        influence, negative_choices = np.zeros((2, units.n_units))
+        np.add.at(influence, of_item, self.influence())
+        np.add.at(negative_choices, of_item, self.fit.theta @ self.fit.F[self.negative].sum(axis=0))
+        if len(np.unique(of_item)) < MIN_UNITS:
+            return None
+        n_effective = negative_choices.sum() ** 2 / (negative_choices**2).sum()
+        floor = wilson_interval(min(value, 1.0), float(n_effective), level=level)
+        profile = self.profile(float((influence**2).sum()))
+        low, high = profile.ends(level) if profile else (value, value)
+        return Interval(
+            min(low, floor.low), max(high, floor.high), level, "profile likelihood", units.kind
+        )
+
+    def profile(self, variance: float) -> ShareProfile | None:
+        """Return the likelihood along P(negative chosen) of each set that may hide a positive one.
+
+        How that chance is split among the negative options, and the rest among the positive ones,
+        stays as in the fit. None where no such set is endorsed, or no other negative choice made.
+        """
+        draws, kept = self.draws, self.draws.kept
+        F, support, meets = self.fit.F[:, kept], self.support[:, kept], self.meets[kept]
+        endorsed, chosen = self.fit.theta[:, kept].sum(axis=0), F[self.negative].sum(axis=0)
+        hidden = np.flatnonzero(meets & support[self.negative].any(axis=0) & (endorsed > NEVER))
+        others = float((chosen * endorsed)[~meets].sum())
+        if not hidden.size or others <= NEVER:
+            return None
+        negative = self.negative[:, None]
+        positive_split = _split(F, support & ~negative)
+        slopes = (_split(F, support & negative) - positive_split)[:, hidden]  # of F by each chance
+
+        def part_at(chances: FloatArray) -> FloatArray:
+            part = F.copy()
+            part[:, hidden] = positive_split[:, hidden] + slopes * chances
+            return part
+
+        def height(chances: FloatArray) -> tuple[float, FloatArray]:
+            total, scores = _scores(draws, part_at(chances))
+            return total, (scores.sum(axis=0)[:, hidden] * slopes).sum(axis=0)
+
+        chances, exposure = chosen[hidden], endorsed[hidden]
+        _, scores = _scores(draws, part_at(chances))
+        along = (scores[:, :, hidden] * slopes).sum(axis=1)
+        gradient = exposure * others / (exposure @ chances + others) ** 2
+        curvature = float(gradient @ _newton(along, gradient))
+        return ShareProfile(
+            height=height,
+            chances=chances,
+            exposure=exposure,
+            others=others,
+            inflation=max(variance / curvature, 1.0) if curvature > 0 else 1.0,
+        )
+
+    def influence(self) -> FloatArray:
+        """Return (n,): how fast beta moves as each item comes to count for more.
+
+        It moves with the item's own theta, with F, and with the distribution of theta over items;
+        the last two climb to where the scores of all items, so weighted, add up to 0. The slope of
+        that sum is taken from the products of the scores.
+        """
+        fit, draws, negative = self.fit, self.draws, self.negative
+        part, x = fit.F[:, draws.kept], draws.forced
+        O, posterior, _ = _weigh(draws, part)
+        theta = np.einsum("ns,nsu->nu", posterior, draws.theta)
+        chosen, endorsed = part[negative].sum(axis=0), theta.sum(axis=0)
+        meets = self.meets[draws.kept]
+        beta = ratio((chosen * endorsed)[meets].sum(), chosen @ endorsed)
+        slope = (meets - beta) / (chosen @ endorsed)  # of beta by each set's chosen share
+        pull = posterior[:, :, None] * x[:, None, :] / O
+        scores = np.einsum("nsk,nsu->nku", pull, draws.theta).reshape(len(x), -1)
+        off = (draws.theta - theta[:, None, :]) @ (slope * chosen)  # (n, S)
+        by_F = np.einsum("nsk,nsu->ku", pull * off[:, :, None], draws.theta)
+        by_F += negative[:, None] * (slope * endorsed)
+        moves = _directions(self.support[:, draws.kept]).reshape(-1, part.size)
+        climb = _newton(scores @ moves.T, moves @ by_F.ravel()) @ moves
+        along = np.einsum("nsk,nsk->ns", pull, draws.theta @ climb.reshape(part.shape).T)
+        logs = np.log(draws.theta)
+        logs -= np.einsum("ns,nsu->nu", posterior, logs)[:, None, :]
+        by_pseudo = np.einsum("ns,nsu->u", along + posterior * off, logs)
+        of_pseudo = _pseudo_scores(draws.sets, draws.pseudo)
+        own = theta @ (slope * chosen)
+        return np.asarray(own + scores @ climb + of_pseudo @ _newton(of_pseudo, by_pseudo))
+
+
+def _scores(draws: _Draws, part: FloatArray) -> tuple[float, FloatArray]:
+    """Return the log-likelihood and (n, K, U): its slopes by F, item by item."""
+    O, posterior, heights = _weigh(draws, part)
+    pull = posterior[:, :, None] * draws.forced[:, None, :] / O
+    return float(heights.sum()), np.einsum("nsk,nsu->nku", pull, draws.theta)
+
+
+def _split(part: FloatArray, members: BoolArray) -> FloatArray:
+    """Return columns of F among some options alone; evenly where none of them is chosen."""
+    inside, n_members = np.where(members, part, 0.0), members.sum(axis=0)
+    total = inside.sum(axis=0)
+    even = members / np.maximum(n_members, 1)
+    return np.where(total > NEVER, inside / np.where(total > NEVER, total, 1.0), even)
 
 
 def _newton(scores: FloatArray, gradient: FloatArray) -> FloatArray:

@@ -45,6 +45,7 @@ class Interval:
         "score": the values within a t quantile of their own standard errors, see `score_ends`.
         "percentile": quantiles of the bootstrap replicates.
         "crossed": a score interval over items and raters, both of which are a sample.
+        "profile likelihood": the values that the likelihood does not reject.
     unit : {"item", "group", "criterion"}
         What was resampled.
     estimand : str
