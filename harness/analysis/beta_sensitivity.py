@@ -299,8 +299,8 @@ class Sensitivity:
         Where raters and at least two judges gave response sets of the same items, at most 127 sets
         are admissible, and an option is positive.
     judge_betas : dict of str to Estimate
-        beta of each judge, from its independent calls, by maximum likelihood for
-        one F, its interval by profile likelihood; that of pairs stands with the judge. NA, "not_computed",
+        beta of each judge, from its independent calls, by maximum likelihood for one F, its
+        interval by profile likelihood; that of pairs stands with the judge. NA, "not_computed",
         where items times response sets exceed 100,000.
     judge_translations, human_translation : dict of str to CommonF; CommonF or None
         F of each judge, and of the raters, from the same calls. Nothing for those

@@ -139,6 +139,7 @@ class RatingPage:
         application.router.add_get("/image", self._image)
         application.router.add_post("/answer", self._answer)
         application.router.add_post("/undo", self._undo)
+        application.router.add_post("/change-set", self._change_set)
         return application
 
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -193,8 +194,14 @@ class RatingPage:
         return self._view()
 
     async def _undo(self, _: web.Request) -> web.Response:
+        return self._withdrawn(self._session.undo)
+
+    async def _change_set(self, _: web.Request) -> web.Response:
+        return self._withdrawn(self._session.change_set)
+
+    def _withdrawn(self, withdraw: Callable[[], None]) -> web.Response:
         try:
-            self._session.undo()
+            withdraw()
         except HarnessError as error:
             return self._view(f"Not undone. {error}", 507)
         return self._view()

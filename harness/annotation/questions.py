@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 QUESTIONS: dict[HumanElicitation, str] = {
     "forced_choice": "Which option fits best? Choose one.",
-    "response_set": "Which options are reasonable? Choose every option that a reasonable person "
-    "could choose.",
+    "response_set": "Which options do you find reasonable? Choose all of them.",
 }
 VERSION_CHARS = 12
 

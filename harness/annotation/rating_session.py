@@ -43,6 +43,11 @@ class RatingSession:
         self._answers = log.logged.answers
         self._version = instructions_version(task)
         self._step_keys = {step.key for step in steps}
+        self._rated_sets = {
+            rating.item: rating.value
+            for rating in task.ratings
+            if rating.rater == self.rater and rating.elicitation == "response_set"
+        }
         ids = dict.fromkeys(step.item.id for step in steps)
         self._numbers = {item: number for number, item in enumerate(ids, start=1)}
 
@@ -82,7 +87,30 @@ class RatingSession:
         step = self.current()
         if step is None or step.key != key:
             raise OutdatedQuestionError("This question was answered already.")
-        self._append(step, checked_value(self.task, step.elicitation, value))
+        checked = checked_value(self.task, step.elicitation, value)
+        members = self._endorsed(step)
+        if members and checked not in (*members, CANNOT_ASSESS):
+            raise ValueError("Choose an option of your set, or change the set.")
+        self._append(step, checked)
+
+    def _endorsed(self, step: Step) -> tuple[str, ...]:
+        """Return the set from which a choice is made; empty where none was given before."""
+        if step.form != "paired" or step.elicitation != "forced_choice":
+            return ()
+        answer = self._answers.get((step.item.id, "response_set"))
+        value = answer.value if answer else self._rated_sets.get(step.item.id)
+        return value if isinstance(value, tuple) else ()
+
+    def change_set(self) -> None:
+        """Withdraw the set of the current item, as none of its options fits best."""
+        step = self.current()
+        if step is not None and self._can_change_set(step):
+            answered = next(s for s in self.steps if s.key == (step.item.id, "response_set"))
+            self._append(answered, None)
+
+    def _can_change_set(self, step: Step) -> bool:
+        key = (step.item.id, "response_set")
+        return bool(self._endorsed(step)) and key in self._answers and key in self._step_keys
 
     def undo(self) -> None:
         """Withdraw the latest answer to one of the questions, if there is any."""
@@ -118,13 +146,13 @@ class RatingSession:
         return shown
 
     def _step_view(self, step: Step) -> dict[str, Any]:
-        item, task = step.item, self.task
+        item, task, endorsed = step.item, self.task, self._endorsed(step)
         image = task.images.get(item.id)
         return {
             "item": item.id,
             "elicitation": step.elicitation,
             "number": self._numbers[item.id],
-            "part": {"paired": 1 + (step.elicitation == "response_set")}.get(step.form, 0),
+            "part": {"paired": 1 + (step.elicitation == "forced_choice")}.get(step.form, 0),
             "criterion": visible(task.criterion_text(item.criterion)),
             "image": image.digest if image else "",
             "texts": [
@@ -139,7 +167,9 @@ class RatingSession:
                     "description": visible_lines(option.description),
                 }
                 for option in task.options
+                if not endorsed or option.key in endorsed
             ],
+            "can_change_set": self._can_change_set(step),
             "abstention": CANNOT_ASSESS if task.abstain else "",
         }
 

@@ -370,6 +370,7 @@ def _as_json(plan: Plan, summary: ImportSummary | None) -> dict[str, object]:
         "raters": summary.raters,
         "judges": summary.judges,
         "n_rejected": summary.n_rejected,
+        "choice_outside_endorsed_set": summary.n_outside,
         "rejected": [
             {"line": row.line, "column": row.column, "reason": row.reason}
             for row in summary.rejected
@@ -439,6 +440,15 @@ def _summarize(plan: Plan, summary: ImportSummary) -> str:
         for row in summary.rejected:
             column = f"{row.column}: " if row.column else ""
             lines.append(_wrapped("  ", f"line {row.line}: {column}{row.reason}"))
+    if summary.n_outside:
+        pairs = "1 pair" if summary.n_outside == 1 else f"{summary.n_outside} pairs"
+        lines.append(
+            _wrapped(
+                "",
+                f"{pairs} with a choice outside the rater's own set: kept as two ratings, and left "
+                "out of F and beta (choice_outside_endorsed_set).",
+            )
+        )
     if summary.textless:
         items = ", ".join(summary.textless)
         lines.append(_wrapped("", f"Without a text: {items}. Judges need a text for every item."))

@@ -130,6 +130,9 @@ class ImportSummary:
         Number of rows and cells that were not used; ``rejected.csv`` lists all of them.
     rejected : list of Rejected
         The first rejected rows and cells.
+    n_outside : int
+        Pairs of a rater's set and choice whose choice lies outside the set: kept as two ratings, of
+        which F says nothing.
     fields : set of str
         Fields that some item has.
     textless : list of str
@@ -138,6 +141,7 @@ class ImportSummary:
 
     folder: Path
     n_items: int = 0
+    n_outside: int = 0
     fields: set[str] = field(default_factory=set)
     textless: list[str] = field(default_factory=list)
     raters: dict[str, int] = field(default_factory=dict)
@@ -243,10 +247,25 @@ def _write(plan: Plan, part: Path, summary: ImportSummary) -> None:
             reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
             raise TaskError(f"{plan.table.path}: no row could be used{reason}.")
     summary.n_items = len(writer.items)
+    summary.n_outside = _pairs_outside(part / "ratings.csv") if writer.has_sets else 0
     if not summary.judges:
         (part / VERDICTS).unlink()
     if not summary.n_rejected:
         (part / REJECTED_FILE).unlink()
+
+
+def _pairs_outside(ratings: Path) -> int:
+    """Count the pairs whose choice is not in the set that the same rater gave the item."""
+    choices: dict[tuple[str, str], str] = {}
+    sets: dict[tuple[str, str], str] = {}
+    with ratings.open(encoding="utf-8", newline="") as lines:
+        rows = csv.reader(lines)
+        next(rows)
+        for item, rater, elicitation, value, *_ in rows:
+            if value != CANNOT_ASSESS:
+                (sets if elicitation == "response_set" else choices)[item, rater] = value
+    pairs = choices.keys() & sets.keys()
+    return sum(choices[pair] not in json.loads(sets[pair]) for pair in pairs)
 
 
 class _Writer:
@@ -270,6 +289,7 @@ class _Writer:
         self._times = self._cells_of(mapping.rated_at)
         self._first_row: dict[str, int] = {}
         self._used_rows = bytearray(table.n_rows)
+        self.has_sets = False
 
         def file(name: str, columns: Sequence[str]) -> Any:  # noqa: ANN401 -- csv names no type
             opened = (part / name).open("x", encoding="utf-8", newline="")
@@ -317,6 +337,7 @@ class _Writer:
             self.reject(answer.row, answer.column, problem)
         elif self._add_item(answer, item):
             self._rated.add(key)
+            self.has_sets |= elicitation == "response_set"
             time = (self._times[answer.row],) if self._times else ()
             self._ratings.writerow((*key, value, *time))
             self.summary.raters[answer.name] = self.summary.raters.get(answer.name, 0) + 1

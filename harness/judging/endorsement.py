@@ -1,4 +1,4 @@
-"""Endorsement: whether a reasonable rater could choose an option, asked of each option on its own.
+"""Endorsement: whether an option is reasonable, asked of each option on its own.
 
 The replies to the K options of an item make one response set: of the options with a yes. Replies to
 different options are independent calls. Where they are probabilities, the response sets therefore

@@ -55,7 +55,7 @@ JudgeElicitation = Literal["forced_choice", "response_set", "paired"]
 ASKED_ON: dict[JudgeElicitation, tuple[HumanElicitation, ...]] = {  # the questions of a form
     "forced_choice": ("forced_choice",),
     "response_set": ("response_set",),
-    "paired": ("forced_choice", "response_set"),  # the choice first: it is then made unprompted
+    "paired": ("response_set", "forced_choice"),  # the set first, then a choice from it
 }
 
 

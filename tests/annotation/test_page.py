@@ -55,10 +55,12 @@ def test_items_are_rated_by_keyboard_through_a_crash(browser, tmp_path):
             index = int(re.search(r"\d+", text)[0])
             choice = "A" if index % 3 == 0 else "B"
             assert "part 1 of 2" in tab.locator("#heading").inner_text()
-            answer(tab, "1" if choice == "A" else "2", "Enter")
-            assert tab.locator("article .text").inner_text() == text
             both = index % 2 == 0
-            answer(tab, *(("1", "2") if both else ("1" if choice == "A" else "2",)), "Enter")
+            key = "1" if choice == "A" else "2"
+            answer(tab, *(("1", "2") if both else (key,)), "Enter")
+            assert tab.locator("article .text").inner_text() == text
+            assert tab.locator("#options input").count() == (2 if both else 1)
+            answer(tab, key if both else "1", "Enter")
             expected[f"i{index}"] = (choice, ["A", "B"] if both else [choice])
 
     with page_server(task, "ann", "--elicitation", "paired") as server:
@@ -89,6 +91,29 @@ def test_items_are_rated_by_keyboard_through_a_crash(browser, tmp_path):
     assert {
         item: (values["forced_choice"], values["response_set"]) for item, values in merged.items()
     } == expected
+
+
+def test_set_is_changed_where_none_of_its_options_fits(browser, tmp_path):
+    """By button or key, before the choice is made; the choice alone has the button."""
+    task = make_unrated_task(tmp_path / "task", ["Hm."])
+    with page_server(task, "ann", "--elicitation", "paired") as server:
+        tab = tab_of(browser)
+        tab.goto(server.address)
+        change = tab.get_by_role("button", name="None of these, change the set")
+        tab.get_by_text("part 1 of 2").wait_for()
+        assert not change.is_visible()
+        answer(tab, "2", "Enter")
+        change.click()
+        tab.get_by_text("part 1 of 2").wait_for()
+        answer(tab, "2", "Enter")
+        answer(tab, "c")
+        assert "part 1 of 2" in tab.locator("#heading").inner_text()
+        answer(tab, "1", "2", "Enter")
+        answer(tab, "1", "Enter")
+        assert tab.locator("#done").is_visible()
+        tab.context.close()
+    values = [row["value"] for row in answers(task, "ann")]
+    assert values == [["B"], None, ["B"], None, ["A", "B"], "A"]
 
 
 @pytest.fixture(scope="module")
@@ -199,5 +224,5 @@ def test_question_is_announced(hostile):
     tab.reload()
     tab.locator("#work").wait_for()
     assert tab.evaluate("document.activeElement.id") == "heading"
-    group = tab.get_by_role("group", name="Which options are reasonable")
+    group = tab.get_by_role("group", name="Which options do you find reasonable")
     assert group.get_by_role("checkbox").count() == 2

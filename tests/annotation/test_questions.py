@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from support.annotating import make_unrated_task
-from support.task_folders import make_task_folder
+from support.task_folders import make_task_folder, write_jsonl
 
 from harness.annotation import RatingLog, RatingSession, make_steps
-from harness.annotation.questions import checked_value, instructions_version
+from harness.annotation.questions import QUESTIONS, checked_value, instructions_version
 from harness.errors import TaskError
 from harness.tasks import load_task
 
@@ -32,11 +32,62 @@ def test_order_depends_on_rater_and_seed_alone(task):
     assert ann != ids(make_steps(task, "ann", form="forced_choice", seed=1))
 
 
-def test_pairs_ask_for_the_choice_first(task):
-    """Both questions about an item follow each other, the unprompted choice first."""
+def test_pairs_ask_for_the_set_first(task):
+    """Both questions about an item follow each other, as judges are asked them."""
     steps = make_steps(task, "ann", form="paired")
     assert ids(steps[::2]) == ids(steps[1::2])
-    assert {step.elicitation for step in steps[::2]} == {"forced_choice"}
+    assert {step.elicitation for step in steps[::2]} == {"response_set"}
+
+
+def test_raters_are_asked_what_they_find_reasonable():
+    """Not what others might choose: beta and F are of one rater's own set and choice."""
+    assert "you find reasonable" in QUESTIONS["response_set"]
+    assert "could" not in QUESTIONS["response_set"]
+
+
+def test_choice_outside_its_set_is_accepted(task):
+    """The second question offers the options of the set alone, and takes no other."""
+    with RatingLog.open(task, "ann") as log:
+        session = RatingSession(task, make_steps(task, "ann", form="paired"), log)
+        step = session.current()
+        assert not session.view()["step"]["can_change_set"]
+        session.answer(step.key, ["B"])
+        shown = session.view()["step"]
+        assert [option["key"] for option in shown["options"]] == ["B"]
+        assert shown["can_change_set"]
+        with pytest.raises(ValueError, match="your set"):
+            session.answer(session.current().key, "A")
+        session.change_set()
+        assert session.current() == step
+        session.change_set()  # nothing to take back
+        session.answer(step.key, ["A", "B"])
+        session.answer(session.current().key, "A")
+        assert session.n_complete == 1
+
+
+def test_set_of_the_tasks_ratings_limits_the_choice(tmp_path):
+    """It was merged before the choice was made: it holds, and is changed in the ratings alone."""
+    folder = make_unrated_task(tmp_path / "task", ["Hm."])
+    yaml = (folder / "task.yaml").read_text(encoding="utf-8") + "ratings: ratings.jsonl\n"
+    (folder / "task.yaml").write_text(yaml, encoding="utf-8")
+    row = {"item": "i0", "rater": "ann", "elicitation": "response_set", "value": ["B"]}
+    write_jsonl(folder / "ratings.jsonl", [row])
+    task = load_task(folder, unrated=True)
+    with RatingLog.open(task, "ann") as log:
+        session = RatingSession(task, make_steps(task, "ann", form="paired"), log)
+        shown = session.view()["step"]
+        assert [option["key"] for option in shown["options"]] == ["B"]
+        assert not shown["can_change_set"]
+
+
+def test_unassessable_item_leaves_all_options(task):
+    """CANNOT_ASSESS is no set: the choice may be any option, or CANNOT_ASSESS again."""
+    with RatingLog.open(task, "ann") as log:
+        session = RatingSession(task, make_steps(task, "ann", form="paired"), log)
+        session.answer(session.current().key, "CANNOT_ASSESS")
+        shown = session.view()["step"]
+        assert [option["key"] for option in shown["options"]] == ["A", "B"]
+        assert not shown["can_change_set"]
 
 
 def test_queue_names_items_and_forms(task, tmp_path):

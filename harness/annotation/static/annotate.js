@@ -52,6 +52,7 @@ function showStep(nItems) {
   element("texts").replaceChildren(...step.texts.map(textBlock), ...images);
   element("options").replaceChildren(...step.options.map(optionRow));
   element("abstain").hidden = !step.abstention;
+  element("change-set").hidden = !step.can_change_set;
 }
 
 function show(view) {
@@ -85,7 +86,7 @@ async function send(path, body) {
     const response = await fetch(path, options);
     if (response.headers.get("Content-Type")?.startsWith("application/json")) {
       show(await response.json());
-      if (response.ok && body) element("status").textContent = path === "/undo" ? "Taken back." : "Saved.";
+      if (response.ok && body) element("status").textContent = path === "/answer" ? "Saved." : "Taken back.";
     } else {
       element("problem").textContent = await response.text();
     }
@@ -125,6 +126,7 @@ function onKey(event) {
   else if (event.key === "p" && step) pause();
   else if (isWork && event.key >= "1" && event.key <= "9") choose(inputs()[event.key - 1]);
   else if (isWork && event.key === "0" && step.abstention) post(step.abstention);
+  else if (isWork && event.key === "c" && step.can_change_set) send("/change-set", {});
   else if (isWork && event.key === "Enter" && !onButton) save();
   else return;
   event.preventDefault();
@@ -135,6 +137,7 @@ element("form").addEventListener("submit", (event) => {
   save();
 });
 element("abstain").addEventListener("click", () => post(step.abstention));
+element("change-set").addEventListener("click", () => send("/change-set", {}));
 element("undo").addEventListener("click", () => send("/undo", {}));
 element("undo-last").addEventListener("click", () => send("/undo", {}));
 element("pause").addEventListener("click", pause);
