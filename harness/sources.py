@@ -19,7 +19,6 @@ from harness.judging.judges.embedding import decode_vector, text_id
 from harness.judging.judges.judge_registry import easier_strategies, notice_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
-from harness.judging.parsing.verdict import VERDICT_AFTER_PROSE
 from harness.judging.prompts.strategies import SOFT, STRUCTURED, VERBALISED, is_structured
 from harness.judging.storage.verdict_log import read_log
 from harness.judging.voting import WEIGHTED, vote_weights, with_votes
@@ -208,23 +207,15 @@ def _outside_the_options(manifest: Manifest, reading: LogReading) -> list[str]:
 
 
 def _unstructured(manifest: Manifest, reading: LogReading) -> list[str]:
-    """Count replies that end in a verdict after prose, and those that are no JSON though asked."""
+    """Count replies that are no JSON though it was asked for."""
     asked = {spec.name for spec in manifest.judges if spec.strategy == STRUCTURED}
-    prose: Counter[str] = Counter()
     plain: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for verdict in reading.final.values():
         total[verdict.judge] += 1
-        prose[verdict.judge] += VERDICT_AFTER_PROSE in verdict.reason
         if verdict.judge in asked and verdict.outcome in {"answered", "abstained"}:
             plain[verdict.judge] += not is_structured(verdict.reply or "")
-    notes = [
-        f"{judge}: {n} of {total[judge]} replies end in a verdict after other text, and are "
-        "invalid; @cot reads the last line"
-        for judge, n in prose.items()
-        if n
-    ]
-    return notes + [
+    return [
         f"{judge}: {n} of {total[judge]} replies are verdicts in plain text, not in the JSON that "
         "was asked for"
         for judge, n in plain.items()

@@ -42,6 +42,10 @@ from harness.judging.parsing.option_matching import (
     names_of,
 )
 
+from harness.judging.parsing.option_search import option_search
+from harness.judging.parsing.phrases import languages
+from harness.judging.parsing.prose import Prose, read_prose
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -55,6 +59,7 @@ ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
 GRAMMAR_VERSION = (
     1  # raised whenever a reply of tests/judging/parsing/grammar_corpus is read otherwise
 )
+THOUGHT = "<think>"  # opens the reasoning of a model, before its reply
 MAX_REPLY = 20_000  # characters that are parsed, after a think block
 MAX_DIAGNOSED = 500  # characters that are searched for a reason
 MAX_DEPTH = 4  # brackets in a JSON reply
@@ -127,8 +132,9 @@ def parse(
     *,
     abstain: bool,
     sets: Sequence[Sequence[str]] | None = None,
+    complete: bool = True,
 ) -> tuple[Parsed, str]:
-    """Parse a complete reply, in time linear in its length.
+    """Parse a reply, in time linear in its length.
 
     Parameters
     ----------
@@ -161,8 +167,14 @@ def parse(
     if not readings and elicitation == "forced_choice":
         readings, has_lead = _cut_off_readings(body, names)
     if not readings:
-        return _unread(body, names), ""
-    quotable = body if has_lead else ""
+        if body.startswith(THOUGHT):
+            return Parsed("invalid", reason="cut_off"), ""
+        prose = _prose(body, elicitation, options, complete=complete)
+        if prose.reading is None:
+            return _unread(body, names, prose.reason), ""
+        readings, quotable = {prose.reading}, prose.sentence
+    else:
+        quotable = body if has_lead else ""
     if len(readings) > 1:
         return Parsed("invalid", reason="ambiguous"), quotable
     keys = [option.key for option in options]
@@ -170,10 +182,25 @@ def parse(
     return parsed, quotable
 
 
+def _prose(
+    body: str, elicitation: AnswerKind, options: Sequence[Option], *, complete: bool
+) -> Prose:
+    """Read a reply that is more than an answer."""
+    names = _names(options)
+
+    def read_line(line: str) -> tuple[Reading, bool] | None:
+        readings, has_lead = _readings(line, names)
+        return (readings.pop(), has_lead) if len(readings) == 1 else None
+
+    search = option_search(_texts(options))
+    many = elicitation == "response_set"
+    return read_prose(body, search, read_line, many=many, complete=complete)
+
+
 def last_line(text: str) -> str:
     """Return the last line of a reply that is not blank; all of it while its thinking is open."""
     body = reply_body(text)
-    return body if body.startswith("<think>") else body.rpartition("\n")[2]
+    return body if body.startswith(THOUGHT) else body.rpartition("\n")[2]
 
 
 def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
@@ -194,16 +221,20 @@ def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
 
 
 def _names(options: Sequence[Option]) -> Names:
-    return names_of(tuple((o.key, o.label, o.description) for o in options))
+    return names_of(_texts(options))
+
+
+def _texts(options: Sequence[Option]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((option.key, option.label, option.description) for option in options)
 
 
 def reply_body(text: str) -> str:
     """Strip whitespace and a leading closed think block from a reply."""
     body = text.strip()
-    if body.startswith("<think>"):
-        _, end_tag, answer = body.partition("</think>")
-        return answer.strip() if end_tag else body
-    return body
+    thought, end_tag, answer = body.partition("</think>")
+    if not end_tag or (not body.startswith(THOUGHT) and THOUGHT in thought):
+        return body
+    return answer.strip()
 
 
 def _decide(
@@ -323,14 +354,21 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _unread(body: str, names: Names) -> Parsed:
-    """Return the reason why a reply has no reading."""
-    head = body[:MAX_DIAGNOSED]
-    if REFUSAL.match(head):
+def _unread(body: str, names: Names, reason: str) -> Parsed:
+    """Return the outcome of a reply that has no reading."""
+    if is_refusal(body):
         return Parsed("refused", reason="refusal")
     if len(body) <= MAX_DIAGNOSED and _in_conflict(fold(body), names):
         return Parsed("invalid", reason="conflict")
-    return Parsed("invalid", reason="unreadable")
+    return Parsed("invalid", reason=reason)
+
+
+def is_refusal(body: str) -> bool:
+    """Whether a reply declines, from its first words on."""
+    head = body[:MAX_DIAGNOSED]
+    return bool(REFUSAL.match(head)) or any(
+        phrases.refusal.match(head.casefold().replace("\u2019", "'")) for phrases in languages()
+    )
 
 
 def _in_conflict(folded: str, names: Names) -> bool:

@@ -8,16 +8,19 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from harness.judging.parsing.grammar import (
-    MAX_DIAGNOSED,
     MAX_REPLY,
     OTHER_MEMBERS,
-    REFUSAL,
+    THOUGHT,
     Parsed,
     forms,
+    is_refusal,
     no_duplicates,
     not_a_verdict,
     reply_body,
 )
+from harness.judging.parsing.option_matching import Reading
+from harness.judging.parsing.option_search import NumberSearch
+from harness.judging.parsing.prose import read_prose
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import MAX_ANSWER_CHARS, number_text
 
@@ -42,7 +45,7 @@ QUOTES = (('"', '"'), ("\u201c", "\u201d"))
 def parse_number(
     text: str, bounds: tuple[float, float] | None, *, abstain: bool
 ) -> tuple[Parsed, str]:
-    """Parse a complete reply that is to be a number; see `parse_open`.
+    """Parse a reply that is to be a number; see `parse_open`.
 
     The value is the number as `harness.tasks.schema.number_text` writes it. Reasons beside those of
     `Parsed`: ``out_of_bounds``.
@@ -50,16 +53,44 @@ def parse_number(
     body = reply_body(text)
     if not body or len(body) > MAX_REPLY:
         return Parsed("invalid", reason="too_long" if body else "empty"), ""
+    if body.startswith(THOUGHT):
+        return Parsed("invalid", reason="cut_off"), ""
+    whole = _whole(body, bounds, abstain=abstain)
+    if whole is not None:
+        return whole[0], body if whole[1] else ""
+    search = NumberSearch()
+
+    def read_line(line: str) -> tuple[Reading, bool] | None:
+        parsed = _whole(line, bounds, abstain=abstain)
+        number = parsed and (parsed[0].value or (line if parsed[0].outcome == "invalid" else None))
+        return (Reading([search.index(str(number))]), parsed[1]) if parsed and number else None
+
+    prose = read_prose(body, search, read_line, many=False)
+    if prose.reading is not None:
+        [index] = prose.reading
+        stated = _whole(search.texts[index], bounds, abstain=abstain)
+        if stated is not None:
+            return stated[0], prose.sentence
+    if is_refusal(body):
+        return Parsed("refused", reason="refusal"), ""
+    return Parsed("invalid", reason=prose.reason or "no_verdict"), ""
+
+
+def _whole(
+    body: str, bounds: tuple[float, float] | None, *, abstain: bool
+) -> tuple[Parsed, bool] | None:
+    """Parse a text that is nothing but an answer; None where it is more, or no answer.
+
+    The flag says whether a lead-in, or JSON, stands around the answer.
+    """
     for form, _, has_lead in forms(body):
         if SPACED_SIGN.match(form):
             break
         answer = verdict_member(form) if form.startswith("{") else form
         parsed = _answer(answer, bounds, abstain=abstain)
         if parsed is not None:
-            return parsed, body if has_lead or answer != form else ""
-    if REFUSAL.match(body[:MAX_DIAGNOSED]):
-        return Parsed("refused", reason="refusal"), ""
-    return Parsed("invalid", reason="unreadable"), ""
+            return parsed, has_lead or answer != form
+    return None
 
 
 def _answer(form: str, bounds: tuple[float, float] | None, *, abstain: bool) -> Parsed | None:
@@ -126,8 +157,8 @@ def parse_text(text: str, *, abstain: bool) -> Parsed:
     object with one verdict that is taken; nothing else is changed.
     """
     body = _unquoted(reply_body(text))
-    if body.startswith("<think>"):
-        return Parsed("invalid", reason="unreadable")
+    if body.startswith(THOUGHT):
+        return Parsed("invalid", reason="cut_off")
     answer = verdict_member(body).strip() or body if body.startswith("{") else body
     if not answer or len(answer) > MAX_ANSWER_CHARS:
         return Parsed("invalid", reason="too_long" if answer else "empty")
@@ -135,7 +166,7 @@ def parse_text(text: str, *, abstain: bool) -> Parsed:
         return (
             Parsed("abstained") if abstain else Parsed("invalid", reason="abstention_not_offered")
         )
-    if REFUSAL.match(answer[:MAX_DIAGNOSED]):
+    if is_refusal(answer):
         return Parsed("refused", reason="refusal")
     return Parsed("answered", answer)
 

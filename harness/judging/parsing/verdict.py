@@ -37,6 +37,7 @@ from harness.judging.parsing.option_probabilities import (
     distribution,
     word_probabilities,
 )
+from harness.judging.parsing.prose import FAULTS, plain
 from harness.judging.prompts.presentation_orders import is_swapped, order_of, turn_of
 from harness.judging.prompts.strategies import (
     ENDORSEMENTS,
@@ -61,7 +62,7 @@ MAX_CELLS = 20_000  # pairs of options, for all judges: each is held in every re
 MAX_NAME_CHARS = 200  # of a judge
 HEADER = b'{"schema_version": 1}\n'
 YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")
-VERDICT_AFTER_PROSE = "verdict_after_prose"  # reason of a reply whose last line alone is a verdict
+UNFINISHED = {"empty", *FAULTS} - {"several"}  # reasons that the end of a reply may have changed
 AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a pair that has its first turn alone
 MAX_CACHED_CHARS = 64  # longer replies are parsed each time
 ALWAYS_WRITTEN = (
@@ -188,8 +189,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     cached : bool
         Whether the reply was taken from the cache at no cost.
     reason : str
-        A slug for why there is no answer, see `Parsed`; ``verdict_after_prose`` where the last line
-        alone would be one.
+        A slug for why there is no answer, see `Parsed`.
     probabilities : dict of str to float, or None
         Of a judge asked for log-probabilities: that of each option, and of CANNOT_ASSESS. The rest
         lies outside the options; the value is the most probable option. Of a reply about a single
@@ -409,28 +409,25 @@ class Reader:
         if reply.finish_reason == "length" and (self._gives_reasons or self._task.is_open):
             return Parsed("invalid", reason="cut_off")
         text = last_line(reply.text) if self._gives_reasons else reply.text
+        complete = reply.finish_reason != "length"
         parse_text = self._parse_cached if len(text) <= MAX_CACHED_CHARS else self._parse
-        parsed, quotable = parse_text(text, elicitation, order)
-        if quotable and quotable in _item_text(item, self._task):
+        parsed, quotable = parse_text(text, elicitation, order, complete)
+        if quotable and _is_quoted(quotable, _item_text(item, self._task)):
             return Parsed("invalid", reason="quoted")
-        if parsed.reason == "unreadable" and self._ends_in_verdict(text, elicitation, order):
-            return Parsed("invalid", reason=VERDICT_AFTER_PROSE)
-        if reply.finish_reason == "length":
-            is_unread = parsed.outcome == "invalid" and parsed.reason in {"empty", "unreadable"}
+        if not complete:
+            is_unread = parsed.outcome == "invalid" and parsed.reason in UNFINISHED
             is_open = parsed.outcome == "answered" and elicitation == "response_set"
             if is_unread or is_open:
                 return Parsed("invalid", reason="cut_off")
         return parsed
 
-    def _ends_in_verdict(self, text: str, elicitation: AnswerKind, order: Order) -> bool:
-        """Return whether a reply's last line would be a verdict, were it the whole reply."""
-        line = last_line(text)
-        if line == text or len(line) > MAX_CACHED_CHARS:
-            return False
-        parsed, _ = self._parse_cached(line, elicitation, order)
-        return parsed.outcome in {"answered", "abstained"}
-
-    def _parse(self, text: str, elicitation: AnswerKind, order: Order) -> tuple[Parsed, str]:
+    def _parse(
+        self,
+        text: str,
+        elicitation: AnswerKind,
+        order: Order,
+        complete: bool,  # noqa: FBT001 -- a part of the cache's key
+    ) -> tuple[Parsed, str]:
         task, orders = self._task, self._orders
         if task.is_open:
             return parse_open(text, task)
@@ -438,7 +435,12 @@ class Reader:
         if orders and sets is not None:
             sets = tuple(orders.members_shown(order, members) for members in sets)
         parsed, quotable = parse(
-            text, elicitation, self._options(order), abstain=task.abstain, sets=sets
+            text,
+            elicitation,
+            self._options(order),
+            abstain=task.abstain,
+            sets=sets,
+            complete=complete,
         )
         return _with_own_keys(parsed, orders, order) if orders else parsed, quotable
 
@@ -652,6 +654,11 @@ _DECODER = msgspec.json.Decoder(Verdict)
 def _item_text(item_id: str, task: Task) -> str:
     item = task.by_id.get(item_id)
     return task.text_of(item) if item and task.has_text(item) else ""
+
+
+def _is_quoted(sentence: str, item: str) -> bool:
+    """Whether what a reply states stands in the item, markup aside."""
+    return sentence in item or plain(sentence) in plain(item)
 
 
 def _escaped(text: re.Match[str]) -> str:

@@ -1,0 +1,167 @@
+"""Finding the options, or the numbers, that a sentence names wherever they stand in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.judging.parsing.option_matching import names_of
+
+from harness.tasks import CANNOT_ASSESS
+from harness.tasks.schema import number_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MIN_LETTERS = 4  # of a label that may stand after "it is", and that is no common little word
+MAX_SHORT = 2  # characters of a key that is read as it is written, in this case alone
+SPACED = r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"  # letters of scripts with spaces
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+BEFORE = rf"(?<!{SPACED})(?<!{SPACED}[-'\u2019/&])(?<![+\u2212#@$\u20ac])"
+AFTER = rf"(?!{SPACED})(?![-'\u2019/&]{SPACED})(?![+#@%])"
+BEFORE_DIGIT = r"(?<![.,/:-])(?<!\d[-\u2013\u2014])(?<!\d\s[-\u2013\u2014]\s)"
+AFTER_DIGIT = r"(?!\s*[%/])(?![.,:]\d)(?!\s*[-\u2013\u2014]\s*\d)(?!\s+(?:out\s+)?of\s+\d)"
+NUMBER = re.compile(
+    rf"(?:{BEFORE}{BEFORE_DIGIT}[+\u2212-]?[0-9]{{1,20}}(?:\.[0-9]{{1,20}})?|{CANNOT_ASSESS})"
+    rf"{AFTER}{AFTER_DIGIT}"
+)
+WORD = re.compile(r"\s+[^\W\d_A-Z]")  # after "A", which may be an article: "A reasonable person"
+VERB = re.compile(
+    r"\s+(?:is|was|are|has|does|did|would|could|can|may|might|should|will|seems|fits|applies|wins"
+    r"|and|or|but|over|because|since|as|instead|if|too|also|better|ist|oder|und|est|ou|et|es|o|y"
+    r"|\xe9|\xe8|fait|passt)\b"
+)
+
+
+class Mention(NamedTuple):
+    """A place where a text names an answer.
+
+    Attributes
+    ----------
+    answer : int
+        Index of the option, that after the last being CANNOT_ASSESS; or of the number.
+    start, end : int
+        Place in the text.
+    is_word : bool
+        Whether it is a label, or a key that is a word, of at least `MIN_LETTERS` letters.
+    is_bare : bool
+        Whether it may also be something else: an article, a count, a word such as "no".
+    """
+
+    answer: int
+    start: int
+    end: int
+    is_word: bool
+    is_bare: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSearch:
+    """The names of options as they may stand in prose.
+
+    Attributes
+    ----------
+    keys : dict of str to int
+        Short keys and numbers, which count as they are written.
+    words : dict of str to int
+        Folded labels and other keys, which count in any case.
+    pattern : re.Pattern
+        Any of them; of several at a place, the longest.
+    """
+
+    keys: Mapping[str, int]
+    words: Mapping[str, int]
+    pattern: re.Pattern[str]
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Return the mentions of options in a text, in order and without overlaps."""
+        return [self._mention(text, match) for match in self.pattern.finditer(text)]
+
+    def _mention(self, text: str, match: re.Match[str]) -> Mention:
+        start, end = match.span()
+        if match["word"] is not None:
+            words = " ".join(match["word"].casefold().split())
+            n_letters = sum(map(str.isalpha, words))
+            is_bare = n_letters < MIN_LETTERS and not UNSPACED.search(words)
+            option = self.words[words]
+            return Mention(option, start, end, is_word=n_letters >= MIN_LETTERS, is_bare=is_bare)
+        key = match["key"]
+        is_article = (
+            len(key) == 1
+            and key.isalpha()
+            and bool(WORD.match(text, end))
+            and not VERB.match(text, end)
+        )
+        is_bare = is_article or key.isdecimal()
+        return Mention(self.keys[key], start, end, is_word=False, is_bare=is_bare)
+
+
+class NumberSearch:
+    """Finds numbers, and CANNOT_ASSESS, each of which is an answer of its own.
+
+    Attributes
+    ----------
+    texts : list of str
+        The answers by their index.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Return the numbers in a text, in order."""
+        return [
+            Mention(self.index(match[0]), *match.span(), is_word=False, is_bare=True)
+            for match in NUMBER.finditer(text)
+        ]
+
+    def index(self, text: str) -> int:
+        """Return the index of an answer, equal numbers having the same."""
+        try:
+            text = number_text(float(text.replace("\u2212", "-")))
+        except ValueError:
+            pass
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text)
+
+
+@lru_cache(maxsize=256)
+def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
+    """Return what finds the names of options, each a tuple (key, label, description), in prose."""
+    names = names_of(options)
+    keys = {
+        key: option
+        for key, option in names.keys.items()
+        if len(key) <= MAX_SHORT or not any(map(str.isalpha, key))
+    }
+    short = {key.casefold() for key in keys}
+    words = {
+        text: min(reading)
+        for text, reading in names.loose.items()
+        if len(reading) == 1 and text not in short
+    }
+    choices = [
+        *((len(key), "key", _exact(key)) for key in keys),
+        *((len(word), "word", rf"(?i:{_words(word)})") for word in words),
+    ]
+    by_kind = {
+        kind: "|".join(pattern for _, k, pattern in sorted(choices, reverse=True) if k == kind)
+        or r"(?!)"
+        for kind in ("key", "word")
+    }
+    pattern = rf"{BEFORE}(?:(?P<word>{by_kind['word']})|(?P<key>{by_kind['key']})){AFTER}"
+    return OptionSearch(keys, words, re.compile(pattern))
+
+
+def _exact(key: str) -> str:
+    pattern = re.escape(key)
+    before = BEFORE_DIGIT if key[:1].isdigit() else ""
+    after = AFTER_DIGIT if key[-1:].isdigit() else ""
+    return before + pattern + after
+
+
+def _words(folded: str) -> str:
+    return r"\s+".join(map(re.escape, folded.split()))

@@ -1,0 +1,133 @@
+"""Phrases by which judges state, hedge, deny or report an answer, compiled from a data file.
+
+`answer_phrases.yaml` lists them per language and says what each list means. They are compiled when
+the first reply needs them, which a reply that is nothing but an option never does.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.tasks.strict_yaml import read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+PHRASES = Path(__file__).with_name("answer_phrases.yaml")
+PLACEHOLDER = re.compile(r"<(\w+)>")
+MAX_NESTING = 4  # of placeholders
+NEVER = re.compile(r"(?!)")
+OPENING = "\"'\u201c\u2018\u00ab\u201e\u300c\u300e(["
+CLOSING = "\"'\u201d\u2019\u00bb\u300d\u300f)]"
+GLUE = rf"\s*(?:[:\uff1a=]|[-\u2013\u2014](?=\s))?\s*(?:[{re.escape(OPENING)}]\s*){{0,2}}"
+LABEL_GLUE = rf"\s*(?:[:\uff1a=]\s*|\s[-\u2013\u2014]\s+|\n\s*)(?:[{re.escape(OPENING)}]\s*){{0,2}}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phrases:
+    """The compiled phrases of a language.
+
+    Attributes
+    ----------
+    statement : re.Pattern
+        A marker up to the option; ends where the searched text ends.
+    label : re.Pattern
+        A noun and its colon up to the option; ends likewise.
+    complement : re.Pattern
+        Subject and verb up to a label; ends likewise.
+    opener, therefore : re.Pattern
+        What may stand before a statement; end likewise.
+    clause, concession : re.Pattern
+        What may open a clause before a statement; begin where the text begins.
+    reason, tail, required_tail : re.Pattern
+        What may follow the option; the last is None where nothing has to.
+    negation, hedge, conditional, weak, report, retraction : re.Pattern
+        Words anywhere.
+    explanation, material : re.Pattern
+        Headings, up to their colon.
+    refusal : re.Pattern
+        The beginning of a reply that declines.
+    """
+
+    statement: re.Pattern[str]
+    label: re.Pattern[str]
+    complement: re.Pattern[str]
+    opener: re.Pattern[str]
+    therefore: re.Pattern[str]
+    clause: re.Pattern[str]
+    concession: re.Pattern[str]
+    reason: re.Pattern[str]
+    tail: re.Pattern[str]
+    required_tail: re.Pattern[str] | None
+    negation: re.Pattern[str]
+    hedge: re.Pattern[str]
+    conditional: re.Pattern[str]
+    weak: re.Pattern[str]
+    report: re.Pattern[str]
+    retraction: re.Pattern[str]
+    explanation: re.Pattern[str]
+    material: re.Pattern[str]
+    refusal: re.Pattern[str]
+
+
+@cache
+def languages() -> tuple[Phrases, ...]:
+    """Return the phrases of every language."""
+    return tuple(map(_compiled, read_yaml(PHRASES).values()))
+
+
+def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
+    def pattern(name: str, before: str = "", after: str = "", *, bounded: bool = True) -> str:
+        entries = _expanded(lists, lists.get(name, []))
+        joined = "|".join(sorted(entries, key=len, reverse=True))
+        if not joined:
+            return NEVER.pattern
+        core = rf"(?<!\w)(?:{joined})(?!\w)" if bounded and spaced else f"(?:{joined})"
+        return before + core + after
+
+    def words(name: str, before: str = "", after: str = "") -> re.Pattern[str]:
+        return re.compile(pattern(name, before, after), re.IGNORECASE)
+
+    spaced = not lists.get("unspaced")
+    noun = pattern("noun", bounded=False)
+    named = rf"(?:{noun}\s*[:\uff1a]?\s*)?(?:[{re.escape(OPENING)}]\s*){{0,2}}"
+    return Phrases(
+        statement=words("marker", after=rf"{GLUE}{named}\Z"),
+        label=words("label", after=rf"{LABEL_GLUE}{named}\Z"),
+        complement=words("complement", after=r"\s*\Z"),
+        opener=words("opener", before=r"(?:\A|(?<=[\s,;:\uff0c]))", after=r"[\s,:\uff0c]*\Z"),
+        therefore=words("therefore", after=r"[\s,:\uff0c]*\Z"),
+        clause=words("clause", before=r"\A\s*"),
+        concession=words("concession", before=r"\A\s*"),
+        reason=words("reason"),
+        tail=words("tail", before=r"\s*"),
+        required_tail=words("needs_tail", before=r"\s*") if lists.get("needs_tail") else None,
+        negation=words("negation"),
+        hedge=words("hedge"),
+        conditional=words("conditional"),
+        weak=words("weak"),
+        report=words("report"),
+        retraction=words("retraction"),
+        explanation=words("explanation", before=r"\A\s*", after=r"\s*[:\uff1a]"),
+        material=words("material", before=r"\A\s*", after=r"(?:\s*\d+)?\s*[:\uff1a.]"),
+        refusal=re.compile(pattern("refusal", r"\A[\W_]*", bounded=False), re.IGNORECASE),
+    )
+
+
+def _expanded(lists: Mapping[str, list[str]], entries: Iterable[str]) -> list[str]:
+    """Return entries with placeholders replaced and spaces for any blanks."""
+
+    def replaced(match: re.Match[str]) -> str:
+        return "(?:" + "|".join(sorted(lists[match[1]], key=len, reverse=True)) + ")"
+
+    patterns = []
+    for entry in entries:
+        text = entry
+        for _ in range(MAX_NESTING):
+            text = PLACEHOLDER.sub(replaced, text)
+        patterns.append(text.replace(" ", r"\s+"))
+    return patterns
