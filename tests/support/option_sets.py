@@ -35,6 +35,7 @@ OPTIONS = {
     "grades": keyed("A+", "A", "B+", "B"),
     "nested": labelled(A="Toxic", B="Toxic and rude", C="Rude, but not toxic"),
     "joined": labelled(A="Toxic", B="Rude", C="Toxic and rude"),
+    "polite": labelled(A="Polite", B="Rude"),
     "quality": labelled(A="Acceptable", B="Not good enough"),
     "signed": keyed("-1", "0", "1"),
     "swapped": labelled(A="Yes", B="No", C="As expected"),

@@ -60,6 +60,29 @@ GRAMMAR_VERSION = (
     1  # raised whenever a reply of tests/judging/parsing/grammar_corpus is read otherwise
 )
 THOUGHT = "<think>"  # opens the reasoning of a model, before its reply
+REASONS: dict[str, str] = {
+    "empty": "nothing was replied",
+    "cut_off": "cut off before the answer",
+    "too_long": "too long to read",
+    "no_option": "no option named",
+    "unreadable": "options named, none stated as the answer",
+    "several": "several options stated",
+    "ambiguous": "several readings fit",
+    "conflict": "a key with another option's label",
+    "negated": "an option denied",
+    "hedged": "an option stated with a doubt",
+    "conditional": "an option stated under a condition",
+    "question": "an option asked about",
+    "reported": "somebody else's verdict",
+    "retracted": "a verdict taken back",
+    "quoted": "a verdict quoted from the item",
+    "not_admissible": "a response set that the task does not admit",
+    "abstention_not_offered": "an abstention, which the task does not offer",
+    "out_of_bounds": "a number outside the bounds",
+    "refusal": "refused",
+    "content_filter": "refused by a content filter",
+}
+"""Why the text of a reply was not read, by the slug in `Parsed.reason`, in a few words."""
 MAX_REPLY = 20_000  # characters that are parsed, after a think block
 MAX_DIAGNOSED = 500  # characters that are searched for a reason
 MAX_DEPTH = 4  # brackets in a JSON reply
@@ -115,9 +138,7 @@ class Parsed:
     value : str or tuple of str or None
         The option's key, or the set's keys in the order of the options; None unless answered.
     reason : str
-        A slug when the outcome is not "answered", else empty: ``empty``, ``too_long``, ``several``,
-        ``ambiguous``, ``conflict``, ``quoted``, ``not_admissible``, ``abstention_not_offered``,
-        ``refusal``, ``unreadable``.
+        Why there is no answer, one of `REASONS`; empty when there is one, or an abstention.
     """
 
     outcome: Outcome

@@ -73,7 +73,7 @@ def parse_number(
             return stated[0], prose.sentence
     if is_refusal(body):
         return Parsed("refused", reason="refusal"), ""
-    return Parsed("invalid", reason=prose.reason or "no_verdict"), ""
+    return Parsed("invalid", reason=prose.reason or "unreadable"), ""
 
 
 def _whole(

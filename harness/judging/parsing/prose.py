@@ -42,7 +42,7 @@ MAX_TAG_QUESTION = 4  # words: "Right?"
 
 Fault = Literal[
     "no_option",
-    "no_verdict",
+    "unreadable",
     "several",
     "negated",
     "hedged",
@@ -53,7 +53,7 @@ Fault = Literal[
 ]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
-UNFIT: Fault = "no_verdict"  # of "it is toxic" where a set was asked for
+UNFIT: Fault = "unreadable"  # of "it is toxic" where a set was asked for
 DIGIT = re.compile(r"\d")
 MASK = "\x01"
 PAUSES = " \t\n,;:\u2013\u2014-\uff0c\uff1b\uff1a\u3001" + OPENING
@@ -195,8 +195,6 @@ def read_prose(
     text = plain(before)
     closing = read_line(block) if block else None
     mentions = search.mentions(text)
-    if closing is None and not mentions:
-        return Prose(None, "no_option", "")
     if len(mentions) > MAX_MENTIONS:
         return Prose(None, "several", "")
     reply = _Reply(text, mentions, read_line, many=many)
@@ -231,14 +229,14 @@ class _Reply:
         self._own = [m for m in mentions if self._bare[m.start] == text[m.start]]
         self._claims: list[Claim] = []
         self._spoken: set[Phrases] = set()
-        sentences = list(_sentences(self._bare, self._lines, read_line))
-        self._material = _start_of_material(self._bare, sentences)
+        self._sentences = list(_sentences(self._bare, self._lines, read_line))
+        self._material = _start_of_material(self._bare, self._sentences)
         self._bare_answers = {
             line.reading
             for line in self._lines
             if line.reading and self._bare[line.start : line.end].strip(MASK + " ")
         }
-        for sentence in sentences:
+        for sentence in self._sentences:
             if sentence.end - sentence.start <= MAX_ANSWER and (
                 answer := read_line(self._bare[sentence.start : sentence.end].strip())
             ):
@@ -263,9 +261,27 @@ class _Reply:
         sentence = self._text[last.start : last.end].strip(" .\n")
         return Prose(last.reading, "", "" if last.kind == "line" else sentence)
 
-    def _reason(self) -> str:
-        faults = [claim.fault for claim in self._claims if claim.fault != "no_verdict"]
-        return faults[-1] if faults else "no_verdict"
+    def _reason(self) -> Fault:
+        """Return why nothing is stated: what is wrong with the last mention of an answer."""
+        faults = [claim.fault for claim in self._claims if claim.fault not in {"", "unreadable"}]
+        if faults and faults[-1]:
+            return faults[-1]
+        if not self._mentions:
+            return "no_option"
+        last = self._mentions[-1].start
+        for sentence in self._sentences:
+            if sentence.start <= last < sentence.end and last - sentence.start < MAX_SENTENCE:
+                return self._reason_in(sentence)
+        return "unreadable"
+
+    def _reason_in(self, sentence: Sentence) -> Fault:
+        text = self._bare[sentence.start : sentence.end + 2]
+        if QUESTION.search(text):
+            return "question"
+        spoken = languages()[:1] if text.isascii() else languages()
+        kinds = ("conditional", "negation", "hedge")
+        faults = (_word_fault(text, phrases, kinds) for phrases in spoken)
+        return next((fault for fault in faults if fault), "unreadable")
 
     def _contradiction(self, clean: Sequence[Claim], last: Claim) -> Fault | Literal[""]:
         """Return what is wrong with the last of the answers stated; "" if nothing is."""
@@ -286,7 +302,7 @@ class _Reply:
             if _is_tag_question(later):
                 return "question"
             for claim in self._claims:
-                if claim.fault and claim.start >= last.end and claim.fault != "no_verdict":
+                if claim.fault and claim.start >= last.end and claim.fault != "unreadable":
                     return claim.fault
         if all(claim.kind == "complement" for claim in clean):
             return self._doubt(last)
@@ -296,7 +312,7 @@ class _Reply:
         """Return what else speaks against an answer that is stated without a marker."""
         if any(not m.is_bare and m.answer not in last.reading for m in self._own):
             return "several"
-        faults = [claim.fault for claim in self._claims if claim.fault not in {"", "no_verdict"}]
+        faults = [claim.fault for claim in self._claims if claim.fault not in {"", "unreadable"}]
         return faults[-1] if faults else ""
 
     # -- lines ------------------------------------------------------------------------------
@@ -425,7 +441,7 @@ def _markers(
 
 def _seriousness(claim: Claim) -> int:
     """Order claims of the same words in several languages: a doubt in any of them counts."""
-    return ("no_verdict", "").index(claim.fault) if claim.fault in {"", "no_verdict"} else 2
+    return ("unreadable", "").index(claim.fault) if claim.fault in {"", "unreadable"} else 2
 
 
 def _lines(text: str, read_line: LineReader) -> list[Line]:
@@ -485,7 +501,8 @@ def _sentences(bare: str, lines: Sequence[Line], read_line: LineReader) -> Itera
         if match and LOWER.match(bare, match.end()):
             stop = bare.find("\n", match.end())
             rest = bare[match.end() : len(bare) if stop < 0 else stop].strip()
-            if len(rest) > MAX_ANSWER or not read_line(rest):
+            answer = read_line(rest) if len(rest) <= MAX_ANSWER else None
+            if answer is None or answer[1]:
                 continue
         if match and match[0] == "\n" and HEADING_END.search(bare, start, end):
             place = len(bare) - len(bare[end:].lstrip())
@@ -542,7 +559,7 @@ def _fault_before(prefix: str, phrases: Phrases) -> Fault | Literal[""]:
         return _word_fault(rest, phrases, ("conditional",)) or (
             _word_fault(more, phrases, ("report", "hedge")) if comma else ""
         )
-    return _word_fault(rest, phrases) or "no_verdict"
+    return _word_fault(rest, phrases) or "unreadable"
 
 
 def _fault_after(
@@ -553,7 +570,7 @@ def _fault_after(
     if phrases.required_tail and not STOP.match(rest) and not BOUNDARY.match(rest):
         required = phrases.required_tail.match(rest)
         if not required:
-            return _word_fault(rest, phrases) or "no_verdict"
+            return _word_fault(rest, phrases) or "unreadable"
         rest = rest[required.end() :]
     if tail := phrases.tail.match(rest):
         rest = rest[tail.end() :]
@@ -563,9 +580,9 @@ def _fault_after(
     is_reason = reason is not None and not rest[: reason.start()].strip(PAUSES)
     comma = COMMA.match(rest)
     if not is_reason and not BOUNDARY.match(rest):
-        return _word_fault(rest, phrases) or "no_verdict"
+        return _word_fault(rest, phrases) or "unreadable"
     if is_complement and comma and not is_reason and not SECOND_VERB.match(comma["rest"]):
-        return _word_fault(rest, phrases) or "no_verdict"
+        return _word_fault(rest, phrases) or "unreadable"
     breaks = [match.start() for match in (reason, CLAUSE.search(rest)) if match]
     main = rest[: min(breaks)] if breaks else rest
     if is_number and DIGIT.search(main):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from support.option_sets import OPTIONS, WAX
 
-from harness.judging.parsing.grammar import MAX_REPLY, OUTCOMES, Parsed, parse, render
+from harness.judging.parsing.grammar import MAX_REPLY, OUTCOMES, REASONS, Parsed, parse, render
 from harness.tasks import CANNOT_ASSESS, Option
 
 BINARY = OPTIONS["binary"]
@@ -26,6 +26,11 @@ def endorsed(text: str, options: str = "binary", **more) -> Parsed:
 
 def invalid(reason: str = "unreadable") -> Parsed:
     return Parsed("invalid", reason=reason)
+
+
+def is_invalid(parsed: Parsed) -> bool:
+    """Whether a reply was not read; why is tested where it matters."""
+    return parsed.outcome == "invalid" and parsed.value is None and parsed.reason in REASONS
 
 
 BARE = ["B", "b", " B ", "B\n", "B.", "B)", "B:", "(B).", "- B", "* B", "\u2022 B", "B\u3002"]
@@ -116,9 +121,9 @@ def test_an_abbreviated_label_is_not_one_that_breaks_off(text, options):
 
 def test_a_set_that_breaks_off_is_not_completed():
     """A set whose last label breaks off may have gone on."""
-    assert endorsed("c) Not tox", "three") == invalid()
-    assert endorsed("A: Toxic, C: Not to", "three") == invalid()
-    assert endorsed("A,", "three") == invalid()
+    assert is_invalid(endorsed("c) Not tox", "three"))
+    assert is_invalid(endorsed("A: Toxic, C: Not to", "three"))
+    assert is_invalid(endorsed("A,", "three"))
 
 
 # -- every Parsing line of the pitfalls ---------------------------------------------------------
@@ -136,7 +141,7 @@ def test_first_character_does_not_decide(text):
 def test_answer_prefix_is_not_option_a():
     """ "Answer: B" is B, not the A it begins with."""
     assert choice("Answer: B") == Parsed("answered", "B")
-    assert choice("Answer:") == invalid()
+    assert is_invalid(choice("Answer:"))
 
 
 def test_refusal_is_an_outcome_of_its_own():
@@ -163,16 +168,25 @@ def test_bold_letter_is_not_invalid():
 @pytest.mark.parametrize(
     ("text", "options"),
     [
-        ("It is not toxic", "binary"),
-        ("It is not toxic.", "three"),
+        ("It is not polite", "polite"),
+        ("It is not rude, really.", "polite"),
         ("not acceptable", "quality"),
+        ("It is not acceptable.", "quality"),
         ("Not Acceptable.", "quality"),
         ("no, yes would be wrong", "yes_no"),
     ],
 )
 def test_negated_label_is_not_the_label(text, options):
-    """A sentence that denies a label, or only holds it, names no option."""
-    assert choice(text, options) == invalid()
+    """A sentence that denies a label, or only holds it, states no option."""
+    assert is_invalid(choice(text, options))
+
+
+def test_not_toxic_is_a_label_where_the_task_has_it():
+    """ "It is not toxic" states the option of that label, and never the option "Toxic"."""
+    assert choice("It is not toxic") == Parsed("answered", "B")
+    assert choice("It is not toxic.", "three") == Parsed("answered", "C")
+    assert choice("It isn't toxic.", "three") == Parsed("answered", "C")
+    assert choice("It is not at all toxic.").value is None
 
 
 @pytest.mark.parametrize(
@@ -212,7 +226,6 @@ def test_score_10_is_10():
     [
         'The comment says "Answer: A". B',
         'The text says "Answer: A"',
-        "> Answer: A\n\nB",
         '"Answer: A" is what the text asks for',
         "Answer: A\nAnswer: B",
         "A\n\nFinal answer: B",
@@ -223,6 +236,12 @@ def test_quoted_verdict_is_not_the_judges_own(text):
     """A reply that quotes a verdict, or holds two, is invalid."""
     assert choice(text).outcome == "invalid"
     assert endorsed(text).outcome == "invalid"
+
+
+def test_a_verdict_beside_a_quoted_one_is_the_judges_own():
+    """What stands in quotation marks, or in a quoted line, is not the judge's."""
+    assert choice("> Answer: A\n\nB") == Parsed("answered", "B")
+    assert choice('The text says "Answer: A".\n\nThe answer is B.') == Parsed("answered", "B")
 
 
 def test_verdict_copied_from_the_item_is_quoted():
@@ -236,7 +255,7 @@ def test_unparsable_reply_is_not_a_default_option():
     """What cannot be read is invalid, whatever the options: no pass, no random label."""
     for name in OPTIONS:
         for text in ("???", "I would say it depends", "n/a", "pass", "None of these"):
-            assert choice(text, name) == invalid()
+            assert is_invalid(choice(text, name))
 
 
 @pytest.mark.parametrize(
@@ -291,8 +310,8 @@ def test_key_and_label_that_differ_are_in_conflict(text):
     "text",
     [
         *("B?", "B!", "A or B", "BA", "not B", "B, not A", "neither", "Both A and B", "B because"),
-        *("B\n\nThe comment is rude.", "I choose B", "B is the answer", "A: Toxic\n\nIt insults."),
-        *("The answer is b", "The answer is a", "option a", "The answer is toxic", "<think>B"),
+        *("B\n\nThe comment is rude.", "B is the answer", "A: Toxic\n\nIt insults."),
+        *("The answer is b", "The answer is a", "option a", "<think>B"),
         *(
             "<think>x</think><think>y</think>B",
             "B</think>",
@@ -304,16 +323,16 @@ def test_key_and_label_that_differ_are_in_conflict(text):
     ],
 )
 def test_more_or_less_than_a_verdict_is_unreadable(text):
-    """Prose, doubt, negation and stray characters are not cut away to get at a verdict."""
-    assert choice(text) == invalid()
-    assert endorsed(text) == invalid()
+    """Doubt, negation, stray characters and prose after it are not cut away from an option."""
+    assert is_invalid(choice(text))
+    assert is_invalid(endorsed(text))
 
 
 @pytest.mark.parametrize("word", ["BAD", "ADD", "CAB", "ABBA"])
 def test_a_word_of_key_letters_is_no_set(word):
     """Letters run together are a set only in the order of the options."""
     letters = [Option(key=letter) for letter in "ABCD"]
-    assert parse(word, "response_set", letters, abstain=False)[0] == invalid()
+    assert is_invalid(parse(word, "response_set", letters, abstain=False)[0])
     assert parse("ABD", "response_set", letters, abstain=False)[0].value == ("A", "B", "D")
 
 
@@ -354,7 +373,7 @@ def test_keys_that_are_words_with_dashes_are_read(key):
         f"The answer is {key}.",
     ):
         assert choice(text, "wax") == Parsed("answered", key)
-    assert choice(f"It is a matter of {key.lower()}", "wax") == invalid()
+    assert is_invalid(choice(f"It is a matter of {key.lower()}", "wax"))
 
 
 @pytest.mark.parametrize(
@@ -415,7 +434,7 @@ def test_abstaining_is_read_only_where_it_is_offered(text):
 def test_an_abstention_beside_an_option_is_neither():
     """ "A, CANNOT_ASSESS" is two verdicts; an abstention with prose is none."""
     assert endorsed("A, CANNOT_ASSESS") == invalid("several")
-    assert choice("CANNOT_ASSESS because it is empty") == invalid()
+    assert is_invalid(choice("CANNOT_ASSESS because it is empty"))
 
 
 @pytest.mark.parametrize(
@@ -454,7 +473,7 @@ def test_refusals_are_refused(text):
 )
 def test_other_prose_is_no_refusal(text):
     """Only what declines is a refusal."""
-    assert choice(text) == invalid()
+    assert is_invalid(choice(text))
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "<think>A</think>", "<think></think>  "])
@@ -570,13 +589,77 @@ def test_a_mention_inside_a_sentence_is_not_a_verdict(before, after, name, data)
 
 
 @pytest.mark.parametrize(
-    "sentence", ["The comment is {}.", "I think {} fits best", "{} because it insults"]
+    "sentence",
+    ["I think {} fits best", "{} because it insults", "Call it {}.", "{} is what it says."],
 )
 def test_sentences_about_a_label_are_not_verdicts(sentence):
-    """Judges that explain instead of answering are invalid."""
+    """Judges that mention an option without stating it are invalid."""
     for option in BINARY:
         for name in (option.key, option.label, option.label.lower()):
-            assert choice(sentence.format(name)) == invalid()
+            assert is_invalid(choice(sentence.format(name)))
+
+
+# -- answers stated in prose --------------------------------------------------------------------
+
+
+def test_an_answer_with_its_reason_is_not_unreadable():
+    """ "The answer is A, because it is toxic." and "La r\xe9ponse est A." are option A."""
+    assert choice("The answer is A, because it is toxic.") == Parsed("answered", "A")
+    assert choice("La r\xe9ponse est A.") == Parsed("answered", "A")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("The answer is B, because it insults nobody.", "I choose B.", "The answer is not toxic."),
+        *("Die Antwort ist B.", "La r\xe9ponse est B.", "La respuesta es B.", "A resposta \xe9 B."),
+        *(
+            "La risposta \xe8 B.",
+            "\u7b54\u6848\u662fB\u3002",
+            "\u7b54\u3048\u306fB\u3067\u3059\u3002",
+        ),
+    ],
+)
+def test_a_marker_states_an_option_in_eight_languages(text):
+    """An answer marker directly followed by an option states it, as the last line does."""
+    assert choice(text) == Parsed("answered", "B")
+    assert endorsed(text) == Parsed("answered", ("B",))
+
+
+def test_the_last_line_states_the_answer():
+    """What stands before it may name other options."""
+    assert choice("It names nobody. Some may find it toxic.\n\n**B**") == Parsed("answered", "B")
+    assert endorsed("Some may find it toxic.\n\nA, B") == Parsed("answered", ("A", "B"))
+
+
+def test_a_label_as_subject_complement_states_a_choice_and_no_set():
+    """ "It is toxic" says which option fits, and not that no other one is reasonable."""
+    assert choice("This comment is toxic.") == Parsed("answered", "A")
+    assert is_invalid(endorsed("This comment is toxic."))
+    assert is_invalid(choice("It is A.")), "a key needs a marker"
+    assert is_invalid(choice("It is yes.", "yes_no")), "a label of three letters needs a marker"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("I like trains.", "no_option"),
+        ("Toxic remarks are deleted.", "unreadable"),
+        ("The answer is A or B.", "several"),
+        ("The answer is A.\n\nAnswer: B", "several"),
+        ("The answer is not A.", "negated"),
+        ("The answer may be A.", "hedged"),
+        ("The answer is A, if it is meant seriously.", "conditional"),
+        ("Is the answer A?", "question"),
+        ("The author says that the answer is A.", "reported"),
+        ("The answer is A. Wait, that is wrong.", "retracted"),
+        ("<think>The answer is A.", "cut_off"),
+    ],
+)
+def test_an_unreadable_reply_has_a_reason(text, reason):
+    """The reason is one of a fixed set, each with a few words for those who read it."""
+    assert choice(text) == invalid(reason)
+    assert REASONS[reason]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.judging.parsing.grammar import OUTCOMES, Parsed
+from harness.judging.parsing.grammar import OUTCOMES, REASONS, Parsed
 from harness.judging.parsing.open_answers import parse_number, parse_text
 from harness.tasks.schema import MAX_ANSWER_CHARS, as_number, number_text
 
@@ -35,7 +35,7 @@ def test_a_text_is_kept_as_it_is(text, value):
         ("a" * (MAX_ANSWER_CHARS + 1), Parsed("invalid", reason="too_long")),
         ("cannot_assess", Parsed("abstained")),
         ("I'm sorry, but I can't help with that.", Parsed("refused", reason="refusal")),
-        ("<think>a house", Parsed("invalid", reason="unreadable")),
+        ("<think>a house", Parsed("invalid", reason="cut_off")),
     ],
 )
 def test_what_is_no_answer_is_kept_apart(text, expected):
@@ -85,7 +85,37 @@ def test_a_number_is_read(text):
 )
 def test_what_may_mean_something_else_is_not_read(text):
     """Percentages, ranges, decimal commas, powers of ten and sentences are no numbers here."""
-    assert parsed(text) == Parsed("invalid", reason="unreadable")
+    assert parsed(text).outcome == "invalid"
+    assert parsed(text).reason in REASONS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("The score is 72.5, because two of 3 claims hold.", "I would give this a score of 72.5."),
+        *("The argument is thin.\n\n72.5", "Fair overall.\n\nScore: 72.5/100", "La note est 72.5."),
+    ],
+)
+def test_a_number_is_read_in_prose(text):
+    """A marker directly before it, or a last line of its own, states a number."""
+    assert parsed(text) == Parsed("answered", "72.5")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "9 of the 12 claims hold.",
+            "The score is not 72.",
+            "The score is 72 or 75.",
+            "It is 72.",
+        ),
+        *("The score is at least 72.", "The score is 72, 80 for style.", "I'd say 60 to 70."),
+    ],
+)
+def test_a_count_is_not_a_score(text):
+    """Numbers in prose that no marker precedes, or that a doubt does, are not read."""
+    assert parsed(text).outcome == "invalid"
 
 
 @pytest.mark.parametrize(("text", "bounds"), [("100.1", PERCENT), ("-1", PERCENT), ("9", (1, 7))])
@@ -113,7 +143,7 @@ def test_a_minus_is_read_on_scales_that_have_one():
         ("CANNOT_ASSESS", False, Parsed("invalid", reason="abstention_not_offered")),
         ("I'm sorry, but I can't rate this.", True, Parsed("refused", reason="refusal")),
         ("", True, Parsed("invalid", reason="empty")),
-        ("<think>72", True, Parsed("invalid", reason="unreadable")),
+        ("<think>72", True, Parsed("invalid", reason="cut_off")),
     ],
 )
 def test_other_outcomes_are_kept_apart(text, abstain, expected):

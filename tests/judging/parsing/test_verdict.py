@@ -88,11 +88,13 @@ def test_verdict_keeps_all_of_the_reply(task):
         ("", "forced_choice", "stop", ("invalid", "empty")),
         ("", "forced_choice", "length", ("invalid", "cut_off")),
         ("The comment is", "forced_choice", "length", ("invalid", "cut_off")),
-        ("The comment is", "forced_choice", "stop", ("invalid", "unreadable")),
+        ("The comment is", "forced_choice", "stop", ("invalid", "no_option")),
         ("<think>Well", "forced_choice", "length", ("invalid", "cut_off")),
         ("A, B", "forced_choice", "length", ("invalid", "several")),
         ("I'm sorry, but I can't help with", "forced_choice", "length", ("refused", "refusal")),
         ("A", "response_set", "length", ("invalid", "cut_off")),
+        ("So the answer is A", "forced_choice", "length", ("invalid", "cut_off")),
+        ("It insults nobody.\n\nA", "forced_choice", "length", ("invalid", "cut_off")),
         ("CANNOT_ASSESS", "forced_choice", None, ("abstained", "")),
         ("Final answer: A", "forced_choice", None, ("invalid", "quoted")),
     ],
@@ -108,6 +110,12 @@ def test_why_a_reply_ended_counts(task, text, elicitation, finish, expected):
 def test_a_choice_that_fills_its_room_is_read(task):
     """With room for one token, ``B`` ends for its length and is B."""
     assert read(task, "B", finish_reason="length").value == "B"
+
+
+def test_an_answer_before_the_sentence_that_was_cut_off_is_read(task):
+    """The last sentence may have gone on; those before it are whole."""
+    verdict = read(task, "The answer is B. The comment complains about", finish_reason="length")
+    assert verdict.value == "B"
 
 
 def test_pair_is_answered_only_if_both_turns_were_read(task):
@@ -126,9 +134,9 @@ def test_choice_outside_the_set_is_kept(task):
 @pytest.mark.parametrize(
     ("first", "second", "outcome", "reason"),
     [
-        ("A, B", "hm", "invalid", "choice:unreadable"),
-        ("hm", "A", "invalid", "set:unreadable"),
-        ("", "hm", "invalid", "set:empty,choice:unreadable"),
+        ("A, B", "hm", "invalid", "choice:no_option"),
+        ("hm", "A", "invalid", "set:no_option"),
+        ("", "hm", "invalid", "set:empty,choice:no_option"),
         ("CANNOT_ASSESS", "A", "abstained", "set:abstained"),
         ("CANNOT_ASSESS", "CANNOT_ASSESS", "abstained", "set:abstained,choice:abstained"),
         ("CANNOT_ASSESS", "I cannot assist with that", "refused", "set:abstained,choice:refusal"),
@@ -166,7 +174,7 @@ def test_failed_unit_has_no_value():
 def test_verdict_tells_itself_in_a_line(task):
     """A repr names judge, item and verdict, and no reply."""
     assert repr(read(task, "B")) == "Verdict('j' on 'i1', forced_choice 3: B)"
-    assert repr(read(task, SECRET)) == "Verdict('j' on 'i1', forced_choice 3: invalid unreadable)"
+    assert repr(read(task, SECRET)) == "Verdict('j' on 'i1', forced_choice 3: invalid no_option)"
 
 
 # -- lines of the log ---------------------------------------------------------------------------

@@ -90,33 +90,30 @@ def test_json_is_an_object_with_the_verdict_alone(text, expected):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "outcomes"),
     [
-        ("It insults somebody.\n\nAnswer: A", "verdict_after_prose"),
-        ("It insults somebody, so A fits.\nCANNOT_ASSESS", "verdict_after_prose"),
-        ("It insults somebody.\nSo I would say toxic", "unreadable"),
-        ("It insults somebody. Answer: A", "unreadable"),
+        ("It insults somebody.\n\nAnswer: A", ("answered", "answered")),
+        ("It insults somebody, so A fits.\nCANNOT_ASSESS", ("abstained", "abstained")),
+        ("The answer is A.\nThank you!", ("answered", "invalid")),
+        ("The comment is toxic.\nB", ("invalid", "answered")),
+        ("It insults somebody.\nSo I would say toxic", ("invalid", "invalid")),
     ],
 )
-def test_a_verdict_after_prose_is_invalid_and_counted_apart(task, text, reason):
-    """Only chain of thought reads the last line alone."""
+def test_chain_of_thought_is_read_in_its_last_line_alone(task, text, outcomes):
+    """Of other replies, all lines count: what two of them state must be the same."""
     reply, unit = Reply(request="0" * 64, text=text), Unit("i0", "forced_choice")
-    verdict = Reader(task).verdict(reply, unit, "m")
-    assert (verdict.outcome, verdict.reason) == ("invalid", reason)
-    with_reasons = Reader(task, "few-shot:2@cot").verdict(reply, unit, "m").outcome
-    assert (with_reasons != "invalid") == (reason == "verdict_after_prose")
+    strategies = ("zero-shot", "few-shot:2@cot")
+    assert outcomes == tuple(Reader(task, s).verdict(reply, unit, "m").outcome for s in strategies)
 
 
-def test_verdicts_after_prose_are_a_note(task, stub, tmp_path):
-    """It names the strategy that reads them."""
+def test_a_verdict_after_prose_is_not_invalid(task, stub, tmp_path):
+    """A last line that is an option is read under every strategy, and needs no note."""
     replies = {f"This is comment number {i}.": ["It insults somebody.\nA"] for i in range(6)}
     stub.set_table("prose", replies)
     source = asked(task, stub.url(table="prose"), tmp_path, ["stub", "stub@cot"])
+    assert {v.value for v in source.verdicts["stub"]} == {"A"}
     assert {v.value for v in source.verdicts["stub@cot"]} == {"A"}
-    assert any(
-        note.startswith("stub: 6 of 6 replies end in a verdict after other text")
-        for note in source.notes
-    )
+    assert not any("last line" in note for note in source.notes)
 
 
 def test_few_shot_joins_chain_of_thought(task):
