@@ -309,7 +309,9 @@ Der Verfasser sagt, die Antwort ist {k}.|Viele würden sagen, es ist {l}.|Es ist
 Es ist weder {l} noch {p}.|Möglicherweise ist die Antwort {k}.|Die Antwort ist wohl {k}.
 Angenommen, die Antwort ist {k}.|Zum Beispiel: Antwort: {k}|Ich wähle nicht {k}.
 Ich würde {k} wählen, wenn ich müsste.|Es ist {l} für niemanden.|Die Antwort wäre {k} gewesen.
-Die Antwort ist {k}. Nein, {o}.|Der Text sagt: „Die Antwort ist {k}.“|Es ist fast {l}.""",
+Die Antwort ist {k}. Nein, {o}.
+Der Text sagt: „Die Antwort ist {k}.“
+Es ist fast {l}.""",
     "fr": """La réponse n'est pas {k}.|Le commentaire n'est guère {l}.|Le commentaire est peut-être {l}.
 Le commentaire pourrait être {l}.|Est-ce que la réponse est {k} ?|La réponse est-elle {k} ?
 Si c'est une blague, la réponse est {k}.|La réponse est {k} ou {o}.|La réponse est {k} si on veut.

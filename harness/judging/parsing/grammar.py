@@ -1,4 +1,4 @@
-"""Grammar of replies; a reply is parsed completely or not at all.
+"""Grammar of replies that are nothing but an answer; `prose` reads those that say more.
 
     reply     = [ "<think>" ... "</think>" ] body
     body      = list | lead-in list | JSON
@@ -9,7 +9,8 @@
 
 Decoration (bold, quotes, brackets, a code fence, a full stop, a bullet) may stand around the whole
 and around each mention. Exact keys come first, then keys and labels in any case. Where several
-readings fit, or two verdicts stand in place of one, nothing is guessed: the reply is invalid.
+readings fit, or two verdicts stand in place of one, nothing is guessed: the reply is invalid. What
+has no such reading is read as prose, each of its lines by this grammar.
 
 Decisions:
 
@@ -19,7 +20,8 @@ Decisions:
   off may be incomplete.
 - ``A/B`` is a list unless keys hold digits ("4/5" is a score); ``A or B`` is none; ``BA`` is not
   ``AB``.
-- One leading think block is skipped if it is closed; an unclosed one is no verdict.
+- A leading think block is skipped, also without its opening tag, which some servers leave out; an
+  unclosed one was cut off.
 """
 
 from __future__ import annotations
@@ -41,7 +43,6 @@ from harness.judging.parsing.option_matching import (
     mention,
     names_of,
 )
-
 from harness.judging.parsing.option_search import option_search
 from harness.judging.parsing.phrases import languages
 from harness.judging.parsing.prose import Prose, read_prose
@@ -169,6 +170,8 @@ def parse(
         Whether CANNOT_ASSESS was offered.
     sets : sequence of sequences of str, optional
         The admissible response sets; any but the empty one when absent.
+    complete : bool
+        Whether the reply came to its end. The last sentence of one that was cut off states nothing.
 
     Returns
     -------
@@ -176,7 +179,7 @@ def parse(
         The outcome.
     quotable : str
         Text that makes the reply a quotation if it occurs in the text of the item; mostly empty. It
-        is that of a reply with a lead-in.
+        is a reply with a lead-in, or the sentence that states the answer.
     """
     body = reply_body(text)
     if not body:

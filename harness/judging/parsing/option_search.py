@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.judging.parsing.option_matching import names_of
-
+from harness.judging.parsing.phrases import languages
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import number_text
 
@@ -28,11 +29,6 @@ NUMBER = re.compile(
     rf"{AFTER}{AFTER_DIGIT}"
 )
 WORD = re.compile(r"\s+[^\W\d_A-Z]")  # after "A", which may be an article: "A reasonable person"
-VERB = re.compile(
-    r"\s+(?:is|was|are|has|does|did|would|could|can|may|might|should|will|seems|fits|applies|wins"
-    r"|and|or|but|over|because|since|as|instead|if|too|also|better|ist|oder|und|est|ou|et|es|o|y"
-    r"|\xe9|\xe8|fait|passt)\b"
-)
 
 
 class Mention(NamedTuple):
@@ -92,7 +88,7 @@ class OptionSearch:
             len(key) == 1
             and key.isalpha()
             and bool(WORD.match(text, end))
-            and not VERB.match(text, end)
+            and not any(phrases.verb.match(text, end) for phrases in languages())
         )
         is_bare = is_article or key.isdecimal()
         return Mention(self.keys[key], start, end, is_word=False, is_bare=is_bare)
@@ -119,10 +115,8 @@ class NumberSearch:
 
     def index(self, text: str) -> int:
         """Return the index of an answer, equal numbers having the same."""
-        try:
+        with suppress(ValueError):
             text = number_text(float(text.replace("\u2212", "-")))
-        except ValueError:
-            pass
         if text not in self.texts:
             self.texts.append(text)
         return self.texts.index(text)

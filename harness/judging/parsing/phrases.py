@@ -23,8 +23,13 @@ MAX_NESTING = 4  # of placeholders
 NEVER = re.compile(r"(?!)")
 OPENING = "\"'\u201c\u2018\u00ab\u201e\u300c\u300e(["
 CLOSING = "\"'\u201d\u2019\u00bb\u300d\u300f)]"
-GLUE = rf"\s*(?:[:\uff1a=]|[-\u2013\u2014](?=\s))?\s*(?:[{re.escape(OPENING)}]\s*){{0,2}}"
-LABEL_GLUE = rf"\s*(?:[:\uff1a=]\s*|\s[-\u2013\u2014]\s+|\n\s*)(?:[{re.escape(OPENING)}]\s*){{0,2}}"
+GLUE = (
+    rf"\s*(?:[:\uff1a=\u2192]|[-=]>|[-\u2013\u2014](?=\s))?\s*(?:[{re.escape(OPENING)}]\s*){{0,2}}"
+)
+LABEL_GLUE = (
+    rf"\s*(?:[:\uff1a=\u2192]\s*|[-=]>\s*|\s[-\u2013\u2014]\s+|\n\s*)"
+    rf"(?:[{re.escape(OPENING)}]\s*){{0,2}}"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +44,8 @@ class Phrases:
         A noun and its colon up to the option; ends likewise.
     complement : re.Pattern
         Subject and verb up to a label; ends likewise.
+    verb : re.Pattern
+        What may follow a key of one letter, blanks before it included.
     opener, therefore : re.Pattern
         What may stand before a statement; end likewise.
     clause, concession : re.Pattern
@@ -56,6 +63,7 @@ class Phrases:
     statement: re.Pattern[str]
     label: re.Pattern[str]
     complement: re.Pattern[str]
+    verb: re.Pattern[str]
     opener: re.Pattern[str]
     therefore: re.Pattern[str]
     clause: re.Pattern[str]
@@ -99,6 +107,7 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
         statement=words("marker", after=rf"{GLUE}{named}\Z"),
         label=words("label", after=rf"{LABEL_GLUE}{named}\Z"),
         complement=words("complement", after=r"\s*\Z"),
+        verb=words("verb", before=r"\s+"),
         opener=words("opener", before=r"(?:\A|(?<=[\s,;:\uff0c]))", after=r"[\s,:\uff0c]*\Z"),
         therefore=words("therefore", after=r"[\s,:\uff0c]*\Z"),
         clause=words("clause", before=r"\A\s*"),

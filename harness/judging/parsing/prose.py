@@ -285,28 +285,32 @@ class _Reply:
 
     def _contradiction(self, clean: Sequence[Claim], last: Claim) -> Fault | Literal[""]:
         """Return what is wrong with the last of the answers stated; "" if nothing is."""
-        if {last.reading} != {claim.reading for claim in clean} | self._bare_answers:
+        is_repeated = {last.reading} == {claim.reading for claim in clean} | self._bare_answers
+        if not is_repeated or self._names_another_after(last):
             return "several"
-        if any(
-            mention.start >= last.end and not mention.is_bare and mention.answer not in last.reading
-            for mention in self._own
-        ):
-            return "several"
-        if any(c.start >= last.end and c.reading != last.reading for c in self._claims):
-            return "several"
-        later = self._bare[last.end :]
-        if later.strip():
-            spoken = self._spoken or set(languages())
-            if any(phrases.retraction.search(later) for phrases in spoken):
-                return "retracted"
-            if _is_tag_question(later):
-                return "question"
-            for claim in self._claims:
-                if claim.fault and claim.start >= last.end and claim.fault != "unreadable":
-                    return claim.fault
+        if fault := self._fault_later(last):
+            return fault
         if all(claim.kind == "complement" for claim in clean):
             return self._doubt(last)
         return ""
+
+    def _names_another_after(self, last: Claim) -> bool:
+        return any(
+            mention.start >= last.end and not mention.is_bare and mention.answer not in last.reading
+            for mention in self._own
+        ) or any(
+            claim.start >= last.end and claim.reading != last.reading for claim in self._claims
+        )
+
+    def _fault_later(self, last: Claim) -> Fault | Literal[""]:
+        """Return what the text after an answer says against it; "" if nothing."""
+        later = self._bare[last.end :]
+        if any(p.retraction.search(later) for p in self._spoken or languages()):
+            return "retracted"
+        if _is_tag_question(later):
+            return "question"
+        faults = [c.fault for c in self._claims if c.start >= last.end and c.fault != "unreadable"]
+        return next((fault for fault in faults if fault), "")
 
     def _doubt(self, last: Claim) -> Fault | Literal[""]:
         """Return what else speaks against an answer that is stated without a marker."""
@@ -493,7 +497,7 @@ def _blocks(lines: Sequence[Line], text: str) -> Iterator[list[Line]]:
 
 
 def _sentences(bare: str, lines: Sequence[Line], read_line: LineReader) -> Iterator[Sentence]:
-    """Yield the sentences of a text; an answer on a line of its own belongs to the heading before."""
+    """Yield sentences; an answer on a line of its own belongs to the heading before it."""
     options = {line.start for line in lines if line.reading and not line.has_lead}
     start, intro = 0, ""
     for match in (*END.finditer(bare), None):
