@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from harness.judging.parsing.grammar import REASONS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -18,24 +20,12 @@ EXAMPLE_CHARS = 80
 MORE_TOKENS = 512  # the least limit that is advised
 CAME = frozenset({"answered", "abstained", "refused", "invalid"})
 UNREADABLE = frozenset({"refused", "invalid"})
-NOT_AN_OPTION = "no option named"
-CUT_OFF, REFUSED = "cut off", "refused"
-CAUSES = {
-    "refusal": REFUSED,
-    "content_filter": "stopped by a content filter",
-    "unreadable": NOT_AN_OPTION,
-    "not_an_option": NOT_AN_OPTION,
-    "several": "several options named",
-    "ambiguous": "several options named",
-    "conflict": "the key of one option with the label of another",
-    "quoted": "a verdict that the item itself contains",
-    "not_admissible": "a response set that the task does not admit",
-    "abstention_not_offered": "CANNOT_ASSESS where it is no option",
-    "verdict_after_prose": "a verdict after other text",
+NO_NUMBER = "no number named"
+CUT_OFF, REFUSED = REASONS["cut_off"], REASONS["refusal"]
+CAUSES = REASONS | {
+    "not_an_option": REASONS["no_option"],
     "no_logprobs": "no log-probabilities",
     "outside_options": "all probability outside the options",
-    "out_of_bounds": "a number outside the bounds",
-    "too_long": "too long to parse",
 }
 
 
@@ -114,8 +104,8 @@ def _cause(verdict: Verdict, facts: JudgeFacts, source: Source) -> str:
     if _is_cut_off(verdict):
         return f"{CUT_OFF} at {facts.max_tokens} tokens" if facts.max_tokens else CUT_OFF
     slug = verdict.reason.split(",")[0].rpartition(":")[2] or verdict.outcome
-    if slug == "unreadable" and source.task.scale == "continuous":
-        return "no number named"
+    if slug == "no_option" and source.task.scale == "continuous":
+        return NO_NUMBER
     return CAUSES.get(slug, slug.replace("_", " "))
 
 

@@ -57,31 +57,29 @@ OUTCOMES: tuple[Outcome, ...] = ("answered", "abstained", "refused", "invalid", 
 AnswerKind = Literal["forced_choice", "response_set"]
 ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
 
-GRAMMAR_VERSION = (
-    1  # raised whenever a reply of tests/judging/parsing/grammar_corpus is read otherwise
-)
+GRAMMAR_VERSION = 2  # raised whenever a reply in the corpora of the tests is read otherwise
 THOUGHT = "<think>"  # opens the reasoning of a model, before its reply
 REASONS: dict[str, str] = {
-    "empty": "nothing was replied",
-    "cut_off": "cut off before the answer",
-    "too_long": "too long to read",
+    "empty": "an empty reply",
+    "cut_off": "cut off",
+    "too_long": "too long to parse",
     "no_option": "no option named",
-    "unreadable": "options named, none stated as the answer",
-    "several": "several options stated",
-    "ambiguous": "several readings fit",
-    "conflict": "a key with another option's label",
+    "unreadable": "no option stated as the answer",
+    "several": "several options named",
+    "ambiguous": "several options named",
+    "conflict": "the key of one option with the label of another",
     "negated": "an option denied",
-    "hedged": "an option stated with a doubt",
-    "conditional": "an option stated under a condition",
+    "hedged": "an option named with a doubt",
+    "conditional": "an option named under a condition",
     "question": "an option asked about",
-    "reported": "somebody else's verdict",
+    "reported": "a verdict of somebody else",
     "retracted": "a verdict taken back",
-    "quoted": "a verdict quoted from the item",
+    "quoted": "a verdict that the item itself contains",
     "not_admissible": "a response set that the task does not admit",
-    "abstention_not_offered": "an abstention, which the task does not offer",
+    "abstention_not_offered": "CANNOT_ASSESS where it is no option",
     "out_of_bounds": "a number outside the bounds",
     "refusal": "refused",
-    "content_filter": "refused by a content filter",
+    "content_filter": "stopped by a content filter",
 }
 """Why the text of a reply was not read, by the slug in `Parsed.reason`, in a few words."""
 MAX_REPLY = 20_000  # characters that are parsed, after a think block
