@@ -99,7 +99,7 @@ def test_texts_of_replies_are_in_no_log_and_no_json_and_nowhere_without_item_tex
 def test_a_reply_cannot_write_to_the_terminal_or_the_page():
     """Control characters are pictures, markup is escaped, and 80 characters are shown."""
     hostile = "\x1b[2J```\n<script>alert(1)</script>" + "x" * 100
-    rows = [(hostile, "invalid", "unreadable", "stop")] * 2 + [("A", "answered", "", "stop")] * 18
+    rows = [(hostile, "invalid", "no_option", "stop")] * 2 + [("A", "answered", "", "stop")] * 18
     validation = validate(source_with(rows))
     text, html = render(validation), page(validation)
     assert "- \u241b[2J```\u240a<script>alert(1)</script>" in text
@@ -111,8 +111,8 @@ def test_a_reply_cannot_write_to_the_terminal_or_the_page():
 def test_causes_are_named_and_different_ones_are_shown_first():
     """Cut off, no option named and refused each have an example; up to 5 % nothing is said."""
     rows = [
-        *[("I think", "invalid", "unreadable", "length")] * 5,
-        ("It depends", "invalid", "unreadable", "stop"),
+        *[("I think", "invalid", "cut_off", "length")] * 5,
+        ("It depends", "invalid", "no_option", "stop"),
         ("I cannot help with that", "refused", "refusal", "stop"),
         *[("A", "answered", "", "stop")] * 13,
     ]

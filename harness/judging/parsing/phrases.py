@@ -50,7 +50,7 @@ class Phrases:
         What may stand before a statement; end likewise.
     clause, concession : re.Pattern
         What may open a clause before a statement; begin where the text begins.
-    reason, tail, required_tail : re.Pattern
+    reason, tail, complement_tail, required_tail : re.Pattern
         What may follow the option; the last is None where nothing has to.
     negation, hedge, conditional, weak, report, retraction : re.Pattern
         Words anywhere.
@@ -70,6 +70,7 @@ class Phrases:
     concession: re.Pattern[str]
     reason: re.Pattern[str]
     tail: re.Pattern[str]
+    complement_tail: re.Pattern[str]
     required_tail: re.Pattern[str] | None
     negation: re.Pattern[str]
     hedge: re.Pattern[str]
@@ -114,6 +115,7 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
         concession=words("concession", before=r"\A\s*"),
         reason=words("reason"),
         tail=words("tail", before=r"\s*"),
+        complement_tail=words("complement_tail", before=r"\s*"),
         required_tail=words("needs_tail", before=r"\s*") if lists.get("needs_tail") else None,
         negation=words("negation"),
         hedge=words("hedge"),

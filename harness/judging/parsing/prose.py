@@ -298,9 +298,7 @@ class _Reply:
         return any(
             mention.start >= last.end and not mention.is_bare and mention.answer not in last.reading
             for mention in self._own
-        ) or any(
-            claim.start >= last.end and claim.reading != last.reading for claim in self._claims
-        )
+        ) or any(claim.end >= last.end and claim.reading != last.reading for claim in self._claims)
 
     def _fault_later(self, last: Claim) -> Fault | Literal[""]:
         """Return what the text after an answer says against it; "" if nothing."""
@@ -576,7 +574,8 @@ def _fault_after(
         if not required:
             return _word_fault(rest, phrases) or "unreadable"
         rest = rest[required.end() :]
-    if tail := phrases.tail.match(rest):
+    tail = phrases.tail.match(rest) or (is_complement and phrases.complement_tail.match(rest))
+    if tail:
         rest = rest[tail.end() :]
     if STOP.match(rest):
         return ""
@@ -589,7 +588,7 @@ def _fault_after(
         return _word_fault(rest, phrases) or "unreadable"
     breaks = [match.start() for match in (reason, CLAUSE.search(rest)) if match]
     main = rest[: min(breaks)] if breaks else rest
-    if is_number and DIGIT.search(main):
+    if is_number and DIGIT.search(rest[: reason.start()] if reason else rest):
         return "several"
     return _word_fault(main, phrases) or _word_fault(rest, phrases, ("conditional", "hedge"))
 
