@@ -36,7 +36,6 @@ from harness.stats.indeterminacy.sensitivity import (
     distributions_at_beta,
     winning_regions,
 )
-from harness.stats.selection.ranking import loss
 from harness.stats.selection.regret import GOALS, chosen_by
 
 if TYPE_CHECKING:
@@ -407,9 +406,9 @@ def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestA
     best = {}
     for row in point.metrics:
         values = [point.estimates[name][row.name].value for name in point.judges]
-        losses = loss(np.array([np.nan if v is None else v for v in values]), row.better)
+        losses = row.losses(np.array([np.nan if v is None else v for v in values]))
         first = chosen_by(losses)
-        drawn = chosen_by(loss(point.replicates[row.name], row.better))
+        drawn = chosen_by(row.losses(point.replicates[row.name]))
         differs = ~drawn[first].any(axis=0)
         best[row.name] = BestAtBeta(
             beta=beta,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.stats import Difference, Regret
 from harness.stats.indeterminacy.sensitivity import BreakEven
+from harness.stats.inference.metric import losses_of
 from harness.stats.inference.non_inferiority import MIN_GROUPS
 
 if TYPE_CHECKING:
@@ -307,8 +308,8 @@ def _beats_baselines(leader: JudgeEvidence, evidence: Evidence) -> Check:
     kind: CheckKind = "beats_baselines"
     if not leader.better_than:
         return Check(kind=kind, passed=False, reason="no_baselines", n=evidence.n_items)
-    sign = -1.0 if evidence.better == "higher" else 1.0
-    losses = {row.name: sign * row.value for row in evidence.baselines if row.value is not None}
+    values = {row.name: row.value for row in evidence.baselines if row.value is not None}
+    losses = {name: _loss(value, evidence) for name, value in values.items()}
     strongest = min(losses, key=losses.__getitem__)
     unbeaten = [name for name, better in leader.better_than.items() if not better]
     rival = min(unbeaten or [strongest], key=losses.__getitem__)
@@ -318,7 +319,7 @@ def _beats_baselines(leader: JudgeEvidence, evidence: Evidence) -> Check:
         reason="not_better" if unbeaten else "",
         rival=rival,
         value=leader.value,
-        threshold=sign * losses[rival],
+        threshold=values[rival],
         n=evidence.n_items,
     )
 
@@ -387,8 +388,8 @@ def _usable_replies(leader: JudgeEvidence) -> Check:
     )
 
 
-def _loss(value: float, better: str) -> float:
-    return -value if better == "higher" else abs(value) if better == "zero" else value
+def _loss(value: float, evidence: Evidence) -> float:
+    return float(losses_of(value, evidence.better))
 
 
 def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
@@ -406,8 +407,8 @@ def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
             reason="" if complete else "no_mean",
             n=evidence.n_rated,
         )
-    losses = {name: _loss(value, evidence.better) for name, value in values.items()}
-    ahead = [name for name, lost in losses.items() if lost < _loss(own, evidence.better) - EQUAL]
+    losses = {name: _loss(value, evidence) for name, value in values.items()}
+    ahead = [name for name, lost in losses.items() if lost < _loss(own, evidence) - EQUAL]
     return Check(
         kind="with_losses",
         passed=not ahead,

@@ -19,6 +19,7 @@ from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding
 from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.indeterminacy.reconstruction import implied_in_resamples
 from harness.stats.inference.estimate import Interval
+from harness.stats.inference.metric import Better
 from harness.stats.inference.non_inferiority import Margin, least_items
 from harness.stats.planning.sample_size import (
     Z_SIZE,
@@ -26,7 +27,7 @@ from harness.stats.planning.sample_size import (
     sample_size_for_difference,
 )
 from harness.stats.selection.footing import Footing, HumanReference, common_footing
-from harness.stats.selection.ranking import Difference, compare, largest_difference, loss
+from harness.stats.selection.ranking import Difference, compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
@@ -156,7 +157,7 @@ class Evidence:
 
     metric: str
     display_name: str
-    better: str
+    better: Better
     n_replies: float | None
     n_items: int
     n_rated: int
@@ -341,7 +342,7 @@ def footing_facts(footing: Footing, name: str) -> dict[str, Any]:
 
 def _order(source: Source, footing: Footing, answered: dict[str, float]) -> tuple[str, ...]:
     """Order judges by the metric; equal ones by what they answered, then by their price."""
-    losses = loss(footing.values, footing.metric.better)
+    losses = footing.metric.losses(footing.values)
     verdicts, replies = source.verdicts, source.replies_voted_on
 
     def key(name: str) -> tuple[bool, float, float]:
@@ -373,8 +374,8 @@ def close_to_first(footing: Footing) -> frozenset[str]:
 def _difference(source: Source, footing: Footing, name: str, first: str) -> Difference:
     """Compare a judge with the first, with the interval of all pairs of judges at once."""
     rows = [footing.judges.index(name), footing.judges.index(first)]
-    losses = loss(footing.values, footing.metric.better)[rows]
-    drawn = loss(footing.replicates, footing.metric.better)[rows]
+    losses = footing.metric.losses(footing.values)[rows]
+    drawn = footing.metric.losses(footing.replicates)[rows]
     unit = footing.unit
     difference = compare(
         (name, first),
@@ -383,7 +384,7 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
         level=source.confidence,
         unit=unit,
         n_units=footing.n_units,
-        largest=largest_difference(footing.metric),
+        largest=footing.metric.largest_difference,
         raters=footing.raters_of({name: 1.0, first: -1.0}),
     )
     if footing.ranks is None or footing.ranks.critical_value is None or difference.value is None:
@@ -448,7 +449,7 @@ def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
 
 def _one_human(footing: Footing, first: JudgeEvidence) -> dict[str, float | None]:
     """Return one human on the judges' scale, with the interval of the difference."""
-    human, sign = first.human, -1.0 if footing.metric.better == "higher" else 1.0
+    human, sign = first.human, float(footing.metric.loss_signs(1.0))
     if human is None or human.difference is None or human.judge_by_all is None:
         return {}
     start = human.judge_by_all
@@ -466,11 +467,8 @@ def _winner_interval(footing: Footing) -> tuple[float | None, float | None]:
     winner = footing.winner
     if winner is None or winner.low is None or winner.high is None:
         return None, None
-    low, high = winner.low, winner.high
-    if footing.metric.better == "higher":
-        low, high = -high, -low
     least, most = footing.metric.bounds
-    return max(low, least), min(high, most)
+    return max(winner.low, least), min(winner.high, most)
 
 
 def _items_for(footing: Footing, order: Sequence[str], margin: float) -> tuple[int | None, bool]:
@@ -480,7 +478,7 @@ def _items_for(footing: Footing, order: Sequence[str], margin: float) -> tuple[i
     """
     if len(order) < 2 or not footing.replicates.shape[1] or margin <= 0:  # noqa: PLR2004 -- a pair
         return None, False
-    losses = loss(footing.replicates, footing.metric.better)
+    losses = footing.metric.losses(footing.replicates)
     first, second = (footing.judges.index(name) for name in order[:2])
     n = int(footing.items.shared.sum())
     differences = losses[second] - losses[first]

@@ -29,7 +29,7 @@ from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
 from harness.stats.data.resolved_tables import AbstentionMode
 from harness.stats.inference.interval_methods import IntervalMethod
-from harness.stats.selection.ranking import Ranked, Ranking, loss, ranks_of
+from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -364,7 +364,7 @@ def make_validation(
 def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
     """Return the places of the judges on common footing."""
     values = [np.nan if row.value is None else row.value for row in evidence.judges]
-    ranks = ranks_of(loss(np.array(values, dtype=np.float64), metric.better))
+    ranks = ranks_of(metric.losses(np.array(values, dtype=np.float64)))
     return Ranking(
         metric=metric.name,
         better=metric.better,

@@ -14,7 +14,7 @@ from harness.analysis.serialize import Numbers, schema_of
 from harness.errors import RunError
 from harness.stats import Estimate
 from harness.stats.data.arrays import TOLERANCE
-from harness.stats.selection.ranking import loss
+from harness.stats.metrics import downstream
 from harness.stats.selection.regret import GOALS
 
 if TYPE_CHECKING:
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
     from harness.analysis.result import Validation
     from harness.stats.data.arrays import FloatArray
-    from harness.stats.inference.metric import Better
 
-BETTER: dict[str, Better] = {"decision_consistency": "higher", "prevalence_bias": "zero"}
+GOAL_METRICS = {metric.name: metric for metric in downstream.METRICS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +246,7 @@ def _task_curve(metric: str, goal: str, validation: Validation) -> FloatArray | 
     curves = {name: sensitivity.curves[name][goal].value for name in choosing.candidates}
     if not selected or any(value is None for curve in curves.values() for value in curve):
         return None
-    losses = {name: loss(np.array(curve), BETTER[goal]) for name, curve in curves.items()}
+    losses = {name: GOAL_METRICS[goal].losses(np.array(curve)) for name, curve in curves.items()}
     best = np.min(list(losses.values()), axis=0)
     chosen = np.mean([losses[name] for name in selected], axis=0)
     return np.asarray(chosen - best, dtype=np.float64)

@@ -20,7 +20,6 @@ from harness.stats import METRICS, Distributions, aggregate
 from harness.stats.data.arrays import FloatArray, frozen
 from harness.stats.data.rating_table import FORMS
 from harness.stats.metrics import downstream
-from harness.stats.selection.ranking import loss
 from harness.stats.selection.regret import chosen_by
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ def selection_experiment(
 
 def _outcome(cell: Cell, t: int, m: int, row: Metric) -> dict[str, float]:
     """Measure the judge chosen by a metric; nan where it chooses none."""
-    losses = loss(cell.values[t, m], row.better)
+    losses = row.losses(cell.values[t, m])
     chosen = chosen_by(losses)
     if not chosen.any():
         return dict.fromkeys(QUANTITIES, np.nan)

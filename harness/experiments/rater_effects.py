@@ -10,7 +10,6 @@ from harness.experiments.judge_selection import judge_values, spearman
 from harness.experiments.simulation import draw_sample, repeat
 from harness.stats import METRICS, Distributions, aggregate
 from harness.stats.data.rating_table import reaches
-from harness.stats.selection.ranking import loss
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,9 +105,7 @@ def error_experiment(
             )
             measured.append(
                 {
-                    ("spearman", row.name): spearman(
-                        loss(with_error, row.better), loss(without, row.better)
-                    )
+                    ("spearman", row.name): spearman(row.losses(with_error), row.losses(without))
                     for row, with_error, without in zip(rows, observed, stable, strict=True)
                 }
             )

@@ -234,14 +234,14 @@ class Scorer:
         vectors = self.raters.forms[metric.human_form], side.forms[metric.judge_form]
         value, weight = metric.contributions(*vectors).T
         shares = (ratio(value, weight) - metric.bounds[0]) / self.range
-        return np.clip(shares if metric.better == "higher" else 1.0 - shares, 0.0, 1.0)
+        return np.clip(1.0 - shares if metric.loss_signs(1.0) > 0 else shares, 0.0, 1.0)
 
     def sequence(self, scores: ItemScores, *, alpha: float) -> MetricSequence:
         """Return the change at the last look; alpha is for all looks together."""
         change = score_change(scores, len(scores.sums) - 1, alpha=alpha)
         if change.value is None or change.interval is None:
             return MetricSequence(metric=self.metric.name, reason=change.reason)
-        unit = self.range if self.metric.better == "higher" else -self.range
+        unit = -self.range if self.metric.loss_signs(1.0) > 0 else self.range
         low, high = sorted((unit * change.interval.low, unit * change.interval.high))
         return MetricSequence(
             metric=self.metric.name,

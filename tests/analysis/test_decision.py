@@ -14,6 +14,8 @@ from support.analysis_inputs import (
 )
 
 from harness.analysis import validate
+from harness.analysis.decision import verdict_of
+from harness.analysis.evidence import BaselineEvidence
 from harness.stats import holm
 
 
@@ -135,3 +137,19 @@ def test_without_judges_there_is_nothing_to_choose():
     assert result.ranking is None
     assert result.sensitivity.grid.judges == {}
     assert len(result.sensitivity.grid.prevalence) == len(result.sensitivity.grid.taus)
+
+
+def test_strongest_baseline_of_a_metric_whose_best_is_0_is_the_nearest_to_0():
+    """One that undercounts by .4 stood as the rival in place of one that overcounts by .05."""
+    source = indeterminate_source(indeterminate_task(paired=60), metric="prevalence_bias")
+    evidence = validate(source).evidence
+    baselines = tuple(
+        BaselineEvidence(name, value, None, None)
+        for name, value in (("uniform", 0.05), ("prior", -0.4))
+    )
+    leader, *others = evidence.judges
+    for beaten, rival in (((True, True), "uniform"), ((True, False), "prior")):
+        first = replace(leader, better_than=dict(zip(("uniform", "prior"), beaten, strict=True)))
+        _, checks, _ = verdict_of(replace(evidence, baselines=baselines, judges=(first, *others)))
+        check = checks["beats_baselines"]
+        assert (check.rival, check.threshold) == (rival, 0.05 if rival == "uniform" else -0.4)

@@ -28,7 +28,6 @@ from harness.stats.inference.metric import Metric, mean, no_items, weighted
 from harness.stats.metrics import downstream
 from harness.stats.metrics.registry import metrics_named
 from harness.stats.selection.comparisons import Side, judge_sums
-from harness.stats.selection.ranking import loss
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -383,18 +382,18 @@ def break_even(
         flips = Flips.of(shares[0], shares[1], tau)
         paths = [flips.path(row, vectors) for vectors in rated]
         starts = paths[0][0] if paths else np.zeros(1)
-        losses = np.array([loss(values, row.better) for _, values in paths])
+        losses = np.array([row.losses(values) for _, values in paths])
     elif row.human_form == "srs":
         curves, reason = _curves(row, ends, human.space, rated)
         starts = _crossings(curves)
         middles = (starts + np.append(starts[1:], 1.0)) / 2.0
-        losses = loss(np.array([np.polyval(curve, middles) for curve in curves]), row.better)
+        losses = row.losses(np.array([np.polyval(curve, middles) for curve in curves]))
     elif ELICITATION_OF[row.human_form] == "response_set":
         starts, losses, reason = np.zeros(1), np.zeros((len(rated), 1)), "not_computed"
     else:
         fixed = aggregate(dist, row.human_form, tau=tau, positive=positive)
         values = [row.value(row.contributions(fixed, z).sum(axis=0)) for z in rated]
-        starts, losses = np.zeros(1), loss(np.array(values)[:, None], row.better)
+        starts, losses = np.zeros(1), row.losses(np.array(values)[:, None])
     pieces = () if reason else _pieces(starts, losses, names)
     return BreakEven(row.name, tau, pieces, reason)
 

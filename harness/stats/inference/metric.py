@@ -155,16 +155,58 @@ class Metric:
 
     @property
     def is_share(self) -> bool:
-        """Whether it is a share of counted items or ratings; of a loss, less is better."""
-        return self.bounds == SHARE and self.better != "lower"
+        """Whether it is a share of counted items or ratings, and no error."""
+        return self.bounds == SHARE and not self.is_error
+
+    @property
+    def is_error(self) -> bool:
+        """Whether less is better."""
+        return self.better == "lower"
+
+    @property
+    def zero_is_best(self) -> bool:
+        """Whether values on either side of 0 are worse."""
+        return self.better == "zero"
+
+    def losses(self, values: FloatArray) -> FloatArray:
+        """Turn values into losses: the lower, the better."""
+        return losses_of(values, self.better)
+
+    def loss_signs(self, values: FloatArray | float) -> FloatArray:
+        """Return whether the loss rises (1) or falls (-1) as a value rises; 0 at the best one."""
+        if self.zero_is_best:
+            return np.sign(np.asarray(values, dtype=np.float64))
+        return np.full(np.shape(values), 1.0 if self.is_error else -1.0)
+
+    @property
+    def loss_bounds(self) -> tuple[float, float]:
+        """The least and the greatest possible loss."""
+        low, high = self.bounds
+        if self.zero_is_best:
+            return 0.0, max(abs(low), abs(high))
+        return (low, high) if self.is_error else (-high, -low)
+
+    @property
+    def largest_difference(self) -> float:
+        """The greatest possible difference between two losses, maybe infinite."""
+        low, high = self.loss_bounds
+        return high - low
 
     @property
     def is_item_mean(self) -> bool:
         """Whether it is a mean over items of which less or more is better."""
-        return self.value is mean and self.better != "zero"
+        return self.value is mean and not self.zero_is_best
 
     def __repr__(self) -> str:
         return f"Metric({self.name!r}, better {self.better})"
+
+
+def losses_of(values: ArrayLike, better: Better) -> FloatArray:
+    """Turn values of a metric of which ``better`` is better into losses: see `Metric.losses`."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if better == "zero":
+        return np.abs(numbers)
+    return numbers if better == "lower" else -numbers
 
 
 def both_rated(human: FloatArray, judge: FloatArray) -> FloatArray:

@@ -136,7 +136,7 @@ class NumericRatings:
         """Value a mean error with the farther bound in place of what was not answered."""
         missing = self.rated.copy()
         missing[rows.item] = False
-        is_mean = metric.better == "lower"
+        is_mean = metric.is_error
         if not is_mean or (bounds is None and missing.any()):
             return np.nan
         target = self.means[missing]
@@ -154,7 +154,7 @@ class NumericRatings:
         rating if fewer.
         """
         constants = {"mean": self._mean, "median": self._median}
-        if metric.better == "lower":
+        if metric.is_error:
             is_absolute = metric.name == "mean_absolute_error"
             constants["best_constant"] = self._middle_mean if is_absolute else self._mean_of_means
         return {

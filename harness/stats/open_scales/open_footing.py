@@ -16,7 +16,6 @@ from harness.stats.inference.estimate import Estimate, make_interval, share_unde
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.non_inferiority import student_p
 from harness.stats.selection.footing import NO_REFERENCE, Drawn, HumanReference, footing_of
-from harness.stats.selection.ranking import largest_difference, loss
 from harness.stats.selection.replies import MIN_ANSWERED, SharedItems, shared_items
 
 if TYPE_CHECKING:
@@ -179,14 +178,14 @@ def _reference(
 ) -> HumanReference:
     """Score the judge and one human on the same remaining ratings of the shared items."""
     sides = judge.left_out(shared)
-    if not sides.used.any() or metric.better == "zero":
+    if not sides.used.any() or metric.zero_is_best:
         return NO_REFERENCE
     values, replicates = draws.of([sides.judge, sides.human, judge.valued(shared)])
-    losses, drawn = loss(values, metric.better), loss(replicates, metric.better)
+    losses, drawn = metric.losses(values), metric.losses(replicates)
     difference = float(losses[0] - losses[1])
     if not isfinite(difference):
         return NO_REFERENCE
-    largest = largest_difference(metric)
+    largest = metric.largest_difference
     sampled = Sampled(
         value=difference,
         replicates=drawn[0] - drawn[1],

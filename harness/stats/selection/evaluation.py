@@ -32,8 +32,6 @@ from harness.stats.selection.ranking import (
     Ranked,
     Ranking,
     compare,
-    largest_difference,
-    loss,
     ranks_of,
 )
 from harness.stats.selection.rater_panel import rater_covariances, with_rater_variance
@@ -142,8 +140,8 @@ class Evaluation:
 
     def losses(self, metric: str) -> tuple[FloatArray, FloatArray]:
         """Return (J,) losses and their (J, B) replicates: lower is better, nan where undefined."""
-        better = self.row(metric).better
-        return loss(self._values(metric), better), loss(self.replicates[metric], better)
+        row = self.row(metric)
+        return row.losses(self._values(metric)), row.losses(self.replicates[metric])
 
     def differences(self, metric: str) -> tuple[Difference, ...]:
         """Compare every judge with every judge named before it, as losses: positive is worse."""
@@ -168,7 +166,7 @@ class Evaluation:
             n_units=min(
                 self.units.n_units, *(self.estimates[name][metric].n_used for name in names)
             ),
-            largest=largest_difference(self.row(metric)),
+            largest=self.row(metric).largest_difference,
             raters=self._raters_of_difference(metric, j, i),
         )
 
@@ -179,9 +177,8 @@ class Evaluation:
             return None
         contrast = np.zeros(len(self.judges))
         contrast[[j, i]] = 1.0, -1.0
-        if self.row(metric).better == "zero":
-            contrast *= np.sign(np.nan_to_num(self._values(metric)))
-        return covariance.variance(contrast)
+        signs = self.row(metric).loss_signs(np.nan_to_num(self._values(metric)))
+        return covariance.variance(contrast * signs)
 
 
 def evaluate(

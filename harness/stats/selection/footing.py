@@ -33,7 +33,6 @@ from harness.stats.selection.rank_sets import (
     rank_sets,
     winner_interval,
 )
-from harness.stats.selection.ranking import loss, loss_bounds
 from harness.stats.selection.references import (
     BASELINES,
     added_exactly,
@@ -133,7 +132,7 @@ class Footing:
     ranks : RankSets or None
         Of the ranked judges; None without resamples, or where a value is undefined.
     winner : SimultaneousInterval or None
-        The best judge and its interval, as losses.
+        The best judge and the interval of its value.
     beats : (R, C) bool array
         Whether a judge is better than each of the baselines by a simultaneous one-sided bound over
         all judges and baselines.
@@ -215,7 +214,7 @@ class Footing:
     @property
     def order(self) -> tuple[str, ...]:
         """Ranked judges, best first; those without a value last."""
-        losses = loss(self.values, self.metric.better)
+        losses = self.metric.losses(self.values)
         return tuple(self.judges[j] for j in np.argsort(losses, kind="stable"))
 
 
@@ -380,22 +379,30 @@ def footing_of(
     n_units, raters, **about
         Fields of `Footing`.
     """
-    better, R = metric.better, len(of_judges.values)
+    R = len(of_judges.values)
     values = np.concatenate([of_judges.values, of_baselines.values])
-    losses = loss(values, better)
-    drawn = loss(np.concatenate([of_judges.replicates, of_baselines.replicates]), better)
+    replicates = np.concatenate([of_judges.replicates, of_baselines.replicates])
+    losses, drawn = metric.losses(values), metric.losses(replicates)
     defined = R > 0 and drawn.shape[1] > 1 and bool(np.isfinite(drawn[:R]).all())
     freedom = _freedom(raters, drawn, n_units)
     if raters is not None:
-        signs = np.sign(values) if better == "zero" else loss(np.ones(len(values)), better)
-        drawn = drawn + signs[:, None] * raters.noise(drawn.shape[1], resampling.rng)
+        noise = raters.noise(drawn.shape[1], resampling.rng)
+        replicates = replicates + noise
+        drawn = drawn + metric.loss_signs(values)[:, None] * noise
     judges = losses[:R], drawn[:R]
     settings: dict[str, Any] = {"level": resampling.level, "n_units": n_units}
     ranks, winner = None, None
     if defined:
-        pairs, single, bounds = freedom[:R, :R], np.diag(freedom)[:R], loss_bounds(metric)
+        pairs, single = freedom[:R, :R], np.diag(freedom)[:R]
         ranks = rank_sets(*judges, freedom=pairs, n_discordant=n_discordant, **settings)
-        winner = winner_interval(*judges, freedom=single, bounds=bounds, **settings)
+        winner = winner_interval(
+            values[:R],
+            replicates[:R],
+            winner=int(losses[:R].argmin()),
+            freedom=single,
+            bounds=metric.bounds,
+            **settings,
+        )
     beats = np.zeros((R, len(values) - R), dtype=np.bool_)
     usable = np.isfinite(losses) & np.isfinite(drawn).all(axis=1)
     usable[:R] = False
@@ -565,7 +572,7 @@ class Scoring:
             judge = self.judge_form(np.eye(W)[k : k + 1])
             shape = (len(human), judge.shape[1])
             answers.append(self.metric.contributions(human, np.broadcast_to(judge, shape)))
-        losses = loss(self.metric.value(np.array(answers)), self.metric.better)
+        losses = self.metric.losses(self.metric.value(np.array(answers)))
         if np.isnan(losses).any():
             return None
         shares, n_samples = replies.shares.copy(), replies.n_samples.copy()
@@ -767,8 +774,7 @@ class Scoring:
         sides = self.one_human(replies, shared, self.counts)
         if not sides.used.any():
             return NO_REFERENCE
-        sign = -1.0 if self.metric.better == "higher" else 1.0
-        differences = sign * sides.difference[sides.used, 0]
+        differences = self.metric.losses(sides.difference[sides.used, 0])
         values = linearized(differences, self.weights[sides.used])
         groups = units.of_item[sides.used]
         estimate = cluster_mean(values, groups)

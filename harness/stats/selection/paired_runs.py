@@ -14,7 +14,6 @@ from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.inference.special_functions import bdtr
 from harness.stats.selection.footing import Scoring
-from harness.stats.selection.ranking import loss
 from harness.stats.selection.replies import replies_of, samples_per_item
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling, Units
-    from harness.stats.inference.metric import Better, Metric
+    from harness.stats.inference.metric import Metric
 
 NO_MEAN = "no_mean"  # of a metric that no single item has a value of
 
@@ -131,7 +130,7 @@ def paired_runs(
         values = [side[shared, 0] / side[shared, 1] for side in sums]
         clusters = units.of_item[shared]
         ends = cluster_mean(values[1] - values[0], clusters).interval(resampling.level)
-        facts = {"unit": units.kind, **_signs(values, clusters, better=metric.better)}
+        facts = {"unit": units.kind, **_signs(metric, values, clusters)}
     elif is_defined:
         ends, facts = _bootstrap(metric, sums, units, resampling), {"reason": NO_MEAN}
     low, high = ends or (None, None)
@@ -151,9 +150,9 @@ def _number(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _signs(values: Sequence[FloatArray], clusters: IntArray, *, better: Better) -> dict[str, Any]:
+def _signs(metric: Metric, values: Sequence[FloatArray], clusters: IntArray) -> dict[str, Any]:
     """Count the units on which the second run is better or worse, and test them."""
-    losses = [loss(side, better) for side in values]
+    losses = [metric.losses(side) for side in values]
     _, place = np.unique(clusters, return_inverse=True)
     gain = np.bincount(place, weights=losses[0] - losses[1])
     n_better, n_worse = int((gain > TOLERANCE).sum()), int((gain < -TOLERANCE).sum())

@@ -128,9 +128,10 @@ def rank_sets(
 
 
 def winner_interval(
-    losses: FloatArray,
+    values: FloatArray,
     replicates: FloatArray,
     *,
+    winner: int | None = None,
     level: float = 0.95,
     n_units: int | None = None,
     freedom: FloatArray | None = None,
@@ -140,28 +141,32 @@ def winner_interval(
 
     Parameters
     ----------
-    losses, replicates, level, n_units
+    values, replicates : (J,), (J, B) arrays
+        Of the judges, as losses or in the metric's own direction; the interval is in the same.
+    winner : int, optional
+        Place of the best judge. Default: that of the least value.
+    level, n_units
         As in `rank_sets`; there is no correction for skewness.
     freedom : (J,) array, optional
-        Degrees of freedom of the standard error of each loss. Default: one less than the units.
+        Degrees of freedom of the standard error of each value. Default: one less than the units.
     bounds : (low, high), optional
-        Least and greatest possible loss. The interval is a score interval within them: a judge
+        Least and greatest possible value. The interval is a score interval within them: a judge
         that is chosen for a low loss has a low standard error, too. Default: symmetric.
     """
-    winner = int(np.argmin(losses))
+    winner = int(np.argmin(values)) if winner is None else winner
     errors = _standard_errors(replicates)
     kept = errors > NO_SPREAD
     if not kept.any():
         return SimultaneousInterval(winner, None, None, None)
-    off = np.abs(replicates[kept] - losses[kept, None]) / errors[kept, None]
+    off = np.abs(replicates[kept] - values[kept, None]) / errors[kept, None]
     of_winner = None if freedom is None else freedom[winner]
     normal_value = _upper_quantile(off.max(axis=0), level)
     critical_value = float(small_sample(normal_value, n_units, of_winner))
-    least = MIN_UNITS_OF_WINNER if len(losses) > 1 else MIN_UNITS
+    least = MIN_UNITS_OF_WINNER if len(values) > 1 else MIN_UNITS
     too_few = n_units is not None and n_units < least
     if not kept[winner] or too_few:
         return SimultaneousInterval(winner, None, None, critical_value)
-    value, reach = float(losses[winner]), critical_value * float(errors[winner])
+    value, reach = float(values[winner]), critical_value * float(errors[winner])
     inside = bounds[0] < value < bounds[1]
     ends = score_roots(value, reach, bounds if inside else (-inf, inf))
     return SimultaneousInterval(winner, *ends, critical_value)

@@ -16,7 +16,6 @@ from harness.stats.inference.special_functions import stdtr
 if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Unit
     from harness.stats.inference.crossed_raters import RaterVariance
-    from harness.stats.inference.metric import Better, Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,27 +94,6 @@ class Ranking:
     def best(self) -> str | None:
         """The first judge; None if the metric is undefined for all."""
         return self.rows[0].judge if self.rows and self.rows[0].rank is not None else None
-
-
-def loss(values: FloatArray, better: Better) -> FloatArray:
-    """Turn values into losses, lower better: the only place that reads a metric's direction."""
-    if better == "higher":
-        return -np.asarray(values, dtype=np.float64)
-    return np.asarray(values if better == "lower" else np.abs(values), dtype=np.float64)
-
-
-def loss_bounds(metric: Metric) -> tuple[float, float]:
-    """Return the least and greatest possible loss of a metric."""
-    low, high = metric.bounds
-    if metric.better == "zero":
-        return 0.0, max(abs(low), abs(high))
-    return (-high, -low) if metric.better == "higher" else (low, high)
-
-
-def largest_difference(metric: Metric) -> float:
-    """Return the greatest possible difference between two losses of a metric, maybe infinite."""
-    low, high = loss_bounds(metric)
-    return high - low
 
 
 def ranks_of(losses: FloatArray) -> list[int | None]:

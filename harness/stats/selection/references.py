@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_shares, weighted_total
-from harness.stats.selection.ranking import loss
+from harness.stats.inference.metric import losses_of
 from harness.stats.selection.replies import MAX_DRAWS, Replies, draw_probability
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def best_constants(values: FloatArray, better: Better) -> BoolArray:
 
     Several when tied; none where no value is defined.
     """
-    losses = loss(values, better)
+    losses = losses_of(values, better)
     losses = np.where(np.isnan(losses), np.inf, losses)
     least = losses.min(axis=1, keepdims=True)
     return np.asarray((losses <= least + TOLERANCE) & np.isfinite(least), dtype=np.bool_)

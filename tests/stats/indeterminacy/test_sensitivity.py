@@ -7,7 +7,7 @@ from support.rating_tables import count_table, evaluate_judges, random_table, sp
 from harness import stats
 from harness.stats import beta_sweep, break_even, find_metric
 from harness.stats.indeterminacy.sensitivity import Flips, winning_regions
-from harness.stats.selection.ranking import loss, ranks_of
+from harness.stats.selection.ranking import ranks_of
 
 BOTH = ("toxic", "fine")
 ADDS = {"fine": ("toxic",)}
@@ -104,7 +104,7 @@ def test_break_even_by_hand():
 
 def first_of(point, metric):
     values = np.array([point.estimates[judge][metric].value for judge in point.judges])
-    ranks = ranks_of(loss(values, find_metric(metric, point.metrics).better))
+    ranks = ranks_of(find_metric(metric, point.metrics).losses(values))
     return {judge for judge, rank in zip(point.judges, ranks, strict=True) if rank == 1}
 
 

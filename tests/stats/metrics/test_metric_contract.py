@@ -16,7 +16,6 @@ from harness.stats.metrics.association import correlation_metrics
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS, binary_metrics
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.ordinal import ORDINAL_METRICS, ordinal_metrics
-from harness.stats.selection.ranking import loss
 
 CUT = {"tau": 0.6, "positive": ("toxic",)}
 OPTIONS = ("toxic", "rude", "fine")
@@ -54,7 +53,7 @@ def test_perfect_agreement_is_best(row):
     others = [value(row, human, full(random_table, "z", seed)) for seed in range(1, 20)]
     if row.perfect != "other":
         others = np.array(others)[~np.isnan(others)]  # infinite is worse than any
-        assert (loss(twin, row.better) <= loss(others, row.better) + 1e-12).all()
+        assert (row.losses(twin) <= row.losses(others) + 1e-12).all()
     if row.perfect == "bound":
         best = {"higher": row.bounds[1], "lower": row.bounds[0], "zero": 0.0}[row.better]
         assert twin == pytest.approx(best)

@@ -269,3 +269,25 @@ def test_the_best_constant_set_holds_the_options_that_half_of_the_raters_endorse
     omega = (sets / 6) @ space.membership.T
     both = ((omega - 1.0) ** 2).sum(axis=1).mean()
     assert result.baselines["best_constant"] == pytest.approx(both)
+
+
+def test_interval_beside_a_value_whose_best_is_0_is_not_that_of_its_size():
+    """The first judge undercounts: its interval lies around the value, not around the distance."""
+    rng = np.random.default_rng(3)
+    shares = rng.beta(0.5, 0.5, 200)
+
+    def of_sets(name, positive, m):
+        counts = draws(rng, positive, m)
+        return table(name, counts, np.column_stack([counts, np.zeros(200, dtype=int)]))
+
+    human = of_sets("human", shares, 5)
+    judges = [of_sets("fewer", shares * 0.8, 3), of_sets("least", shares * 0.4, 3)]
+    result = footing(human, judges, metric="prevalence_bias")
+    value = result.values[result.winner.winner]
+    assert result.judges[result.winner.winner] == "fewer"
+    assert value < 0
+    assert result.winner.low < value < result.winner.high
+    assert result.winner.low < 0
+    single = footing(human, judges[:1], metric="prevalence_bias")
+    low, high = single.interval("fewer")
+    assert (single.winner.low, single.winner.high) == pytest.approx((low, high), abs=0.02)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from harness import stats
 from harness.stats import Estimate, Metric
 from harness.stats.inference.bootstrap import Units
-from harness.stats.inference.metric import mean
+from harness.stats.inference.metric import mean, no_items
 from harness.stats.selection.evaluation import Evaluation, TableTranslation
-from harness.stats.selection.ranking import loss
 
 
 def ranking(better, values, spread=0.01, *, replicates=None, largest=np.inf):
@@ -129,6 +132,27 @@ def test_without_replicates_nothing_is_told_apart():
 def test_loss_is_lower_for_the_better():
     """For all three directions."""
     values = np.array([-2.0, 1.0])
-    assert loss(values, "higher").tolist() == [2.0, -1.0]
-    assert loss(values, "lower").tolist() == [-2.0, 1.0]
-    assert loss(values, "zero").tolist() == [2.0, 1.0]
+    wanted = {
+        "higher": ([2.0, -1.0], [-1.0, -1.0], (-3.0, 4.0)),
+        "lower": ([-2.0, 1.0], [1.0, 1.0], (-4.0, 3.0)),
+        "zero": ([2.0, 1.0], [-1.0, 1.0], (0.0, 4.0)),
+    }
+    for better, (losses, signs, bounds) in wanted.items():
+        metric = stats.Metric(
+            name="m", value=mean, reason=no_items, better=better, bounds=(-4.0, 3.0)
+        )
+        assert metric.losses(values).tolist() == losses
+        assert metric.loss_signs(values).tolist() == signs
+        assert metric.loss_bounds == bounds
+
+
+def test_direction_of_a_metric_is_read_in_one_place():
+    """Every other module asks `Metric` for losses, signs and bounds; two that read it were wrong."""
+    harness = Path(stats.__file__).resolve().parents[1]
+    readers = {
+        str(path.relative_to(harness))
+        for layer in ("stats", "analysis", "revalidation", "experiments")
+        for path in (harness / layer).rglob("*.py")
+        if re.search(r"better\s*[!=]=", path.read_text(encoding="utf-8"))
+    }
+    assert readers == {"stats/inference/metric.py"}
