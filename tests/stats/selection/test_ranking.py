@@ -147,7 +147,7 @@ def test_loss_is_lower_for_the_better():
 
 
 def test_direction_of_a_metric_is_read_in_one_place():
-    """Every other module asks `Metric` for losses, signs and bounds; two that read it were wrong."""
+    """Other modules ask `Metric` for losses, signs and bounds; two that did not were wrong."""
     harness = Path(stats.__file__).resolve().parents[1]
     readers = {
         str(path.relative_to(harness))
