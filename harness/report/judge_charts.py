@@ -276,11 +276,6 @@ def direction(v: Validation, metric: str) -> str:
     return f"{facts.unit} ({reading})" if facts.unit else reading
 
 
-def items_used(v: Validation, metric: str) -> str:
-    """Return the number of items that the judges' values of a metric use, in words."""
-    return counted(n_items_used(v, metric, [judge.name for judge in v.judges]))
-
-
 def n_items_used(v: Validation, metric: str, judges: Iterable[str]) -> list[int]:
     """Return the number of items that each of these judges' values uses, where it has one."""
     estimates = (compared_metrics(v, v.judge(name)).get(metric) for name in judges)

@@ -206,9 +206,3 @@ def _quantiles(values: FloatArray, low: float, high: float) -> tuple[float, floa
     last = len(ordered) - 1
     ends = np.interp([low * last, high * last], np.arange(last + 1), ordered)
     return float(ends[0]), float(ends[1])
-
-
-def normal_ends(value: float, error: float, level: float) -> tuple[float, float]:
-    """Return value -/+ a normal quantile times its standard error."""
-    reach = _NORMAL.inv_cdf((1.0 + level) / 2.0) * error
-    return value - reach, value + reach

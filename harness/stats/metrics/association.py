@@ -23,40 +23,8 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, IntArray
 
-MAX_CELLS = 1 << 10  # of a table that each item adds to
 MAX_TABLE = 1 << 16  # of one table; beyond it ranks are taken of the data
 _RAO = "Rao and Callison-Burch 2026, section 4"
-
-
-def contingency(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Return what each item adds to the table of two vectors, and the values on its axes.
-
-    Parameters
-    ----------
-    x, y : (n,) array
-        Numbers, e.g. human and judge medians; nan where missing.
-
-    Returns
-    -------
-    cells : (n, A * B) array
-        One 1 per item, all 0 where either is missing.
-    rows, columns : (A,) and (B,) arrays
-        The different values of ``x`` and of ``y``, in order.
-
-        None in place of the three where the table would have more than 1,024 cells.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ.
-    """
-    both, rows, i, columns, j = _coded(x, y)
-    width = len(rows) * len(columns)
-    if width > MAX_CELLS:
-        return None
-    cells = np.zeros((len(both), width))
-    cells[np.nonzero(both)[0], i * len(columns) + j] = 1.0
-    return cells, rows, columns
 
 
 def _coded(
@@ -126,7 +94,7 @@ def _signs(K: int) -> FloatArray:
 
 
 def correlation_metrics(rows: FloatArray, columns: FloatArray) -> tuple[Metric, ...]:
-    """Make the three correlations of `contingency` cells with these values on the axes."""
+    """Make the three correlations of (A * B,) cells with these values on the axes."""
     shape = (len(rows), len(columns))
     coefficients: dict[str, tuple[str, Callable[[FloatArray], FloatArray]]] = {
         "pearson": ("correlation (Pearson)", partial(pearson_of, rows=rows, columns=columns)),
