@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 from harness.errors import HarnessError
 from harness.plain_text import visible
-from harness.report.formatting import COMPLETENESS, completeness, number, span
+from harness.report.formatting import COMPLETENESS, completeness, number, replies_each, span
 from harness.report.text_table import draw_table
 from harness.stats import Estimate, Interval
 
@@ -79,6 +79,8 @@ class GateResult:
         Of the number; None where there is none.
     n : int or None
         Items, or replies for ``usable_replies``; None for a verdict.
+    n_replies : float or None
+        Replies per item at which a metric is evaluated; None where they are not set.
     reason : str
         Why the number, or the end of its interval, is NA; "" otherwise.
     """
@@ -89,6 +91,7 @@ class GateResult:
     value: float | str | None
     interval: Interval | None = None
     n: int | None = None
+    n_replies: float | None = None
     reason: str = ""
 
 
@@ -177,6 +180,7 @@ def _check(
         value=estimate.value,
         interval=estimate.interval,
         n=estimate.n_used,
+        n_replies=estimate.n_replies,
         reason=reason.replace("_", " "),
     )
 
@@ -238,15 +242,21 @@ def gate_junit(run: str, results: Sequence[GateResult]) -> str:
 
 def failure(result: GateResult) -> str:
     """Return what was measured, on one line: judge, value with interval, and n."""
-    n = "" if result.n is None else f" on n = {result.n}"
+    n = "" if result.n is None else f" on n = {_n(result)}"
     judge = f"{result.judge}: " if result.judge else ""
     return f"{judge}{_value(result)}{n}; required: {result.requirement}"
 
 
 def _cells(result: GateResult) -> tuple[str, ...]:
-    n = "" if result.n is None else str(result.n)
+    n = "" if result.n is None else _n(result)
     verdict = "passed" if result.passed else "failed"
     return result.requirement, result.judge or "", _value(result), n, verdict
+
+
+def _n(result: GateResult) -> str:
+    if result.n_replies is None:
+        return str(result.n)
+    return f"{result.n}, {replies_each(result.n_replies)}"
 
 
 def _value(result: GateResult) -> str:

@@ -390,7 +390,7 @@ def _sweep(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
 
 def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestAtBeta]:
     """Find the best of the candidates at the raters' beta, in the data and in resamples."""
-    beta = p.evaluation.human_translation.beta.value
+    beta = p.own.human_translation.beta.value
     if beta is None or not judges:
         return {}
     [point] = beta_sweep(

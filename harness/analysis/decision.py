@@ -222,7 +222,7 @@ def decide(
         first_by_goal=_first_by_goal(choosing),
         checks=checks,
         break_even=_break_even(sensitivity) if others and not close else None,
-        usual_choices=_usual_choices(leader.judge, evidence.metric, choosing),
+        usual_choices=_usual_choices(leader.judge, evidence.metric, choosing, by_name),
         disputed=disputed,
         next_step=_next_step(
             winner, evidence, "" if humans.n_response_sets else advice, proven=proven
@@ -438,6 +438,7 @@ def _usual_choices(
     leader: str,
     ranking_metric: str,
     choosing: Choosing | None,
+    judges: Mapping[str, JudgeResult],
 ) -> tuple[UsualChoice, ...]:
     """Work out what selecting by hit rate or kappa would have cost."""
     if choosing is None or len(choosing.candidates) < 2:  # noqa: PLR2004 -- nothing to choose
@@ -454,7 +455,7 @@ def _usual_choices(
                 regret=regret,
                 same=same,
                 arbitrary=not same and len(regret.selected) == len(choosing.candidates),
-                n_items=tuple(sorted({choosing.metrics[name][GOAL].n_used for name in involved})),
+                n_items=tuple(sorted({judges[name].metrics[GOAL].n_used for name in involved})),
             )
         )
     return tuple(choices)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from operator import is_
+from functools import partial
+from itertools import compress
+from math import isfinite
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -28,21 +30,35 @@ from harness.stats import (
     metrics_for,
     primary_metric,
 )
-from harness.stats.data.rating_table import ELICITATION_OF, check_tau
+from harness.stats.data.rating_table import ELICITATION_OF, Cut, Form, check_tau
 from harness.stats.data.resolved_tables import (
     ITEM_SPACE,
     MET,
     one_verdict_per_group,
     resolve_abstentions,
 )
-from harness.stats.indeterminacy.reconstruction import reconstruct, reconstructed_metrics
+from harness.stats.indeterminacy.reconstruction import (
+    implied_in_resamples,
+    reconstruct,
+    reconstructed_metrics,
+)
 from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.interval_methods import check_level
+from harness.stats.inference.non_inferiority import Margin
+from harness.stats.selection.comparisons import Side
 from harness.stats.selection.evaluation import (
     RANKS_ON_ORDERED_SCALES,
     RANKS_WITH_SETS,
     RANKS_WITHOUT_SETS,
+)
+from harness.stats.selection.footing import common_footing
+from harness.stats.selection.replies import (
+    CommonItems,
+    common_items,
+    counts_of,
+    replies_in_common,
+    replies_of,
 )
 from harness.tasks import CANNOT_ASSESS
 
@@ -50,14 +66,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.analysis.inputs import AggregationLevel, Choices, HumanSets
-    from harness.stats import Distributions, Evaluation, RatingTable
+    from harness.stats import Distributions, Estimate, Evaluation, RatingTable
     from harness.stats.data.arrays import FloatArray
+    from harness.stats.selection.footing import Footing
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.tasks import Item, Task
     from harness.tasks.schema import ClosedScale
 
 REPEATED_CELLS = 8_000_000  # items times judges times resamples that repeat an estimation
 REPEATED_RESAMPLES = (100, 400)  # at least and at most
+FORM_OF: dict[str, Form] = {"forced_choice": "s", "response_set": "srs"}  # counts of replies
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -108,10 +126,19 @@ class Prepared:
         What each judge answered, in the order of ``source.judges``.
     compared : Compared
         What the evaluation compares in their place.
-    evaluation : Evaluation
-        Every metric of every judge, and the bootstrap they share.
     metric : str
         The metric that ranks.
+    footing : Footing or None
+        The judges compared by it; None without judges.
+    common : dict of str to CommonItems
+        By elicitation, the items and the replies per item at which judges are compared.
+    evaluation : Evaluation
+        Every metric of the ranked judges there, and the bootstrap they share.
+    estimates : dict of str to dict of str to Estimate
+        Every metric of every judge there, by judge and metric.
+    own : Evaluation
+        The metric that ranks, of each judge on its own items and at its own replies; beta and F;
+        the raters' agreement.
     groups : list of str or None, or None
         The cluster of each item; None where items are resampled one by one.
     sets : HumanSets
@@ -127,8 +154,12 @@ class Prepared:
     human: RatingTable
     judges: tuple[RatingTable, ...]
     compared: Compared
-    evaluation: Evaluation
     metric: str
+    footing: Footing | None
+    common: dict[str, CommonItems]
+    evaluation: Evaluation
+    estimates: Mapping[str, Mapping[str, Estimate]]
+    own: Evaluation
     groups: list[str | None] | None
     sets: HumanSets
     implied: Distributions | None
@@ -145,26 +176,17 @@ class Prepared:
     @property
     def tau(self) -> float:
         """The cut-off."""
-        return self.evaluation.tau
+        return self.source.cutoff
+
+    @property
+    def row(self) -> Metric:
+        """The metric that ranks."""
+        return find_metric(self.metric, self.compared.rows)
 
     def on_shared_items(self, candidates: Sequence[str]) -> tuple[RatingTable, ...]:
         """Return the tables of some judges on the items that all of them answered."""
         tables = on_shared_items(self.compared.judges, candidates)
         return tuple(table for table in tables if table.name in candidates)
-
-    def evaluated(
-        self, judges: Sequence[RatingTable], n_replies: Mapping[str, float]
-    ) -> Evaluation:
-        """Evaluate some judges at so many replies per item of each elicitation."""
-        every = self.compared.judges
-        same = len(judges) == len(every) and all(map(is_, judges, every))
-        fewer = any(_has_more(table, n_replies) for table in judges)
-        if same and not fewer:
-            return self.evaluation
-        evaluation = _evaluated(
-            self.source, self.compared, judges, self.implied, panel=self.panel, n_replies=n_replies
-        )
-        return evaluation if fewer else _with_estimated_translation(self, evaluation, judges)
 
     def rng(self) -> np.random.Generator:
         """Return a new generator with the run's seed."""
@@ -176,10 +198,15 @@ class Prepared:
 
     def affordable_resampling(self) -> Resampling:
         """Return fewer resamples than asked for where each repeats a whole estimation."""
-        cells = max(len(self.compared.human.items) * len(self.compared.judges), 1)
-        most = int(np.clip(REPEATED_CELLS // cells, *REPEATED_RESAMPLES))
-        resampling = self.resampling(groups=self.groups)
-        return replace(resampling, n_resamples=min(self.source.n_resamples, most))
+        return affordable_resampling(self.source, self.compared)
+
+
+def affordable_resampling(source: Source, compared: Compared) -> Resampling:
+    """Return fewer resamples than asked for where each repeats a whole estimation."""
+    cells = max(len(compared.human.items) * len(compared.judges), 1)
+    most = int(np.clip(REPEATED_CELLS // cells, *REPEATED_RESAMPLES))
+    resampling = resampling_of(source, groups_of(source))
+    return replace(resampling, n_resamples=min(source.n_resamples, most))
 
 
 def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resampling:
@@ -224,28 +251,104 @@ def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
         panel = _panel(source, compared)
         if ranking_only:
             compared = replace(compared, rows=_rows_that_rank(source, compared))
-        evaluation = _evaluated(
-            source, compared, compared.judges, implied, panel=None if ranking_only else panel
-        )
-        metric = source.metric or _ranking_metric(source, compared.human, evaluation)
-        _check_ranking(source, evaluation.row(metric))
+        metric = source.metric or _ranking_metric(source, compared, implied)
+        row = find_metric(metric, compared.rows)
+        _check_ranking(source, row)
+        evaluated = partial(_evaluated, source, compared, sets=sets, implied=implied, panel=panel)
+        footing = _footing(source, compared, row, sets=sets, implied=implied, panel=panel)
+        common = _common_items(source, compared, row, footing) if footing else {}
+        ranked = [table for table in compared.judges if footing and table.name in footing.judges]
+        others = [table for table in compared.judges if table not in ranked]
+        evaluation = evaluated(ranked, common=common)
+        estimates = {**evaluation.estimates, **evaluated(others, common=common).estimates}
+        own = evaluated(compared.judges, rows=(row,))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
-    p = Prepared(
+    return Prepared(
         source=source,
         human=human,
         judges=judges,
         compared=compared,
+        metric=row.name,
+        footing=footing,
+        common=common,
         evaluation=evaluation,
-        metric=metric,
+        estimates=estimates,
+        own=own,
         groups=groups,
         sets=sets,
         implied=implied,
         panel=panel,
     )
-    if ranking_only:
-        return p
-    return replace(p, evaluation=_with_estimated_translation(p, evaluation, compared.judges))
+
+
+def range_of(metric: Metric, n_options: int) -> float:
+    """Return the greatest possible difference between two values of a metric."""
+    low, high = metric.bounds
+    if not isfinite(high - low):  # a sum over options of squared differences of shares
+        return float(n_options)
+    return high - low
+
+
+def margin_of(source: Source, compared: Compared, metric: Metric) -> Margin:
+    """Return how much worse than one human a judge may be, of the range of a metric."""
+    worst = range_of(metric, len(compared.human.space.options))
+    return Margin(source.worth * worst, worst)
+
+
+def _footing(
+    source: Source,
+    compared: Compared,
+    metric: Metric,
+    *,
+    sets: HumanSets,
+    implied: Distributions | None,
+    panel: RaterPanel | None,
+) -> Footing | None:
+    """Compare the judges by the metric that ranks; None without judges."""
+    if not compared.judges:
+        return None
+    supposed = compares_sets(metric)
+    reconstructed = supposed and sets.origin == "reconstructed"
+    return common_footing(
+        compared.human,
+        compared.judges,
+        metric,
+        tau=source.cutoff,
+        positive=compared.positive,
+        resampling=resampling_of(source, compared.criteria or compared.groups),
+        n_replies=None if source.replies is None else float(source.replies),
+        min_answered=source.min_answered,
+        implied=implied if supposed else None,
+        implied_in=implied_in_resamples(compared.human) if reconstructed else None,
+        weights=compared.weights,
+        panel=panel,
+        margin=margin_of(source, compared, metric),
+    )
+
+
+def _common_items(
+    source: Source, compared: Compared, metric: Metric, footing: Footing
+) -> dict[str, CommonItems]:
+    """Return where judges are compared, by elicitation; those of the ranking are its own."""
+    ranks, judges = ELICITATION_OF[metric.judge_form], frozenset(footing.judges)
+    common: dict[str, CommonItems] = {
+        ranks: CommonItems(footing.n_replies, judges, footing.items.shared)
+    }
+    human, least = compared.human, source.min_answered
+    rated = np.asarray(np.hstack([human.forced_choice, human.response_set]).any(axis=1))
+    for elicitation, form in FORM_OF.items():
+        asked = [table for table in compared.judges if counts_of(table, form).any()]
+        if elicitation in common or not asked:
+            continue
+        replies = [replies_of(table, form) for table in asked]
+        n_replies = replies_in_common(replies, rated, least)
+        if source.replies is not None:
+            n_replies = min(n_replies, float(source.replies))
+        _, items = common_items(replies, rated, n_replies=n_replies, min_answered=least)
+        names = (table.name for table in compress(asked, items.ranked.tolist()))
+        common[elicitation] = CommonItems(n_replies, frozenset(names), items.shared)
+    return common
 
 
 def _rows_that_rank(source: Source, compared: Compared) -> tuple[Metric, ...]:
@@ -261,21 +364,33 @@ def _panel(source: Source, compared: Compared) -> RaterPanel | None:
 
 
 def _with_estimated_translation(
-    p: Prepared, evaluation: Evaluation, judges: Sequence[RatingTable]
+    source: Source,
+    compared: Compared,
+    evaluation: Evaluation,
+    judges: Sequence[RatingTable],
 ) -> Evaluation:
     """Return the evaluation with intervals that allow for the few pairs behind F'."""
-    if p.sets.origin != "reconstructed" or p.source.level != "micro":
-        return evaluation
+    rows = [row for row in evaluation.metrics if compares_sets(row)]
     anew = reconstructed_metrics(
-        p.compared.human,
+        compared.human,
         judges,
-        tau=p.tau,
-        positive=p.compared.positive,
-        resampling=p.affordable_resampling(),
-        metrics=[row for row in evaluation.metrics if compares_sets(row)],
-        weights=p.compared.weights,
+        tau=source.cutoff,
+        positive=compared.positive,
+        resampling=affordable_resampling(source, compared),
+        metrics=rows,
+        weights=compared.weights,
     )
-    estimates = {name: {**old, **anew[name]} for name, old in evaluation.estimates.items()}
+    estimates = {name: dict(of_judge) for name, of_judge in evaluation.estimates.items()}
+    for name, of_judge in estimates.items():
+        for row in rows:
+            new = anew[name][row.name]
+            of_judge[row.name] = replace(
+                of_judge[row.name],
+                interval=new.interval,
+                interval_reason=new.interval_reason,
+                undefined_share=new.undefined_share,
+                n_resamples=new.n_resamples,
+            )
     return replace(evaluation, estimates=estimates)
 
 
@@ -317,33 +432,44 @@ def on_shared_items(
     return tuple(table.masked(shared) if table.name in candidates else table for table in judges)
 
 
-def _has_more(table: RatingTable, n_replies: Mapping[str, float]) -> bool:
-    counts = (table.forced_choice, table.response_set)
-    most = zip(counts, (n_replies["forced_choice"], n_replies["response_set"]), strict=True)
-    return any(bool((of_items.sum(axis=1) > n).any()) for of_items, n in most)
-
-
 def _evaluated(
     source: Source,
     compared: Compared,
     judges: Sequence[RatingTable],
-    implied: Distributions | None,
     *,
+    sets: HumanSets,
+    implied: Distributions | None,
     panel: RaterPanel | None,
-    n_replies: Mapping[str, float] | None = None,
+    rows: Sequence[Metric] | None = None,
+    common: Mapping[str, CommonItems] | None = None,
 ) -> Evaluation:
-    return evaluate(
+    """Evaluate some judges where they are compared; by default on their own items."""
+    evaluation = evaluate(
         compared.human,
         judges,
         tau=source.cutoff,
         positive=compared.positive,
         resampling=resampling_of(source, compared.groups),
-        metrics=compared.rows,
+        metrics=compared.rows if rows is None else rows,
         implied=implied,
         criteria=compared.criteria,
         weights=compared.weights,
-        n_replies=n_replies,
+        common=common,
         panel=panel,
+    )
+    if sets.origin != "reconstructed" or source.level != "micro":
+        return evaluation
+    masked = [_on_common_items(table, common or {}) for table in judges]
+    return _with_estimated_translation(source, compared, evaluation, masked)
+
+
+def _on_common_items(table: RatingTable, common: Mapping[str, CommonItems]) -> RatingTable:
+    """Leave out a judge's response sets and choices on items on which it is not compared."""
+    kept = {name: items.items_of(table.name)[:, None] for name, items in common.items()}
+    return replace(
+        table,
+        forced_choice=table.forced_choice * kept.get("forced_choice", True),
+        response_set=table.response_set * kept.get("response_set", True),
     )
 
 
@@ -568,11 +694,15 @@ def is_ordinal(task: Task, level: AggregationLevel | None) -> bool:
     return task.scale == "ordinal" and level != "item"
 
 
-def _ranking_metric(source: Source, human: RatingTable, evaluation: Evaluation) -> str:
+def _ranking_metric(source: Source, compared: Compared, implied: Distributions | None) -> str:
     """Return the metric that ranks by default: for what the raters gave, if any judge gave it."""
     ordinal = is_ordinal(source.task, source.level)
-    primary = primary_metric(human, ordinal=ordinal)
-    defined = any(e[primary].n_used for e in evaluation.estimates.values())
-    if defined or not evaluation.judges:
+    primary = primary_metric(compared.human, ordinal=ordinal)
+    rows = [find_metric(primary, compared.rows)]
+    cut = Cut(source.cutoff, compared.positive)
+    rated = Side.of(compared.human, cut, rows, implied).complete[rows[0].human_form]
+    form = rows[0].judge_form
+    defined = any((rated & counts_of(table, form).any(axis=1)).any() for table in compared.judges)
+    if defined or not compared.judges:
         return primary
     return RANKS_ON_ORDERED_SCALES if ordinal else RANKS_WITHOUT_SETS

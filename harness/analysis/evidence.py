@@ -10,32 +10,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.analysis.annotator_variants import Annotators
-from harness.analysis.estimates import compares_sets, prepare
+from harness.analysis.estimates import margin_of, prepare
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.option_scale import Scale
 from harness.analysis.rater_replacement import POSITIONAL, design_of
 from harness.ratings import count_outcomes, usable_replies
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
 from harness.stats.data.rating_table import ELICITATION_OF
-from harness.stats.indeterminacy.reconstruction import implied_in_resamples
-from harness.stats.inference.estimate import Interval
+from harness.stats.inference.estimate import Estimate, Interval
 from harness.stats.inference.metric import Better
-from harness.stats.inference.non_inferiority import Margin, least_items
+from harness.stats.inference.non_inferiority import least_items
 from harness.stats.planning.sample_size import (
     Z_SIZE,
     difference_beside_raters,
     sample_size_for_difference,
 )
-from harness.stats.selection.footing import Footing, HumanReference, common_footing
+from harness.stats.selection.footing import Footing, HumanReference
 from harness.stats.selection.ranking import Difference, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
+    from collections.abc import Hashable, Mapping, Sequence, Sized
 
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Source
-    from harness.stats import AltTestDesign, Distributions, Metric, Panel, Resampling
-    from harness.stats.data.arrays import FloatArray
+    from harness.stats import AltTestDesign, Panel, Resampling
     from harness.tasks import Task
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
@@ -59,9 +57,9 @@ class JudgeEvidence:
         Share of the rated items that it answered with enough replies; None without items.
     ranked : bool
         Whether it answered enough to be compared.
-    value, low, high : float or None
-        The metric on the shared items and its interval over resamples; None where it is not
-        ranked, or undefined.
+    estimate : Estimate
+        The metric on the shared items; the interval of the first judge allows for its choice. NA
+        where it is not ranked.
     ranks : (int, int) or None
         Best and worst rank that it may have.
     better_than : dict of str to bool
@@ -84,9 +82,7 @@ class JudgeEvidence:
     n_planned: int
     answered_fraction: float | None
     ranked: bool
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
+    estimate: Estimate
     ranks: tuple[int, int] | None = None
     better_than: dict[str, bool]
     human: HumanReference | None = None
@@ -94,6 +90,11 @@ class JudgeEvidence:
     value_with_losses: float | None = None
     difference: Difference | None = None
     close_to_first: bool = False
+
+    @property
+    def value(self) -> float | None:
+        """The metric on the shared items."""
+        return self.estimate.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +147,6 @@ class Evidence:
     human_value, human_low, human_high : float or None
         One human on the scale of the judges: the first judge's metric at one reply, less its
         difference from a human who was scored on the same remaining ratings.
-    winner_low, winner_high : float or None
-        Interval of the first judge's metric, wide enough for having been chosen.
     n_items_for_margin : int or None
         Items needed to detect a difference of the margin between the first two judges, at the
         critical value of their comparison; None where they never differ, or no number is enough.
@@ -172,8 +171,6 @@ class Evidence:
     human_value: float | None = None
     human_low: float | None = None
     human_high: float | None = None
-    winner_low: float | None = None
-    winner_high: float | None = None
     n_items_for_margin: int | None = None
     needs_raters: bool = False
 
@@ -185,31 +182,14 @@ class Evidence:
 
 def section(p: Prepared) -> Evidence | None:
     """Put the judges on common footing; None where there is no judge."""
-    tables = p.compared.judges
-    if not tables:
+    if p.footing is None:
         return None
-    metric, source = p.evaluation.row(p.metric), p.source
-    worst = range_of(metric, len(p.compared.human.space.options))
-    margin = Margin(source.worth * worst, worst)
-    footing = common_footing(
-        p.compared.human,
-        tables,
-        metric,
-        tau=p.tau,
-        positive=p.compared.positive,
-        resampling=p.resampling(groups=p.compared.criteria or p.compared.groups),
-        n_replies=None if source.replies is None else float(source.replies),
-        min_answered=source.min_answered,
-        implied=p.implied if compares_sets(metric) else None,
-        implied_in=_implied_in(p),
-        weights=p.compared.weights,
-        panel=p.panel,
-        margin=margin,
-    )
+    footing, source = p.footing, p.source
     return evidence_of(
         source,
         footing,
-        margin=margin.value,
+        {name: estimates[p.metric] for name, estimates in p.estimates.items()},
+        margin=margin_of(source, p.compared, footing.metric).value,
         annotator_tests=_annotator_tests(p, footing),
     )
 
@@ -217,14 +197,16 @@ def section(p: Prepared) -> Evidence | None:
 def evidence_of(
     source: Source,
     footing: Footing,
+    estimates: Mapping[str, Estimate],
     *,
     margin: float,
     annotator_tests: tuple[str, Mapping[str, DecidingAnnotatorTest]],
 ) -> Evidence:
     """Return the evidence that common footing gives, whose judges are in the order of the source.
 
-    ``annotator_tests`` holds why there is none, or the test of each ranked judge; ``margin``, of
-    non-inferiority to one human, is in the metric's unit.
+    ``estimates`` are those of each judge on these items, by name, without the interval of the
+    first that allows for its choice; ``annotator_tests`` holds why there is none, or the test of
+    each ranked judge; ``margin``, of non-inferiority to one human, is in the metric's unit.
     """
     metric, (reason, tests) = footing.metric, annotator_tests
     names = [judge.name for judge in source.judges]
@@ -236,6 +218,9 @@ def evidence_of(
             judge=name,
             **_completeness(source, footing, name, fractions[name]),
             ranked=True,
+            estimate=footing.estimate(
+                name, estimates[name], is_first=name == order[0], method=source.interval
+            ),
             annotator_test=tests.get(name),
             difference=_difference(source, footing, name, order[0]) if name != order[0] else None,
             close_to_first=name in close,
@@ -248,12 +233,12 @@ def evidence_of(
             judge=name,
             **_completeness(source, footing, name, fractions[name]),
             ranked=False,
+            estimate=estimates[name],
             better_than={},
         )
         for name in names
         if name not in footing.judges
     ]
-    low, high = _winner_interval(footing)
     n_needed, needs_raters = _items_for(footing, order, margin)
     return Evidence(
         metric=metric.name,
@@ -271,8 +256,6 @@ def evidence_of(
         judges=tuple(judges),
         baselines=tuple(baseline_evidence(footing, name) for name in footing.baselines),
         **_one_human(footing, judges[0]),
-        winner_low=low,
-        winner_high=high,
         n_items_for_margin=n_needed,
         needs_raters=needs_raters,
     )
@@ -307,32 +290,12 @@ def deciding_evidence(source: Source) -> Evidence | None:
     return section(prepare(source, ranking_only=True))
 
 
-def _implied_in(p: Prepared) -> Callable[[FloatArray], Distributions] | None:
-    """Return how response sets are reconstructed in a resample, if they are."""
-    if p.sets.origin != "reconstructed" or not compares_sets(p.evaluation.row(p.metric)):
-        return None
-    return implied_in_resamples(p.compared.human)
-
-
-def range_of(metric: Metric, n_options: int) -> float:
-    """Return the greatest possible difference between two values of a metric."""
-    low, high = metric.bounds
-    if not isfinite(high - low):  # a sum over options of squared differences of shares
-        return float(n_options)
-    return high - low
-
-
 def footing_facts(footing: Footing, name: str) -> dict[str, Any]:
     """Return the fields of `JudgeEvidence` that common footing gives."""
     j = footing.judges.index(name)
     defined = {name for name, value in footing.baselines.items() if isfinite(value)}
     beaten = dict(zip(footing.baselines, footing.beats[j].tolist(), strict=True))
-    value = float(footing.values[j])
-    low, high = footing.interval(name) or (None, None)
     return {
-        "value": _number(value),
-        "low": low,
-        "high": high,
         "ranks": footing.ranks.ranks[j] if footing.ranks else None,
         "better_than": {name: beats for name, beats in beaten.items() if name in defined},
         "human": footing.references[j],
@@ -443,7 +406,8 @@ def deciding_tests(
 def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
     """Return a baseline's value and interval."""
     value = footing.baselines[name]
-    ends = footing.interval(name) or (None, None)
+    interval, _ = footing.interval(name)
+    ends = (None, None) if interval is None else (interval.low, interval.high)
     return BaselineEvidence(name, _number(value), *ends)
 
 
@@ -461,14 +425,6 @@ def _one_human(footing: Footing, first: JudgeEvidence) -> dict[str, float | None
     if sign < 0:
         low, high = high, low
     return {"human_value": value, "human_low": low, "human_high": high}
-
-
-def _winner_interval(footing: Footing) -> tuple[float | None, float | None]:
-    winner = footing.winner
-    if winner is None or winner.low is None or winner.high is None:
-        return None, None
-    least, most = footing.metric.bounds
-    return max(winner.low, least), min(winner.high, most)
 
 
 def _items_for(footing: Footing, order: Sequence[str], margin: float) -> tuple[int | None, bool]:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats import (
-    Estimate,
     Regret,
     model_confidence_set,
     rank_spread,
     regret_matrix,
 )
-from harness.stats.data.rating_table import n_choices
 from harness.stats.selection.ranking import ranks_of
 from harness.stats.selection.regret import GOALS
-from harness.stats.selection.replies import samples_per_item
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harness.analysis.estimates import Prepared
     from harness.analysis.evidence import Evidence
-    from harness.stats import ConfidenceSet, Evaluation, RatingTable
+    from harness.stats import ConfidenceSet, Evaluation
     from harness.stats.selection.confidence_set import RankSpread
 
 USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in most publications
@@ -86,11 +81,6 @@ class Choosing:
         Metrics that measure what a judge is used for.
     candidates : tuple of str
         Judges to choose from: those that are ranked.
-    n_replies : dict of str to float
-        By elicitation, the replies per item at which they are compared.
-    metrics : dict of str to dict of str to Estimate
-        Every metric of each candidate, at these replies, on the items that all candidates answered
-        in every way in which they were asked. What follows is from the same items and replies.
     orders : dict of str to Order
         By metric.
     regret : dict of str to dict of str to Regret
@@ -101,8 +91,6 @@ class Choosing:
 
     goals: tuple[str, ...]
     candidates: tuple[str, ...]
-    n_replies: dict[str, float]
-    metrics: dict[str, dict[str, Estimate]]
     orders: dict[str, Order]
     regret: dict[str, dict[str, Regret]]
     usual: tuple[str, ...]
@@ -113,39 +101,14 @@ def section(p: Prepared, evidence: Evidence | None) -> Choosing | None:
     candidates = evidence.candidates if evidence else ()
     if evidence is None or not candidates:
         return None
-    tables = p.on_shared_items(candidates)
-    n_replies = _replies_of(tables, evidence.n_replies)
-    shared = p.evaluated(tables, n_replies)
+    shared = p.evaluation
     return Choosing(
         goals=GOALS,
         candidates=candidates,
-        n_replies=n_replies,
-        metrics={
-            name: {row: _brief(e) for row, e in shared.estimates[name].items()}
-            for name in candidates
-        },
         orders={row.name: _order(shared, row.name) for row in shared.metrics},
         regret=regret_matrix(shared, goals=GOALS),
         usual=USUAL,
     )
-
-
-def _brief(estimate: Estimate) -> Estimate:
-    """Leave out why items are excluded and what they count, which stands with the judge."""
-    return replace(estimate, excluded=(), counts={})
-
-
-def _replies_of(tables: Sequence[RatingTable], n_replies: float | None) -> dict[str, float]:
-    """Return the replies per item that all judges gave in an elicitation, at most ``n_replies``."""
-    least: dict[str, float] = {}
-    counts = {
-        "forced_choice": [n_choices(table) for table in tables],
-        "response_set": [table.response_set.sum(axis=1) for table in tables],
-    }
-    for elicitation, of_judges in counts.items():
-        samples = [samples_per_item(n[n > 0]) for n in of_judges if n.any()]
-        least[elicitation] = min([*samples, *filter(None, [n_replies])], default=1)
-    return least
 
 
 def _order(evaluation: Evaluation, metric: str) -> Order:

@@ -25,6 +25,7 @@ from harness.analysis.rater_replacement import (
     why_no_test,
 )
 from harness.analysis.result import (
+    JudgeResult,
     Validation,
     human_result,
     judge_result,
@@ -33,18 +34,21 @@ from harness.analysis.result import (
     task_facts,
 )
 from harness.stats import AltTestDesign, Estimate, annotator_controls, annotator_tests
-from harness.stats.inference.estimate import Exclusion
+from harness.stats.inference.estimate import Exclusion, exclusions
 from harness.stats.inference.metric import find_metric
 from harness.stats.inference.non_inferiority import Margin
 from harness.stats.open_scales.open_footing import Draws, estimate_on, open_footing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.analysis.evidence import Evidence
     from harness.analysis.inputs import JudgeFacts
     from harness.analysis.rater_replacement import Replacement
-    from harness.analysis.result import HumanResult, JudgeResult
+    from harness.analysis.result import HumanResult
     from harness.stats import Metric
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
+    from harness.stats.data.arrays import BoolArray
     from harness.stats.selection.footing import Footing
 
 NO_OPTIONS = Estimate(value=None, reason="no_options", n_used=0)  # beta and F need them
@@ -56,10 +60,20 @@ def validate_open(source: Source) -> Validation:
     scale, metrics = open_scale(source), metrics_of(source.task)
     metric = find_metric(source.metric or metrics[0].name, metrics)
     weights, resampling = sampling_weights(source.items), scale.resampling()
-    evidence = _evidence(scale, metric) if source.judges else None
     units = resampling.units(len(source.items))
     draws = Draws(np.ones(len(source.items)) if weights is None else weights, units, resampling)
-    judges = tuple(_judge(scale, facts, draws) for facts in source.judges)
+    evidence, judges = None, tuple[JudgeResult, ...]()
+    if source.judges:
+        footing = _footing(scale, metric)
+        estimates = {
+            facts.name: _estimates(scale, facts.name, footing, draws) for facts in source.judges
+        }
+        evidence = _evidence(scale, footing, estimates)
+        ranked = {row.judge: {metric.name: row.estimate} for row in evidence.judges}
+        judges = tuple(
+            _judge(scale, facts, estimates[facts.name] | ranked[facts.name], metric, draws)
+            for facts in source.judges
+        )
     sampling = on_sampling(source.items, is_weighted=True)
     return make_validation(
         source,
@@ -89,11 +103,9 @@ def _changed(source: Source) -> dict[str, object]:
     return {name: value for name, value in current.items() if value != defaults[name]}
 
 
-def _evidence(scale: OpenScale, metric: Metric) -> Evidence:
+def _footing(scale: OpenScale, metric: Metric) -> Footing:
     source = scale.source
-    worst = _range_of(scale, metric)
-    margin = Margin(source.worth * worst, worst)
-    footing = open_footing(
+    return open_footing(
         metric,
         [scale.judge(judge.name, metric) for judge in source.judges],
         scale.baselines(metric),
@@ -101,14 +113,26 @@ def _evidence(scale: OpenScale, metric: Metric) -> Evidence:
         resampling=scale.resampling(),
         min_answered=source.min_answered,
         weights=sampling_weights(source.items),
-        margin=margin,
+        margin=_margin(scale, metric),
     )
+
+
+def _evidence(
+    scale: OpenScale, footing: Footing, estimates: Mapping[str, Mapping[str, Estimate]]
+) -> Evidence:
+    source, metric = scale.source, footing.metric
     return evidence_of(
         source,
         footing,
-        margin=margin.value,
+        {name: of_judge[metric.name] for name, of_judge in estimates.items()},
+        margin=_margin(scale, metric).value,
         annotator_tests=_deciding_tests(scale, footing),
     )
+
+
+def _margin(scale: OpenScale, metric: Metric) -> Margin:
+    worst = _range_of(scale, metric)
+    return Margin(scale.source.worth * worst, worst)
 
 
 def _range_of(scale: OpenScale, metric: Metric) -> float:
@@ -145,31 +169,53 @@ def _replacement(scale: OpenScale) -> Replacement:
     return replacement_of(source.task, design, judges, controls)
 
 
-def _judge(scale: OpenScale, facts: JudgeFacts, draws: Draws) -> JudgeResult:
-    bound = [(row, scale.judge(facts.name, row)) for row in metrics_of(scale.source.task)]
-    answered = bound[0][1].answered
-    excluded = [
-        Exclusion(reason, n)
-        for reason, n in (
-            ("no_ratings", int((~scale.rated).sum())),
-            ("judge_unanswered", int((scale.rated & ~answered).sum())),
-        )
-        if n
-    ]
+def _estimates(scale: OpenScale, name: str, footing: Footing, draws: Draws) -> dict[str, Estimate]:
+    """Estimate every metric of a judge on the shared items; NA for one that is not ranked."""
+    metrics, shared = metrics_of(scale.source.task), footing.items.shared
+    if name not in footing.judges:
+        n = len(shared)
+        reason = "too_few_answered"
+        excluded = (Exclusion(reason, n),)
+        unranked = Estimate(value=None, reason=reason, n_used=0, n_excluded=n, excluded=excluded)
+        return {metric.name: unranked for metric in metrics}
+    return {metric.name: _estimate(scale, name, metric, draws, shared) for metric in metrics}
+
+
+def _estimate(
+    scale: OpenScale, name: str, metric: Metric, draws: Draws, shared: BoolArray | None = None
+) -> Estimate:
+    """Estimate a metric of a judge on some of the items that it answered, or on all of them."""
+    judge = scale.judge(name, metric)
+    used = judge.answered if shared is None else judge.answered & shared
+    return estimate_on(
+        used,
+        metric,
+        judge.valued(used),
+        draws,
+        excluded=exclusions(
+            (
+                ("no_ratings", int((~scale.rated).sum())),
+                ("judge_unanswered", int((scale.rated & ~judge.answered).sum())),
+                ("not_shared", int((judge.answered & ~used).sum())),
+            )
+        ),
+        n_ratings=scale.n_ratings,
+        n_replies=None if shared is None else 1.0,
+    )
+
+
+def _judge(
+    scale: OpenScale,
+    facts: JudgeFacts,
+    metrics: dict[str, Estimate],
+    metric: Metric,
+    draws: Draws,
+) -> JudgeResult:
     return judge_result(
         scale.source,
         facts,
-        metrics={
-            metric.name: estimate_on(
-                answered,
-                metric,
-                judge.valued(answered),
-                draws,
-                excluded=tuple(excluded),
-                n_ratings=scale.n_ratings,
-            )
-            for metric, judge in bound
-        },
+        metrics=metrics,
+        own=_estimate(scale, facts.name, metric, draws),
         beta=NO_OPTIONS,
         cross_call_beta=NO_OPTIONS,
         F=None,

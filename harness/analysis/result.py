@@ -191,6 +191,12 @@ class JudgeResult:
     ----------
     derived : tuple of str
         Elicitations whose replies were made by rule from another, not asked for.
+    metrics : dict of str to Estimate
+        Every metric on the items, and at the replies per item, on which judges are compared: the
+        one value of that name. NA for a judge that answered too little to be compared.
+    own : Estimate
+        The metric that ranks, on the items that this judge answered and of all its replies: not
+        comparable between judges.
     F, translated : or None
         As in `HumanResult`.
     order_bias : tuple of PlaceBias
@@ -206,6 +212,7 @@ class JudgeResult:
     derived: tuple[Elicitation, ...]
     outcomes: tuple[OutcomeCounts, ...]
     metrics: dict[str, Estimate]
+    own: Estimate
     beta: Estimate
     cross_call_beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
@@ -483,31 +490,24 @@ def table(validation: Validation) -> str:
 def _ranks(validation: Validation, evidence: Evidence) -> list[Sequence[str]]:
     places = {row.judge: row.rank for row in validation.ranking.rows} if validation.ranking else {}
     heads = ("", "judge", evidence.display_name, "items", "answered", "usable")
-    rows: list[Sequence[str]] = [heads]
-    for row in evidence.judges:
-        own = validation.judge(row.judge).metrics[evidence.metric]
-        n_items = evidence.n_items if row.ranked else own.n_used
-        rows.append(
+    return [
+        heads,
+        *(
             (
                 str(places[row.judge] or ""),
                 row.judge,
-                _with_ends(row) if row.ranked and row.value is not None else _number(own),
-                str(n_items),
+                _number(row.estimate),
+                str(row.estimate.n_used),
                 _share(row.answered_fraction, evidence.n_rated),
                 _share(row.usable_replies, row.n_planned),
             )
-        )
-    return rows
+            for row in evidence.judges
+        ),
+    ]
 
 
 def _share(fraction: float | None, n: int) -> str:
     return "NA" if fraction is None else f"{fraction:.1%} of {n}"
-
-
-def _with_ends(row: JudgeEvidence) -> str:
-    if row.low is None or row.high is None:
-        return f"{row.value:.3f}"
-    return f"{row.value:.3f} [{row.low:.3f}, {row.high:.3f}]"
 
 
 def _agreement(validation: Validation) -> list[Sequence[str]]:
@@ -521,8 +521,11 @@ def _agreement(validation: Validation) -> list[Sequence[str]]:
 def _number(result: Estimate) -> str:
     if result.value is None:
         return f"NA ({result.reason.replace('_', ' ')})"
-    interval = result.interval
-    span = f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else ""
+    interval, span = result.interval, ""
+    if interval is not None:
+        span = f" [{interval.low:.3f}, {interval.high:.3f}]"
+    elif result.interval_reason not in {"", "no_resamples"}:
+        span = " [NA]"
     return f"{result.value:.3f}{span}"
 
 

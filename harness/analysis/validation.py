@@ -28,7 +28,7 @@ from harness.analysis.result import (
 from harness.analysis.serialize import rows_of
 from harness.analysis.translations import translated
 from harness.ratings import rater_panel
-from harness.stats import primary_metric, reconstruct
+from harness.stats import find_metric, primary_metric, reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.inference.crossed_raters import MIN_RATERS
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from harness.analysis.error_analysis import Errors
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.analysis.result import HumanResult, JudgeResult
-    from harness.stats import RatingTable
+    from harness.stats import Estimate, RatingTable
     from harness.stats.selection.evaluation import TableTranslation
 
 
@@ -64,20 +64,22 @@ def validate(source: Source) -> Validation:
         return validate_open(source)
     p = prepare(source)
     sections = _sections(p)
+    common = sections["evidence"]
+    ranked = {row.judge: row.estimate for row in common.judges} if common else {}
     judges = tuple(
-        _judge_result(p, facts, table)
+        _judge_result(p, facts, table, ranked[facts.name])
         for facts, table in zip(source.judges, p.compared.judges, strict=True)
     )
     return make_validation(
         source,
-        p.evaluation.row(p.metric),
+        p.row,
         _human_result(p, sections["errors"]),
         judges,
         task=task_facts(source, _columns_of_F(p)),
         settings=settings_of(
             source,
             p.metric,
-            unit=p.evaluation.units.kind,
+            unit=p.own.units.kind,
             is_weighted=p.compared.weights is not None,
             fixed_raters_reason=_fixed_raters_reason(p),
             beta=source.beta if p.sets.origin == "assumed" else None,
@@ -119,13 +121,13 @@ def _fixed_raters_reason(p: Prepared) -> str:
         return "positional_raters"
     panel = rater_panel(p.task, p.source.items)
     assert panel is not None
-    is_choice = ELICITATION_OF[p.evaluation.row(p.metric).human_form] == "forced_choice"
+    is_choice = ELICITATION_OF[p.row.human_form] == "forced_choice"
     ratings = panel.forced_choice if is_choice else panel.response_set or panel.forced_choice
     if ratings is None or ratings.shape[1] < MIN_RATERS:
         return "fewer_than_five_raters"
     if not ratings.is_crossed:
         return "raters_not_crossed"
-    is_sample = p.metric in p.evaluation.covariances or not p.judges
+    is_sample = p.metric in p.own.covariances or not p.judges
     return "" if p.panel and is_sample and p.source.interval == "score" else "not_computed"
 
 
@@ -133,7 +135,7 @@ def _notes(p: Prepared) -> list[str]:
     ordinal, notes = is_ordinal(p.task, p.source.level), []
     primary = primary_metric(p.compared.human, ordinal=ordinal)
     if not p.source.metric and p.metric != primary and p.source.judges:
-        wanted, used = (p.evaluation.row(name).display_name for name in (primary, p.metric))
+        wanted, used = find_metric(primary, p.compared.rows).display_name, p.row.display_name
         notes.append(f"ranked by {used}, as no judge gave the replies that {wanted} needs")
     if p.sets.origin == "reconstructed":
         notes.append(_on_reconstruction(p))
@@ -168,7 +170,7 @@ def _on_pairs(p: Prepared) -> str:
 
 def _beta_of_pairs(p: Prepared) -> str:
     """Say at what the pairs estimate the raters' beta; "" where they do not."""
-    beta = p.evaluation.human_translation.beta
+    beta = p.own.human_translation.beta
     if beta.value is None:
         return ""
     interval = f" [{beta.interval.low:.2f}, {beta.interval.high:.2f}]" if beta.interval else ""
@@ -196,7 +198,7 @@ def _on_reconstruction(p: Prepared) -> str:
 
 
 def _human_result(p: Prepared, errors: Errors) -> HumanResult:
-    human, evaluation = p.human, p.evaluation
+    human, evaluation = p.human, p.own
     return human_result(
         p.source,
         n_forced_choice=int(human.forced_choice.sum()),
@@ -210,13 +212,16 @@ def _human_result(p: Prepared, errors: Errors) -> HumanResult:
     )
 
 
-def _judge_result(p: Prepared, facts: JudgeFacts, table: RatingTable) -> JudgeResult:
-    source, evaluation = p.source, p.evaluation
+def _judge_result(
+    p: Prepared, facts: JudgeFacts, table: RatingTable, ranked: Estimate
+) -> JudgeResult:
+    source, evaluation = p.source, p.own
     translation, replies = evaluation.translations[facts.name], source.own_replies(facts.name)
     return judge_result(
         source,
         facts,
-        metrics=dict(evaluation.estimates[facts.name]),
+        metrics={**p.estimates[facts.name], p.metric: ranked},
+        own=evaluation.estimates[facts.name][p.metric],
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,
         F=_matrix(translation),

@@ -23,14 +23,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Validation
-    from harness.analysis.evidence import JudgeEvidence
     from harness.report.charts import Chart
     from harness.report.html.details import Details
     from harness.runs import RunFolder
     from harness.stats import Estimate
 
 RANKING_COLUMNS = (
-    *("rank", "judge", "metric", "value", "low", "high", "level", "n_used"),
+    *("rank", "judge", "metric", "value", "low", "high", "level", "n_used", "n_replies"),
     *("answered_fraction", "n_rated", "usable_replies", "n_planned"),
     *("worse_by", "worse_low", "worse_high", "reason"),
 )
@@ -54,17 +53,18 @@ def ranking_csv(v: Validation) -> str:
         assert v.evidence is not None
         worse = row.difference
         worse_interval = worse.interval if worse else None
-        low, high = judge_charts.ends_of(row, v.evidence)
+        interval = row.estimate.interval
         writer.writerow(
             {
                 "rank": places[row.judge],
                 "judge": _escape_formula(row.judge),
                 "metric": v.evidence.metric,
                 "value": row.value,
-                "low": low,
-                "high": high,
-                "level": None if low is None else v.settings.confidence,
-                "n_used": v.evidence.n_items if row.ranked else 0,
+                "low": interval and interval.low,
+                "high": interval and interval.high,
+                "level": interval and interval.level,
+                "n_used": row.estimate.n_used,
+                "n_replies": row.estimate.n_replies,
                 "answered_fraction": row.answered_fraction,
                 "n_rated": v.evidence.n_rated,
                 "usable_replies": row.usable_replies,
@@ -72,16 +72,10 @@ def ranking_csv(v: Validation) -> str:
                 "worse_by": worse and worse.value,
                 "worse_low": worse_interval and worse_interval.low,
                 "worse_high": worse_interval and worse_interval.high,
-                "reason": _why_unranked(v, row),
+                "reason": row.estimate.reason,
             }
         )
     return out.getvalue()
-
-
-def _why_unranked(v: Validation, row: JudgeEvidence) -> str:
-    if not row.ranked:
-        return "too_few_answered"
-    return "" if row.value is not None else v.judge(row.judge).metrics[v.settings.metric].reason
 
 
 def _escape_formula(text: str) -> str:
@@ -118,6 +112,7 @@ def _metric_row(judge: str, metric: str, estimate: Estimate) -> dict[str, object
         "reason": estimate.reason,
         **{name: getattr(interval, name) if interval else None for name in INTERVAL_COLUMNS},
         "n_used": estimate.n_used,
+        "n_replies": estimate.n_replies,
         "n_excluded": estimate.n_excluded,
         "excluded": "; ".join(f"{e.reason} {e.n_items}" for e in estimate.excluded),
         "n_tied": estimate.n_tied,

@@ -84,7 +84,13 @@ def in_unit(text: str, unit: str) -> str:
 def resting(result: Estimate, digits: int = 3) -> str:
     """Return a number with its interval and its items, or NA with the reason."""
     text = estimate(result, digits)
-    return text if result.value is None else f"{text} on {counted([result.n_used])}"
+    return text if result.value is None else f"{text} on {basis(result)}"
+
+
+def basis(result: Estimate) -> str:
+    """Return the items, and the replies per item if they are set, that a number rests on."""
+    items = counted([result.n_used])
+    return items if result.n_replies is None else f"{items}, {replies_each(result.n_replies)}"
 
 
 def reason(result: Estimate) -> str:

@@ -9,6 +9,7 @@ from harness.plain_text import visible
 from harness.report.checklist import LEVELS, MODES, checklist
 from harness.report.formatting import (
     READING,
+    basis,
     compared_on,
     counted,
     cut,
@@ -18,9 +19,8 @@ from harness.report.formatting import (
     raters_covered,
     share,
     span,
-    with_bounds,
 )
-from harness.report.judge_charts import ends_of, metric_label
+from harness.report.judge_charts import metric_label
 from harness.report.recommendation import alike_words, decided_alike, decision
 from harness.report.text import READING as READING_F
 from harness.report.text import translation_text
@@ -121,13 +121,11 @@ def _result(v: Validation, judge: JudgeResult) -> str:
 
 
 def _value(v: Validation, judge: JudgeResult) -> str:
-    """Return the metric that ranks, on the shared items; of unranked judges on their own."""
-    assert v.evidence is not None
-    row = v.evidence_of(judge.name)
-    if not row.ranked or row.value is None:
-        own = judge.metrics[v.evidence.metric]
-        return f"{estimate(own)} on {counted([own.n_used])} (not ranked)"
-    return f"{with_bounds(row.value, *ends_of(row, v.evidence))} on {counted([v.evidence.n_items])}"
+    """Return the metric that ranks, with the items and replies that it is of."""
+    result = judge.metrics[v.settings.metric]
+    if result.value is None:
+        return f"{estimate(result)} (not ranked)"
+    return f"{estimate(result)} on {basis(result)}"
 
 
 def judge_card(v: Validation, d: Details | None = None) -> str:

@@ -16,7 +16,7 @@ from harness.report.charts import (
     interval_ends,
 )
 from harness.report.formatting import READING, counted, number, reason, replies_each
-from harness.report.recommendation import GOAL_WORDS, capitalized, compared_metrics
+from harness.report.recommendation import GOAL_WORDS, capitalized
 from harness.report.svg import Scale
 from harness.report.text import BASELINE_NAMES
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.analysis import Validation
-    from harness.analysis.evidence import Evidence, JudgeEvidence
+    from harness.analysis.evidence import Evidence
     from harness.report.charts import Chart
     from harness.report.svg import Mark
     from harness.stats import Estimate
@@ -132,7 +132,7 @@ def judge_lines(
 def metric_intervals(v: Validation, metric: str) -> list[IntervalRow]:
     """Return every judge's value of a metric, in the order of the ranking."""
     judges = [judge for judge in v.ranked_judges if metric in judge.metrics]
-    return judge_rows(v, {judge.name: compared_metrics(v, judge)[metric] for judge in judges})
+    return judge_rows(v, {judge.name: judge.metrics[metric] for judge in judges})
 
 
 def slug(text: str) -> str:
@@ -168,20 +168,8 @@ def evidence_chart(v: Validation) -> Chart:
 
 
 def _judge_rows(v: Validation, evidence: Evidence) -> list[IntervalRow]:
-    kinds = judge_kinds(v)
-    rows = []
-    for row in evidence.judges[:MAX_CHART_JUDGES]:
-        low, high = ends_of(row, evidence)
-        why = "" if row.value is not None else "not ranked"
-        rows.append(IntervalRow(row.judge, row.value, low, high, kinds[row.judge], why))
-    return rows
-
-
-def ends_of(row: JudgeEvidence, evidence: Evidence) -> tuple[float | None, float | None]:
-    """Return a judge's interval; that of the first is wide enough for having been chosen."""
-    if row is evidence.judges[0] and evidence.winner_low is not None:
-        return evidence.winner_low, evidence.winner_high
-    return row.low, row.high
+    shown = evidence.judges[:MAX_CHART_JUDGES]
+    return judge_rows(v, {row.judge: row.estimate for row in shown})
 
 
 def _baseline_rows(evidence: Evidence) -> list[IntervalRow]:
@@ -206,8 +194,7 @@ def described(rows: Iterable[IntervalRow]) -> str:
 
 def ranking_scale(v: Validation) -> Scale:
     """Return the axis of the metric that ranks, each judge on the items that it answered."""
-    assert v.ranking is not None
-    rows = [interval_row(judge.name, judge.metrics[v.ranking.metric]) for judge in v.judges]
+    rows = [interval_row(judge.name, judge.own) for judge in v.judges]
     return Scale.around(interval_ends(rows), 12.0, TABLE_CHART_WIDTH - 12.0, within=_limits(rows))
 
 
@@ -223,7 +210,7 @@ def _metric_group(v: Validation, title: str, names: Sequence[str]) -> MetricGrou
         if is_defined(v, name):
             rows.append(MetricRow(name, _inline_charts(v, name)))
         else:
-            reasons = dict.fromkeys(reason(compared_metrics(v, j)[name]) for j in v.judges)
+            reasons = dict.fromkeys(reason(j.metrics[name]) for j in v.judges)
             undefined.setdefault(", ".join(reasons), []).append(metric_label(v, name))
     return MetricGroup(title, rows, undefined)
 
@@ -263,7 +250,7 @@ def option_label(v: Validation, key: str) -> str:
 
 def is_defined(v: Validation, metric: str) -> bool:
     """Whether a metric has a value for some judge."""
-    estimates = (compared_metrics(v, judge).get(metric) for judge in v.judges)
+    estimates = (judge.metrics.get(metric) for judge in v.judges)
     return any(estimate is not None and estimate.value is not None for estimate in estimates)
 
 
@@ -278,7 +265,7 @@ def direction(v: Validation, metric: str) -> str:
 
 def n_items_used(v: Validation, metric: str, judges: Iterable[str]) -> list[int]:
     """Return the number of items that each of these judges' values uses, where it has one."""
-    estimates = (compared_metrics(v, v.judge(name)).get(metric) for name in judges)
+    estimates = (v.judge(name).metrics.get(metric) for name in judges)
     return [e.n_used for e in estimates if e is not None and e.value is not None]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.report.formatting import (
     READING,
     counted,
+    estimate,
     in_unit,
     number,
     p_value,
@@ -23,7 +24,7 @@ from harness.report.unreadable_text import first_step
 from harness.stats import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.decision import Check, CheckKind, UsualChoice
@@ -144,7 +145,7 @@ def _undefined(v: Validation) -> str:
         names = [_answered_part(v, row.judge, row.answered_fraction) for row in evidence.judges]
         needed = f"{evidence.min_answered:.0%} of {evidence.n_rated} items"
         return f"No judge can be recommended: none answered {needed}: {', '.join(names)}."
-    why = why_na(v, v.judge(v.decision.unranked[0]))
+    why = why_na(v.judge(v.decision.unranked[0]))
     return (
         f"No judge can be recommended: the {evidence.display_name} is NA for all of them ({why})."
     )
@@ -234,7 +235,7 @@ def _evidence(v: Validation) -> str:
     row = evidence.judges[0]
     facts = v.facts(metric)
     assert facts is not None
-    value = in_unit(with_bounds(row.value, evidence.winner_low, evidence.winner_high), facts.unit)
+    value = in_unit(estimate(row.estimate), facts.unit)
     text = f"Its {evidence.display_name} is {value} on {counted([evidence.n_items])}"
     if evidence.n_items < evidence.n_rated:
         text += f" that all ranked judges answered, of {evidence.n_rated}"
@@ -259,11 +260,10 @@ def _evidence(v: Validation) -> str:
 def decided_alike(v: Validation, judge: JudgeResult) -> Estimate:
     """Return the share of items that a judge decides as the raters do.
 
-    Where decisions are undefined, the share that it answers as most raters do. Of a candidate on
-    common footing; of a judge that is none, on its own items. NA without options.
+    Where decisions are undefined, the share that it answers as most raters do. NA without options.
     """
     nothing = Estimate(value=None, reason="no_options", n_used=0)
-    return compared_metrics(v, judge).get(CONSISTENCY if _is_decided(v) else HIT_RATE, nothing)
+    return judge.metrics.get(CONSISTENCY if _is_decided(v) else HIT_RATE, nothing)
 
 
 def alike_words(v: Validation) -> str:
@@ -273,13 +273,8 @@ def alike_words(v: Validation) -> str:
 
 def _is_decided(v: Validation) -> bool:
     """Whether decisions of raters and of some judge are defined."""
-    estimates = (compared_metrics(v, judge).get(CONSISTENCY) for judge in v.judges)
+    estimates = (judge.metrics.get(CONSISTENCY) for judge in v.judges)
     return any(estimate is not None and estimate.value is not None for estimate in estimates)
-
-
-def compared_metrics(v: Validation, judge: JudgeResult) -> Mapping[str, Estimate]:
-    """Return the metrics of a candidate on common footing; of other judges, on their own items."""
-    return (v.choosing.metrics if v.choosing else {}).get(judge.name, judge.metrics)
 
 
 def _human(v: Validation, *, numbers: bool = True) -> str:
@@ -367,7 +362,7 @@ def _unranked(v: Validation, names: Sequence[str]) -> str:
     undefined = [name for name in names if name not in {row.judge for row in silent}]
     if undefined:
         verb, its = ("has", "its") if len(undefined) == 1 else ("have", "their")
-        reasons = ", ".join(dict.fromkeys(why_na(v, v.judge(name)) for name in undefined))
+        reasons = ", ".join(dict.fromkeys(why_na(v.judge(name)) for name in undefined))
         metric = v.evidence.display_name
         parts.append(f"{listed(undefined)} {verb} no rank: {its} {metric} is NA ({reasons}).")
     return " ".join(parts)
@@ -379,9 +374,9 @@ def _answered_part(v: Validation, name: str, fraction: float | None) -> str:
     return f"{name} {percent(fraction)} ({outcomes})" if outcomes else f"{name} {percent(fraction)}"
 
 
-def why_na(v: Validation, judge: JudgeResult) -> str:
+def why_na(judge: JudgeResult) -> str:
     """Say why a judge has no rank, and the outcomes of its replies where it answered nothing."""
-    text = reason(judge.metrics[v.settings.metric])
+    text = reason(judge.own)
     if judge.n_replies("answered"):
         return text
     outcomes = _not_answered(judge)

@@ -184,14 +184,9 @@ def _ranking(validation: Validation, evidence: Evidence) -> str:
     rows: list[tuple[str, ...]] = []
     name = evidence.display_name.partition(" (")[0]
     heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "usable", "$/1,000")
-    for place, row in enumerate(evidence.judges):
+    for row in evidence.judges:
         judge = validation.judge(row.judge)
-        if place == 0 and row.value is not None:
-            value = with_bounds(row.value, evidence.winner_low, evidence.winner_high)
-        elif row.ranked:
-            value = with_bounds(row.value, row.low, row.high)
-        else:
-            value = estimate(judge.metrics[evidence.metric])
+        value = estimate(row.estimate)
         alike = decided_alike(validation, judge).value
         usd = judge.cost.usd_per_answered
         rows.append(

@@ -10,8 +10,7 @@ import numpy as np
 
 from harness.analysis import JudgeFacts, Source, evidence
 from harness.analysis.decision import verdict_and_judge
-from harness.analysis.estimates import prepare
-from harness.analysis.evidence import range_of
+from harness.analysis.estimates import prepare, range_of
 from harness.analysis.serialize import rows_of
 from harness.judging.parsing.verdict import Verdict
 from harness.ratings import judge_table
@@ -116,38 +115,34 @@ def compare_metrics(
     """Compare every metric of every judge with its baseline, at the same number of replies.
 
     The baseline's replies are split into parts of as many replies as the look has; its value is the
-    mean over the first of them, at most `MAX_PARTS`. All are evaluated on the same resamples.
+    mean over the first of them, at most `MAX_PARTS`. All are evaluated on the items that all of
+    them answered, and on the same resamples.
     Returns the changes by judge and metric, and what scores single replies; see `Scorer.of`.
     """
     before = by_judge(baseline)
-    parts: dict[str, tuple[Sequence[StreamReplies], slice]] = {}
-    members: dict[str, list[str]] = {}
-    for number, (judge, rows) in enumerate(_replied(look).items()):
+    changes, scorer = dict[str, dict[str, MetricChange]](), None
+    for judge, rows in _replied(look).items():
         n = min(replies_per_item(rows), replies_per_item(before[judge]))
         n_parts = min(MAX_PARTS, replies_per_item(before[judge]) // n)
-        members[judge] = [f"{number}:{part}" for part in range(n_parts + 1)]
-        for part, name in enumerate(members[judge]):
-            of_look = (rows, slice(n))
-            of_baseline = (before[judge], slice((part - 1) * n, part * n))
-            parts[name] = of_look if part == 0 else of_baseline
-    if not parts:
-        return {}, None
-    p = prepare(yardstick.source(parts, replies=None))
-    changes = {judge: _changes(p, names) for judge, names in members.items()}
-    return changes, Scorer.of(p, yardstick)
+        parts = {"look": (rows, slice(n))}
+        for part in range(n_parts):
+            parts[f"baseline {part}"] = (before[judge], slice(part * n, (part + 1) * n))
+        p = prepare(yardstick.source(parts, replies=None))
+        changes[judge] = _changes(p, list(parts))
+        scorer = scorer or Scorer.of(p, yardstick)
+    return changes, scorer
 
 
 def _changes(p: Prepared, names: Sequence[str]) -> dict[str, MetricChange]:
     """Return the changes of all metrics, the look's part first among the names."""
-    e = p.evaluation
-    rows = [e.judges.index(name) for name in names]
-    changes = {}
+    e, changes = p.evaluation, {}
     for metric in e.metrics:
-        estimates = [e.estimates[name][metric.name] for name in names]
-        drawn = e.replicates[metric.name][rows]
-        apart = drawn[0] - drawn[1:].mean(axis=0)
-        changes[metric.name] = _change(estimates, percentile_ends(apart, e.level))
-    betas = [e.translations[name].beta for name in names]
+        ends = None
+        if e.judges == tuple(names):
+            drawn = e.replicates[metric.name]
+            ends = percentile_ends(drawn[0] - drawn[1:].mean(axis=0), e.level)
+        changes[metric.name] = _change([p.estimates[name][metric.name] for name in names], ends)
+    betas = [p.own.translations[name].beta for name in names]
     return changes | {"beta": _change(betas, None)}
 
 
@@ -205,7 +200,7 @@ class Scorer:
     @classmethod
     def of(cls, p: Prepared, yardstick: Yardstick) -> Scorer | None:
         """Return what scores replies; None where the metric is not a mean over items."""
-        metric = p.evaluation.row(p.metric)
+        metric = p.row
         if not metric.is_item_mean or p.source.mode != "exclude" or p.source.level != "micro":
             return None
         cut = Cut(p.tau, p.compared.positive)

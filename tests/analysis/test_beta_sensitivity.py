@@ -179,7 +179,7 @@ def test_reconstructed_response_sets_rank_on_all_items():
         common_footing(
             p.human,
             p.judges,
-            p.evaluation.row("mse(srs/srs)"),
+            p.row,
             resampling=p.resampling(groups=p.groups),
             implied_in=implied_in,
             **options,

@@ -93,14 +93,14 @@ def test_choosing_is_on_shared_items():
     }
     alone = validate(replace(source, verdicts=kept))
     goal = "decision_consistency"
-    assert {by[goal].n_used for by in result.choosing.metrics.values()} == {len(shared)}
+    assert {judge.metrics[goal].n_used for judge in result.judges} == {len(shared)}
     for part in ("orders", "regret"):
         assert getattr(result.choosing, part) == getattr(alone.choosing, part)
     assert result.decision.first_by_goal == alone.decision.first_by_goal
     assert result.sensitivity.break_evens == alone.sensitivity.break_evens
     lenient = result.judge("lenient").metrics[goal]
-    assert lenient.n_used == 60
-    assert lenient.value != result.choosing.metrics["lenient"][goal].value
+    assert [(e.reason, e.n_items) for e in lenient.excluded] == [("not_shared", 7)]
+    assert lenient == replace(alone.judge("lenient").metrics[goal], excluded=lenient.excluded)
 
 
 def test_judges_that_are_not_ranked_have_no_place():
@@ -119,15 +119,15 @@ def test_goals_and_usual_metrics_are_compared_at_the_same_number_of_replies():
     samples = {f"i{i}": [str(choice) for choice in rng.choice(["A", "B"], 10)] for i in range(n)}
     once = {item: choices[:1] for item, choices in samples.items()}
     source = source_of(task_of(ratings), {"once": once, "often": samples}, n_resamples=10)
-    choosing = validate(source).choosing
-    assert choosing.n_replies["forced_choice"] == 1
+    once, often = (judge.metrics["hit_rate(h/h)"] for judge in validate(source).judges)
+    assert once.n_replies == often.n_replies == 1
     hits = []
     for k in range(10):
         of_sample = {item: [choices[k]] for item, choices in samples.items()}
         alone = validate(source_of(task_of(ratings), {"a": of_sample}, n_resamples=10))
         hits.append(alone.judge("a").metrics["hit_rate(h/h)"].value)
-    assert choosing.metrics["once"]["hit_rate(h/h)"].value == hits[0]
-    assert choosing.metrics["often"]["hit_rate(h/h)"].value == pytest.approx(np.mean(hits))
+    assert once.value == hits[0]
+    assert often.value == pytest.approx(np.mean(hits))
 
 
 def test_without_judges_there_is_nothing_to_choose():

@@ -101,7 +101,7 @@ def test_sections_share_the_resamples_of_the_run():
     """Agreement of the humans has the interval here that it has beside the metrics."""
     task = task_of(ratings_of(ROWS))
     p = prepare(source_of(task, {"z": {f"i{i}": "A" for i in range(8)}}))
-    remote = p.evaluation.human_agreement["pairwise_agreement"]
+    remote = p.own.human_agreement["pairwise_agreement"]
     local = human_certainty.section(p).strata[0].hh["pairwise_agreement"]
     assert (local.value, local.interval.low, local.interval.high) == pytest.approx(
         (remote.value, remote.interval.low, remote.interval.high)

@@ -13,6 +13,7 @@ from harness.analysis.estimates import check_choices, prepare
 from harness.analysis.inputs import Choices, on_sampling
 from harness.errors import TaskError
 from harness.report.judge_card import judge_card
+from harness.stats import find_metric
 
 N = 30
 
@@ -37,7 +38,7 @@ def test_metrics_and_ranking_are_weighted_and_a_note_says_so(task):
     plain = validate(source_of(task, [None] * N))
     source = source_of(task, probabilities)
     weighted, p = validate(source), prepare(source)
-    row = p.evaluation.row("mse(s/s)")
+    row = find_metric("mse(s/s)", p.compared.rows)
     [judge] = p.judges
     shares = [t.forced_choice / t.forced_choice.sum(axis=1)[:, None] for t in (p.human, judge)]
     added = row.contributions(*shares)
@@ -51,9 +52,7 @@ def test_metrics_and_ranking_are_weighted_and_a_note_says_so(task):
         weighted.judge("lenient").metrics[weighted.evidence.metric].value
     )
     agreement = weighted.humans.agreement["pairwise_agreement"]
-    assert agreement.value == pytest.approx(
-        p.evaluation.human_agreement["pairwise_agreement"].value
-    )
+    assert agreement.value == pytest.approx(p.own.human_agreement["pairwise_agreement"].value)
     assert agreement.value != plain.humans.agreement["pairwise_agreement"].value
     assert weighted.certainty == plain.certainty
     assert weighted.replacement == plain.replacement

@@ -72,8 +72,9 @@ def test_every_metric_has_a_value_an_interval_or_a_reason(validation):
     assert {name for name, row in constant.items() if row.value is None} == {"pearson", "spearman"}
     assert constant["pearson"].reason == constant["spearman"].reason == "constant_labels"
     assert good["rmse"].n_used == N
-    silent = validation.judge("silent").metrics["rmse"]
-    assert (silent.n_used, silent.n_excluded) == (10, 30)
+    silent = validation.judge("silent")
+    assert (silent.own.n_used, silent.own.n_excluded) == (10, 30)
+    assert silent.metrics["rmse"].reason == "too_few_answered"
     assert validation.humans.agreement["krippendorff_alpha_interval"].value > 0.7
 
 

@@ -40,6 +40,7 @@ from harness.stats.alt_test.deciding_test import (
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.inference.crossed_raters import CrossedRatings
+from harness.stats.inference.estimate import Estimate
 from harness.stats.inference.metric import find_metric
 from harness.stats.inference.non_inferiority import Margin, least_items
 from harness.stats.metrics.registry import METRICS
@@ -219,6 +220,11 @@ def evidence_of(
                 n_planned=footing.n_rated,
                 answered_fraction=float(fractions[int(name[1:])]),
                 ranked=True,
+                estimate=footing.estimate(
+                    name,
+                    Estimate(value=None, n_used=int(footing.items.shared.sum())),
+                    is_first=name == first,
+                ),
                 annotator_test=test if name == first else None,
                 close_to_first=name in close,
                 **footing_facts(footing, name),

@@ -334,7 +334,8 @@ def test_verdicts_made_elsewhere_are_validated(place):
     [judge] = results[0].judges
     [counts] = judge.outcomes
     assert (counts.planned, counts.answered, counts.invalid, counts.not_asked) == (12, 3, 1, 8)
-    assert judge.metrics["hit_rate(h/h)"].n_used == 3
+    assert judge.own.n_used == 3
+    assert judge.metrics["hit_rate(h/h)"].reason == "too_few_answered"
 
 
 @pytest.mark.parametrize("what", ["metrics", "verdicts", "task", "audit"])

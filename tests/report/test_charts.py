@@ -28,7 +28,6 @@ from harness.report.judge_charts import (
     option_label,
     unique_slug,
 )
-from harness.report.recommendation import compared_metrics
 from harness.report.sensitivity_charts import (
     curve_charts,
     nearest_index,
@@ -165,7 +164,7 @@ def test_table_of_metrics_draws_the_numbers_of_metrics_json(validated):
     for row in rows:
         numbers, pixels = [], []
         for judge, marks in row.charts.items():
-            estimate = compared_metrics(validated, validated.judge(judge))[row.name]
+            estimate = validated.judge(judge).metrics[row.name]
             if estimate.value is None:
                 assert [mark.text for mark in marks] == ["NA"]
                 continue

@@ -10,7 +10,7 @@ import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import JudgeFacts, validate
-from harness.report import decision, render
+from harness.report import decision, page, render
 from harness.report.formatting import number, p_value, span
 from harness.report.html.summaries import changes
 from harness.report.recommendation import next_steps, property_words, sentences, summary
@@ -298,11 +298,13 @@ def test_rows_of_one_human_and_baselines_stand_on_the_same_scale(terminal):
     assert names == ["one human", "guessing", "marginal", "most frequent", "best constant"]
 
 
-def test_judge_that_is_not_ranked_stands_with_its_own_numbers():
-    """On the items that it answered."""
+def test_judge_that_is_not_ranked_is_na():
+    """Its value on the items that it answered is not comparable: only the page has it, as that."""
     validation = validate(indeterminate_source(indeterminate_task()))
-    value = validation.judge("strict").metrics["js_divergence(s/s)"].value
-    assert re.search(rf"^- +strict +{value:.3f} \[", render(validation), re.MULTILINE)
+    assert re.search(r"^- +strict +NA \(too few answered\)", render(validation), re.MULTILINE)
+    own = validation.judge("strict").own
+    _, own_items = page(validation).split("Each judge on the items that it answered</h4>")
+    assert f"{own.value:.3f}" in own_items
 
 
 def test_details_add_legend_outcomes_and_all_evidence(paired):

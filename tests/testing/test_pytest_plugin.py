@@ -60,7 +60,7 @@ def test_failing_assertions_show_interval_and_n(run, tmp_path):
     interval = estimate.interval
     message = (
         f"lexicon: {estimate.value:.3f} [{interval.low:.3f}, {interval.high:.3f}] "
-        f"on n = {estimate.n_used}; required: lexicon: mse(srs/srs)<=0.0001:upper"
+        f"on n = {estimate.n_used}, one reply each; required: lexicon: mse(srs/srs)<=0.0001:upper"
     )
     assert message in ended.stdout
     assert "1 failed, 1 passed" in ended.stdout

@@ -35,7 +35,6 @@ from harness.report.judge_card import latex, markdown, paragraph
 from harness.report.recommendation import (
     GOAL_WORDS,
     alike_words,
-    compared_metrics,
     decided_alike,
     further_evidence,
     next_steps,
@@ -126,7 +125,6 @@ def page(v: Validation, details: Details | None = None) -> str:
             "items_link": items_link,
             "property_words": property_words,
             "label": partial(judge_charts.metric_label, v),
-            "compared_metrics": partial(compared_metrics, v),
             "page_size": PAGE_SIZE,
             "checklist": practices,
             "paragraphs": {
@@ -301,13 +299,12 @@ def _common_rows(v: Validation) -> list[dict[str, str]]:
     for row in evidence.judges:
         judge = v.judge(row.judge)
         difference, usd = row.difference, judge.cost.usd_per_answered
-        low, high = judge_charts.ends_of(row, evidence)
         rows.append(
             {
                 "name": row.judge,
                 "kind": kinds[row.judge],
                 "rank": rank_set(row.ranks),
-                "value": formatting.with_bounds(row.value, low, high),
+                "value": formatting.estimate(row.estimate),
                 "difference": f"{formatting.number(difference.value)} "
                 f"{formatting.span(difference.interval)}"
                 if difference
@@ -347,7 +344,6 @@ def _ranking(v: Validation) -> dict[str, Any]:
         "own": [_on_own_items(v, row.judge, kinds[row.judge]) for row in v.ranking.rows],
         "places": places if sum(place.rank is not None for place in places) > 1 else (),
         "axis": _table_axis(v),
-        "goals": [goal for goal in GOAL_WORDS if judge_charts.is_defined(v, goal)],
         "metric_facts": {facts.name: facts for facts in v.metrics},
     }
 
@@ -355,7 +351,7 @@ def _ranking(v: Validation) -> dict[str, Any]:
 def _on_own_items(v: Validation, name: str, kind: str) -> dict[str, Any]:
     assert v.ranking is not None
     judge = v.judge(name)
-    interval = judge_charts.interval_row(name, judge.metrics[v.ranking.metric], kind)
+    interval = judge_charts.interval_row(name, judge.own, kind)
     marks = draw_interval(interval, judge_charts.ranking_scale(v), 13.0)
     return {"judge": judge, "row": v.evidence_of(name), "kind": kind, "marks": marks}
 

@@ -89,12 +89,12 @@ def _certainty(v: Validation, row: JudgeEvidence) -> Figure:
         items = "" if human.n_items == v.evidence.n_items else f" on {human.n_items} items"
         meaning = f"more disagreement than one human{items} {ends}; {limit}"
         return Figure(number(human.difference), meaning)
-    low, high = v.evidence.winner_low, v.evidence.winner_high
-    if low is None or high is None:
+    interval = row.estimate.interval
+    if interval is None:
         return Figure("unsure", "too few items for an interval")
     level = f"{v.settings.confidence:.0%}".replace("%", " %")
     meaning = f"{v.evidence.display_name}, {level} interval; one human cannot be compared"
-    return Figure(f"{number(low)} to {number(high)}", meaning)
+    return Figure(f"{number(interval.low)} to {number(interval.high)}", meaning)
 
 
 def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:

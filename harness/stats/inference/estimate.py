@@ -46,6 +46,7 @@ class Interval:
         "percentile": quantiles of the bootstrap replicates.
         "crossed": a score interval over items and raters, both of which are a sample.
         "profile likelihood": the values that the likelihood does not reject.
+        "simultaneous": wide enough for all judges at once, as the best of them was chosen.
     unit : {"item", "group", "criterion"}
         What was resampled.
     estimand : str
@@ -98,7 +99,8 @@ class Estimate:
     interval_reason : str
         Why a defined value has no interval: "too_few_items", "too_few_groups" or
         "too_few_criteria", fewer than five, or than two items for a share; "constant", an unbounded
-        value that does not vary between resamples; "no_resamples". "" otherwise.
+        value that does not vary between resamples; "undefined_in_resamples", that of the best judge
+        where another is undefined in some; "no_resamples". "" otherwise.
     n_used : int
         Items that entered.
     n_excluded : int
@@ -114,6 +116,9 @@ class Estimate:
         the others. None without replicates.
     ratings_per_item : float or None
         Median number of human ratings behind a used item: what the design value depends on.
+    n_replies : float or None
+        Replies of the judge per item at which it is evaluated; None for all that it gave, however
+        many that are on each item.
     counts : mapping of str to float
         Counts that explain the value, e.g. the cells of a confusion matrix or the empty cells.
     """
@@ -129,6 +134,7 @@ class Estimate:
     n_resamples: int = 0
     undefined_share: float | None = None
     ratings_per_item: float | None = None
+    n_replies: float | None = None
     counts: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -141,7 +147,7 @@ def percentile_interval(
     return interval, share_undefined(replicates)
 
 
-_TOO_FEW: dict[Unit, str] = {
+TOO_FEW: dict[Unit, str] = {
     "item": "too_few_items",
     "group": "too_few_groups",
     "criterion": "too_few_criteria",
@@ -173,7 +179,7 @@ def make_interval(
     if np.isnan(sampled.value):
         return None, ""
     if not sampled.has_enough_units:
-        return None, _TOO_FEW[unit]
+        return None, TOO_FEW[unit]
     ends = interval_ends(method, sampled, level)
     if ends is None:
         return None, "constant" if len(sampled.replicates) else "no_resamples"
@@ -203,6 +209,8 @@ class ItemSums:
         Used items with a tied mode.
     n_ratings : (n,) array or None
         Number of human ratings of each item.
+    n_replies : float or None
+        As in `Estimate`.
     options : tuple of str
         What the counts beside a value are named after.
     raters : dict of str to RaterVariance
@@ -217,6 +225,7 @@ class ItemSums:
     nothing: str = "no_items"
     n_tied: int = 0
     n_ratings: FloatArray | None = None
+    n_replies: float | None = None
     options: tuple[str, ...] = ()
     raters: Mapping[str, RaterVariance] = field(default_factory=dict)
 
@@ -370,6 +379,7 @@ def _estimated(
         n_resamples=len(result.replicates),
         undefined_share=share_undefined(result.replicates),
         ratings_per_item=median(per_item, None if times is None else times[used]),
+        n_replies=sums.n_replies,
         counts=metric.counts(result.totals, sums.options),
     )
     return Estimated(estimate, sampled)
@@ -540,7 +550,10 @@ def _averaged(metric: Metric, sums: ItemSums, units: Units) -> ItemSums:
     undefined = np.isnan(values)
     n_undefined = int(undefined.sum())
     rows = np.column_stack([np.nan_to_num(values), ~undefined, undefined])
-    reason = metric.reason(by_criterion[undefined.argmax()]) if n_undefined else "no_items"
+    reason = "no_items"
+    if n_undefined:
+        nothing = not sums.entered.any()
+        reason = sums.nothing if nothing else metric.reason(by_criterion[undefined.argmax()])
     average = replace(metric, value=_all_defined, reason=always(reason), counts=_counted)
     return ItemSums(
         contributions=rows.astype(np.float64),
@@ -548,6 +561,7 @@ def _averaged(metric: Metric, sums: ItemSums, units: Units) -> ItemSums:
         used=np.ones(units.n_units, dtype=np.bool_),
         nothing=sums.nothing,
         n_tied=sums.n_tied,
+        n_replies=sums.n_replies,
     )
 
 

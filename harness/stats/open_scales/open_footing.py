@@ -218,6 +218,7 @@ def estimate_on(
     *,
     excluded: tuple[Exclusion, ...] = (),
     n_ratings: FloatArray | None = None,
+    n_replies: float | None = None,
 ) -> Estimate:
     """Estimate a judge's metric on some items, with its interval.
 
@@ -235,6 +236,8 @@ def estimate_on(
         Why the other items do not enter.
     n_ratings : (n,) array, optional
         Number of ratings of each item.
+    n_replies : float, optional
+        As in `Estimate`.
     """
     n_used = int(items.sum())
     (value,), (replicates,) = draws.of([valued])
@@ -258,6 +261,7 @@ def estimate_on(
         excluded=excluded,
         n_resamples=len(replicates),
         undefined_share=share_undefined(replicates),
+        n_replies=n_replies,
         ratings_per_item=None
         if n_ratings is None or not n_used
         else float(np.median(n_ratings[items])),

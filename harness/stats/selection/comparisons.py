@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isinf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Summands
     from harness.stats.inference.crossed_raters import RaterVariance
     from harness.stats.inference.estimate import Exclusion
+    from harness.stats.selection.replies import CommonItems
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class Side:
         Whether theta follows from a supposition rather than from response sets.
     times : (n,) int array or None
         How many items each row of the table stands for; None for one each.
+    common : mapping of elicitation to CommonItems
+        Where a judge is compared with others: at how many replies, and on which items. Empty for
+        all of its own.
     """
 
     table: RatingTable
@@ -62,6 +67,7 @@ class Side:
     cut: Cut
     implied: bool = False
     times: IntArray | None = None
+    common: Mapping[str, CommonItems] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -71,6 +77,8 @@ class Side:
         rows: Sequence[Metric],
         implied: Distributions | None = None,
         times: IntArray | None = None,
+        *,
+        common: Mapping[str, CommonItems] | None = None,
     ) -> Side:
         """Aggregate a table, or what is implied of it, into the forms that some rows ask for."""
         dist = Distributions.of(table) if implied is None else implied
@@ -80,7 +88,20 @@ class Side:
             if FORMS[form].needs_pairs and FORMS[form].elicitation == "response_set":
                 forms[form] = np.full_like(forms[form], np.nan)  # its noise is not that of m raters
         complete = {form: _complete(vectors) for form, vectors in forms.items()}
-        return cls(table, dist, forms, complete, cut, implied is not None, times)
+        return cls(table, dist, forms, complete, cut, implied is not None, times, common or {})
+
+    def compared(self, form: Form) -> BoolArray:
+        """Return (n,) bool: which items have a vector of this form and are compared."""
+        common = self.common.get(ELICITATION_OF[form])
+        complete = self.complete[form]
+        return complete if common is None else complete & common.items_of(self.table.name)
+
+    def n_replies(self, form: Form) -> float | None:
+        """Return the replies per item at which this form is evaluated; None for all of them."""
+        common = self.common.get(ELICITATION_OF[form])
+        if common is None or FORMS[form].counts_ratings or isinf(common.n_replies):
+            return None
+        return common.n_replies
 
     def undecided(self, form: Form) -> bool:
         """Whether the form asks for a decision that no positive option defines."""
@@ -116,13 +137,11 @@ def judge_sums(
     human: Side,
     judge: Side,
     metrics: Sequence[Metric],
-    n_replies: Mapping[str, float] | None = None,
     raters: Mapping[str, RaterVariance] | None = None,
 ) -> list[ItemSums]:
     """Compare one judge with the humans; metrics that share contributions share sums.
 
-    ``n_replies`` are the replies per item of each elicitation at which metrics are evaluated, all
-    of them by default; ``raters`` is what raters add to the variance of each metric.
+    ``raters`` is what raters add to the variance of each metric.
     """
     of_forms: dict[tuple[Form, Form], partial[ItemSums]] = {}
     sums = []
@@ -130,7 +149,7 @@ def judge_sums(
         forms = members[0].human_form, members[0].judge_form
         if forms not in of_forms:
             of_forms[forms] = _sums_of_both((human, forms[0]), (judge, forms[1]))
-        contributions = _contributions(human, judge, members[0], n_replies)
+        contributions = _contributions(human, judge, members[0])
         sums.append(
             of_forms[forms](contributions=contributions, metrics=members, raters=raters or {})
         )
@@ -139,7 +158,7 @@ def judge_sums(
 
 def _sums_of_both(human: tuple[Side, Form], judge: tuple[Side, Form]) -> partial[ItemSums]:
     """Say which items have both vectors of the forms named with the sides, and why others lack."""
-    used = human[0].complete[human[1]] & judge[0].complete[judge[1]]
+    used = human[0].complete[human[1]] & judge[0].compared(judge[1])
     tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if FORMS[form].is_mode]
     return partial(
         ItemSums,
@@ -148,48 +167,54 @@ def _sums_of_both(human: tuple[Side, Form], judge: tuple[Side, Form]) -> partial
         nothing=_why_nothing(human, judge),
         n_tied=how_many(np.any(tied, axis=0) & used, human[0].times) if tied else 0,
         n_ratings=human[0].n_ratings(human[1]),
+        n_replies=judge[0].n_replies(judge[1]),
         options=human[0].table.space.options,
     )
 
 
-def _contributions(
-    human: Side, judge: Side, metric: Metric, n_replies: Mapping[str, float] | None
-) -> Summands:
-    """Return the (n, d) contributions of a metric, expected at a number of replies if it is set."""
+def _contributions(human: Side, judge: Side, metric: Metric) -> Summands:
+    """Return the (n, d) contributions of a metric at the replies that judges are compared at."""
     vectors, form = human.forms[metric.human_form], metric.judge_form
-    if n_replies is None or not (replies_beyond(judge, form, n_replies) > 0).any():
-        return in_blocks(metric.contributions, vectors, judge.forms[form])
-    return scorer(judge, n_replies)(metric, vectors, np.arange(len(vectors)))
+    compared = judge.compared(form)
+    if not _has_more(judge, form)[compared].any():
+        if not (judge.complete[form] & ~compared).any():
+            return in_blocks(metric.contributions, vectors, judge.forms[form])
+        of_judge = np.where(compared[:, None], judge.forms[form], np.nan)
+        return in_blocks(metric.contributions, vectors, of_judge)
+    return scorer(judge)(metric, vectors, np.arange(len(vectors)))
 
 
-def replies_beyond(judge: Side, form: Form, n_replies: Mapping[str, float]) -> FloatArray:
-    """Return (n,): how many more replies each item has than a form is evaluated at."""
-    if FORMS[form].counts_ratings:
-        return np.zeros(len(judge.table.items))
-    return replies_of(judge.table, form).n_samples - n_replies[ELICITATION_OF[form]]
+def _has_more(judge: Side, form: Form) -> BoolArray:
+    """Return (n,) bool: which items have more replies than a form is evaluated at."""
+    n_replies = judge.n_replies(form)
+    if n_replies is None:
+        return np.zeros(len(judge.table.items), dtype=np.bool_)
+    return np.asarray(replies_of(judge.table, form).n_samples > n_replies, dtype=np.bool_)
 
 
-def scorer(
-    judge: Side, n_replies: Mapping[str, float] | None
-) -> Callable[[Metric, FloatArray, IntArray], FloatArray]:
+def scorer(judge: Side) -> Callable[[Metric, FloatArray, IntArray], FloatArray]:
     """Return a function of a metric, the raters' vectors and their rows: (n', d) contributions.
 
-    Items with fewer replies than ``n_replies`` add as they are.
+    Items on which the judge is not compared add nothing.
     """
 
     def score(metric: Metric, vectors: FloatArray, rows: IntArray) -> FloatArray:
         form = metric.judge_form
-        sums = metric.contributions(vectors, judge.forms[form][rows])
+        compared, n_replies = judge.compared(form)[rows], judge.n_replies(form)
+        of_judge = judge.forms[form][rows]
+        if judge.common:
+            of_judge = np.where(compared[:, None], of_judge, np.nan)
+        sums = metric.contributions(vectors, of_judge)
         if n_replies is None:
             return sums
-        more = np.asarray(replies_beyond(judge, form, n_replies)[rows] > 0, dtype=np.bool_)
+        more = compared & _has_more(judge, form)[rows]
         if more.any():
             replies = replies_of(judge.table, form)
             sums[more] = contributions_at_replies(
                 metric.contributions,
                 vectors[more],
                 Replies(replies.shares[rows[more]], replies.n_samples[rows[more]]),
-                n_replies[ELICITATION_OF[form]],
+                n_replies,
                 vectors=vectors_of(judge.table, form, judge.cut),
                 squared=metric.squared,
             )
@@ -217,7 +242,16 @@ def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exc
         named = np.where(kinds == 1, outcomes.argmax(axis=1), np.where(kinds == 0, -1, -2))
         codes = (*enumerate(OUTCOMES), (-1, "not_asked"), (-2, "mixed_outcomes"))
         counted += [(f"{who}_{name}", how_many(named == code, behind)) for code, name in codes]
+    side, form = judge
+    counted.append((_why_not_compared(side, form), how_many(left & ~side.compared(form), times)))
     return exclusions(counted)
+
+
+def _why_not_compared(judge: Side, form: Form) -> str:
+    """Say why a judge is not compared on items that it answered."""
+    common = judge.common.get(ELICITATION_OF[form])
+    is_ranked = common is None or judge.table.name in common.judges
+    return "not_shared" if is_ranked else "too_few_answered"
 
 
 def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
@@ -226,6 +260,9 @@ def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
             return "no_items"
         if not side.complete[form].any():
             return _why_unusable(side, form)
+    side, form = judge
+    if not side.compared(form).any():
+        return _why_not_compared(side, form)
     return "no_overlap"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.crossed_raters import RaterCovariance, RaterVariance
     from harness.stats.selection.rater_panel import RaterPanel
+    from harness.stats.selection.replies import CommonItems
 
 RANKS_WITH_SETS = "mse(srs/srs)"
 RANKS_WITHOUT_SETS = "js_divergence(s/s)"
@@ -192,7 +193,7 @@ def evaluate(
     implied: Distributions | None = None,
     criteria: Sequence[str] | None = None,
     weights: FloatArray | None = None,
-    n_replies: Mapping[str, float] | None = None,
+    common: Mapping[str, CommonItems] | None = None,
     panel: RaterPanel | None = None,
 ) -> Evaluation:
     """Compare judges with the human raters on every metric, with one bootstrap for all of it.
@@ -220,9 +221,10 @@ def evaluate(
     weights : (n,) array, optional
         How often each item counts, in metrics and in the raters' agreement; beta and F are those of
         the items as they are. See `inverse_probability_weights`. Default: once.
-    n_replies : mapping of str to float, optional
-        By elicitation, the replies per item at which judges are evaluated, as an expectation over
-        draws from those that they gave; see `contributions_at_replies`. Default: all of them.
+    common : mapping of str to CommonItems, optional
+        By elicitation, the items and the replies per item at which judges are evaluated, as an
+        expectation over draws from those that they gave; see `contributions_at_replies`. Default:
+        all of their own.
     panel : RaterPanel, optional
         Who gave which rating. Where five or more raters rated most items, score intervals are over
         items and raters; otherwise, and by default, they are for these raters.
@@ -245,18 +247,18 @@ def evaluate(
     tables: Sequence[RatingTable] = (human, *judges)
     pooled = resampling.groups is None and criteria is None
     if pooled and implied is None and weights is None and panel is None:
-        tables, resampled = _alike(tables, units)
-    raters, *rated = [
-        Side.of(table, cut, rows, None if i else implied, resampled.times)
-        for i, table in enumerate(tables)
+        tables, resampled, common = _alike(tables, units, common or {})
+    raters = Side.of(tables[0], cut, rows, implied, resampled.times)
+    rated = [
+        Side.of(table, cut, rows, times=resampled.times, common=common) for table in tables[1:]
     ]
     covariances: Mapping[str, RaterCovariance] = {}
     if panel is not None and criteria is None and rated:
         as_rated = [row for row in rows if implied is None or is_of_choices(row)]
-        scores = [scorer(side, n_replies) for side in rated]
+        scores = [scorer(side) for side in rated]
         covariances = rater_covariances(panel, human, as_rated, scores, cut)
     metric_groups = [
-        judge_sums(raters, side, rows, n_replies, _variances_of(covariances, j))
+        judge_sums(raters, side, rows, _variances_of(covariances, j))
         for j, side in enumerate(rated)
     ]
     beta_groups = [beta_sums(side) for side in (raters, *rated)]
@@ -312,23 +314,28 @@ def _variances_of(
     return {name: variance for name, variance in variances.items() if variance is not None}
 
 
-def _alike(tables: Sequence[RatingTable], units: Units) -> tuple[Sequence[RatingTable], Units]:
+def _alike(
+    tables: Sequence[RatingTable], units: Units, common: Mapping[str, CommonItems]
+) -> tuple[Sequence[RatingTable], Units, Mapping[str, CommonItems]]:
     """Keep one item of each kind where items are rated alike by all, and say how many it is for.
 
-    Tables and units are returned as they are unless that makes the tables much shorter.
+    All is returned as it is unless that makes the tables much shorter.
     """
     if any(table.exact for table in tables):
-        return tables, units
+        return tables, units, common
     counts = [
         table_counts
         for table in tables
         for table_counts in (table.forced_choice, table.response_set, table.joint, table.outcomes)
         if table_counts is not None
     ]
-    kinds = Kinds.few(len(tables[0].items) // ALIKE, *counts)
+    shared = [items.shared[:, None].astype(np.int64) for items in common.values()]
+    kinds = Kinds.few(len(tables[0].items) // ALIKE, *counts, *shared)
     if kinds is None:
-        return tables, units
-    return [table.only(kinds.first) for table in tables], Units.alike(kinds.times)
+        return tables, units, common
+    first = kinds.first
+    common = {name: replace(items, shared=items.shared[first]) for name, items in common.items()}
+    return [table.only(first) for table in tables], Units.alike(kinds.times), common
 
 
 def primary_metric(human: RatingTable, *, ordinal: bool = False) -> str:

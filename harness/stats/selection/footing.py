@@ -22,8 +22,8 @@ from harness.stats.data.rating_table import ELICITATION_OF, Cut, Distributions, 
 from harness.stats.inference.bootstrap import ALIKE, Resamples
 from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, linearized
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
-from harness.stats.inference.estimate import make_interval
-from harness.stats.inference.interval_methods import Sampled
+from harness.stats.inference.estimate import TOO_FEW, make_interval
+from harness.stats.inference.interval_methods import IntervalMethod, Sampled
 from harness.stats.inference.metric import mean
 from harness.stats.inference.non_inferiority import non_inferiority_p
 from harness.stats.selection.rank_sets import (
@@ -46,11 +46,10 @@ from harness.stats.selection.replies import (
     MIN_ANSWERED,
     Replies,
     SharedItems,
+    common_items,
     contributions_at_replies,
     counts_of,
     replies_of,
-    samples_per_item,
-    shared_items,
     vectors_of,
 )
 
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling, Unit, Units
     from harness.stats.inference.crossed_raters import CrossedRatings, RaterVariance
+    from harness.stats.inference.estimate import Estimate, Interval
     from harness.stats.inference.metric import Metric
     from harness.stats.inference.non_inferiority import Margin
     from harness.stats.selection.rater_panel import RaterPanel
@@ -189,8 +189,8 @@ class Footing:
         )
         return dict(zip((*self.judges, *self.baselines), (*judges, *baselines), strict=True))
 
-    def interval(self, name: str) -> tuple[float, float] | None:
-        """Return the interval of a judge's or baseline's value; None where it is undefined."""
+    def interval(self, name: str) -> tuple[Interval | None, str]:
+        """Return the interval of a judge's or baseline's value, or why there is none."""
         value, replicates = self.by_name[name]
         sampled = Sampled(
             value=value,
@@ -201,8 +201,50 @@ class Footing:
             is_share=self.metric.is_share,
             raters=self.raters_of({name: 1.0}),
         )
-        interval, _ = make_interval(sampled, level=self.level, unit=self.unit)
-        return None if interval is None else (interval.low, interval.high)
+        return make_interval(
+            sampled, level=self.level, unit=self.unit, estimand=self.metric.estimand
+        )
+
+    def estimate(
+        self, judge: str, about: Estimate, *, is_first: bool, method: IntervalMethod = "score"
+    ) -> Estimate:
+        """Return the estimate of a ranked judge.
+
+        Parameters
+        ----------
+        judge : str
+            One of ``judges``.
+        about : Estimate
+            Its counts, why it is NA, and its interval by other methods than "score".
+        is_first : bool
+            Whether it comes first: its interval then allows for its choice among all judges.
+        method : str, optional
+            How the intervals of other judges are made.
+        """
+        value = float(self.values[self.judges.index(judge)])
+        interval, why_none = self.interval(judge)
+        if not is_first and method != "score":
+            interval, why_none = about.interval, about.interval_reason
+        if is_first and interval is not None and self.winner is not None:
+            interval = self.interval_of_winner(interval)
+            why_none = "" if interval else TOO_FEW[self.unit]
+        elif is_first and interval is not None and len(self.judges) > 1:
+            interval, why_none = None, "undefined_in_resamples"
+        return replace(
+            about,
+            value=value if isfinite(value) else None,
+            reason="" if isfinite(value) else about.reason,
+            interval=interval,
+            interval_reason=why_none,
+        )
+
+    def interval_of_winner(self, interval: Interval) -> Interval | None:
+        """Return an interval with the ends that allow for having been chosen; None without."""
+        if self.winner is None or self.winner.low is None or self.winner.high is None:
+            return None
+        low, high = self.winner.low, self.winner.high
+        least, most = self.metric.bounds
+        return replace(interval, low=max(low, least), high=min(high, most), method="simultaneous")
 
     def raters_of(self, contrast: Mapping[str, float]) -> RaterVariance | None:
         """Return what raters add to the variance of a sum of values times a contrast."""
@@ -336,17 +378,11 @@ def _ranked_judges(
     min_answered: float,
 ) -> tuple[list[RatingTable], list[Replies], float, SharedItems]:
     """Return the judges that answered enough, their replies, how many of them, and the items."""
-    rated = scoring.rated
     replies = [replies_of(table, scoring.metric.judge_form) for table in judges]
-    if n_replies is None:
-        samples = [samples_per_item(z.n_samples[rated], min_answered) for z in replies]
-        n_replies = min(samples, default=1)
-    answered = np.array([z.answered(n_replies) for z in replies]).reshape(len(judges), len(rated))
-    sharing = shared_items(answered[:, rated], min_answered=min_answered)
-    shared = np.zeros(len(rated), dtype=np.bool_)
-    shared[rated] = sharing.shared
-    chosen = np.flatnonzero(sharing.ranked).tolist()
-    items = SharedItems(sharing.answered_fraction, sharing.ranked, shared)
+    n_replies, items = common_items(
+        replies, scoring.rated, n_replies=n_replies, min_answered=min_answered
+    )
+    chosen = np.flatnonzero(items.ranked).tolist()
     return [judges[j] for j in chosen], [replies[j] for j in chosen], n_replies, items
 
 

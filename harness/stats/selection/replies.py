@@ -14,7 +14,7 @@ from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggre
 from harness.stats.inference.special_functions import binom, gammaln, xlogy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from harness.stats.data.arrays import BoolArray, Counts, FloatArray, IntArray
     from harness.stats.data.rating_table import Cut, Form, RatingTable
@@ -123,6 +123,67 @@ class Replies:
         """
         needed = MIN_SAMPLES if isinf(n_replies) else n_replies
         return np.asarray(self.n_samples >= needed, dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CommonItems:
+    """The items, and the number of replies, at which judges are compared in one elicitation.
+
+    Attributes
+    ----------
+    n_replies : float
+        Replies per item; infinite where reply noise was removed.
+    judges : frozenset of str
+        Judges that are compared.
+    shared : (n,) bool array
+        Items that all of them answered with so many replies.
+    """
+
+    n_replies: float
+    judges: frozenset[str]
+    shared: BoolArray
+
+    def __repr__(self) -> str:
+        return f"CommonItems({len(self.judges)} judges on {self.shared.sum()} items)"
+
+    def items_of(self, judge: str) -> BoolArray:
+        """Return (n,) bool: the items on which a judge is compared."""
+        return self.shared if judge in self.judges else np.zeros_like(self.shared)
+
+
+def common_items(
+    replies: Sequence[Replies],
+    rated: BoolArray,
+    *,
+    n_replies: float | None = None,
+    min_answered: float = MIN_ANSWERED,
+) -> tuple[float, SharedItems]:
+    """Return the replies per item at which judges are compared, and the items among those rated.
+
+    Parameters
+    ----------
+    replies : sequence of Replies
+        Of each judge, over the same n items.
+    rated : (n,) bool array
+        Items that the raters rated.
+    n_replies : float, optional
+        Replies per item. Default: `replies_in_common`.
+    min_answered : float, optional
+        As in `shared_items`.
+    """
+    if n_replies is None:
+        n_replies = replies_in_common(replies, rated, min_answered)
+    answered = np.array([z.answered(n_replies) for z in replies]).reshape(len(replies), len(rated))
+    sharing = shared_items(answered[:, rated], min_answered=min_answered)
+    shared = np.zeros(len(rated), dtype=np.bool_)
+    shared[rated] = sharing.shared
+    return n_replies, SharedItems(sharing.answered_fraction, sharing.ranked, shared)
+
+
+def replies_in_common(replies: Sequence[Replies], rated: BoolArray, min_answered: float) -> float:
+    """Return the smallest number of replies per rated item among judges; see `samples_per_item`."""
+    samples = [samples_per_item(z.n_samples[rated], min_answered) for z in replies]
+    return min(samples, default=1)
 
 
 def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) -> float:

@@ -150,7 +150,7 @@ def check_ranking(tab, expected: Validation) -> None:
         row.judge: row.rank for row in expected.ranking.rows if row.rank
     }
     for _, name, consistency, bias in rows:
-        metrics = expected.choosing.metrics[name]
+        metrics = expected.judge(name).metrics
         assert consistency == f"{metrics['decision_consistency'].value:.3f}"
         assert float(bias) == pytest.approx(metrics["prevalence_bias"].value, abs=6e-4)
 

@@ -11,7 +11,8 @@ from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.metric import find_metric, mean
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
-from harness.stats.selection.footing import common_footing, samples_per_item
+from harness.stats.selection.footing import common_footing
+from harness.stats.selection.replies import samples_per_item
 
 SPACE = OptionSpace.powerset(("yes", "no"))
 
@@ -289,5 +290,6 @@ def test_interval_beside_a_value_whose_best_is_0_is_not_that_of_its_size():
     assert result.winner.low < value < result.winner.high
     assert result.winner.low < 0
     single = footing(human, judges[:1], metric="prevalence_bias")
-    low, high = single.interval("fewer")
-    assert (single.winner.low, single.winner.high) == pytest.approx((low, high), abs=0.02)
+    interval, _ = single.interval("fewer")
+    ends = (interval.low, interval.high)
+    assert (single.winner.low, single.winner.high) == pytest.approx(ends, abs=0.02)

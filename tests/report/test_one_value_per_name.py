@@ -1,0 +1,166 @@
+"""A metric of a judge has one value, whichever view shows it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+from support.analysis_inputs import (
+    indeterminate_source,
+    indeterminate_task,
+    source_of,
+    task_of,
+)
+
+from harness.analysis import validate
+from harness.errors import HarnessError
+from harness.gates import check_requirements
+from harness.report import judge_card, page, render
+from harness.report.export import parquet_of, ranking_csv
+from harness.report.formatting import estimate as shown
+from harness.report.judge_card import markdown
+from harness.testing import assert_judge
+
+N = 40
+
+
+def asked_once_and_often(*, silent=0):
+    """One judge asked ten times that is right in three of four replies, one asked once.
+
+    The second does not answer the first ``silent`` items.
+    """
+    rng = np.random.default_rng(3)
+    truth = [str(rng.choice(["A", "B"])) for _ in range(N)]
+    ratings = {f"r{j}": {f"i{i}": truth[i] for i in range(N)} for j in range(4)}
+    other = {"A": "B", "B": "A"}
+    replies = {
+        f"i{i}": [truth[i] if rng.random() < 0.75 else other[truth[i]] for _ in range(10)]
+        for i in range(N)
+    }
+    once = {item: values[:1] for i, (item, values) in enumerate(replies.items()) if i >= silent}
+    return source_of(task_of(ratings), {"often": replies, "once": once})
+
+
+RUNS = {
+    "different numbers of replies": asked_once_and_often,
+    "different items": lambda: asked_once_and_often(silent=3),
+    "a judge that is not ranked": lambda: asked_once_and_often(silent=10),
+    "response sets": lambda: indeterminate_source(indeterminate_task(n=40, paired=40)),
+    "one judge": lambda: indeterminate_source(indeterminate_task(n=40), judges=("lenient",)),
+    "two criteria": lambda: indeterminate_source(indeterminate_task(n=40), level="macro"),
+    "an assumed beta": lambda: indeterminate_source(indeterminate_task(n=40), beta=0.4),
+    "reconstructed sets": lambda: indeterminate_source(
+        indeterminate_task(n=60, paired=25), humans="reconstructed"
+    ),
+    "kappa ranks": lambda: indeterminate_source(
+        indeterminate_task(n=40), metric="cohen_kappa(h/h)"
+    ),
+    "no resamples": lambda: replace(asked_once_and_often(), n_resamples=0),
+}
+
+
+@pytest.fixture(scope="module", params=RUNS, ids=lambda name: name.replace(" ", "-"))
+def validation(request):
+    """A validation of one of the runs."""
+    return validate(RUNS[request.param]())
+
+
+def rows_of(v):
+    """Return judge, metric and estimate of all judges."""
+    return [(j.name, name, e) for j in v.judges for name, e in j.metrics.items()]
+
+
+def test_ranking_printed_another_value_than_the_gate_read(validation):
+    """Gate, plug-in, parquet, csv and JSON read value, interval, items and replies of one estimate.
+
+    A judge asked ten times stood at 0.711 in the ranking, at one reply on the shared items, and at
+    0.313 in the gate, at all its replies on its own items.
+    """
+    table = parquet.read_table(io.BytesIO(parquet_of(validation))).to_pylist()
+    of_parquet = {(row["judge"], row["metric"]): row for row in table}
+    of_json = {judge["name"]: judge for judge in json.loads(validation.to_json())["judges"]}
+    for judge, name, estimate in rows_of(validation):
+        row = of_parquet[judge, name]
+        assert (row["value"], row["n_used"], row["n_replies"]) == (
+            estimate.value,
+            estimate.n_used,
+            estimate.n_replies,
+        )
+        assert of_json[judge]["metrics"][name]["value"] == estimate.value
+        [gate] = check_requirements(validation, [f"{judge}: {name}>-1e9"])
+        assert (gate.value, gate.n, gate.n_replies) == (
+            estimate.value,
+            estimate.n_used,
+            estimate.n_replies,
+        )
+        assert gate.interval == estimate.interval
+        low = estimate.interval.low if estimate.interval else None
+        assert row["low"] == low
+
+
+def test_notebook_printed_the_uncorrected_interval_of_the_winner(validation):
+    """Terminal, page, card, csv and notebook show one value and one interval of what ranks."""
+    evidence = validation.evidence
+    html, card, notebook = page(validation), judge_card(validation), validation._repr_html_()
+    terminal, csv_rows = render(validation), csv.DictReader(io.StringIO(ranking_csv(validation)))
+    of_csv = {row["judge"]: row for row in csv_rows}
+    for row in evidence.judges:
+        estimate = validation.judge(row.judge).metrics[evidence.metric]
+        assert row.estimate == estimate
+        text = re.escape(shown(estimate))
+        assert re.search(rf"^ *[-\d]* +{row.judge} +{text}", terminal, re.MULTILINE)
+        assert re.search(rf"\| {row.judge} \|.*{re.escape(markdown(shown(estimate)))}", card)
+        assert shown(estimate) in notebook
+        for part in shown(estimate).split(" ", 1):
+            assert part in html
+        assert of_csv[row.judge]["value"] == ("" if estimate.value is None else str(estimate.value))
+        low = "" if estimate.interval is None else str(estimate.interval.low)
+        assert of_csv[row.judge]["low"] == low
+
+
+def test_every_view_says_items_and_replies(validation):
+    """Card, csv, gate and plug-in name the items and the replies that a number rests on."""
+    card = judge_card(validation)
+    of_csv = {row["judge"]: row for row in csv.DictReader(io.StringIO(ranking_csv(validation)))}
+    for row in validation.evidence.judges:
+        estimate = row.estimate
+        assert of_csv[row.judge]["n_used"] == str(estimate.n_used)
+        if estimate.value is not None:
+            assert f"on {estimate.n_used} item" in card
+            with pytest.raises(AssertionError, match=rf"on n = {estimate.n_used}(,|;)"):
+                assert_judge(validation, row.judge).metric(validation.settings.metric).at_least(1e9)
+
+
+def test_judges_were_read_at_their_own_replies():
+    """Beside a judge asked once, one asked ten times is read at one reply in every metric."""
+    v = validate(asked_once_and_often(silent=3))
+    for _, name, estimate in rows_of(v):
+        assert estimate.n_replies in {1.0, None}, name
+        assert estimate.n_used <= N - 3
+    often = v.judge("often")
+    metric = v.settings.metric
+    assert often.metrics[metric].n_replies == 1
+    assert often.own.n_used == N
+    assert often.own.value < often.metrics[metric].value
+
+
+def test_a_judge_that_answered_too_little_has_no_number_to_pass_a_gate():
+    """It is not compared, so each of its metrics is NA with that reason."""
+    v = validate(asked_once_and_often(silent=10))
+    assert {e.reason for e in v.judge("once").metrics.values()} >= {"too_few_answered"}
+    assert {e.value for e in v.judge("once").metrics.values()} == {None}
+    [gate] = check_requirements(v, ["once: hit_rate(h/h)>0"])
+    assert (gate.passed, gate.reason) == (False, "too few answered")
+
+
+def test_names_of_metrics_are_those_of_the_run():
+    """A gate on the value of a judge's own items is refused: it has no name of its own."""
+    v = validate(asked_once_and_often())
+    with pytest.raises(HarnessError, match="no metric 'own'"):
+        check_requirements(v, ["often: own>0"])
