@@ -28,6 +28,9 @@ NUMBER = re.compile(
     rf"(?:{BEFORE}{BEFORE_DIGIT}[+\u2212-]?[0-9]{{1,20}}(?:\.[0-9]{{1,20}})?|{CANNOT_ASSESS})"
     rf"{AFTER}{AFTER_DIGIT}"
 )
+DENIED = re.compile(
+    r"no[nt]?[\s-]+(?P<rest>.+)"
+)  # "It is not toxic" where the label is "Non-toxic"
 WORD = re.compile(r"\s+[^\W\d_A-Z]")  # after "A", which may be an article: "A reasonable person"
 
 
@@ -90,7 +93,7 @@ class OptionSearch:
             and bool(WORD.match(text, end))
             and not any(phrases.verb.match(text, end) for phrases in languages())
         )
-        is_bare = is_article or key.isdecimal()
+        is_bare = is_article or key.isdecimal() or (len(key) > 1 and key.islower())
         return Mention(self.keys[key], start, end, is_word=False, is_bare=is_bare)
 
 
@@ -137,6 +140,9 @@ def option_search(options: tuple[tuple[str, str, str], ...]) -> OptionSearch:
         for text, reading in names.loose.items()
         if len(reading) == 1 and text not in short
     }
+    for text in list(words):
+        if denied := DENIED.match(text):
+            words.setdefault(f"not {denied['rest']}", words[text])
     choices = [
         *((len(key), "key", _exact(key)) for key in keys),
         *((len(word), "word", rf"(?i:{_words(word)})") for word in words),

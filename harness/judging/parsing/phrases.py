@@ -38,6 +38,8 @@ class Phrases:
 
     Attributes
     ----------
+    noun, thing : re.Pattern
+        Words for an answer, and for what is rated.
     statement : re.Pattern
         A marker up to the option; ends where the searched text ends.
     label : re.Pattern
@@ -60,6 +62,8 @@ class Phrases:
         The beginning of a reply that declines.
     """
 
+    noun: re.Pattern[str]
+    thing: re.Pattern[str]
     statement: re.Pattern[str]
     label: re.Pattern[str]
     complement: re.Pattern[str]
@@ -102,9 +106,11 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
         return re.compile(pattern(name, before, after), re.IGNORECASE)
 
     spaced = not lists.get("unspaced")
-    noun = pattern("noun", bounded=False)
-    named = rf"(?:{noun}\s*[:\uff1a]?\s*)?(?:[{re.escape(OPENING)}]\s*){{0,2}}"
+    nouns = pattern("noun", bounded=False)
+    named = rf"(?:{nouns}\s*[:\uff1a]?\s*)?(?:[{re.escape(OPENING)}]\s*){{0,2}}"
     return Phrases(
+        noun=words("noun", after="s?"),
+        thing=words("thing", after="s?"),
         statement=words("marker", after=rf"{GLUE}{named}\Z"),
         label=words("label", after=rf"{LABEL_GLUE}{named}\Z"),
         complement=words("complement", after=r"\s*\Z"),
@@ -124,7 +130,9 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
         report=words("report"),
         retraction=words("retraction"),
         explanation=words("explanation", before=r"\A\s*", after=r"\s*[:\uff1a]"),
-        material=words("material", before=r"\A\s*", after=r"(?:\s*\d+)?\s*[:\uff1a.]"),
+        material=words(
+            "material", before=r"\A[\W_]*", after=r"(?:\s*\d+)?[\])]?\s*(?:[:\uff1a.]|\Z)"
+        ),
         refusal=re.compile(pattern("refusal", r"\A[\W_]*", bounded=False), re.IGNORECASE),
     )
 

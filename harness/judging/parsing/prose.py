@@ -38,6 +38,7 @@ MAX_MENTIONS = 400  # of options in a reply
 MAX_LINES = 400  # of a reply that are read as answers
 MAX_ANSWER = 60  # characters of a sentence that may be nothing but an answer
 MAX_QUOTE = 400  # characters
+MAX_HEADING = 3  # words of a line that may be the heading of the next
 MAX_TAG_QUESTION = 4  # words: "Right?"
 
 Fault = Literal[
@@ -335,7 +336,7 @@ class _Reply:
         after = self._text[filled[i + 1].start : filled[i + 1].end]
         return i == 0 and any(phrases.explanation.match(after) for phrases in languages())
 
-    def _stands_alone(self, filled: Sequence[Line], i: int) -> bool:
+    def _stands_alone(self, filled: Sequence[Line], i: int) -> bool:  # noqa: PLR0911 -- rules
         """Whether a line is neither part of a list nor of the sentence before it."""
         if i == 0:
             return True
@@ -345,12 +346,16 @@ class _Reply:
             return False
         if line.start >= self._material:
             return False
-        is_adjacent = self._text[before.end : line.start].count("\n") < 2  # noqa: PLR2004 -- no blank line
         if HEADING_END.search(earlier):
-            return line.has_lead and not _speaks_of_others(earlier)
-        if before.reading or TERMINAL.search(earlier) or not is_adjacent or line.has_lead:
+            return line.has_lead and not _is_foreign(earlier)
+        if before.reading or TERMINAL.search(earlier) or line.has_lead:
             return True
-        return not _speaks_of_others(earlier)
+        is_adjacent = self._text[before.end : line.start].count("\n") == 1
+        if (is_adjacent or text.strip().isdecimal()) and len(earlier.split()) <= MAX_HEADING:
+            return any(phrases.noun.search(earlier) for phrases in languages())
+        return not _speaks_of_others(earlier) and not any(
+            phrases.hedge.search(earlier) for phrases in languages()
+        )
 
     # -- sentences --------------------------------------------------------------------------
 
@@ -387,7 +392,7 @@ class _Reply:
                         rest,
                         phrases,
                         is_complement=kind == "complement",
-                        is_number=self._text[first.start : first.end].isdecimal(),
+                        is_bare=first.is_bare,
                     )
                     or (UNFIT if kind == "complement" and self._many else "")
                 )
@@ -497,7 +502,7 @@ def _blocks(lines: Sequence[Line], text: str) -> Iterator[list[Line]]:
 def _sentences(bare: str, lines: Sequence[Line], read_line: LineReader) -> Iterator[Sentence]:
     """Yield sentences; an answer on a line of its own belongs to the heading before it."""
     options = {line.start for line in lines if line.reading and not line.has_lead}
-    start, intro = 0, ""
+    start, intro, is_list, is_used = 0, "", False, False
     for match in (*END.finditer(bare), None):
         end = match.start() if match else len(bare)
         if match and LOWER.match(bare, match.end()):
@@ -510,12 +515,17 @@ def _sentences(bare: str, lines: Sequence[Line], read_line: LineReader) -> Itera
             place = len(bare) - len(bare[end:].lstrip())
             if bare.rfind("\n", 0, place) + 1 in options:
                 continue
-        if bare[start:end].strip():
-            yield Sentence(start, end, _speaks_of_others(intro))
-        if match and "\n" in bare[match.start() : match.end() + 1]:
-            line = bare[start:end]
-            if line.strip():
-                intro = line if HEADING_END.search(line) else (intro if BULLET.match(line) else "")
+        if line := bare[start:end].strip():
+            is_item = bool(BULLET.match(bare[start:end] + " "))
+            intro = "" if is_list and not is_item else intro
+            is_list = is_list or is_item
+            yield Sentence(start, end, _is_foreign(intro))
+            if HEADING_END.search(line):
+                intro, is_list, is_used = line, False, False
+            else:
+                is_used = True
+        if match and match[0] == "\n" and is_used and not is_list:
+            intro = ""
         start = match.end() if match else end
 
 
@@ -526,6 +536,13 @@ def _start_of_material(bare: str, sentences: Sequence[Sentence]) -> int:
         if any(phrases.material.match(text) for phrases in languages()):
             return sentence.start
     return len(bare) + 1
+
+
+def _is_foreign(intro: str) -> bool:
+    """Whether a line that ends in a colon introduces words of others, or the text rated."""
+    return _speaks_of_others(intro) or any(
+        phrases.thing.search(intro) and not phrases.noun.search(intro) for phrases in languages()
+    )
 
 
 def _speaks_of_others(line: str) -> bool:
@@ -564,17 +581,21 @@ def _fault_before(prefix: str, phrases: Phrases) -> Fault | Literal[""]:
     return _word_fault(rest, phrases) or "unreadable"
 
 
-def _fault_after(
-    rest: str, phrases: Phrases, *, is_complement: bool, is_number: bool
+def _fault_after(  # noqa: PLR0911 -- one rule after the other
+    rest: str, phrases: Phrases, *, is_complement: bool, is_bare: bool
 ) -> Fault | Literal[""]:
     """Return why the words after a stated answer change what it says; "" if they do not."""
     rest = rest.lstrip(CLOSING)
+    if phrases.retraction.search(rest):
+        return "retracted"
     if phrases.required_tail and not STOP.match(rest) and not BOUNDARY.match(rest):
         required = phrases.required_tail.match(rest)
         if not required:
             return _word_fault(rest, phrases) or "unreadable"
         rest = rest[required.end() :]
-    tail = phrases.tail.match(rest) or (is_complement and phrases.complement_tail.match(rest))
+    tail = not is_bare and (
+        phrases.tail.match(rest) or (is_complement and phrases.complement_tail.match(rest))
+    )
     if tail:
         rest = rest[tail.end() :]
     if STOP.match(rest):
@@ -588,7 +609,7 @@ def _fault_after(
         return _word_fault(rest, phrases) or "unreadable"
     breaks = [match.start() for match in (reason, CLAUSE.search(rest)) if match]
     main = rest[: min(breaks)] if breaks else rest
-    if is_number and DIGIT.search(rest[: reason.start()] if reason else rest):
+    if is_bare and DIGIT.search(rest[: reason.start()] if reason else rest):
         return "several"
     return _word_fault(main, phrases) or _word_fault(rest, phrases, ("conditional", "hedge"))
 

@@ -15,8 +15,8 @@ object a line:
 - ``family``: the style in which it is written; it is only reported.
 
 The corpus beside this file was written for this project, in the style of ten model families, and
-labelled by hand before the phrases were tuned. ``held_out`` was written in another style, without
-regard to the phrases, after they were. Set HARNESS_REPLIES to score more folders, separated as in
+labelled by hand before the phrases were tuned. ``held_out`` was written in another style after that,
+in two parts and without regard to the phrases, and ``adversarial`` to be misread. Set HARNESS_REPLIES to score more folders, separated as in
 PATH.
 """
 
@@ -67,7 +67,7 @@ class Score(NamedTuple):
     def right(self) -> float:
         """Share of the readable replies that were read rightly."""
         wrong = len(self.lost) + len(self.misread)
-        return 1 - wrong / self.n_readable
+        return 1 - wrong / self.n_readable if self.n_readable else 1.0
 
 
 def task_of(fields: dict, text: str) -> Task:
@@ -112,7 +112,9 @@ def score(folder: Path) -> Score:
     return Score(misread, lost, n_readable, reasons)
 
 
-@pytest.mark.parametrize("folder", [CORPUS, HERE / "held_out", *MORE], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "folder", [CORPUS, HERE / "held_out", HERE / "adversarial", *MORE], ids=lambda path: path.name
+)
 def test_no_reply_is_misread_and_nine_in_ten_are_read(folder):
     """Nothing is read that a person reads otherwise, and at most a tenth of the rest is lost."""
     result = score(folder)
