@@ -15,9 +15,9 @@ object a line:
 - ``family``: the style in which it is written; it is only reported.
 
 The corpus beside this file was written for this project, in the style of ten model families, and
-labelled by hand before the phrases were tuned. ``held_out`` was written in another style after that,
-in two parts and without regard to the phrases, and ``adversarial`` to be misread. Set HARNESS_REPLIES to score more folders, separated as in
-PATH.
+labelled by hand before the phrases were tuned. ``held_out`` was written after that, in another
+style, in two parts and without regard to the phrases; ``adversarial`` was written to be misread.
+Set HARNESS_REPLIES to score more folders, separated as in PATH.
 """
 
 from __future__ import annotations
