@@ -322,6 +322,7 @@ def _footing(
         implied=implied if supposed else None,
         implied_in=implied_in_resamples(compared.human) if reconstructed else None,
         weights=compared.weights,
+        criteria=compared.criteria,
         panel=panel,
         margin=margin_of(source, compared, metric),
     )

@@ -19,6 +19,7 @@ from support.analysis_inputs import (
 )
 
 from harness.analysis import validate
+from harness.analysis.estimates import prepare
 from harness.errors import HarnessError
 from harness.gates import check_requirements
 from harness.report import judge_card, page, render
@@ -157,6 +158,20 @@ def test_a_judge_that_answered_too_little_has_no_number_to_pass_a_gate():
     assert {e.value for e in v.judge("once").metrics.values()} == {None}
     [gate] = check_requirements(v, ["once: hit_rate(h/h)>0"])
     assert (gate.passed, gate.reason) == (False, "too few answered")
+
+
+@pytest.mark.parametrize("metric", [None, "hit_rate(h/h)"])
+def test_ranking_pooled_criteria_beside_metrics_that_averaged_them(metric):
+    """At level macro the ranking averages over criteria of unequal size, as all metrics do."""
+    task = indeterminate_task(n=40)
+    items = [replace(item, criterion="ab"[i >= 30]) for i, item in enumerate(task.items)]
+    task = task.model_copy(update={"items": tuple(items)})
+    choices = {"judges": ("lenient", "random"), "metric": metric}
+    p = prepare(indeterminate_source(task, level="macro", **choices))
+    averages = [p.evaluation.estimates[name][p.metric].value for name in p.footing.judges]
+    assert p.footing.values == pytest.approx(averages)
+    pooled = prepare(indeterminate_source(task, **choices))
+    assert pooled.footing.values != pytest.approx(averages, abs=1e-4)
 
 
 def test_names_of_metrics_are_those_of_the_run():

@@ -280,6 +280,7 @@ def common_footing(
     implied: Distributions | None = None,
     implied_in: Callable[[FloatArray], Distributions] | None = None,
     weights: FloatArray | None = None,
+    criteria: Sequence[str] | None = None,
     panel: RaterPanel | None = None,
     margin: Margin | None = None,
 ) -> Footing:
@@ -312,6 +313,9 @@ def common_footing(
         estimated anew. Default: ``implied`` in all of them.
     weights : (n,) array, optional
         How often each item counts, also where baselines are fitted. Default: once.
+    criteria : sequence of str, optional
+        What each item is rated on: each criterion then counts alike, so that means over items are
+        averages over criteria; see `evaluate`.
     panel : RaterPanel, optional
         Who gave which rating; see `evaluate`.
     margin : Margin, optional
@@ -331,6 +335,8 @@ def common_footing(
     scoring = Scoring.of(human, metric, cut, implied=implied, weights=weights)
     chosen, replies, n_replies, items = _ranked_judges(scoring, judges, n_replies, min_answered)
     shared = items.shared
+    if criteria is not None:
+        scoring = scoring.counting_criteria_alike(criteria, shared)
     fit = None if implied_in is None else partial(scoring.with_implied, human, implied_in)
     units, sums = (
         resampling.units(len(shared)),
@@ -563,6 +569,12 @@ class Scoring:
             counts=_rating_counts(human, self.metric, implied),
             human_vectors=self.to_vectors(implied),
         )
+
+    def counting_criteria_alike(self, criteria: Sequence[str], shared: BoolArray) -> Scoring:
+        """Return the scoring in which the shared items of each criterion count as one."""
+        _, of_item = np.unique(np.array(criteria), return_inverse=True)
+        n_shared = np.bincount(of_item[shared], minlength=int(of_item.max(initial=0)) + 1)
+        return replace(self, weights=self.weights / np.maximum(n_shared, 1)[of_item])
 
     @property
     def rated(self) -> BoolArray:
