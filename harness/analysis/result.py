@@ -182,6 +182,12 @@ class HumanResult:
     F: tuple[tuple[float | None, ...], ...] | None
     translated: Translated | None = None
 
+    @property
+    def defined_agreement(self) -> dict[str, Estimate]:
+        """The coefficients of agreement that have a value; all where none has."""
+        defined = {name: e for name, e in self.agreement.items() if e.value is not None}
+        return defined or self.agreement
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeResult:
@@ -511,7 +517,7 @@ def _share(fraction: float | None, n: int) -> str:
 
 
 def _agreement(validation: Validation) -> list[Sequence[str]]:
-    agreement = validation.humans.agreement.items()
+    agreement = validation.humans.defined_agreement.items()
     return [
         ("inter-rater agreement", "value", "items"),
         *((name, _number(result), str(result.n_used)) for name, result in agreement),

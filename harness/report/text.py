@@ -283,7 +283,7 @@ def _outcomes(validation: Validation) -> str:
 
 
 def _human_agreement(validation: Validation) -> str:
-    agreement = validation.humans.agreement
+    agreement = validation.humans.defined_agreement
     rows = [(name, estimate(value), str(value.n_used)) for name, value in agreement.items()]
     return draw_table(("inter-rater agreement", "value", "items"), rows)
 
