@@ -49,7 +49,7 @@ Result = TypeVar("Result")
 Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | Rows
 NO_MAPPING = "a mapping describes a table of ratings; leave it out for a task folder"
-WITH_RESUME = ("max_cost", "judges_file", "base_url", "key_env")
+WITH_RESUME = ("max_cost", "max_cost_soft", "judges_file", "base_url", "key_env")
 ANSWER_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
 LOG = logging.getLogger("harness")
 VERDICT_COLUMNS = {
@@ -159,6 +159,8 @@ class RunOptions(ValidationOptions, total=False):
     criterion: str | None
     seed: int
     max_cost: float | None
+    reply_cap: int | None
+    max_cost_soft: bool
     base_url: str | None
     key_env: str | None
     judges_file: str | Path | None
@@ -271,6 +273,12 @@ def run(
             Of everything random.
         max_cost : float
             USD; the run stops before it costs more.
+        reply_cap : int
+            Tokens at which replies are cut off whose judge sets no ``max_tokens``; 4,096 under
+            ``max_cost``.
+        max_cost_soft : bool
+            Whether servers are asked under ``max_cost`` that do not keep to such a limit, so that
+            the run may cost more.
         base_url, key_env : str
             OpenAI-compatible server for judges that are not aliases, and the environment variable
             that holds its key.
@@ -286,10 +294,10 @@ def run(
             Whether the run folder keeps the items' texts (True).
         resume : bool, str or Path
             A run to resume, by name or path; True for the newest unfinished one. A resumed run
-            takes no task, judges or other options but ``max_cost``, ``out``, ``cache``,
-            ``use_cache``, ``store``, ``executor`` and ``observer``; one that was made elsewhere
-            also ``task``, ``base_url``, ``key_env`` and ``judges_file``, which confirm what its
-            folder says.
+            takes no task, judges or other options but ``max_cost``, ``max_cost_soft``, ``out``,
+            ``cache``, ``use_cache``, ``store``, ``executor`` and ``observer``; one that was made
+            elsewhere also ``task``, ``base_url``, ``key_env`` and ``judges_file``, which confirm
+            what its folder says.
         out : str or Path
             Folder of the run folders: ``$HARNESS_RUNS`` or ``./runs`` by default.
         cache, use_cache
@@ -590,6 +598,7 @@ def _plan_resumed(
     arguments: dict[str, Any] = dict(options)
     resume = arguments.pop("resume")
     settings = {name: arguments.pop(name, None) for name in WITH_RESUME}
+    settings["max_cost_soft"] = bool(settings["max_cost_soft"])
     if judges is not None or arguments or not isinstance(task, str | Path | None):
         raise HarnessError("a resumed run keeps its judges and options; give max_cost alone")
     settings["judges_file"] = _path(settings["judges_file"])

@@ -14,17 +14,22 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from harness.analysis import Choices, check_choices, validate
 from harness.elicitation_items import elicitations_of, items_by_elicitation, orders_of
-from harness.embeddings import embed, embedded, embedder_of
+from harness.embeddings import embed, embedded, embedder_of, run_cost_usd
 from harness.errors import (
     ExitCode,
     HarnessError,
     JudgeError,
-    JudgeUnavailable,
     RunError,
     TaskError,
 )
 from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import ENSEMBLE, judges_folder, load_judges, with_max_tokens
+from harness.judging.judges.cost_limit import (
+    Overshoot,
+    check_limited,
+    overshoot_of,
+    with_reply_cap,
+)
 from harness.judging.judges.judge_registry import (
     announcement_of,
     asks_in_both_orders,
@@ -41,8 +46,12 @@ from harness.judging.prompts.requests import Prompts, Unit, answer_kind
 from harness.judging.prompts.strategies import CALIBRATED, VERBALISED, n_demonstrations
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
-from harness.judging.running.budget import CostBudget, logged_cost_usd
-from harness.judging.running.cost_estimate import quote_of, quote_of_ensemble
+from harness.judging.running.budget import CostBudget
+from harness.judging.running.cost_estimate import (
+    quote_of,
+    quote_of_embedding,
+    quote_of_ensemble,
+)
 from harness.judging.running.local_executor import LocalExecutor
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job, NoCache, NoObserver
@@ -117,20 +126,30 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How asking ended, and the USD that it cost so far."""
+    """How asking ended, and what the run has cost so far."""
 
     exit_code: ExitCode
-    cost_usd: float
+    budget: CostBudget
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended."""
+    """How a run ended.
+
+    Attributes
+    ----------
+    cost_usd : float
+        Cost of all replies that have a price.
+    assumed_usd : float
+        Under a cost limit, the most that calls may have cost which were perhaps billed, and whose
+        reply has no price.
+    """
 
     folder: RunFolder
     validation: Validation
     cost_usd: float
     exit_code: int
+    assumed_usd: float = 0.0
 
 
 class LineObserver(NoObserver):
@@ -201,6 +220,7 @@ def plan_run(
         choices=choices or Choices(),
         **settings,
     )
+    config = config.model_copy(update={"reply_cap": config.added_cap})
     registry = load_judges(judges_file)
     resolved = resolve(
         judges,
@@ -238,6 +258,7 @@ def plan_resumed_run(
     folder: RunFolder,
     *,
     max_cost: float | None = None,
+    max_cost_soft: bool = False,
     task: str | None = None,
     judges_file: Path | None = None,
     base_url: str | None = None,
@@ -251,6 +272,8 @@ def plan_resumed_run(
         The run.
     max_cost : float, optional
         USD; replaces the run's own limit.
+    max_cost_soft : bool
+        Whether the limit is soft from now on; see `RunConfig`.
     task, judges_file, base_url, key_env
         Confirm what the folder of a run that was made elsewhere says: the task where it keeps no
         texts, and where its requests go with which key.
@@ -276,10 +299,13 @@ def plan_resumed_run(
         )
     loaded = folder.load_task(task)
     folder.sealed = True
-    return _plan_rest(folder, loaded, max_cost)
+    changes: dict[str, object] = {} if max_cost is None else {"max_cost": max_cost}
+    if max_cost_soft:
+        changes["max_cost_soft"] = True
+    return _plan_rest(folder, loaded, changes)
 
 
-def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
+def _plan_rest(folder: RunFolder, task: Task, changes: Mapping[str, object]) -> Plan:
     manifest = folder.manifest
     prompts = prompts_of(folder, task)
     if prompts.hash != manifest.hashes["prompts"]:
@@ -287,12 +313,9 @@ def _plan_rest(folder: RunFolder, task: Task, max_cost: float | None) -> Plan:
             f"{folder.prompts}: the prompts have changed since this run was started; "
             "restore them, or start a new run."
         )
-    config = manifest.config
-    if max_cost is not None:
-        config = config.model_copy(update={"max_cost": max_cost})
     return _plan(
         task,
-        config,
+        manifest.config.model_copy(update=changes),
         manifest.judges,
         prompts,
         skipped=manifest.skipped,
@@ -322,7 +345,10 @@ def prompts_of(folder: RunFolder, task: Task) -> Prompts:
 def estimate_costs(plan: Plan) -> list[JudgeQuote]:
     """Return calls, tokens and cost per judge if no reply were cached; nothing is asked."""
     quotes = [quote_of(job, plan.task) for job in plan.jobs]
-    return [*quotes, *(quote_of_ensemble(spec, quotes) for spec in plan.ensembles)]
+    of_ensembles = [quote_of_ensemble(spec, quotes) for spec in plan.ensembles]
+    if plan.embedder is None:
+        return [*quotes, *of_ensembles]
+    return [*quotes, *of_ensembles, quote_of_embedding(plan.embedder, plan.jobs, plan.task)]
 
 
 def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
@@ -347,21 +373,44 @@ def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
 
 
 def check_judges(plan: Plan) -> None:
-    """Check that every judge can be asked and, under a cost limit, that its price is known.
+    """Check that every judge can be asked and, under a cost limit, what it costs at most.
 
     Raises
     ------
     JudgeUnavailable
-        If a key is missing, or a price is unknown that ``max_cost`` needs. Nothing was spent.
+        If a key is missing, or the limit cannot be kept. Nothing was spent.
     """
-    embedders = [plan.embedder] if plan.embedder else []
-    for spec in (*plan.specs, *embedders):
+    for spec in _remote_and_own(plan):
         check(spec, plan.task)
-        if plan.config.max_cost is not None and price_of(spec) is None:
-            raise JudgeUnavailable(
-                f"{spec.name}: its price is unknown, so --max-cost cannot be applied; "
-                "add `price: {input: .., output: ..}` to your judges.yaml."
-            )
+    check_limits(plan)
+
+
+def check_limits(plan: Plan) -> None:
+    """Check that the cost limit of a plan can be kept; see `check_limited`."""
+    if plan.config.max_cost is not None:
+        for spec in _remote_and_own(plan):
+            check_limited(spec, is_soft=plan.config.max_cost_soft)
+
+
+def overshoots(plan: Plan) -> list[Overshoot]:
+    """Return how far a soft limit may be exceeded, for each judge that is asked over a network."""
+    if plan.config.max_cost is None or not plan.config.max_cost_soft:
+        return []
+    return [
+        overshoot_of(
+            job.judge.spec,
+            sum(job.planned.values())
+            if plan.config.batch and batch_api_of(job.judge.spec)
+            else job.judge.spec.concurrency,
+        )
+        for job in plan.jobs
+        if (price := price_of(job.judge.spec)) is None or price.output
+    ]
+
+
+def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
+    """Return the specifications of all that is asked: the judges, and what embeds texts."""
+    return (*plan.specs, *([plan.embedder] if plan.embedder else []))
 
 
 def start(plan: Plan, out: Path) -> RunFolder:
@@ -423,6 +472,8 @@ def run_plan(
     check_judges(plan)
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")
+    for overshoot in overshoots(plan):
+        observer.say(str(overshoot))
     for line in dict.fromkeys(filter(None, map(announcement_of, plan.specs))):
         observer.say(line)
     folder = plan.folder or start(plan, out or default_out())
@@ -454,19 +505,21 @@ def execute(
     if asked.exit_code != ExitCode.DONE:
         command = resume_command(folder.path, cache, asking.get("verb", "run"), store)
         observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
-    cost_usd = asked.cost_usd
+    budget = asked.budget
     if plan.embedder:
-        cost_usd += embed(
-            source_of(folder, plan.task),
-            plan.embedder,
-            folder.embeddings,
-            open_cache(),
-            observer=observer,
-            max_cost=plan.config.max_cost,
-            spent_usd=asked.cost_usd,
-            retry=retry,
-            stop=stop,
-        )
+        try:
+            embed(
+                source_of(folder, plan.task),
+                plan.embedder,
+                folder.embeddings,
+                open_cache(),
+                observer=observer,
+                budget=budget,
+                retry=retry,
+                stop=stop,
+            )
+        finally:
+            _note_paid(folder, budget)
     try:
         validation = finish(folder, task=plan.task if plan.config.item_text else None)
     except KeyboardInterrupt:
@@ -477,7 +530,8 @@ def execute(
         raise
     if line := model_change(folder, validation):
         observer.say(line)
-    return RunResult(folder, validation, cost_usd, asked.exit_code)
+    cost_usd = budget.spent_usd - budget.assumed_usd
+    return RunResult(folder, validation, cost_usd, asked.exit_code, budget.assumed_usd)
 
 
 def _opener(
@@ -512,7 +566,7 @@ def ask_open_units(
         _quarantine(folder, logged, observer)
         store.follow(folder.verdicts, folder.batches if plan.config.batch else None)
         folder.update(state="running", ended={}, exit_code=None, config=plan.config)
-        limits = _limits(store, plan.config.max_cost, logged_cost_usd(logged))
+        limits = _limits(store, plan.config, folder, logged)
         budget = limits["budget"]
         _warn_of_open_batches(folder, observer)
         session = Session(
@@ -529,7 +583,10 @@ def ask_open_units(
             **limits,
         )
         ends, asking_s = _ask(session, folder, store, observer, stop)
+        if budget.refused_usd:
+            observer.say(f"the next request may cost up to ${budget.refused_usd:.4f}")
         merge_parts(log)
+        _note_paid(folder, budget)
     exit_code = _exit_code(ends, budget, stop)
     folder.update(
         state="asked" if exit_code == ExitCode.DONE else "stopped",
@@ -537,7 +594,7 @@ def ask_open_units(
         exit_code=None if exit_code == ExitCode.DONE else int(exit_code),
         asking_s=round((folder.manifest.asking_s or 0.0) + asking_s, 3),
     )
-    return Asked(exit_code, budget.spent_usd)
+    return Asked(exit_code, _unshared(budget, plan.config, folder))
 
 
 def shared_store(
@@ -594,24 +651,63 @@ def _ray_executor(  # noqa: PLR0917 -- bound by position
         run=folder.path.name,
         driver=str(cast("SharedStore", store).lease.id),
         max_cost=plan.config.max_cost,
+        max_cost_soft=plan.config.max_cost_soft,
         log=folder.verdicts.absolute(),
     )
     return partial(RayExecutor, description=description, address=cluster_address(executor))
 
 
-def _limits(store: Cache, limit_usd: float | None, spent_usd: float) -> dict[str, Any]:
+def _limits(
+    store: Cache, config: RunConfig, folder: RunFolder, logged: LogReading
+) -> dict[str, Any]:
     """Return the budget of a session and what makes its rate limits."""
+    budget = _budget(config, folder, run_cost_usd(folder, logged))
     if not store.write_through:
-        return {"budget": CostBudget(limit_usd, spent_usd)}
+        return {"budget": budget}
     from harness.judging.cluster import session_limits  # noqa: PLC0415 -- psycopg is an extra
 
-    return session_limits(cast("SharedStore", store), limit_usd, spent_usd)
+    limits = session_limits(
+        cast("SharedStore", store), config.max_cost, budget.spent_usd, is_soft=config.max_cost_soft
+    )
+    limits["budget"].assumed_usd = budget.assumed_usd
+    return limits
+
+
+def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudget:
+    """Return the budget of a run whose logged replies cost so much.
+
+    What was recorded before a call counts even if the run was killed before its reply was logged;
+    what is reserved for batches is reserved anew.
+    """
+    most_usd = folder.manifest.paid_at_most_usd or 0.0
+    if config.batch:
+        most_usd -= sum(batch.reserved_usd for batch in BatchLedger(folder.batches).batches)
+    budget = CostBudget(
+        config.max_cost,
+        max(logged_usd, most_usd) if config.max_cost is not None else logged_usd,
+        is_soft=config.max_cost_soft,
+        record=lambda usd: folder.update(paid_at_most_usd=usd),
+    )
+    budget.assumed_usd = budget.spent_usd - logged_usd
+    return budget
+
+
+def _unshared(budget: CostBudget, config: RunConfig, folder: RunFolder) -> CostBudget:
+    """Return a budget of this process alone: the store of a shared one is closed."""
+    logged_usd = budget.spent_usd - budget.assumed_usd
+    return _budget(config, folder, logged_usd)
+
+
+def _note_paid(folder: RunFolder, budget: CostBudget) -> None:
+    """Record the most that a run under a limit may have cost; batches may still be billed."""
+    if budget.limit_usd is not None:
+        folder.update(paid_at_most_usd=budget.spent_usd + budget.reserved_usd)
 
 
 def _complete(plan: Plan, folder: RunFolder) -> RunResult:
     """Write the results of a run that was asked everything and then killed."""
     validation = finish(folder, task=plan.task if plan.config.item_text else None)
-    return RunResult(folder, validation, logged_cost_usd(folder.read_verdicts()), ExitCode.DONE)
+    return RunResult(folder, validation, run_cost_usd(folder), ExitCode.DONE)
 
 
 def finish(
@@ -669,7 +765,7 @@ def _configured(
     if config.batch and batch_api_of(spec) is not None:
         price = price_of(spec)
         changes |= {"price": price and price.in_batch(), "n_per_request": 1}
-    return spec.model_copy(update=changes)
+    return with_reply_cap(spec, config.reply_cap).model_copy(update=changes)
 
 
 def _drawn(

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from harness.errors import JudgeError, RunError
+from harness.errors import BudgetSpent, JudgeError, RunError
 from harness.judging.judges.config import EMBEDDING, load_judges
 from harness.judging.judges.embedding import text_id
 from harness.judging.judges.judge_registry import build, check
@@ -61,11 +61,10 @@ def embed(
     cache: Cache,
     *,
     observer: Observer,
-    max_cost: float | None = None,
-    spent_usd: float = 0.0,
+    budget: CostBudget | None = None,
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
-) -> float:
+) -> None:
     """Ask for the vectors of all texts of a source that a log does not hold; each once.
 
     Parameters
@@ -80,22 +79,19 @@ def embed(
         Where replies are looked up and stored; it is closed at the end.
     observer : Observer
         Is told what the user should know.
-    max_cost, spent_usd : float
-        Cost limit of the run and what it has cost so far without these calls, in USD.
+    budget : CostBudget, optional
+        Of the run, with what it has cost so far, calls in this log included.
     retry : RetryPolicy, optional
         How calls are retried.
     stop : StopRequests, optional
         Stops asking from another thread.
 
-    Returns
-    -------
-    float
-        Cost of the logged replies in USD; cached ones are free.
-
     Raises
     ------
+    BudgetSpent
+        If the budget does not suffice for all texts.
     RunError
-        If not all texts were embedded, or the log cannot be written.
+        If not all texts were embedded for another reason, or the log cannot be written.
     """
     import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands ask nothing
 
@@ -108,7 +104,7 @@ def embed(
     try:
         with VerdictLog.open(log) as opened:
             done = read_log(log)
-            budget = CostBudget(max_cost, spent_usd + logged_cost_usd(done))
+            budget = budget or CostBudget(None)
             session = Session(
                 task,
                 [job],
@@ -123,29 +119,35 @@ def embed(
     finally:
         cache.close()
     logged = read_log(log)
-    otherwise = "--max-cost is reached" if budget.exhausted else "stopped"
-    _check_complete(spec, len(items), logged, ends.get(spec.name), otherwise)
-    return logged_cost_usd(logged)
+    _check_complete(spec, len(items), logged, ends.get(spec.name), budget)
 
 
 def _check_complete(
-    spec: JudgeSpec, n_texts: int, logged: LogReading, end: str | None, otherwise: str
+    spec: JudgeSpec, n_texts: int, logged: LogReading, end: str | None, budget: CostBudget
 ) -> None:
     """Refuse texts without an embedding: asking ended early, or else a call failed."""
     verdicts = logged.final.values()
     failed = [verdict.reason for verdict in verdicts if verdict.outcome == "failed"]
     n_missing = n_texts - len(verdicts) + len(failed)
+    if n_missing > 0 and budget.exhausted:
+        raise BudgetSpent(
+            f"{spec.name}: {n_missing} of {n_texts} texts have no embedding, since --max-cost "
+            f"{budget.limit_usd:g} is reached; the replies are kept, so resume the run with more."
+        )
     if n_missing > 0:
-        reason = end or next(iter(failed), otherwise)
+        reason = end or next(iter(failed), "stopped")
         raise RunError(
             f"{spec.name}: {n_missing} of {n_texts} texts have no embedding "
             f"({explain(reason)}); the replies are kept, so resume the run."
         )
 
 
-def run_cost_usd(folder: RunFolder) -> float:
-    """Return the cost of all replies of a run in USD, embeddings among them."""
-    cost_usd = logged_cost_usd(folder.read_verdicts())
+def run_cost_usd(folder: RunFolder, verdicts: LogReading | None = None) -> float:
+    """Return the cost of all replies of a run in USD, embeddings among them.
+
+    ``verdicts`` are those of the run, where they were read already.
+    """
+    cost_usd = logged_cost_usd(verdicts or folder.read_verdicts())
     if folder.embeddings.exists():
         cost_usd += logged_cost_usd(read_log(folder.embeddings))
     return cost_usd

@@ -46,6 +46,7 @@ from harness.checksummed_log import parts_of
 from harness.errors import RunError
 from harness.files import append_text, read_file, reader, unsafe_entry, write_file
 from harness.judging.judges.config import ENSEMBLE, JudgeSpec
+from harness.judging.judges.pricing import MAX_TOKENS, REPLY_CAP
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
 from harness.judging.prompts.requests import Elicitation
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, merge_parts, read_log
@@ -96,6 +97,11 @@ class RunConfig(BaseModel):
         How the verdicts are validated.
     max_cost : float or None
         Limit in USD.
+    reply_cap : int or None
+        Tokens that replies may have where their judge sets no limit; None for 4,096 under
+        ``max_cost``, and no limit without it.
+    max_cost_soft : bool
+        Whether judges are asked under ``max_cost`` whose replies may cost more than is reserved.
     item_text : bool
         Whether the run folder keeps the items' texts.
     allow_redirects : bool
@@ -116,11 +122,19 @@ class RunConfig(BaseModel):
     samples: int | None = Field(None, ge=1, le=MAX_SAMPLES)
     seed: int = Field(0, ge=0)
     choices: Choices = Choices()
-    max_cost: float | None = Field(None, ge=0)
+    max_cost: float | None = Field(None, ge=0, allow_inf_nan=False)
+    reply_cap: int | None = Field(None, ge=1, lt=MAX_TOKENS)
+    max_cost_soft: bool = False
     item_text: bool = True
     allow_redirects: bool = False
     batch: bool = False
     shuffle_options: bool = False
+
+    @property
+    def added_cap(self) -> int | None:
+        """Token limit of judges that set none; None for no limit."""
+        needs_cap = self.max_cost is not None and not self.max_cost_soft
+        return self.reply_cap or (REPLY_CAP if needs_cap else None)
 
     @field_validator("pairs", mode="before")
     @classmethod
@@ -151,6 +165,8 @@ class Manifest(BaseModel):
     asking_s : float or None
         Seconds from the first request to the last reply, summed over all starts of the run but
         those that were killed.
+    paid_at_most_usd : float or None
+        The most that the run may have cost so far; None before it had a limit of cost.
     hashes : dict of str to str
         Content hashes of the task and the prompts.
     seal : str
@@ -169,6 +185,7 @@ class Manifest(BaseModel):
     ended: dict[str, str] = {}
     exit_code: int | None = None
     asking_s: float | None = Field(None, ge=0, allow_inf_nan=False)
+    paid_at_most_usd: float | None = Field(None, ge=0, allow_inf_nan=False)
     hashes: dict[Literal["task", "prompts"], str] = Field(min_length=2)
     versions: dict[str, str]
     seal: str = ""

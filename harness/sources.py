@@ -14,9 +14,9 @@ from harness.analysis.inputs import shared_items
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import RunError
 from harness.judging.calibration import PREFIX as CONTENT_FREE_ID
-from harness.judging.judges.config import TOKEN_LIMITS
 from harness.judging.judges.embedding import decode_vector, text_id
 from harness.judging.judges.judge_registry import easier_strategies, notice_of
+from harness.judging.judges.pricing import TOKEN_LIMITS
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.prompts.strategies import SOFT, STRUCTURED, VERBALISED, is_structured

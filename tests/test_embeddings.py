@@ -12,7 +12,8 @@ from support.stub_server import letter_counts
 
 import harness
 from harness.analysis import validate
-from harness.errors import JudgeError, JudgeUnavailable, RunError
+from harness.app import estimate_costs, plan_run
+from harness.errors import BudgetSpent, JudgeError, JudgeUnavailable, RunError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.embedding import decode_vector, encode_vector
 from harness.judging.judges.judge_registry import check
@@ -140,3 +141,31 @@ def test_vectors_survive_writing():
     for wrong in ([], [0.0, 0.0], [float("nan")], ["a"], None, [[1.0]]):
         with pytest.raises((TypeError, ValueError)):
             encode_vector(wrong)
+
+
+def test_dry_run_left_embedding_calls_out(folder, stub):
+    """They have a row of their own: the raters' texts, and one for each planned reply."""
+    quotes = {q.judge: q for q in estimate_costs(plan_run(str(folder), ["judge"]))}
+    assert list(quotes) == ["judge", "letters"]
+    letters = quotes["letters"]
+    assert letters.calls == len({"house", "home", "dog"}) + 2
+    assert 0 < letters.expected_usd <= letters.cost_usd
+    run = harness.run(folder, "judge")
+    assert stub.stats()["requests"] <= letters.calls
+    assert run.cost_usd <= letters.cost_usd
+
+
+def test_embedding_calls_count_in_the_limit_over_resumes(folder, stub, tmp_path):
+    """They end a run at its limit with exit code 4; what was embedded counts when it is resumed."""
+    price = {"input": 1000, "output": 0}
+    write_judges(tmp_path, stub.url(bill="1"), price=price)
+    with pytest.raises(BudgetSpent, match=r"2 of 5 texts have no embedding, since --max-cost 0.4"):
+        harness.run(folder, "judge", max_cost=0.4)
+    run = next((tmp_path / "runs").iterdir())
+    assert stub.stats()["requests"] == 3
+    with pytest.raises(BudgetSpent, match="2 of 5"):
+        harness.run(resume=run)
+    assert stub.stats()["requests"] == 3, "what was paid before leaves no room"
+    [billed] = stub.stats()["billed"].values()
+    assert billed["prompt"] * price["input"] / 1e6 <= 0.4
+    assert harness.run(resume=run, max_cost=5).exit_code == 0

@@ -178,6 +178,21 @@ Pairs = Annotated[
 MaxCost = Annotated[
     float | None, typer.Option(min=0, help="Stop before the run costs more than this many USD.")
 ]
+ReplyCap = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="TOKENS",
+        help="Cut replies off here if their judge sets no max_tokens; 4096 under --max-cost.",
+    ),
+]
+MaxCostSoft = Annotated[
+    bool,
+    typer.Option(
+        "--max-cost-soft",
+        help="Keep to --max-cost as far as servers that ignore the token limit of replies allow.",
+    ),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print calls, tokens and cost per judge; ask nothing.")
 ]
@@ -222,6 +237,11 @@ Executor = Annotated[
         "(ray, or ray://HOST:PORT) that share a --store.",
     ),
 ]
+LIMITS: dict[str, Any] = {
+    "max_cost": MaxCost,
+    "reply_cap": ReplyCap,
+    "max_cost_soft": MaxCostSoft,
+}
 SERVER: dict[str, Any] = {"base_url": BaseUrl, "key_env": KeyEnv, "judges_file": JudgesFile}
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Details = Annotated[
@@ -240,6 +260,7 @@ WITH_RESUME = frozenset(
         "resume",
         "run_name",
         "max_cost",
+        "max_cost_soft",
         "dry_run",
         "fail_unless",
         "out",
@@ -265,6 +286,12 @@ def check_resume(ctx: typer.Context, *, resume: bool, run_name: str | None) -> N
         raise typer.BadParameter(
             f"a resumed run keeps its options; leave {option} out, or start a new run"
         )
+
+
+def check_limits(*, max_cost: float | None, max_cost_soft: bool, **_: object) -> None:
+    """Refuse a soft limit without a limit."""
+    if max_cost_soft and max_cost is None:
+        raise typer.BadParameter("needs a limit; add --max-cost", param_hint="--max-cost-soft")
 
 
 def check_without_table(ctx: typer.Context) -> None:

@@ -65,6 +65,7 @@ def probe() -> None:
     """
 
 
+@options.group("limits", options.LIMITS, max_cost_soft=False)
 @options.group("server", options.SERVER)
 def _ask_probe(
     ctx: typer.Context,
@@ -85,7 +86,7 @@ def _ask_probe(
     ] = None,
     criterion: options.Criterion = None,
     seed: options.Seed = 0,
-    max_cost: options.MaxCost = None,
+    limits: dict[str, Any],
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
     server: dict[str, Any],
@@ -94,7 +95,7 @@ def _ask_probe(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    from harness.app import estimate_costs, plan_resumed_run, plan_run
+    from harness.app import plan_resumed_run, plan_run
     from harness.cli.run import print_costs, run_with_progress
     from harness.probe.flip_rates import check_judges, check_probe, write_probe
     from harness.ratings import select_items
@@ -105,9 +106,11 @@ def _ask_probe(
     options.check_resume(ctx, resume=resume, run_name=run_name)
     if resume:
         folder = find_run(out, run_name, unfinished=True)
-        plan = plan_resumed_run(folder, max_cost=max_cost, task=task, **server)
+        limits.pop("reply_cap")
+        plan = plan_resumed_run(folder, task=task, **limits, **server)
         check_probe(plan.task, probe)
     else:
+        options.check_limits(**limits)
         loaded = load_task(options.required_task(task))
         items = select_items(loaded, criterion=criterion, limit=limit)
         plan = plan_run(
@@ -116,14 +119,14 @@ def _ask_probe(
             elicitations=options.elicitations(elicitation),
             samples=samples,
             seed=seed,
-            max_cost=max_cost,
             pool=loaded,
             both_orders=False,
+            **limits,
             **server,
         )
     check_judges(plan)
     if dry_run:
-        print_costs(estimate_costs(plan), as_json=as_json)
+        print_costs(plan, as_json=as_json)
         return
     result = run_with_progress(plan, quiet=quiet, out=out, cache=cache, verb=f"probe {probe}")
     flips = write_probe(result.folder, plan)

@@ -64,6 +64,7 @@ ASKING: dict[str, Any] = {
     "key_env": options.KeyEnv,
     "seed": Seed,
     "max_cost": options.MaxCost,
+    "max_cost_soft": options.MaxCostSoft,
     "store": options.Store,
 }
 ADVISED_REPLIES = 5  # per item of a baseline
@@ -71,7 +72,7 @@ baseline_app = typer.Typer(name="baseline", rich_markup_mode=None)
 
 
 @options.group("size", SIZE, samples=1, margin=0.0)
-@options.group("asking", ASKING, seed=0)
+@options.group("asking", ASKING, seed=0, max_cost_soft=False)
 def revalidate(
     run: Run = None,
     *,
@@ -133,8 +134,11 @@ def revalidate(
                 "asks nothing; leave --anchor out, and give --baseline-replies in the next look",
                 param_hint="--accept",
             )
-        _accept(folder, accept, look_options)
+        if fail_on != FAIL_ON:
+            raise typer.BadParameter("compares nothing; leave --fail-on out", param_hint="--accept")
+        _accept(folder, accept, look_options, dry_run=dry_run)
     elif dry_run:
+        check_metrics(conditions, folder, asking["task"])
         _print_costs(folder, look_options, as_json=as_json)
     else:
         check_metrics(conditions, folder, asking["task"])
@@ -213,25 +217,27 @@ def _conditions(fail_on: str) -> tuple[Condition, ...]:
         raise typer.BadParameter(str(error), param_hint="--fail-on") from None
 
 
-def _accept(folder: RunFolder, number: int, look_options: LookOptions) -> None:
+def _accept(folder: RunFolder, number: int, look_options: LookOptions, *, dry_run: bool) -> None:
     from harness.revalidation.revalidate import accept_look
 
-    baseline = accept_look(folder, number, look_options).baselines[-1]
+    baseline = accept_look(folder, number, look_options, dry_run=dry_run)
     echo(
-        f"Baseline {baseline.number} of this run starts with look {number}: {baseline.n_replies} "
+        f"Baseline {baseline.number} of this run {'would start' if dry_run else 'starts'} with "
+        f"look {number}: {baseline.n_replies} "
         f"{'reply' if baseline.n_replies == 1 else 'replies'} per item. The chance of a false "
         f"alarm is {baseline.alpha:.0%} for each baseline."
     )
-    if baseline.n_replies < ADVISED_REPLIES:
+    if dry_run:
+        echo("Nothing was written.")
+    elif baseline.n_replies < ADVISED_REPLIES:
         echo(f"Ask for more in the next look: --baseline-replies {ADVISED_REPLIES}")
 
 
 def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool) -> None:
-    from harness.app import estimate_costs
     from harness.cli.run import print_costs
     from harness.revalidation.revalidate import plan_look
 
-    print_costs(estimate_costs(plan_look(folder, look_options)), as_json=as_json)
+    print_costs(plan_look(folder, look_options), as_json=as_json)
 
 
 def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) -> Revalidation:

@@ -35,6 +35,7 @@ PLACE: dict[str, Any] = {
 
 
 @options.group("choices", options.CHOICES)
+@options.group("limits", options.LIMITS, max_cost_soft=False)
 @options.group("server", options.SERVER)
 @options.group("place", PLACE, executor="local", use_cache=True)
 def run(
@@ -65,7 +66,7 @@ def run(
     choices: dict[str, Any],
     fail_unless: options.FailUnless = None,
     seed: options.Seed = 0,
-    max_cost: options.MaxCost = None,
+    limits: dict[str, Any],
     dry_run: options.DryRun = False,
     resume: options.Resume = False,
     server: dict[str, Any],
@@ -102,13 +103,14 @@ def run(
       harness run --resume
       harness run --resume toxicity-20260101T120000Z-1a2b3c --max-cost 5
     """
-    from harness.app import estimate_costs, plan_run
+    from harness.app import plan_run
 
     options.check_resume(ctx, resume=resume, run_name=run_name)
     options.check_fail_unless(fail_unless)
     _check_store(**place)
     if resume:
-        settings = {"max_cost": max_cost, "task": task, **server}
+        limits.pop("reply_cap")
+        settings = {"task": task, **limits, **server}
         plans = [_plan_unfinished(run_name, out, place["cache"], **settings)]
     else:
         plan_task = partial(
@@ -122,16 +124,17 @@ def run(
             criterion=criterion,
             choices=options.checked_choices(choices),
             seed=seed,
-            max_cost=max_cost,
             allow_redirects=allow_redirects,
             batch=batch,
             shuffle_options=shuffle_options,
             item_text=item_text,
+            **limits,
             **server,
         )
+        options.check_limits(**limits)
         plans = [plan_task(task=name) for name in options.several_tasks(task)]
     if dry_run:
-        print_costs(*map(estimate_costs, plans), as_json=as_json)
+        print_costs(*plans, as_json=as_json)
         return
     codes: list[int] = []
     finished: dict[str, Validation] = {}
@@ -152,7 +155,7 @@ def _results(plans: Sequence[Plan], ask: Callable[[Plan], RunResult]) -> Iterato
     spent_usd = 0.0
     for plan in plans:
         result = ask(_with_rest(plan, spent_usd))
-        spent_usd += result.cost_usd
+        spent_usd += result.cost_usd + result.assumed_usd
         yield result
         if result.exit_code in STOPPED:
             return
@@ -230,6 +233,9 @@ def print_folder(result: RunResult) -> None:
     from harness.judging.judges.pricing import price_of
 
     cost = dollars(result.cost_usd)
+    if result.assumed_usd:
+        most = dollars(result.cost_usd + result.assumed_usd)
+        cost += f", at most {most} with calls that may have been billed without a price"
     unknown = [judge.name for judge in result.validation.judges if judge.cost.usd is None]
     embedder = result.folder.manifest.embedder
     if embedder and price_of(embedder) is None:
@@ -239,24 +245,38 @@ def print_folder(result: RunResult) -> None:
     echo(f"\nReport: {result.folder.path / 'report.html'}   cost: {cost}")
 
 
-def print_costs(*quotes_by_task: Sequence[JudgeQuote], as_json: bool) -> None:
-    """Print calls, tokens and cost per judge, task by task."""
+def print_costs(*plans: Plan, as_json: bool) -> None:
+    """Print calls, tokens and cost per judge, task by task.
+
+    Raises
+    ------
+    JudgeUnavailable
+        If the cost limit of a plan cannot be kept.
+    """
+    from harness.app import check_limits, estimate_costs, overshoots
+
+    for plan in plans:
+        check_limits(plan)
     if as_json:
-        every = [asdict(quote) for quotes in quotes_by_task for quote in quotes]
-        echo_json(every)
+        echo_json([asdict(quote) for plan in plans for quote in estimate_costs(plan)])
         return
-    for quotes in quotes_by_task:
-        rows = [
-            {
-                "judge": quote.judge,
-                "calls": quote.calls,
-                "prompt tokens": quote.prompt_tokens,
-                "reply tokens": quote.expected_completion_tokens,
-                "cost": dollars(quote.expected_usd),
-                "cost at most": dollars(quote.cost_usd),
-            }
-            for quote in quotes
-        ]
-        show(rows)
+    for plan in plans:
+        quotes = estimate_costs(plan)
+        show(list(map(_cost_row, quotes)))
         counts = quotes[0].n_items if quotes else {}
         echo("items: " + ", ".join(f"{name} {n}" for name, n in counts.items()))
+        for overshoot in overshoots(plan):
+            echo(str(overshoot))
+
+
+def _cost_row(quote: JudgeQuote) -> dict[str, object]:
+    is_unlimited = quote.cost_usd is None and quote.expected_usd is not None
+    return {
+        "judge": quote.judge,
+        "calls": quote.calls,
+        "prompt tokens": quote.prompt_tokens,
+        "reply tokens": quote.expected_completion_tokens,
+        "reply cap": "none" if quote.reply_cap is None else quote.reply_cap,
+        "cost": dollars(quote.expected_usd),
+        "cost at most": "no limit" if is_unlimited else dollars(quote.cost_usd),
+    }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from harness.app import prompts_of
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import load_judges
+from harness.judging.judges.cost_limit import with_reply_cap
 from harness.judging.judges.judge_registry import registered
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.judging.prompts.requests import Prompts, Unit
@@ -151,10 +152,16 @@ def parameters_of(spec: JudgeSpec) -> str:
     return _digest([*asked, spec.prompts, spec.votes, spec.members, spec.rule])
 
 
-def current_parameters(specs: Iterable[JudgeSpec], judges_file: Path | None) -> dict[str, str]:
-    """Return the hash of each judge's parameters: those in a judges file, else the run's own."""
+def current_parameters(
+    specs: Iterable[JudgeSpec], judges_file: Path | None, cap: int | None = None
+) -> dict[str, str]:
+    """Return the hash of each judge's parameters: those in a judges file, else the run's own.
+
+    ``cap`` is the token limit that the run gave to judges without one.
+    """
     registry = load_judges(judges_file) if judges_file else {}
-    return {spec.name: parameters_of(registered(spec.name, registry) or spec) for spec in specs}
+    current = ((spec.name, registered(spec.name, registry) or spec) for spec in specs)
+    return {name: parameters_of(with_reply_cap(spec, cap)) for name, spec in current}
 
 
 @dataclass(frozen=True, slots=True)

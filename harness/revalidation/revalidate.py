@@ -14,6 +14,7 @@ from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, JudgeUnavailable, RunError
 from harness.files import read_file, write_file, writing_to
 from harness.judging.judges.config import load_judges
+from harness.judging.judges.cost_limit import check_limited
 from harness.judging.judges.judge_registry import check, check_destinations, reader_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
@@ -95,6 +96,8 @@ class LookOptions:
         Of the anchor of a new baseline.
     max_cost : float or None
         Limit of an occasion in USD.
+    max_cost_soft : bool
+        Whether judges are asked under it whose replies may cost more than is reserved.
     store : str or None
         Address of a store whose rate limits hold for this look, too, and that keeps its replies.
     """
@@ -109,6 +112,7 @@ class LookOptions:
     task: str | None = None
     seed: int = 0
     max_cost: float | None = None
+    max_cost_soft: bool = False
     store: str | None = None
 
 
@@ -199,18 +203,30 @@ def export_baseline(
         RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
 
 
-def accept_look(run: RunFolder, number: int, options: LookOptions) -> HistoryReading:
-    """Start a new baseline with the replies of a look and of all looks after it.
+def accept_look(
+    run: RunFolder, number: int, options: LookOptions, *, dry_run: bool = False
+) -> Baseline:
+    """Start a new baseline with the replies of a look and of all looks after it; return it.
+
+    With ``dry_run`` nothing is written.
 
     Raises
     ------
     RunError
         If there is no such look since the last baseline, or a judge has not replied since then.
     """
+    if dry_run:
+        return _without_writing(run, options).accepted_baseline(number)
     with HistoryFile.open(run.path) as file:
         sitting = Sitting.begin(run, options, file)
-        sitting.append(sitting.accepted_baseline(number))
-    return sitting.history
+        baseline = sitting.accepted_baseline(number)
+        sitting.append(baseline)
+    return baseline
+
+
+def _without_writing(run: RunFolder, options: LookOptions) -> Sitting:
+    """Return a re-validation that asks and writes nothing."""
+    return Sitting(run, setup_of(run, options.task), options, None, read_history(run.path / FILE))
 
 
 def plan_look(run: RunFolder, options: LookOptions) -> Plan:
@@ -222,9 +238,8 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
         If the run cannot be read, or was made elsewhere and its judges are not confirmed.
     """
     _check_destinations(run, options)
-    history = read_history(run.path / FILE)
-    sitting = Sitting(run, setup_of(run, options.task), options, None, history)
-    baseline = history.baseline
+    sitting = _without_writing(run, options)
+    baseline = sitting.history.baseline
     without = sitting.comparable(baseline).left_out if baseline else {}
     n_samples = options.samples + sitting.n_missing
     return sitting.plan(run.manifest.asked_judges, n_samples, without=without)
@@ -566,8 +581,13 @@ class Sitting:
         else:
             items = self.draw()
             planned = items_by_elicitation(task, self.run.manifest.config)
-        changes = {"samples": samples, "max_cost": self.options.max_cost}
-        config = self.run.manifest.config.model_copy(update=changes)
+        config = self.run.manifest.config.model_copy(
+            update={
+                "samples": samples,
+                "max_cost": self.options.max_cost,
+                "max_cost_soft": self.options.max_cost_soft,
+            }
+        )
         make = partial(make_job, task=task, prompts=self.setup.prompts, config=config)
         skipped, jobs = {}, []
         for spec in specs:
@@ -576,6 +596,8 @@ class Sitting:
             except JudgeUnavailable as error:
                 skipped[spec.name] = str(error)
             else:
+                if config.max_cost is not None:
+                    check_limited(spec, is_soft=config.max_cost_soft)
                 jobs.append(make(spec, items, planned, look=self.history.next_occasion))
         if not jobs:
             raise JudgeUnavailable("; ".join(skipped.values()))

@@ -4,11 +4,12 @@
 
 POST /v1/files, /v1/batches; GET /v1/batches, /v1/batches/ID, /v1/files/ID/content        OpenAI
 POST /v1/messages/batches; GET the same, /ID, /ID/results                                 Anthropic
+POST /bill/N         replies are billed as those of the stub server under /bill/N
 POST /hold, /go      batches stay unfinished, or are finished at the second poll (the default)
 POST /lose           the next batch is accepted but the connection ends before the response
 POST /spoil          the next batch leaves one request unanswered and refuses one
 POST /v1/chat/completions    a single request, counted among the others
-GET  /stats          {"batches": n, "requests": n, "files": n, "polls": n}
+GET  /stats          {"batches": n, "requests": n, "files": n, "polls": n, "billed": {...}}
 POST /reset          clears everything
 """
 
@@ -24,12 +25,13 @@ from collections import Counter
 from datetime import UTC, datetime
 
 from aiohttp import web
-from stub_server import answer_to, anthropic_reply, openai_reply
+from stub_server import answer_to, anthropic_reply, billed_usage, openai_reply, with_usage
 
 COUNTS: Counter = Counter()
 FILES: dict[str, bytes] = {}
 BATCHES: dict[str, dict] = {}
-MODES = {"hold": False, "lose": False, "spoil": False}
+MODES = {"hold": False, "lose": False, "spoil": False, "bill": 0}
+BILLED: dict[str, Counter] = {}  # by model
 
 
 async def post_file(request: web.Request) -> web.Response:
@@ -75,7 +77,10 @@ async def accept_batch(request, pairs, metadata) -> web.StreamResponse:
         "spoil": MODES["spoil"],
         "created": datetime.now(UTC).isoformat(),
     }
+    n_free = 2 if MODES["spoil"] else 0  # refused, and not processed
     MODES["spoil"] = False
+    for _, body in pairs[n_free:] if MODES["bill"] else ():
+        BILLED.setdefault(body["model"], Counter()).update(billed_usage(body, MODES["bill"]))
     if MODES["lose"]:
         MODES["lose"] = False
         request.transport.abort()
@@ -117,7 +122,10 @@ def openai_lines(batch: dict, kind: str):
         spoilt = batch["spoil"] and place < 2
         if spoilt != (kind == "err"):
             continue
-        response = {"status_code": 200, "body": openai_reply(body, answer_to(body))}
+        reply = openai_reply(body, answer_to(body))
+        if MODES["bill"]:
+            reply = with_usage(reply, billed_usage(body, MODES["bill"]))
+        response = {"status_code": 200, "body": reply}
         if spoilt and place == 0:
             response = {"status_code": 400, "body": {"error": {"message": "no", "code": None}}}
         elif spoilt:
@@ -154,9 +162,9 @@ def in_reverse(lines) -> web.Response:
 async def set_mode(request: web.Request) -> web.Response:
     mode = request.path.strip("/")
     if mode == "reset":
-        for store in (COUNTS, FILES, BATCHES):
+        for store in (COUNTS, FILES, BATCHES, BILLED):
             store.clear()
-        MODES.update(dict.fromkeys(MODES, False))
+        MODES.update(dict.fromkeys(MODES, 0))
     elif mode == "go":
         MODES["hold"] = False
     else:
@@ -164,9 +172,14 @@ async def set_mode(request: web.Request) -> web.Response:
     return web.json_response({})
 
 
+async def bill(request: web.Request) -> web.Response:
+    MODES["bill"] = int(request.match_info["n"])
+    return web.json_response({})
+
+
 async def stats(_request: web.Request) -> web.Response:
     names = ("batches", "requests", "files", "polls")
-    return web.json_response({name: COUNTS[name] for name in names})
+    return web.json_response({name: COUNTS[name] for name in names} | {"billed": BILLED})
 
 
 async def serve(port: int) -> None:
@@ -180,6 +193,7 @@ async def serve(port: int) -> None:
         app.router.add_get(path + "/{id}", get_batch)
     app.router.add_get("/v1/messages/batches/{id}/results", get_results)
     app.router.add_get("/stats", stats)
+    app.router.add_post("/bill/{n}", bill)
     for mode in ("hold", "go", "lose", "spoil", "reset"):
         app.router.add_post(f"/{mode}", set_mode)
     runner = web.AppRunner(app, access_log=None)

@@ -9,6 +9,8 @@ POST [...]/models/MODEL:generateContent                                         
 POST [...]/api/chat or /api/generate                                            Ollama
 POST [...]/v1/embeddings                        how often each letter is in the text
 GET  [...]/v1/models                  one model, "stub" unless /say/NAME
+POST [...]/bill/N[...]  a token per byte of the prompt; replies of N tokens, cut off at the limit
+               that the request sets, which /nocap/1 ignores; /stats sums what that is billed
 GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "by_path": {...}}
 GET  /requests the last requests: [{"path", "headers", "body"}, ...]
 POST /reset    clears both, and lets all requests through
@@ -60,6 +62,11 @@ from aiohttp import web
 LAST_REQUESTS = deque(maxlen=1000)
 COUNTS = Counter()
 BY_PATH = Counter()
+BILLED = {}  # tokens by path and kind
+UNBILLED = frozenset(  # faults
+    {"400", "401", "403", "404", "409", "422", "429", "500", "503", "529"}
+    | {"quota", "credit", "payment", "badkey400"}
+)
 TABLES = {}  # by name
 TIMES_ASKED = Counter()  # by table and line
 DRAWS = Counter()  # from tokens, by prompt
@@ -253,6 +260,37 @@ def tokens(body: dict, text: str | None) -> tuple[int, int]:
     return max(1, size // 4), max(1, len(str(text or "")) // 4)
 
 
+def billed_usage(body: dict, n_tokens: int, *, ignores_cap: bool = False) -> dict[str, int]:
+    """Return the tokens that a request is billed: most prompt tokens go through the cache."""
+    cap = body.get("max_completion_tokens") or body.get("max_tokens") or n_tokens
+    inputs = [body["input"]] if isinstance(body.get("input"), str) else body.get("input", [])
+    texts = texts_of(body) + inputs
+    n_in = 50 + sum(len(text.encode("utf-8", "replace")) for text in texts)
+    n_out = (n_tokens if ignores_cap else min(n_tokens, cap)) * int(body.get("n") or 1)
+    n_out = 0 if inputs else n_out
+    return {"prompt": n_in, "cached": n_in // 3, "written": n_in // 3, "reply": n_out}
+
+
+def with_usage(reply: dict, billed: dict[str, int]) -> dict:
+    """Report in a reply what it is billed."""
+    details = {"cached_tokens": billed["cached"], "cache_creation_tokens": billed["written"]}
+    usage = {
+        "prompt_tokens": billed["prompt"],
+        "completion_tokens": billed["reply"],
+        "total_tokens": billed["prompt"] + billed["reply"],
+        "prompt_tokens_details": details,
+    }
+    return reply | {"usage": usage}
+
+
+def billed_style(make, request: web.Request, body: dict, settings: dict, *, is_free: bool):
+    """Bill a request, and return what makes a reply that says so."""
+    billed = billed_usage(body, int(settings["bill"]), ignores_cap="nocap" in settings)
+    if not is_free:
+        BILLED.setdefault(request.path, Counter()).update(billed)
+    return lambda *args, **fields: with_usage(make(*args, **fields), billed)
+
+
 def letter_counts(text: str) -> list[float]:
     """Return the vector of a text: how often each letter from a to z is in it."""
     return [float(text.lower().count(letter)) for letter in ascii_lowercase]
@@ -432,6 +470,8 @@ async def complete(request: web.Request) -> web.StreamResponse:
     prompt = (request.path, hashlib.sha256(raw).digest())
     ATTEMPTS[prompt] += 1
     fault, values = fault_for(plan, ATTEMPTS[prompt]) if plan else ("", {})
+    if "bill" in settings:
+        make = billed_style(make, request, body, settings, is_free=fault in UNBILLED)
     if COUNTS["requests"] > HELD["after"]:
         await HELD["released"].wait()
     await asyncio.sleep(float(settings.get("ms", 0)) / 1000)
@@ -444,7 +484,7 @@ async def complete(request: web.Request) -> web.StreamResponse:
             values,
             lambda text, finish="stop", **fields: make(body, text, finish, **fields),
         )
-    if make is embedding_reply:
+    if request.path.endswith("/embeddings"):
         return web.json_response(make(body))
     if table := settings.get("table"):
         answer = answer_from(table, body)
@@ -478,7 +518,7 @@ async def count_in_flight(request: web.Request) -> web.StreamResponse:
 
 async def stats(_request: web.Request) -> web.Response:
     counts = {name: COUNTS[name] for name in ("requests", "in_flight", "max_in_flight")}
-    return web.json_response(counts | {"by_path": dict(BY_PATH)})
+    return web.json_response(counts | {"by_path": dict(BY_PATH), "billed": BILLED})
 
 
 async def last_requests(_request: web.Request) -> web.Response:
@@ -486,7 +526,7 @@ async def last_requests(_request: web.Request) -> web.Response:
 
 
 async def reset(request: web.Request) -> web.Response:
-    for store in (LAST_REQUESTS, BY_PATH, ATTEMPTS, COUNTS, DRAWS):
+    for store in (LAST_REQUESTS, BY_PATH, ATTEMPTS, COUNTS, DRAWS, BILLED):
         store.clear()
     return await release(request)
 

@@ -78,7 +78,11 @@ def check_address(address: str) -> None:
 
 
 def session_limits(
-    store: SharedStore, limit_usd: float | None, spent_usd: float | None = None
+    store: SharedStore,
+    limit_usd: float | None,
+    spent_usd: float | None = None,
+    *,
+    is_soft: bool = False,
 ) -> dict[str, Any]:
     """Return budget and rate limits of a session that hold for all workers of its run.
 
@@ -89,7 +93,7 @@ def session_limits(
     if limit_usd is not None and spent_usd is not None:
         store.open_budget(limit_usd, spent_usd)
     return {
-        "budget": SharedBudget(limit_usd, spent_usd or 0.0, store),
+        "budget": SharedBudget(limit_usd, spent_usd or 0.0, store, is_soft=is_soft),
         "make_gate": partial(shared_gate, store),
     }
 

@@ -68,6 +68,7 @@ class WorkerDescription:
     run: str
     driver: str
     max_cost: float | None
+    max_cost_soft: bool
     log: Path
     token: str = ""
 
@@ -112,7 +113,9 @@ class UnitWorker:
         self._store = open_store(
             description.store, description.run, longest_call_s, driver=description.driver
         )
-        limits = session_limits(self._store, description.max_cost)
+        limits = session_limits(
+            self._store, description.max_cost, is_soft=description.max_cost_soft
+        )
         self._budget = limits["budget"]
         log = _open_log(description)
         self._recorder = Recorder(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import BudgetSpent, CallFailed
 from harness.judging.cluster.database import StoreAway
+from harness.judging.judges.pricing import worst_cost
 from harness.judging.running.budget import CallBill, CostBudget
 from harness.judging.running.rate_limit import BURST_S, WINDOW_S, RateGate, rate_gate
 from harness.judging.running.services import NotAsked
@@ -149,8 +150,15 @@ class SharedBudget(CostBudget):
     limit.
     """
 
-    def __init__(self, limit_usd: float | None, spent_usd: float, store: SharedStore) -> None:
-        super().__init__(limit_usd, spent_usd)
+    def __init__(
+        self,
+        limit_usd: float | None,
+        spent_usd: float,
+        store: SharedStore,
+        *,
+        is_soft: bool = False,
+    ) -> None:
+        super().__init__(limit_usd, spent_usd, is_soft=is_soft)
         self._store = store
         self._allowance_usd = 0.0
         self._promised_usd: dict[str, float] = {}  # by request, until it is sent
@@ -162,7 +170,7 @@ class SharedBudget(CostBudget):
         """Wait until this call may be sent, or the budget is spent for good."""
         if self.limit_usd is None or request.hash in self._promised_usd:
             return
-        cost_usd = self._worst_cost(spec, request, n)
+        cost_usd = worst_cost(spec, request, n)
         while self._lacks(cost_usd):
             async with self._exchange:
                 if self._lacks(cost_usd):
@@ -170,6 +178,8 @@ class SharedBudget(CostBudget):
         if self._allowance_usd >= cost_usd:
             self._allowance_usd -= cost_usd
             self._promised_usd[request.hash] = cost_usd
+        while self.is_untried(spec.name) and not self._is_stopped:
+            await self.next_end()
 
     def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:
         """Return a context that uses what was promised to this call, else raise `BudgetSpent`."""
@@ -181,9 +191,9 @@ class SharedBudget(CostBudget):
             raise BudgetSpent(f"the next request could exceed --max-cost {self.limit_usd:g}")
         return CallBill(self, spec.name, cost_usd)
 
-    def book(self, judge: str, reserved_usd: float, cost_usd: float) -> None:
+    def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
         """Replace what was reserved for a call by what it cost; the rest may be used again."""
-        super().book(judge, reserved_usd, cost_usd)
+        super().book(reserved_usd, cost_usd, is_known=is_known)
         if self.limit_usd is not None:
             self._allowance_usd += reserved_usd - cost_usd
             self._note_held()

@@ -55,9 +55,8 @@ TAKE_RATE = (
 )
 OPEN_BUDGET = (
     "INSERT INTO harness_budget AS b VALUES (%(run)s, %(limit)s, %(spent)s) "
-    "ON CONFLICT (run) DO UPDATE SET limit_usd = excluded.limit_usd, taken_usd = "
-    "greatest(%(spent)s, b.taken_usd - "
-    "(SELECT coalesce(sum(held_usd), 0) FROM harness_worker WHERE run = %(run)s))"
+    "ON CONFLICT (run) DO UPDATE SET limit_usd = excluded.limit_usd, "
+    "taken_usd = greatest(%(spent)s, b.taken_usd)"  # killed workers may have spent what they held
 )
 
 DESCRIBE = (

@@ -59,12 +59,16 @@ class Judge(ABC):
         conversation.
     reads_images : bool
         Whether it may rate items with images.
+    caps_replies : bool
+        Whether it sends the token limit of its parameters, so that the most that a reply may cost
+        is known before it is asked for.
     """
 
     reads_prompts: ClassVar[bool] = False
     gives_logprobs: ClassVar[bool] = False
     completes_text: ClassVar[bool] = False
     reads_images: ClassVar[bool] = False
+    caps_replies: ClassVar[bool] = False
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         del task, prompts, seed

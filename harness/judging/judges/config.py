@@ -21,7 +21,7 @@ from pydantic import (
 
 from harness import plugins
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable
-from harness.judging.judges.pricing import Price
+from harness.judging.judges.pricing import TOKEN_LIMITS, Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.judges.reasoning import REASONING_MAX_TOKENS, reasons_first
 from harness.judging.prompts.presentation_orders import N_ORDERS
@@ -67,7 +67,6 @@ Script = dict[
 _SAMPLING: dict[str, JsonValue] = {"temperature": 1.0, "max_tokens": 32}
 COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
 JSON_MAX_TOKENS = 128  # of a reply in JSON
-TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 _FIRST_TOKEN: dict[str, JsonValue] = {"temperature": 1.0, "logprobs": True, "top_logprobs": 20}
 _NEXT_WORD: dict[str, JsonValue] = {"temperature": 1.0, "logprobs": 20}  # of a text completion
 SAMPLES_PER_REQUEST = 10  # where the provider is known to allow several
@@ -336,6 +335,10 @@ class JudgeSpec(BaseModel):
             raise ValueError(
                 f"{', '.join(reserved)} cannot be set here; see model, base_url, key_env, samples"
             )
+        for name in TOKEN_LIMITS:
+            limit = params.get(name)
+            if limit is not None and (type(limit) is not int or limit < 1):
+                raise ValueError(f"{name} must be a whole number from 1, or null for no limit")
         json.dumps(params, allow_nan=False)  # raises ValueError for NaN
         return params
 

@@ -93,6 +93,7 @@ class HttpJudge(PromptedJudge):
 
     gives_logprobs = True
     reads_images = True
+    caps_replies = True
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)

@@ -21,6 +21,7 @@ from harness.judging.judges.config import (
     first_problem,
     with_strategy,
 )
+from harness.judging.judges.pricing import TOKEN_LIMITS
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.judges.reasoning import reasons_first
 from harness.judging.parsing.verdict import Reader, max_judges
@@ -301,7 +302,10 @@ def _destination(spec: JudgeSpec) -> tuple[object, ...]:
     """Return what decides where the requests of a judge go, and with which key."""
     if spec.kind == "endpoint":
         return (spec.base_url, spec.key_env, *spec.other_urls)
-    params = json.dumps(spec.params, sort_keys=True)
+    params = json.dumps(
+        {name: value for name, value in spec.params.items() if name not in TOKEN_LIMITS},
+        sort_keys=True,
+    )
     fixed = (spec.kind, spec.model, spec.allow_redirects)
     return (spec.base_url, spec.key_env, *fixed, params)
 
@@ -406,6 +410,11 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
 def shuffles(spec: JudgeSpec) -> bool:
     """Return whether a judge is shown the options in an order that may change."""
     return _judge_type(spec).reads_prompts and not spec.endorses
+
+
+def caps_replies(spec: JudgeSpec) -> bool:
+    """Return whether a judge sends the token limit of its parameters."""
+    return _judge_type(spec).caps_replies
 
 
 def asks_in_both_orders(spec: JudgeSpec, task: Task) -> bool:

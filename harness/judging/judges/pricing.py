@@ -12,10 +12,12 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from unicodedata import normalize
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.judging.judges.providers import provider_of
+from harness.judging.parsing.verdict import MAX_COST_USD
 
 if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
@@ -58,6 +60,11 @@ class Price(BaseModel):
         prompt = fresh * self.input + cached_tokens * cached + written_tokens * written
         return (prompt + completion_tokens * self.output) / 1_000_000
 
+    @property
+    def most_input(self) -> float:
+        """Highest price of a prompt token: fresh, read from the cache or written to it."""
+        return max(self.input, self.cached or 0.0, self.cache_write or 0.0)
+
     def in_batch(self) -> Price:
         """Return the price of a request in a batch."""
         rates = {
@@ -69,30 +76,82 @@ class Price(BaseModel):
 
 FREE = Price(input=0, output=0)
 IMAGE_TOKENS = 1_600  # about the most that Anthropic counts for one
+MOST_IMAGE_TOKENS = 50_000  # gpt-4o-mini counts up to 48,169: 2,833, and 5,667 for each of 8 tiles
+TEMPLATE_TOKENS = 256  # most that chat templates add to a prompt, default system prompts included
+SCHEMA_TOKENS = 1_000  # most that providers add to a prompt whose reply follows a schema
 MAX_TOKENS = 10**12  # larger counts are ignored
+REPLY_CAP = 4096  # tokens of a reply under a cost limit, where its judge sets no limit
+TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
+EXPECTED_TOKENS = 16  # of a reply without a limit
 HALF_IN_BATCH = frozenset({"openai", "anthropic"})
 
 
 class TokenEstimate(NamedTuple):
-    """Estimated tokens of a prompt, and the maximum for its reply."""
+    """Estimated tokens of a prompt, and the maximum for its reply; None where it has none."""
 
     prompt: int
-    completion: int
+    completion: int | None
+
+
+def reply_cap(spec: JudgeSpec) -> int | None:
+    """Return how many tokens a reply may have by the judge's parameters; None for no limit.
+
+    Of two limits the larger one counts, since servers may ignore either.
+    """
+    if spec.kind == "embedding":
+        return 0
+    limits = (spec.params.get(name) for name in TOKEN_LIMITS)
+    own = max((limit for limit in limits if isinstance(limit, int)), default=None)
+    return own if own is not None or spec.remote else EXPECTED_TOKENS
 
 
 def estimate(spec: JudgeSpec, request: Request) -> TokenEstimate:
     """Estimate tokens without a tokenizer: 4 bytes each, 4 around a message, 1,600 an image."""
     size = sum(math.ceil(len(m.content.encode()) / 4) + 4 for m in request.messages)
     size += IMAGE_TOKENS * sum(m.image is not None for m in request.messages)
-    params = spec.params
-    limit = params.get("max_completion_tokens", params.get("max_tokens", 16))
-    return TokenEstimate(size, limit if isinstance(limit, int) else 16)
+    return TokenEstimate(size, reply_cap(spec))
 
 
 def max_tokens(spec: JudgeSpec, request: Request, n: int) -> int:
     """Return how many tokens a request for ``n`` samples may use at most, by `estimate`."""
     prompt, completion = estimate(spec, request)
-    return prompt + n * completion
+    return prompt + n * (EXPECTED_TOKENS if completion is None else completion)
+
+
+def most_prompt_tokens(request: Request) -> int:
+    """Return an upper bound of the tokens of a prompt.
+
+    A token of text stands for at least one byte: tokenizers fall back to bytes, of the text or of
+    its NFKC form. What a server adds itself (role markers, default system prompts, the
+    schema of a reply) is bounded by constants.
+    """
+    n_tokens = TEMPLATE_TOKENS
+    for message in request.messages:
+        n_tokens += _most_text_tokens(message.content)
+        n_tokens += MOST_IMAGE_TOKENS if message.image is not None else 0
+    if schema := request.params.get("response_format"):
+        n_tokens += SCHEMA_TOKENS + _most_text_tokens(json.dumps(schema))
+    return n_tokens
+
+
+def _most_text_tokens(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return max(len(text.encode()), len(normalize("NFKC", text).encode()))
+
+
+def worst_cost(spec: JudgeSpec, request: Request, n: int = 1) -> float:
+    """Return the most that ``n`` samples of a request may cost in USD; 0 for an unknown price.
+
+    Reasoning is part of a reply. A judge without a cap is assumed to keep `REPLY_CAP`.
+    """
+    price = price_of(spec)
+    if price is None:
+        return 0.0
+    cap = reply_cap(spec)
+    n_reply_tokens = n * (REPLY_CAP if cap is None else cap)
+    most_usd = most_prompt_tokens(request) * price.most_input + n_reply_tokens * price.output
+    return most_usd / 1_000_000
 
 
 def price_of(spec: JudgeSpec) -> Price | None:
@@ -108,6 +167,12 @@ def price_of(spec: JudgeSpec) -> Price | None:
     return _listed_price(spec.model) if hosted or spec.kind == "litellm" else None
 
 
+def most_reply_tokens(spec: JudgeSpec) -> int | None:
+    """Return how long a reply of a hosted model can be by litellm's list; None when unknown."""
+    limit = listed_model(spec.model).get("max_output_tokens") if spec.kind == "litellm" else None
+    return limit if isinstance(limit, int) else None
+
+
 def listed_model(model: str) -> dict[str, Any]:
     """Return the entry of a model in litellm's list; empty where it has none."""
     provider, _, bare = model.partition("/")
@@ -117,6 +182,7 @@ def listed_model(model: str) -> dict[str, Any]:
     return entry or {}
 
 
+@cache
 def _listed_price(model: str) -> Price | None:
     entry = listed_model(model)
     if not {"input_cost_per_token", "output_cost_per_token"} <= entry.keys():
@@ -178,6 +244,9 @@ def token_counts(usage: dict[str, Any]) -> TokenCounts:
     prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     if prompt == 0:
         return TokenCounts(None, None, None)
+    total = _count(usage.get("total_tokens"))
+    if total is not None and prompt is not None and completion is not None:
+        completion = max(completion, total - prompt)  # some leave reasoning out of the reply's
     return TokenCounts(prompt, completion, cached, written)
 
 
@@ -193,10 +262,12 @@ def _share(total: int | None, n: int, index: int) -> int | None:
 
 
 def cost_of(counts: TokenCounts, price: Price | None) -> float | None:
-    """Return the cost of a reply in USD; None when the price or a count is unknown."""
+    """Return the cost of a reply in USD; None when the price or a count is unknown or absurd."""
     if price is None or counts.prompt is None or counts.completion is None:
         return None
-    return price.cost_usd(counts.prompt, counts.completion, counts.cached or 0, counts.written or 0)
+    cached, written = counts.cached or 0, counts.written or 0
+    cost_usd = price.cost_usd(counts.prompt, counts.completion, cached, written)
+    return cost_usd if cost_usd <= MAX_COST_USD else None
 
 
 def _count(value: object) -> int | None:

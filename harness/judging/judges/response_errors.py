@@ -50,6 +50,35 @@ CONTEXT_MESSAGE = re.compile(
     r"(?:prompt|input|request) is too long|maximum context length|context (?:length|window|size)"
     r"|too many (?:input )?tokens|token count .{0,40}exceeds"
 )
+NOT_BILLED = frozenset(  # nothing was sent, or refused before the model read it
+    {
+        "bad_request",
+        "cap_refused",
+        "forbidden",
+        "image_unreadable",
+        "no_key",
+        "not_found",
+        "quota_spent",
+        "rate_limited",
+        "redirect_refused",
+        "tls_failed",
+        "too_many_files",
+        "unauthorized",
+        "unguarded",
+        "unreachable",
+        "unsupported_params",
+        "wrong_address",
+        "http_409",
+        "http_425",
+        "http_500",
+        "http_503",
+        "http_529",
+    }
+)
+CAP_MESSAGE = re.compile(r"max_(?:completion_|output_)?tokens|maxoutputtokens|num_predict")
+REFUSAL_MESSAGE = re.compile(
+    r"unsupported|not supported|unknown|unrecognized|not permitted|not allowed|too large|must be"
+)
 STOPS = {
     402: "quota_spent",
     401: "unauthorized",
@@ -61,6 +90,9 @@ STOPS = {
 MEANINGS = {
     "bad_body": "the response is not a chat completion; check base_url",
     "bad_request": "the server refuses the request; check model and params",
+    "cap_refused": "the server refuses the token limit of replies; in the judge's params, set the "
+    "one that it takes, max_tokens or max_completion_tokens. With `max_tokens: null` none is sent, "
+    "and --max-cost needs --max-cost-soft",
     "connection_lost": "the server closed the connection",
     "context_length": "the prompt is longer than the model can read",
     "error_body": "the server reported an error with status 200",
@@ -70,6 +102,8 @@ MEANINGS = {
     "no_embedding": "the responses hold no vector; check model and base_url",
     "no_key": "its key is no longer set",
     "not_found": "no such model or address (or, for --batch, no batches); check model and base_url",
+    "over_cap": "a reply cost more than its request allows, so --max-cost cannot be kept; "
+    "--max-cost-soft asks all the same",
     "quota_spent": "the quota or credit of the account is used up",
     "rate_limited": "the server refuses more requests for now; resume later, or set rpm",
     "redirect_refused": "the server redirects; give the final address as base_url",
@@ -78,6 +112,7 @@ MEANINGS = {
     "tls_failed": "the certificate of the server is invalid",
     "too_many_files": "this process may open no more files; raise `ulimit -n` or lower concurrency",
     "unauthorized": "the key was not accepted; check the variable that key_env names",
+    "unfinished": "the model reached the token limit before it answered; raise max_tokens",
     "unreachable": "no server answers at that address; check base_url and the network",
 }
 
@@ -109,6 +144,11 @@ def _failure_by_body(status: int, codes: frozenset[str], message: str) -> CallFa
         return CallFailed("context_length", hint=MEANINGS["context_length"])
     if codes & KEY_CODES or (is_refusal and message.startswith("api key not valid")):
         return CallFailed("unauthorized", stops_judge=True, hint=MEANINGS["unauthorized"])
+    if is_refusal and CAP_MESSAGE.search(message):
+        if "could not finish" in message:
+            return CallFailed("unfinished", hint=MEANINGS["unfinished"])
+        if REFUSAL_MESSAGE.search(message):
+            return CallFailed("cap_refused", stops_judge=True, hint=MEANINGS["cap_refused"])
     return None
 
 
@@ -199,6 +239,14 @@ def limit_wait(error: CallFailed, max_wait_s: float) -> CallFailed:
     return CallFailed(
         error.reason, stops_judge=True, hint=f"asked to wait {error.retry_after_s:.0f} s"
     )
+
+
+def may_be_billed(error: BaseException) -> bool:
+    """Whether a call that failed may have been paid for: the model may have read its prompt.
+
+    Azure bills prompts that its filter refused, and calls that timed out.
+    """
+    return not (isinstance(error, CallFailed) and error.reason in NOT_BILLED)
 
 
 def is_retryable(error: BaseException) -> bool:

@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 from inspect import cleandoc
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -60,6 +60,7 @@ SCHEMA_VERSION = 1
 MAX_JUDGES = 50  # of a run or a file: judges are compared in pairs, in every resample
 MAX_CELLS = 20_000  # pairs of options, for all judges: each is held in every resample
 MAX_NAME_CHARS = 200  # of a judge
+MAX_COST_USD = 1e6  # of a reply; a larger cost is an error
 HEADER = b'{"schema_version": 1}\n'
 YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")
 UNFINISHED = {"empty", *FAULTS} - {"several"}  # reasons that the end of a reply may have changed
@@ -89,6 +90,9 @@ class _Record(
     forbid_unknown_fields=True,
 ):
     """A record per call; types are checked when it is read from a file."""
+
+
+Usd = Annotated[float, msgspec.Meta(ge=0, le=MAX_COST_USD)]
 
 
 def _written(default: Value | int) -> Any:  # noqa: ANN401 -- of whatever type the member is
@@ -128,7 +132,7 @@ class Reply(_Record, frozen=True, kw_only=True):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
-    cost_usd: float | None = None
+    cost_usd: Usd | None = None
     latency_s: float | None = None
     logprobs: Any = None
     fingerprint: str | None = None
@@ -217,7 +221,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
-    cost_usd: float | None = None
+    cost_usd: Usd | None = None
     latency_s: float | None = None
     logprobs: Any = None
     fingerprint: str | None = None

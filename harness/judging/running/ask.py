@@ -53,8 +53,13 @@ async def ask_unit(unit: WorkUnit, services: Services) -> Outcome:
     RunError
         If the store cannot be read.
     """
-    if len(unit.samples) > 1:
-        return await _ask_samples(unit, services)
+    outcome = await (_ask_samples if len(unit.samples) > 1 else _ask)(unit, services)
+    if services.budget.limit_usd is None or not outcome.received or outcome.failure is not None:
+        return outcome
+    return outcome._replace(failure=services.budget.overrun(services.judge.spec.name))
+
+
+async def _ask(unit: WorkUnit, services: Services) -> Outcome:
     received: list[Reply] = []
     request = unit.request_for()
     if unit.first is not None:
@@ -248,10 +253,11 @@ async def _attempt(requests: Sequence[Request], services: Services) -> list[Repl
     tokens = max_tokens(spec, requests[0], n) if limiter.needs_tokens else 0
     ticket = await limiter.enter(tokens)
     try:
-        if budget.limit_usd is not None:
-            await budget.wait_for_room(spec, requests[0], n)
         limiter.check()
         await judge.prepare()
+        if budget.limit_usd is not None:
+            await budget.wait_for_room(spec, requests[0], n)
+            limiter.check()
         with budget.reserve(spec, requests[0], n) as bill:
             with services.deadline:
                 replies = await judge.ask_many(requests)

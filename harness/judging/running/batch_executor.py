@@ -20,10 +20,11 @@ from tenacity.wait import wait_exponential
 
 from harness.errors import CallFailed
 from harness.judging.judges.base import without_key
+from harness.judging.judges.pricing import worst_cost
+from harness.judging.judges.response_errors import may_be_billed
 from harness.judging.parsing.verdict import failed
 from harness.judging.running.ask import first_turn, look_up_granted, read_without_choice
 from harness.judging.running.batch_api import KEPT, BatchWire, Http, PreparedRequest, batch_api_of
-from harness.judging.running.budget import worst_cost
 from harness.judging.running.local_executor import LOOKUP_BATCH, LocalExecutor
 from harness.judging.running.services import NotAsked
 from harness.judging.storage.batch_ledger import PendingBatch
@@ -63,6 +64,7 @@ class BatchExecutor:
         self._local = LocalExecutor(session)
         self._claimed: dict[str, set[str]] = defaultdict(set)  # before any judge asks for them
         for batch in ledger.batches:
+            session.budget.hold(batch.reserved_usd)
             self._claimed[batch.judge] |= set(filter(session.cache.locks.claim, batch.requests))
 
     async def run(self, judges: Sequence[JudgeRun]) -> None:
@@ -149,6 +151,7 @@ class JudgeBatches:
         self._connection = JudgeConnection(judge.judge)
         self._pending: dict[str, list[PendingUnit]] = {}
         self._handed_in: set[str] = set()
+        self._collected_usd = 0.0
 
     async def ask_all(self) -> None:
         """Ask all open units."""
@@ -228,15 +231,25 @@ class JudgeBatches:
             for request in islice(self._pending, 1):
                 self.session.cache.locks.report_holder(request)
             return None if self._pending else []
-        bodies = await self._write_affordable(claimed)
+        bodies, reserved_usd = await self._write_affordable(claimed)
         self._release(claimed[len(bodies) :])
         if not bodies:
-            self.session.budget.exhausted = True
+            if self.session.budget.reserved_usd > 0:  # of which there may be something left
+                return None
+            next_request = self._pending[claimed[0]][0].request
+            self.session.budget.refuse(worst_cost(self.judge.judge.spec, next_request))
             self.session.drain()
+        if self.judge.gate.is_shut:
+            self._book(reserved_usd, 0.0)
         self.judge.gate.check()
         requests = [request for request, _ in bodies]
         batch = PendingBatch(
-            self.judge.name, secrets.token_hex(8), time.time(), len(requests), requests=requests
+            self.judge.name,
+            secrets.token_hex(8),
+            time.time(),
+            len(requests),
+            requests=requests,
+            reserved_usd=reserved_usd,
         )
         self._ledger.put(batch)
         batch = await self._submit(batch, bodies)
@@ -246,22 +259,40 @@ class JudgeBatches:
         )
         return [batch]
 
-    async def _write_affordable(self, requests: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-        """Write the first of some requests, as many as batch size and budget allow."""
+    async def _write_affordable(
+        self, requests: Sequence[str]
+    ) -> tuple[list[tuple[str, dict[str, Any]]], float]:
+        """Write the first of some requests, as many as batch size and budget allow.
+
+        Returned with them is the most that they may cost in USD, which is reserved.
+        """
         bodies: list[tuple[str, Any]] = []
         budget = self.session.budget
-        n_bytes, left_usd = 0, float("inf")
-        if budget.limit_usd is not None:
-            left_usd = budget.limit_usd - budget.spent_usd
+        n_bytes, reserved_usd = 0, 0.0
         for key in requests:
             request = self._pending[key][0].request
             body = (await self._connection.write(request)).body
             n_bytes += len(json.dumps(body))
-            left_usd -= worst_cost(self.judge.judge.spec, request)
-            if left_usd < 0 or (bodies and n_bytes > MAX_BYTES):
+            if bodies and n_bytes > MAX_BYTES:
                 break
+            if budget.limit_usd is not None:
+                cost_usd = worst_cost(self.judge.judge.spec, request)
+                if not budget.has_room(cost_usd):
+                    break
+                budget.hold(cost_usd)
+                reserved_usd += cost_usd
             bodies.append((key, body))
-        return bodies
+        return bodies, reserved_usd
+
+    def _book(self, reserved_usd: float, cost_usd: float | None) -> None:
+        """Replace what was reserved by what it cost; where nobody said that, by all of it."""
+        spent_usd = reserved_usd if cost_usd is None else cost_usd
+        self.session.budget.book(reserved_usd, spent_usd, is_known=cost_usd is not None)
+
+    def _drop(self, batch: PendingBatch) -> None:
+        """Forget a batch that the provider does not have."""
+        self._book(batch.reserved_usd, 0.0)
+        self._ledger.drop(batch)
 
     async def _api(self) -> BatchApi:
         return await self._connection.api(next(iter(self._pending.values()))[0].request)
@@ -276,7 +307,7 @@ class JudgeBatches:
             except CallFailed as failure:
                 if not failure.retry or attempt + 1 == retry.attempts:
                     if not failure.retry:
-                        self._ledger.drop(batch)
+                        self._drop(batch)
                     raise
                 await self.judge.gate.sleep(retry.backoff_s * 2**attempt)
             else:
@@ -294,15 +325,20 @@ class JudgeBatches:
         if not batch.id:
             batch = batch._replace(id=await self._find(api, batch))
             if not batch.id:  # it was never received
-                self._ledger.drop(batch)
+                self._drop(batch)
                 return
             self._ledger.put(batch)
         await self._polling(False)(self._is_done, api, batch)
+        share_usd = batch.reserved_usd / max(batch.n, 1)
+        n_left, collected = batch.n, self._collected_usd
         verdicts: list[Verdict] = []
         received: list[Reply] = []
         async for result in api.results(batch.id):
+            n_left -= 1
             if units := self._pending.pop(result.request, []):
-                verdicts += await self._receive(units, result, received)
+                verdicts += await self._receive(units, result, received, share_usd)
+            else:  # received before, and not counted then if the run was killed
+                self._book(share_usd, None)
             if len(verdicts) >= RESULTS_PER_WRITE:
                 self.judge.record(verdicts, received)
                 verdicts, received = [], []
@@ -313,7 +349,12 @@ class JudgeBatches:
         self._release([waiting.request.hash for waiting in missing])
         self._handed_in = set()
         self.judge.record(verdicts, received)
+        self._book(max(n_left, 0) * share_usd, None)
         self._ledger.drop(batch)
+        cost_usd = self._collected_usd - collected
+        self.session.budget.compare(self.judge.name, batch.reserved_usd, cost_usd)
+        if failure := self.session.budget.overrun(self.judge.name):
+            self.judge.count_failure(failure)
         self.session.observer.say(f"{self.judge.name}: batch {batch.id} is in")
 
     def _polling(self, not_done: object) -> AsyncRetrying:
@@ -338,18 +379,25 @@ class JudgeBatches:
             raise
 
     async def _receive(
-        self, waiting: Sequence[PendingUnit], result: BatchResult, received: list[Reply]
+        self,
+        waiting: Sequence[PendingUnit],
+        result: BatchResult,
+        received: list[Reply],
+        reserved_usd: float,
     ) -> list[Verdict]:
         """Return the verdicts in a result, for all units that wait for it."""
         request = waiting[0].request
         try:
             reply = await self._connection.read(request, result)
         except CallFailed as failure:
+            is_free = result.answer is None or not may_be_billed(failure)
+            self._book(reserved_usd, 0.0 if is_free else None)
             self._release([request.hash])
             for _ in waiting:
                 self.judge.count_failure(failure)
             return [self._failed(unit, failure.reason) for unit in waiting]
-        self.session.budget.spent_usd += reply.cost_usd or 0.0
+        self._book(reserved_usd, reply.cost_usd)
+        self._collected_usd += reply.cost_usd or 0.0
         received.append(reply)
         return self._read_all(waiting, reply, bought=True)
 

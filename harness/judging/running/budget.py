@@ -1,18 +1,21 @@
 """Budget of a run, and which replies were paid for.
 
-The most that a call may cost is reserved, then replaced by its real cost.
+The most that a call may cost is reserved, then replaced by its real cost. What may have been billed
+without a reply that has a price counts as the most that it may have cost.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.errors import BudgetSpent
-from harness.judging.judges.pricing import estimate, price_of
+from harness.errors import BudgetSpent, CallFailed
+from harness.judging.judges.pricing import worst_cost
+from harness.judging.judges.response_errors import MEANINGS, may_be_billed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Self
 
     from harness.judging.judges.config import JudgeSpec
@@ -22,17 +25,19 @@ if TYPE_CHECKING:
 
 
 NOTHING_USD = 1e-12
+STEPS = 32  # in which what may be spent is recorded before it is
 
 
 class CallBill:
     """Cost of one call in USD: reserved while it is in flight, then settled."""
 
-    __slots__ = ("_budget", "_judge", "_reserved_usd", "cost_usd")
+    __slots__ = ("_budget", "_judge", "_reserved_usd", "cost_usd", "is_known")
 
     def __init__(self, budget: CostBudget, judge: str, reserved_usd: float) -> None:
         self._budget = budget
         self._judge = judge
         self._reserved_usd = self.cost_usd = reserved_usd
+        self.is_known = False
 
     def settle(self, replies: Sequence[Reply]) -> None:
         """Replace the reserved cost by that of the replies, where it is known."""
@@ -41,16 +46,16 @@ class CallBill:
             if reply.cost_usd is None:
                 return
             cost_usd += reply.cost_usd
-        self.cost_usd = cost_usd
+        self.cost_usd, self.is_known = cost_usd, True
 
     def __enter__(self) -> Self:
-        self._budget.reserved_usd += self._reserved_usd
+        self._budget.begin(self._judge, self._reserved_usd)
         return self
 
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        if error is not None:
-            self.cost_usd = 0.0  # no reply, no price
-        self._budget.book(self._judge, self._reserved_usd, self.cost_usd)
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if error is not None and not may_be_billed(error):
+            self.cost_usd, self.is_known = 0.0, True
+        self._budget.end(self._judge, self._reserved_usd, self, is_answered=error is None)
 
 
 class CostBudget:
@@ -61,36 +66,71 @@ class CostBudget:
     limit_usd : float or None
         What may be spent.
     spent_usd : float
-        What the run had cost when it was resumed.
+        The most that the run may have cost when it was resumed.
+    is_soft : bool
+        Whether replies may cost more than is reserved for them.
+    record : callable
+        Called before a call with the most that the run may have cost after it, in steps.
 
     Attributes
     ----------
     reserved_usd : float
         The most that the calls in flight may cost.
+    assumed_usd : float
+        Part of what was spent that nobody reported: the most that calls may have cost which were
+        perhaps billed, and whose reply has no price.
     exhausted : bool
         Whether a call was refused.
+    refused_usd : float
+        The most that a call which was refused may have cost.
     """
 
-    def __init__(self, limit_usd: float | None, spent_usd: float = 0.0) -> None:
+    def __init__(
+        self,
+        limit_usd: float | None,
+        spent_usd: float = 0.0,
+        *,
+        is_soft: bool = False,
+        record: Callable[[float], None] | None = None,
+    ) -> None:
         self.limit_usd = limit_usd
         self.spent_usd = spent_usd
-        self.reserved_usd = 0.0
+        self.reserved_usd = self.assumed_usd = self.refused_usd = 0.0
         self.exhausted = False
-        self._excess: dict[str, float] = {}  # by judge, largest ratio of cost to reserve
+        self._is_soft = is_soft
+        self._record = record
+        self._recorded_usd = spent_usd
+        self._in_flight: Counter[str] = Counter()
+        self._replied: set[str] = set()  # judges that kept what was reserved for their first reply
+        self._overrun: set[str] = set()  # judges that did not
         self._waiting: list[asyncio.Future[None]] = []
 
     async def wait_for_room(self, spec: JudgeSpec, request: Request, n: int = 1) -> None:
-        """Wait while only the reserves of calls in flight keep this call from being sent.
+        """Wait while the reserves of calls in flight keep this call from being sent.
 
         Calls mostly cost less than is reserved, so a run comes close to its limit before it stops.
+        The first call of a judge is sent alone: it shows whether the server keeps to the cap.
         """
-        while self.limit_usd is not None and self.reserved_usd > 0:
-            left = self.limit_usd - self.spent_usd - self._worst_cost(spec, request, n)
-            if left < 0 or left >= self.reserved_usd:
-                return
-            settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(settled)
-            await settled
+        if self.limit_usd is None:
+            return
+        cost_usd = worst_cost(spec, request, n)
+        while self.is_untried(spec.name) or (self.reserved_usd > 0 and not self.has_room(cost_usd)):
+            await self.next_end()
+
+    def is_untried(self, judge: str) -> bool:
+        """Whether a judge's first call is in flight."""
+        return self._in_flight[judge] > 0 and judge not in self._replied
+
+    async def next_end(self) -> None:
+        """Wait until a call ends."""
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(ended)
+        await ended
+
+    def has_room(self, cost_usd: float) -> bool:
+        """Whether so much may be spent beside the reserves."""
+        limit_usd = self.limit_usd
+        return limit_usd is None or self.spent_usd + self.reserved_usd + cost_usd <= limit_usd
 
     def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:
         """Return a context that reserves the most that a call for ``n`` samples may cost.
@@ -102,36 +142,63 @@ class CostBudget:
         """
         if self.limit_usd is None:
             return CallBill(self, spec.name, 0.0)
-        cost_usd = self._worst_cost(spec, request, n)
-        if self.spent_usd + self.reserved_usd + cost_usd > self.limit_usd:
-            self.exhausted = True
+        cost_usd = worst_cost(spec, request, n)
+        if not self.has_room(cost_usd):
+            self.refuse(cost_usd)
             raise BudgetSpent(f"the next request could exceed --max-cost {self.limit_usd:g}")
         return CallBill(self, spec.name, cost_usd)
 
-    def book(self, judge: str, reserved_usd: float, cost_usd: float) -> None:
+    def refuse(self, cost_usd: float) -> None:
+        """Note that a request which may cost so much is not sent."""
+        self.exhausted, self.refused_usd = True, cost_usd
+
+    def begin(self, judge: str, reserved_usd: float) -> None:
+        """Count a call as in flight."""
+        if self.limit_usd is not None:
+            self._in_flight[judge] += 1
+            self.hold(reserved_usd)
+
+    def hold(self, cost_usd: float) -> None:
+        """Reserve some USD, and record what may be spent before it is."""
+        self.reserved_usd += cost_usd
+        most_usd = self.spent_usd + self.reserved_usd
+        if self._record is None or self.limit_usd is None or most_usd <= self._recorded_usd:
+            return
+        step_usd = (self.limit_usd - self.spent_usd) / STEPS
+        self._recorded_usd = max(most_usd, min(self.limit_usd, most_usd + step_usd))
+        self._record(self._recorded_usd)
+
+    def end(self, judge: str, reserved_usd: float, bill: CallBill, *, is_answered: bool) -> None:
         """Replace what was reserved for a call by what it cost."""
+        if self.limit_usd is not None:
+            self._in_flight[judge] -= 1
+            if is_answered:
+                self._replied.add(judge)
+            self.compare(judge, reserved_usd, bill.cost_usd)
+        self.book(reserved_usd, bill.cost_usd, is_known=bill.is_known)
+
+    def compare(self, judge: str, reserved_usd: float, cost_usd: float) -> None:
+        """Note whether replies of a judge cost more than was reserved for them."""
+        if self.limit_usd is not None and cost_usd > reserved_usd + NOTHING_USD:
+            self._overrun.add(judge)
+
+    def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
+        """Replace a reserve by what was spent of it; ``is_known`` where that was reported."""
         left = self.reserved_usd - reserved_usd
         self.reserved_usd = left if left > NOTHING_USD else 0.0  # rounding of sums
         self.spent_usd += cost_usd
-        if cost_usd > reserved_usd > 0:  # more tokens than estimated
-            self._excess[judge] = self._excess.get(judge, 1.0) * cost_usd / reserved_usd
-        for settled in self._waiting:
-            if not settled.done():
-                settled.set_result(None)
+        if not is_known:
+            self.assumed_usd += cost_usd
+        for ended in self._waiting:
+            if not ended.done():
+                ended.set_result(None)
         self._waiting.clear()
 
-    def _worst_cost(self, spec: JudgeSpec, request: Request, n: int) -> float:
-        return worst_cost(spec, request, n) * self._excess.get(spec.name, 1.0)
-
-
-def worst_cost(spec: JudgeSpec, request: Request, n: int = 1) -> float:
-    """Return the most that ``n`` samples of a request may cost in USD; 0 for an unknown price."""
-    price = price_of(spec)
-    if price is None:
-        return 0.0
-    prompt_tokens, completion_tokens = estimate(spec, request)
-    written_tokens = prompt_tokens if price.cache_write and price.cache_write > price.input else 0
-    return price.cost_usd(prompt_tokens, completion_tokens * n, written_tokens=written_tokens)
+    def overrun(self, judge: str) -> CallFailed | None:
+        """Return the failure of a judge whose replies cost more than was reserved, else None."""
+        if self._is_soft or judge not in self._overrun:
+            return None
+        return CallFailed("over_cap", stops_judge=True, hint=MEANINGS["over_cap"])
 
 
 class PaidReplies:

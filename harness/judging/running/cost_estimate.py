@@ -7,11 +7,18 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.judging.judges.pricing import estimate, price_of
+from harness.judging.judges.pricing import (
+    TEMPLATE_TOKENS,
+    estimate,
+    most_prompt_tokens,
+    price_of,
+    reply_cap,
+)
 from harness.judging.parsing.grammar import render
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
 from harness.judging.prompts.strategies import gives_reasons
+from harness.tasks.schema import MAX_ANSWER_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 
 REASONING_PARAMS = frozenset({"reasoning_effort", "reasoning", "thinking"})
 OPEN_TOKENS = {"continuous": 4, "text": 16}  # of a reply without options
+MOST_BYTES = 4  # of a character
 WORDS = re.compile(r"\w+|[^\w\s]")
 
 
@@ -39,22 +47,26 @@ class JudgeQuote:
         Requests; one may ask for several samples.
     prompt_tokens : int
         4 bytes each, and 4 around every message.
-    completion_tokens, expected_completion_tokens : int
-        The most that the replies may have, and those of replies in the prompt's grammar; with
-        reasoning or chain of thought, both are the most.
+    completion_tokens, expected_completion_tokens : int or None
+        The most that the replies may have, None without a limit, and those of replies in the
+        prompt's grammar; with reasoning or chain of thought, both are the most.
     cost_usd, expected_usd : float or None
-        The most, and the expected cost; None where no price is listed. Discounts for prompts in
-        the provider's cache are not included.
+        The most, with prompts of a token per byte, and the expected cost; None where no price is
+        listed, and the most also where replies have no limit. Discounts for prompts in the
+        provider's cache are not included, nor requests that are sent again.
+    reply_cap : int or None
+        Tokens that a reply may have, as its request says; None for no limit.
     """
 
     judge: str
     n_items: dict[Elicitation, int]
     calls: int
     prompt_tokens: int
-    completion_tokens: int
+    completion_tokens: int | None
     expected_completion_tokens: int
     cost_usd: float | None
     expected_usd: float | None
+    reply_cap: int | None
 
 
 def quote_of(job: Job, task: Task) -> JudgeQuote:
@@ -68,7 +80,8 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
         Says how replies look.
     """
     spec = job.judge.spec
-    calls = prompt = completion = expected = 0
+    cap = reply_cap(spec)
+    calls = prompt = most_prompt = n_replies = expected = 0
     is_long = bool(REASONING_PARAMS & spec.params.keys()) or gives_reasons(spec.strategy)
     for elicitation in job.elicitations:
         paired = elicitation == "paired"
@@ -83,23 +96,69 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
                 sent = sum(math.ceil(n_alike / n) for n_alike in job.samples_alike)
                 calls += sent
                 prompt += sent * tokens.prompt
-                completion += job.samples * tokens.completion
-                short = tokens.completion if is_long else reply
-                expected += job.samples * min(tokens.completion, short)
+                first_turn = 0 if request is first else cap or 0
+                most_prompt += sent * (most_prompt_tokens(request) + first_turn)
+                n_replies += job.samples
+                short = reply if cap is None or not is_long else cap
+                expected += job.samples * (short if cap is None else min(cap, short))
     price = price_of(spec)
-    most, likely = _usd(price, prompt, completion), _usd(price, prompt, expected)
-    n_items = {name: len(job.items_of(name)) for name in job.elicitations}
-    return JudgeQuote(spec.name, n_items, calls, prompt, completion, expected, most, likely)
+    return JudgeQuote(
+        judge=spec.name,
+        n_items={name: len(job.items_of(name)) for name in job.elicitations},
+        calls=calls,
+        prompt_tokens=prompt,
+        completion_tokens=None if cap is None else n_replies * cap,
+        expected_completion_tokens=expected,
+        cost_usd=_most_usd(price, most_prompt, None if cap is None else n_replies * cap),
+        expected_usd=_usd(price, prompt, expected),
+        reply_cap=cap,
+    )
+
+
+def quote_of_embedding(spec: JudgeSpec, jobs: Sequence[Job], task: Task) -> JudgeQuote:
+    """Return the quote of embedding the raters' texts and the replies of judges, each once.
+
+    All replies are taken to differ: to have `OPEN_TOKENS`, and in the most the length at which an
+    answer is still read.
+    """
+    items = {item.id for job in jobs for item in job.items}
+    ratings = (rating.value for rating in task.ratings if rating.item in items)
+    texts = {value.encode() for value in ratings if isinstance(value, str)}
+    n_replies = sum(sum(job.planned.values()) for job in jobs)
+    calls = len(texts) + n_replies
+    prompt = sum(math.ceil(len(text) / 4) + 4 for text in texts)
+    prompt += n_replies * (OPEN_TOKENS["text"] + 4)
+    most = calls * TEMPLATE_TOKENS + sum(map(len, texts))
+    most += n_replies * MAX_ANSWER_CHARS * MOST_BYTES
+    price = price_of(spec)
+    return JudgeQuote(
+        judge=spec.name,
+        n_items={},
+        calls=calls,
+        prompt_tokens=prompt,
+        completion_tokens=0,
+        expected_completion_tokens=0,
+        cost_usd=_most_usd(price, most, 0),
+        expected_usd=_usd(price, prompt, 0),
+        reply_cap=0,
+    )
 
 
 def quote_of_ensemble(spec: JudgeSpec, quotes: Sequence[JudgeQuote]) -> JudgeQuote:
     """Return the quote of an ensemble: nothing, for the items of its members among ``quotes``."""
     [n_items, *_] = [quote.n_items for quote in quotes if quote.judge in spec.members]
-    return JudgeQuote(spec.name, n_items, 0, 0, 0, 0, 0.0, 0.0)
+    return JudgeQuote(spec.name, n_items, 0, 0, 0, 0, 0.0, 0.0, 0)
 
 
 def _usd(price: Price | None, prompt: int, completion: int) -> float | None:
     return price.cost_usd(prompt, completion) if price else None
+
+
+def _most_usd(price: Price | None, prompt: int, completion: int | None) -> float | None:
+    """Return the most that tokens cost; None for an unknown price or no limit of replies."""
+    if price is None or (completion is None and price.output):
+        return None
+    return (prompt * price.most_input + (completion or 0) * price.output) / 1_000_000
 
 
 def _turns(job: Job, task: Task, first: Request) -> Iterator[Request]:

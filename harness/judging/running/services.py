@@ -263,6 +263,9 @@ class Budget(Protocol):
     def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:
         """Reserve the most that a call may cost; raise `BudgetSpent` if that is too much."""
 
+    def overrun(self, judge: str) -> CallFailed | None:
+        """Return the failure of a judge whose replies cost more than was reserved."""
+
 
 class Clock(Protocol):
     """Waiting, as the executor does it."""

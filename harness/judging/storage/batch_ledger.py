@@ -25,6 +25,7 @@ class PendingBatch(NamedTuple):
 
     ``token`` is ours, ``created`` in seconds since 1970, ``id`` the provider's, empty while it is
     unknown whether the batch was received; ``requests`` are the hashes of its requests.
+    ``reserved_usd`` is the most that it may cost, under a cost limit.
     """
 
     judge: str
@@ -33,6 +34,7 @@ class PendingBatch(NamedTuple):
     n: int
     id: str = ""
     requests: Sequence[str] = ()
+    reserved_usd: float = 0.0
 
 
 class BatchLedger:

@@ -51,6 +51,8 @@ ADVICE = "choose another with --cache DIR, or use --no-cache"
 WHEN_DAMAGED = "the next run moves it aside; replies of finished runs are in their run folders"
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(list[Reply]).decode
+_ROWS = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_DECODE_ROW = msgspec.json.Decoder(Reply).decode
 
 
 class CacheUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
@@ -94,10 +96,20 @@ class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
         try:
             return _DECODE(value)
         except ValueError:
-            return []
+            return _readable(value)
 
     def remove(self, file_path: object) -> None:
         """Remove no file."""
+
+
+def _readable(value: bytes) -> list[Reply]:
+    """Return those replies of an entry that can be read."""
+    replies = []
+    with suppress(ValueError):
+        for row in _ROWS(value):
+            with suppress(ValueError):
+                replies.append(_DECODE_ROW(row))
+    return replies
 
 
 class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no types

@@ -240,3 +240,33 @@ def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path / "judge-harness"
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "own"))
     assert cache_folder() == tmp_path / "own"
+
+
+@pytest.mark.parametrize(
+    ("forged", "readable"), [(b"1e308", {2, 3}), (b"-1", {2, 3}), (b"NaN", set())]
+)
+def test_forged_cost_in_a_row_counted_as_money(tmp_path, forged, readable):
+    """Such a reply is not found; the others of its entry are, and stay when more are stored, unless
+    the entry is no JSON."""
+    store = ResponseCache(tmp_path / "cache")
+    store.add_many([reply(1), reply(2), reply(3)])
+    store.close()
+    entry = msgspec.json.encode([reply(1), reply(2), reply(3)])
+    planted = entry.replace(b"0.25", forged, 1)
+    with sqlite3.connect(tmp_path / "cache" / "cache.db") as database:
+        database.execute("UPDATE Cache SET value = ?", [planted])
+    again = ResponseCache(tmp_path / "cache")
+    assert set(look_up(again, 1, 2, 3)) == readable
+    again.add_many([reply(4)])
+    assert set(look_up(again, 1, 2, 3, 4)) == {*readable, 4}
+    again.close()
+
+
+def test_forged_cost_in_a_shared_row_counted_as_money():
+    """As in a cache of one machine."""
+    from harness.judging.cluster.shared_store import _decode_reply
+
+    honest = msgspec.json.encode(reply(1))
+    assert _decode_reply(reply(1).request, honest) == reply(1)
+    for forged in (b"1e308", b"-1", b"NaN"):
+        assert _decode_reply(reply(1).request, honest.replace(b"0.25", forged)) is None

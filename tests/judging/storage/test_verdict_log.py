@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.judge_runs import n_lines
 
+from harness.checksummed_log import with_checksum, without_checksum
 from harness.errors import RunError, VerdictError
-from harness.judging.parsing.verdict import HEADER, Reply, Verdict
+from harness.judging.parsing.verdict import HEADER, Reply, Verdict, encode
 from harness.judging.running.budget import logged_cost_usd
 from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of, unit_key
 
@@ -201,3 +202,22 @@ def test_replies_come_back_from_a_line():
     assert list(replies_of(paired)) == [first, Reply(request="2", text="B", cost_usd=0.25)]
     assert list(replies_of(verdict("a", "failed"))) == []
     assert unit_key(paired).elicitation == "paired"
+
+
+@pytest.mark.parametrize("forged", ["1e308", "-1", "-0.001", "NaN", "Infinity", "-Infinity"])
+def test_forged_cost_in_a_line_counted_as_money(tmp_path, forged):
+    """A cost that no reply can have makes the line unreadable, also in the first turn of a pair: it
+    once stopped a run at its limit, or raised the limit."""
+    facts = {"item": "a", "judge": "j", "outcome": "invalid", "request": "2", "reply": "B"}
+    first = Reply(request="1", text="A", cost_usd=0.125)
+    honest = [
+        Verdict(elicitation="forced_choice", **facts, cost_usd=0.125),
+        Verdict(elicitation="paired", **facts, first=first),
+    ]
+    path = tmp_path / "verdicts.jsonl"
+    lines = [without_checksum(encode(verdict)) for verdict in honest]
+    forgeries = [line.replace(b"0.125", forged.encode()) for line in lines]
+    path.write_bytes(HEADER + b"".join(map(with_checksum, forgeries)))
+    log = read_log(path)
+    assert (len(log.final), len(log.damaged)) == (0, 2)
+    assert logged_cost_usd(log) == 0

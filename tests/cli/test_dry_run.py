@@ -1,0 +1,121 @@
+"""Nothing that says dry-run writes: folders have the same files and bytes before and after."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from support.processes import invoke
+from support.task_folders import make_task_folder
+
+from harness.errors import TaskError
+
+TABLE = "id,text,ann,bob\n" + "".join(
+    f"{n},Text number {n},{'good' if n % 2 else 'bad'},good\n" for n in range(12)
+)
+
+
+@pytest.fixture
+def place(tmp_path, stub, monkeypatch):
+    """A folder with a task, a table and a finished run with two looks at its judge."""
+    stub.reset()
+    make_task_folder(tmp_path / "task", 8)
+    judge = {"model": "stub", "base_url": stub.url(), "price": {"input": 1, "output": 2}}
+    judge |= {"samples": 2, "concurrency": 4}
+    (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}), encoding="utf-8")
+    (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    asked = ("--judges", "far", "--judges-file", "judges.yaml")
+    assert invoke("run", "--task", "task", *asked).exit_code == 0
+    for _ in range(2):
+        assert invoke("revalidate").exit_code == 0
+    stub.reset()
+    return tmp_path
+
+
+def contents(folder) -> dict[str, str]:
+    """The hash of every file below a folder, and its time of change."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        + str(path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+COMMANDS = {
+    "run": ("run", "--task", "task", "--judges", "far", "--judges-file", "judges.yaml"),
+    "run --max-cost": (
+        *("run", "--task", "task", "--judges", "far", "--judges-file", "judges.yaml"),
+        *("--max-cost", "1", "--fail-unless", "use"),
+    ),
+    "probe": (
+        *("probe", "verbosity", "--task", "task", "--judges", "far"),
+        *("--judges-file", "judges.yaml"),
+    ),
+    "curate import": ("curate", "import", "table.csv", "--as", "mine"),
+    "revalidate": ("revalidate",),
+    "revalidate --baseline-replies": ("revalidate", "--baseline-replies", "2"),
+    "revalidate --fail-on": ("revalidate", "--fail-on", "changed,worse", "--max-cost", "1"),
+    "revalidate --accept": ("revalidate", "--accept", "1"),
+    "revalidate --if-due": ("revalidate", "--if-due", "week"),
+}
+
+
+def test_dry_run_wrote_a_new_baseline(place):
+    """`revalidate --accept 1 --dry-run` did; now it says what it would be."""
+    before = contents(place)
+    shown = invoke("revalidate", "--accept", 1, "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    assert "would start with look 1" in shown.stdout
+    assert contents(place) == before
+    assert "starts with look 1" in invoke("revalidate", "--accept", 1).stdout
+    assert contents(place) != before
+
+
+def test_no_command_writes_or_asks_in_a_dry_run(place, stub, tmp_path_factory, monkeypatch):
+    """Not in the working folder, nor in the folders of cache, configuration and runs."""
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("HARNESS_CACHE", str(cache))
+    for name, command in COMMANDS.items():
+        before = contents(place), contents(cache)
+        done = invoke(*command, "--dry-run")
+        assert done.exit_code == 0, (name, done.output)
+        assert (contents(place), contents(cache)) == before, name
+    assert stub.stats()["requests"] == 0
+
+
+def test_every_command_with_a_dry_run_is_among_these():
+    """A new one is added to the list above."""
+    from typer.main import get_command
+
+    from harness.cli import app
+
+    def walk(command, name=""):
+        for child_name, child in getattr(command, "commands", {}).items():
+            yield from walk(child, f"{name} {child_name}".strip())
+        if any("--dry-run" in parameter.opts for parameter in command.params):
+            yield name
+
+    listed = {" ".join(word for word in key.split() if word[0] != "-") for key in COMMANDS}
+    every = {
+        name.split()[0] if name.startswith("probe") else name for name in walk(get_command(app))
+    }
+    assert every == listed
+
+
+def test_condition_was_ignored_beside_accept(place):
+    """--fail-on demands a comparison, which --accept does not make; nothing is written then."""
+    before = contents(place)
+    done = invoke("revalidate", "--accept", 1, "--fail-on", "changed")
+    assert done.exit_code == 2
+    assert "--fail-on" in done.output
+    assert contents(place) == before
+
+
+def test_wrong_condition_passed_in_a_dry_run(place):
+    """A misspelt one was found only after everything had been asked and paid for."""
+    assert invoke("revalidate", "--dry-run", "--fail-on", "chnged").exit_code == 2
+    unknown = invoke("revalidate", "--dry-run", "--fail-on", "mse(x/x)>0.1").exception
+    assert isinstance(unknown, TaskError)

@@ -1,0 +1,164 @@
+"""What a run is billed never exceeds its limit, whatever its judges, servers and resumes are.
+
+The servers count what they would bill: a token per byte of a prompt, more for its template, replies
+up to the limit that the request sets, and also what never arrived.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.judge_runs import QUICK_RETRIES
+from support.processes import BATCH_SERVER, start_server
+from support.task_folders import make_task_folder
+
+from harness.app import (
+    ask_open_units,
+    check_judges,
+    plan_resumed_run,
+    plan_run,
+    start,
+)
+from harness.errors import ExitCode, JudgeUnavailable
+from harness.judging.running.services import NoCache, NoObserver
+from harness.judging.storage.response_cache import ResponseCache
+from harness.runs import RunFolder
+
+ROUNDING_USD = 1e-9
+FAULTS = (  # of the first requests; "" for none
+    "",
+    "429*2",
+    "500*1",
+    "502*2",
+    "408*1",
+    "filter400*1",
+    "reset*1",
+    "trunc*2",
+    "cut*1",
+    "empty*1",
+    "nousage",
+    "n1",
+    "n400",
+    "nochoices*1",
+    "hang*1",
+)
+JUDGE = st.fixed_dictionaries(
+    {
+        "input": st.sampled_from([0, 1, 50]),
+        "output": st.sampled_from([0, 4, 200]),
+        "cached": st.none() | st.sampled_from([0.1, 60]),
+        "cache_write": st.none() | st.sampled_from([1.25, 90]),
+        "limit": st.sampled_from(
+            [{"max_tokens": None}, {}, {"max_tokens": 3}, {"max_completion_tokens": 700}]
+        ),
+        "n_per_request": st.sampled_from([1, 2, 5]),
+        "concurrency": st.sampled_from([1, 3, 8]),
+        "reply": st.sampled_from([1, 40, 5000, 100_000]),
+        "fault": st.sampled_from(FAULTS),
+        "is_priced": st.integers(0, 12).map(bool),
+    }
+)
+SCENARIO = st.fixed_dictionaries(
+    {
+        "judges": st.lists(JUDGE, min_size=1, max_size=3),
+        "elicitations": st.sets(
+            st.sampled_from(["forced_choice", "response_set", "paired"]), min_size=1
+        ),
+        "samples": st.integers(1, 3),
+        "batch": st.booleans(),
+        "cached": st.booleans(),
+        "reply_cap": st.sampled_from([None, 10, 1000]),
+        "limits": st.lists(st.sampled_from([0.001, 0.05, 0.5, 3.0, 20.0]), min_size=1, max_size=3),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def provider():
+    with start_server(BATCH_SERVER) as running:
+        yield running
+
+
+def spec_of(number, judge, scenario, stub, provider):
+    """Specify a judge at a path, or of a model, of its own."""
+    price = {name: judge[name] for name in ("input", "output", "cached", "cache_write")}
+    parts = {"bill": str(judge["reply"]), "fault": judge["fault"], "judge": f"j{number}"}
+    return {
+        "model": f"model-{number}",
+        "base_url": provider.url() if scenario["batch"] else stub.url(**parts),
+        "params": judge["limit"],
+        "n_per_request": judge["n_per_request"],
+        "concurrency": judge["concurrency"],
+        "batch_poll_s": 0.01,
+        "deadline_s": 0.2,
+    } | ({"price": price} if judge["is_priced"] else {})
+
+
+def billed_usd(judges, stub, provider):
+    """What both servers bill, by the prices of the judges."""
+    by_path, by_model = stub.stats()["billed"], provider.stats()["billed"]
+    total = 0.0
+    for number, judge in enumerate(judges):
+        paths = [tokens for path, tokens in by_path.items() if f"/judge/j{number}/" in path]
+        for tokens in [*paths, *filter(None, [by_model.get(f"model-{number}")])]:
+            cached = judge["input"] if judge["cached"] is None else judge["cached"]
+            written = judge["input"] if judge["cache_write"] is None else judge["cache_write"]
+            fresh = tokens["prompt"] - tokens["cached"] - tokens["written"]
+            total += fresh * judge["input"] + tokens["cached"] * cached
+            total += tokens["written"] * written + tokens["reply"] * judge["output"]
+    return total / 1e6
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(SCENARIO)
+def test_paid_is_within_the_limit(stub, provider, scenario):
+    """For any judges, prices, token limits, faults that are retried, batches, pairs and resumes
+    under limits that rise or fall; a judge of unknown price is refused before anything is sent."""
+    judges, limits = scenario["judges"], scenario["limits"]
+    stub.reset()
+    provider.reset()
+    provider.post(f"/bill/{judges[0]['reply']}")
+    with TemporaryDirectory() as scratch:
+        place = Path(scratch)
+        task = str(make_task_folder(place / "task", 2))
+        file = place / "judges.yaml"
+        specs = {
+            f"judge-{number}": spec_of(number, judge, scenario, stub, provider)
+            for number, judge in enumerate(judges)
+        }
+        file.write_text(json.dumps({"judges": specs}), encoding="utf-8")
+        plan = plan_run(
+            task,
+            list(specs),
+            judges_file=file,
+            elicitations=tuple(sorted(scenario["elicitations"])),
+            samples=scenario["samples"],
+            batch=scenario["batch"],
+            max_cost=limits[0],
+            reply_cap=scenario["reply_cap"],
+        )
+        if not all(judge["is_priced"] for judge in judges):
+            with pytest.raises(JudgeUnavailable, match="its price is unknown"):
+                check_judges(plan)
+            return
+        folder = start(plan, place / "runs")
+        for number, limit_usd in enumerate(limits):
+            if number:
+                folder = RunFolder.open(folder.path)
+                plan = plan_resumed_run(folder, max_cost=limit_usd)
+            check_judges(plan)
+            with ExitStack() as opened:
+                store = ResponseCache(place / "cache") if scenario["cached"] else NoCache()
+                opened.callback(store.close)
+                observer = NoObserver()
+                asked = ask_open_units(plan, folder, store, observer=observer, retry=QUICK_RETRIES)
+            paid_usd = billed_usd(judges, stub, provider)
+            assert paid_usd <= max(limits[: number + 1]) + ROUNDING_USD
+            assert paid_usd <= asked.budget.spent_usd + asked.budget.reserved_usd + ROUNDING_USD
+            assert asked.exit_code in {ExitCode.DONE, ExitCode.COST_LIMIT, ExitCode.INCOMPLETE}
