@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 End: TypeAlias = Literal["value", "lower", "upper"]
 
 VERDICTS = ("use", "best_not_proven", "none")
-BETA = "beta"
+BETA, ANNOTATOR_TEST = "beta", "annotator_test"
+OTHER_NUMBERS = (*COMPLETENESS, BETA, ANNOTATOR_TEST)  # beside the metrics
 SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 ENDS: dict[str, End] = {"": "value", "lower": "lower", "upper": "upper"}
 DECISION = re.compile(r"decision\s*=\s*(?P<verdicts>[a-z_]+(\|[a-z_]+)*)")
@@ -48,8 +49,9 @@ class Requirement:
     """What is required of one number, or of the verdict; ``text`` is as the user wrote it.
 
     ``verdicts`` are those of which the decision must be any; empty for a number. ``judge`` is None
-    for that of the decision. ``name`` is a metric, ``answered`` (share of units answered) or
-    ``beta``; ``end`` says whether the number or an end of its interval is compared.
+    for that of the decision. ``name`` is a metric, one of `OTHER_NUMBERS`
+    (``annotator_test`` is its p-value); ``end`` says whether the number or an end of its interval
+    is compared.
     """
 
     text: str
@@ -133,10 +135,10 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
     match = LIMIT.fullmatch(text.strip())
     if match is None:
         raise HarnessError(f"requirement {text!r} cannot be read; {FORM}.")
-    judge, name = _split_judge(match["name"], {*metrics, *COMPLETENESS, BETA})
+    judge, name = _split_judge(match["name"], {*metrics, *OTHER_NUMBERS})
     if judge is not None:
         _check_name(text, judge, judges, "judge")
-    _check_name(text, name, {*metrics, *COMPLETENESS, BETA}, "metric")
+    _check_name(text, name, {*metrics, *OTHER_NUMBERS}, "metric")
     end = ENDS[(match["end"] or "").lower()]
     return Requirement(text, (), judge, name, match["sign"], float(match["limit"]), end)
 
@@ -190,7 +192,20 @@ def _estimate(validation: Validation, judge: JudgeResult, name: str) -> Estimate
         return judge.beta
     if name in COMPLETENESS:
         return completeness(validation, judge.name, name)
+    if name == ANNOTATOR_TEST:
+        return _annotator_test(validation, judge)
     return judge.metrics.get(name) or Estimate(value=None, reason="not_computed", n_used=0)
+
+
+def _annotator_test(validation: Validation, judge: JudgeResult) -> Estimate:
+    """Return the p-value of the deciding annotator test, on the raters that could be tested."""
+    assert validation.evidence is not None, "a validation with judges has evidence"
+    test = validation.evidence_of(judge.name).annotator_test
+    if test is None:
+        reason = validation.evidence.annotator_reason or "not_tested"
+        return Estimate(value=None, reason=reason, n_used=0)
+    panel = test.panel
+    return Estimate(value=panel.p, reason=panel.reason, n_used=panel.n_tested)
 
 
 def _end(estimate: Estimate, end: End) -> float | None:

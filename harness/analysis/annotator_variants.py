@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Task
 
+CHOICES = frozenset({"forced_choice", "paired"})  # elicitations that ask for one
 NO_EXPERT, NO_SET = "no_expert_ratings", "no_ratings_of_one_set"
 
 
@@ -41,7 +42,8 @@ class Annotators:
     panel : Panel
         The raters.
     verdicts : mapping of judge to mapping of item to value
-        The median of a judge's samples, or their mode, ties drawn; None where there is none.
+        Of the judges that were asked for choices: the median of the samples, or their mode, ties
+        drawn; None where there is none.
     n_tied : mapping of judge to int
         Items on which a mode was drawn.
     """
@@ -58,6 +60,8 @@ class Annotators:
         items, seed = p.human.items, p.source.seed
         verdicts, n_tied = {}, {}
         for table in p.judges:
+            if not CHOICES & p.source.planned[table.name].keys():
+                continue
             values, n_tied[table.name] = _verdicts(scale, table, seed)
             verdicts[table.name] = dict(zip(items, values, strict=True))
         panel = panel_of(p.task, items, values_of(scale).__getitem__)

@@ -327,7 +327,8 @@ def _beats_baselines(leader: JudgeEvidence, evidence: Evidence) -> Check:
 def _annotator_test(leader: JudgeEvidence, evidence: Evidence) -> Check:
     test = leader.annotator_test
     if test is None:
-        return Check(kind="annotator_test", passed=None, reason=evidence.annotator_reason)
+        reason = evidence.annotator_reason or "no_forced_choices"
+        return Check(kind="annotator_test", passed=None, reason=reason)
     reason = "too_few_raters_beaten" if test.passes is False else test.panel.reason
     return Check(
         kind="annotator_test",

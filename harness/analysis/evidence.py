@@ -362,14 +362,19 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
 
 
 def _annotator_tests(p: Prepared, footing: Footing) -> tuple[str, dict[str, DecidingAnnotatorTest]]:
-    """Run the annotator test of every ranked judge, where raters are known and at least three."""
+    """Run the annotator test of every ranked judge that was asked for choices.
+
+    The raters must be known, and at least three.
+    """
     if p.task.rater_ids == "positional":  # no need to read the verdicts
         return POSITIONAL, {}
     scale = Scale.of(p.task)
     annotators = Annotators.of(p, scale)
     if reason := why_not_tested(p.task, annotators.panel.raters):
         return reason, {}
-    verdicts = {name: annotators.verdicts[name] for name in footing.judges}
+    verdicts = {
+        name: annotators.verdicts[name] for name in footing.judges if name in annotators.verdicts
+    }
     design = design_of(p.task, scale)
     resampling = p.resampling(groups=p.groups)
     alpha = alpha_of(p.source)

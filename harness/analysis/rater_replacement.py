@@ -101,7 +101,8 @@ class Replacement:
     ----------
     reason : str
         Why there is no test at all: "positional_raters", where a rater's name is a place within the
-        item and no person; "no_judges"; else "".
+        item and no person; "no_judges"; "no_forced_choices", where no judge was asked for them;
+        else "".
     score : str
         Accuracy of labels, negative RMSE on ordered and continuous scales, similarity of texts.
     eps : float
@@ -132,7 +133,10 @@ def section(p: Prepared) -> Replacement:
     design = design_of(p.task, scale)
     if reason := why_no_test(p.task, p.judges):
         return replacement_of(p.task, design, reason=reason)
-    return replacement_of(p.task, design, *_tested(Annotators.of(p, scale), design))
+    annotators = Annotators.of(p, scale)
+    if not annotators.verdicts:
+        return replacement_of(p.task, design, reason="no_forced_choices")
+    return replacement_of(p.task, design, *_tested(annotators, design))
 
 
 def why_no_test(task: Task, judges: Sized) -> str:

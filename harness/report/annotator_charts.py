@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 REASONS = {
     "positional_raters": "rater ids are positions within an item and do not identify raters",
     "no_judges": "no verdicts were given",
+    "no_forced_choices": "the judge was not asked for single choices (forced_choice)",
 }
 TESTS = {"t": "t-test", "wilcoxon": "signed-rank test"}
 VARIANTS = {

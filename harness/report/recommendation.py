@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.decision import Check, CheckKind, UsualChoice
+    from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
 
 CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
 GOAL_WORDS = {CONSISTENCY: "decision consistency", "prevalence_bias": "prevalence bias"}
@@ -79,7 +80,10 @@ NEXT_STEP = {
 NO_TEST = {
     "positional_raters": "the ratings do not name their raters",
     "too_few_raters": "it needs at least three raters",
+    "no_forced_choices": "the judge was not asked for single choices (--elicitation "
+    "forced_choice,response_set asks for both)",
 }
+MAX_UNTESTED = 5  # raters that are named
 
 
 def sentences(v: Validation) -> list[str]:
@@ -190,19 +194,19 @@ def _annotator_step(v: Validation) -> str:
         return MORE_GROUPS
     if test is None or section is None or test.low is None or test.high is None:
         return MORE_RATINGS
-    advantage = with_bounds(test.advantage, test.low, test.high, 2)
+    net_wins = with_bounds(test.net_wins, test.low, test.high, 2)
     if test.high < -section.eps:
         results = (judge for judge in section.judges if judge.judge == v.decision.leader)
         eps = next(results).smallest_eps
         larger = "" if eps is None else f"; it would pass with an eps of {number(eps, 2)}"
         return (
-            "Improve the prompt or try other judges: its advantage over a rater "
-            f"({advantage}) is below -{section.eps:g}{larger}."
+            "Improve the prompt or try other judges: its wins against a rater, less its losses "
+            f"({net_wins}), are below -{section.eps:g}{larger}."
         )
     if test.low <= -section.eps:
         return (
-            f"Have more items rated: its advantage over a rater ({advantage}) may be on either "
-            f"side of -{section.eps:g}, the least that passes."
+            f"Have more items rated: its wins against a rater, less its losses ({net_wins}), may "
+            f"be on either side of -{section.eps:g}, the least that passes."
         )
     return MORE_RATINGS
 
@@ -459,17 +463,36 @@ def _annotator_test(v: Validation) -> str:
     if test is None or check.passed is None:
         why = _why_undecided(v, check)
         return f"{name} of {leader} is undefined{f' ({why})' if why else ''}."
-    panel, advantage = test.panel, with_bounds(test.advantage, test.low, test.high, 2)
-    tested = f"{panel.n_tested} raters"
-    if panel.n_tested < panel.n_raters:
-        tested = f"{panel.n_tested} of {panel.n_raters} raters"
-    detail = f"p {p_value(panel.p)} for beating at least {panel.n_needed} of {tested}"
-    detail += f", {number(test.alpha)} needed; winning rate "
-    detail += f"{number(test.winning_rate, 2)}, advantage {advantage}"
+    panel, net_wins = test.panel, with_bounds(test.net_wins, test.low, test.high, 2)
+    detail = f"p {p_value(panel.p)} for beating at least {panel.n_needed} of {tested_raters(test)}"
+    detail += f", {number(test.alpha)} needed; wins less losses {net_wins}"
     detail += f", eps {section.eps:g}" if section else ""
+    detail += _published(v)
     verb = "allows" if check.passed else "does not allow"
     detail += warning if check.passed else ""
     return f"{name} {verb} {leader} to replace a rater ({detail})."
+
+
+def tested_raters(test: DecidingAnnotatorTest) -> str:
+    """Count the raters that a judge was tested against, and name those that it was not."""
+    panel, untested = test.panel, test.untested
+    if not untested:
+        return counted([panel.n_tested], "rater")
+    names = [*untested[:MAX_UNTESTED]]
+    if (n_more := len(untested) - MAX_UNTESTED) > 0:
+        names.append(f"{n_more} more")
+    return f"{panel.n_tested} of {panel.n_raters} raters (not tested: {listed(names)})"
+
+
+def _published(v: Validation) -> str:
+    """Return the leader's values of the published procedure, under the names of the paper."""
+    tests = v.replacement.judges if v.replacement else ()
+    for test in tests:
+        if test.judge == v.decision.leader:
+            winning_rate = number(test.winning_rate.value, 2)
+            advantage = number(test.advantage.value, 2)
+            return f"; as published: winning rate {winning_rate}, advantage probability {advantage}"
+    return ""
 
 
 def _next(v: Validation) -> str:

@@ -46,7 +46,8 @@ class JudgeAssertion:
     def metric(self, name: str) -> MetricAssertion:
         """Return assertions about a metric of the judge.
 
-        ``usable_replies``, ``answered_fraction`` and ``beta`` are named like metrics.
+        ``usable_replies``, ``answered_fraction``, ``beta`` and ``annotator_test`` (its p-value) are
+        named like metrics.
         """
         return MetricAssertion(self.validation, self.judge, name)
 

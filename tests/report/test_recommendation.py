@@ -72,7 +72,7 @@ def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
         indeterminate_task(n=30, seed=4), judges=("strict",), tau=0.9, min_answered=0.8
     )
     assert validation.decision.verdict == "best_not_proven"
-    assert validation.decision.missing == ("one_human",)
+    assert validation.decision.missing == ("one_human", "usable_replies")
     assert text[0].startswith("strict is better than the baselines, but not proven good enough:")
     assert "it cannot be compared with another rater (26 items; it takes 59)" in text[0]
     assert "is undefined (judge and rater differ in too few groups: 10 are" in " ".join(text)
@@ -215,8 +215,7 @@ def test_annotator_test_is_said_for_the_leader(paired):
     [line] = [sentence for sentence in text if sentence.startswith("The alternative annotator")]
     test = validation.evidence.judges[0].annotator_test
     assert ("does not allow" in line) == (not test.passes)
-    assert f"winning rate {test.winning_rate:.2f}" in line
-    assert f"advantage {test.advantage:.2f} [{test.low:.2f}, {test.high:.2f}]" in line
+    assert f"wins less losses {test.net_wins:.2f} [{test.low:.2f}, {test.high:.2f}]" in line
     assert f"eps {validation.replacement.eps:g}" in line
 
 
@@ -388,7 +387,7 @@ def test_property_reads_well_after_to_tell(name, words):
     ("low", "high", "step"),
     [
         (-0.5, -0.3, "Improve the prompt or try other judges"),
-        (-0.3, 0.1, "Have more items rated: its advantage"),
+        (-0.3, 0.1, "Have more items rated: its wins against a rater"),
         (None, None, "Have more items rated, by at least three raters each."),
     ],
 )
@@ -396,7 +395,7 @@ def test_failed_annotator_test_says_what_would_settle_it(low, high, step):
     """Another judge where it is surely below the margin, more items where that is open."""
     validation = validate(indeterminate_source(indeterminate_task(n=60), judges=("lenient",)))
     first = validation.evidence.judges[0]
-    test = replace(first.annotator_test, advantage=-0.3, low=low, high=high)
+    test = replace(first.annotator_test, net_wins=-0.3, low=low, high=high)
     evidence = replace(validation.evidence, judges=(replace(first, annotator_test=test),))
     checks = validation.decision.checks
     below = replace(checks["annotator_test"], passed=False, reason="too_few_raters_beaten")

@@ -41,6 +41,7 @@ from harness.report.recommendation import (
     property_words,
     reasons,
     summary,
+    tested_raters,
 )
 from harness.report.svg import Mark, label, line
 from harness.report.text import BASELINE_NAMES, beta_hat, rank_set, rubric_table
@@ -138,6 +139,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "rubric": rubric_table(v),
             "has_beta_hat": any(v.beta_hat(j.name)[0].value is not None for j in v.judges),
             "alike": alike_words(v),
+            "tested_raters": tested_raters,
             **_ranking(v),
         },
         block={

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.report import annotator_charts
 from harness.report.certainty_charts import stratum_words
 from harness.report.confusion_charts import ranked_errors
-from harness.report.formatting import counted, number, percent, tenths, with_bounds
+from harness.report.formatting import counted, number, p_value, percent, tenths, with_bounds
 from harness.report.judge_charts import option_label
 from harness.report.recommendation import (
     CONSISTENCY,
@@ -19,6 +19,7 @@ from harness.report.recommendation import (
     differs_at_beta,
     listed,
     not_answered,
+    tested_raters,
 )
 from harness.report.sensitivity_charts import swept_grid
 from harness.stats.data.rating_table import COMPARED_FORMS, FORMS
@@ -211,8 +212,11 @@ def _annotator_test(v: Validation) -> str:
         reason = check.reason if check else v.replacement.reason if v.replacement else "no_judges"
         text = annotator_charts.REASONS.get(reason, reason.replace("_", " "))
         return f"not decided: {text}" if text else "not decided"
-    test = f"p {number(check.value)} over {counted([check.n], 'rater')}"
-    return f"{'yes' if check.passed else 'no'}, {v.decision.leader}: {test}"
+    assert v.decision.leader is not None
+    test = v.evidence_of(v.decision.leader).annotator_test
+    assert test is not None, "it decided"
+    by_whom = f"p {p_value(test.panel.p)} over {tested_raters(test)}"
+    return f"{'yes' if check.passed else 'no'}, {v.decision.leader}: {by_whom}"
 
 
 def _errors(v: Validation) -> str:

@@ -193,22 +193,25 @@ class DecidingAnnotatorTest:
         Error probability of ``passes``.
     passes : bool or None
         Whether the p-value of ``panel`` is at most ``alpha``; None where it is undefined.
-    winning_rate : float or None
+    untested : tuple of str
+        Raters of the panel without a p-value.
+    share_beaten : float or None
         Share of the raters with a p-value whom the judge beats, after Benjamini-Yekutieli; it
         decides nothing. None where no rater could be tested.
-    advantage : float or None
+    net_wins : float or None
         Mean over raters of the share of items on which the judge does better, less the share on
         which it does worse.
     low, high : float or None
-        Interval of the advantage for other items and other raters; None with one rater.
+        Interval of the net wins for other items and other raters; None with one rater.
     """
 
     raters: dict[str, DecidingTest]
     panel: PanelTest
     alpha: float
     passes: bool | None
-    winning_rate: float | None
-    advantage: float | None
+    untested: tuple[str, ...]
+    share_beaten: float | None
+    net_wins: float | None
     low: float | None
     high: float | None
 
@@ -236,7 +239,7 @@ def deciding_annotator_test(
     groups : (n,) int array, optional
         The cluster of each item of the panel. Default: items are independent.
     level : float, optional
-        Of the interval of the advantage.
+        Of the interval of the net wins.
     alpha : float, optional
         Error probability; for the best of J judges, that of one judge divided by J.
 
@@ -298,7 +301,7 @@ def decided(
     clusters : (D,) int array or None
         The cluster of each comparison, where items come in clusters.
     units : (D,) int array
-        What is independent, for the interval of the advantage.
+        What is independent, for the interval of the net wins.
     """
     difference = comparisons.outcome.astype(np.float64) - 1.0
     by_rater = np.argsort(comparisons.rater, kind="stable")
@@ -312,19 +315,20 @@ def decided(
                 groups=None if clusters is None else clusters[rows],
             )
     panel = panel_test(list(tests.values()), len(raters), design.threshold)
-    advantage, ends = _advantage(comparisons, difference, units, level)
+    net_wins, ends = _net_wins(comparisons, difference, units, level)
     return DecidingAnnotatorTest(
         tests,
         panel,
         alpha,
         None if panel.p is None else panel.p <= alpha,
-        _winning_rate(tests, quality[[raters.index(rater) for rater in tests]], design),
-        advantage,
+        tuple(rater for rater in raters if rater not in tests or tests[rater].p is None),
+        _share_beaten(tests, quality[[raters.index(rater) for rater in tests]], design),
+        net_wins,
         *ends,
     )
 
 
-def _winning_rate(
+def _share_beaten(
     tests: Mapping[str, DecidingTest], quality: FloatArray, design: AltTestDesign
 ) -> float | None:
     p = np.array([test.p for test in tests.values()], dtype=np.float64)
@@ -335,10 +339,10 @@ def _winning_rate(
     return float((quality[tested] * rejected).sum() / quality[tested].sum())
 
 
-def _advantage(
+def _net_wins(
     comparisons: RaterComparisons, difference: FloatArray, units: IntArray, level: float
 ) -> tuple[float | None, tuple[float | None, float | None]]:
-    """Return the mean advantage over raters and its interval over items and raters."""
+    """Return the mean net wins over raters and their interval over items and raters."""
     if not len(difference):
         return None, (None, None)
     _, rater = np.unique(comparisons.rater, return_inverse=True)

@@ -157,7 +157,7 @@ def power_from_rates(
             panel, verdicts = rates.panel(n, n_raters, agreement, rng)
             test = deciding_annotator_test(panel, verdicts, design)
             shares = [(t.n - t.losses) / t.n for t in test.raters.values()]
-            draw = _Draw(bool(test.passes), test.winning_rate, float(np.mean(shares)), n * n_raters)
+            draw = _Draw(bool(test.passes), test.share_beaten, float(np.mean(shares)), n * n_raters)
             draws[n].append(draw)
     return tuple(_summary(n_raters, n, of_size) for n, of_size in draws.items())
 

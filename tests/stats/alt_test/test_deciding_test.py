@@ -114,7 +114,7 @@ def test_advantage_has_an_interval_for_other_raters():
     truth = rng.integers(2, size=60)
     ratings = np.where(rng.random((60, 4)) < 0.8, truth[:, None], 1 - truth[:, None])
     test = annotator_result(ratings, truth)
-    assert test.low < test.advantage < test.high
+    assert test.low < test.net_wins < test.high
     assert annotator_result(ratings[:5], truth[:5]).panel.reason == "too_few_items"
 
 
