@@ -146,7 +146,8 @@ class Evidence:
         Computed, not asked.
     human_value, human_low, human_high : float or None
         One human on the scale of the judges: the first judge's metric at one reply, less its
-        difference from a human who was scored on the same remaining ratings.
+        difference from a human who was scored on the same remaining ratings. None where judges are
+        compared at several replies; the pair at one reply each is the first judge's ``human``.
     n_items_for_margin : int or None
         Items needed to detect a difference of the margin between the first two judges, at the
         critical value of their comparison; None where they never differ, or no number is enough.
@@ -173,6 +174,12 @@ class Evidence:
     human_high: float | None = None
     n_items_for_margin: int | None = None
     needs_raters: bool = False
+
+    @property
+    def human_is_apart(self) -> bool:
+        """Whether one human is compared at one reply, beside judges compared at several."""
+        human = self.judges[0].human if self.judges else None
+        return self.n_replies != 1 and human is not None and human.difference is not None
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -417,9 +424,14 @@ def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
 
 
 def _one_human(footing: Footing, first: JudgeEvidence) -> dict[str, float | None]:
-    """Return one human on the judges' scale, with the interval of the difference."""
+    """Return one human on the judges' scale, with the interval of the difference.
+
+    Nothing where judges are compared at several replies: one human is one reply.
+    """
     human, sign = first.human, float(footing.metric.loss_signs(1.0))
-    if human is None or human.difference is None or human.judge_by_all is None:
+    if footing.n_replies != 1 or human is None or human.difference is None:
+        return {}
+    if human.judge_by_all is None:
         return {}
     start = human.judge_by_all
     least, most = footing.metric.bounds

@@ -33,6 +33,7 @@ FIXED_RATERS = {
     "not_computed": "other raters are not allowed for with these settings",
 }
 READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
+SEE_BELOW = "see below"  # one human at one reply, beside judges at several
 COMPLETENESS = ("usable_replies", "answered_fraction")
 LEAST_P = 0.001
 TWO_MINUTES_S = 120

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.decision import Check, CheckKind, UsualChoice
+    from harness.analysis.evidence import Evidence
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
+    from harness.stats.selection.footing import HumanReference
 
 CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
 GOAL_WORDS = {CONSISTENCY: "decision consistency", "prevalence_bias": "prevalence bias"}
@@ -287,7 +289,8 @@ def _human(v: Validation, *, numbers: bool = True) -> str:
     assert v.evidence is not None
     human = v.evidence.judges[0].human
     if human is None or human.difference is None or check.passed is None:
-        return "It is better than every baseline." if beats else ""
+        pair = human_pair(v) if numbers else ""
+        return f"{'It is better than every baseline. ' if beats else ''}{pair}".strip()
     is_more = human.low is not None and human.low > 0
     if check.passed and is_more:
         rater = "disagrees with the raters by less than the margin more than another rater"
@@ -298,14 +301,34 @@ def _human(v: Validation, *, numbers: bool = True) -> str:
     else:
         rater = "may disagree with the raters more than another rater does"
     if numbers:
-        difference = with_bounds(human.difference, human.low, human.high)
-        items = counted([human.n_items])
-        rater += f" (difference {difference} on {items}, margin {number(check.threshold)})"
+        rater += f" ({_difference(v.evidence, human)}, margin {number(check.threshold)})"
     if not beats:
         return f"It {rater}."
     if check.passed:
         return f"It {rater} and is better than every baseline."
     return f"It is better than every baseline, but {rater}."
+
+
+def human_pair(v: Validation) -> str:
+    """Compare the leader with one human at one reply each, where judges are compared at several.
+
+    "" where they are compared at one reply: one human then stands among them.
+    """
+    if v.evidence is None or v.decision.leader is None or not v.evidence.human_is_apart:
+        return ""
+    human = v.evidence.judges[0].human
+    assert human is not None, "it is apart"
+    pair = _difference(v.evidence, human)
+    return f"{v.decision.leader} and one human at one reply each: {pair}."
+
+
+def _difference(evidence: Evidence, human: HumanReference) -> str:
+    """Return the difference from one human, with both values where no table shows them."""
+    difference = f"difference {with_bounds(human.difference, human.low, human.high)}"
+    on_items = f"{difference} on {counted([human.n_items])}"
+    if not evidence.human_is_apart:
+        return on_items
+    return f"judge {number(human.judge)}, one human {number(human.human)}, {on_items}"
 
 
 def _others(v: Validation) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.analysis.order_bias import in_words
 from harness.analysis.serialize import rows_of
 from harness.report.formatting import (
+    SEE_BELOW,
     choice_labels,
     compared_on,
     counted,
@@ -204,6 +205,8 @@ def _ranking(validation: Validation, evidence: Evidence) -> str:
     if evidence.human_value is not None:
         human = with_bounds(evidence.human_value, evidence.human_low, evidence.human_high)
         rows.append(("", "one human", human, *[""] * 5))
+    elif evidence.human_is_apart:
+        rows.append(("", "one human", SEE_BELOW, *[""] * 5))
     rows += [
         (
             "",

@@ -88,10 +88,12 @@ def test_one_human_stands_where_it_is_however_often_judges_are_asked():
     """Beside judges asked ten times, one human was shown at 0: they were scored at ten replies."""
     task, truth, rng = rated_items(7, n=100)
     right = {f"i{i}": str(answer) for i, answer in enumerate(truth)}
-    places = [
-        validate(source_of(task, {"judge": replies})).evidence.human_value
+    every = [
+        validate(source_of(task, {"judge": replies})).evidence
         for replies in (right, coin(rng, len(truth)), coin(rng, len(truth), 10))
     ]
+    assert [evidence.human_value is None for evidence in every] == [False, False, True]
+    places = [evidence.judges[0].human.human for evidence in every]
     assert min(places) > 0.03
     assert max(places) - min(places) < 0.05
 

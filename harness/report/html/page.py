@@ -37,6 +37,7 @@ from harness.report.recommendation import (
     alike_words,
     decided_alike,
     further_evidence,
+    human_pair,
     next_steps,
     property_words,
     reasons,
@@ -140,6 +141,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "has_beta_hat": any(v.beta_hat(j.name)[0].value is not None for j in v.judges),
             "alike": alike_words(v),
             "tested_raters": tested_raters,
+            "human_pair": human_pair(v),
             **_ranking(v),
         },
         block={
@@ -321,6 +323,8 @@ def _common_rows(v: Validation) -> list[dict[str, str]]:
     human = judge_charts.human_band(evidence)
     if human is not None:
         rows.append(_common_row("one human", f"{human.low:z.3f} to {human.high:z.3f}"))
+    elif evidence.human_is_apart:
+        rows.append(_common_row("one human", formatting.SEE_BELOW))
     rows += [
         _common_row(BASELINE_NAMES[row.name], formatting.with_bounds(row.value, row.low, row.high))
         for row in evidence.baselines

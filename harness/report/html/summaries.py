@@ -84,7 +84,7 @@ def _certainty(v: Validation, row: JudgeEvidence) -> Figure:
     """Return the difference from one human, else from the best baseline, with its interval."""
     assert v.evidence is not None
     human, check = row.human, v.decision.checks["one_human"]
-    if human is not None and human.difference is not None and check.passed is not None:
+    if human is not None and human.difference is not None:
         ends = with_bounds(human.difference, human.low, human.high).partition(" ")[2]
         limit = f"up to {number(check.threshold)} is no worse"
         items = "" if human.n_items == v.evidence.n_items else f" on {human.n_items} items"
