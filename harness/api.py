@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from harness.judging.running.services import Observer
     from harness.stats.data.resolved_tables import AbstentionMode
     from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.tasks.schema import RanksBy
 
 Result = TypeVar("Result")
 Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
@@ -136,6 +137,7 @@ class ValidationOptions(TypedDict, total=False):
 
     tau: float | None
     metric: str | None
+    ranks_by: RanksBy | None
     beta: float | None
     mode: AbstentionMode | None
     level: AggregationLevel | None
@@ -310,7 +312,8 @@ def run(
         observer : Observer
             Is informed of progress; by default what the user should know is logged under
             ``"harness"``.
-        tau, metric, beta, mode, level, confidence, interval, replies, min_answered, worth, humans
+        tau, metric, ranks_by, beta, mode, level, confidence, interval, replies, min_answered,
+        worth, humans
             As for `validate`.
 
     Returns
@@ -405,6 +408,8 @@ def validate(
             Share of raters who must allow an option for it to count; the task's by default.
         metric : str
             The metric that ranks, e.g. ``"hit_rate(h/h)"``.
+        ranks_by : {"forced_choice", "response_set"}
+            The ratings that rank where no metric is named; by default as the task says.
         beta : float in [0, 1]
             Assumed sensitivity of the raters.
         mode : {"exclude", "recode", "third_class"}
@@ -424,7 +429,8 @@ def validate(
             Smallest difference that matters, as a share of the metric's range (0.05).
         humans : {"rated", "reconstructed"}
             The response sets that raters gave, or those of all who chose, estimated from the pairs
-            of some; by default the latter where the pairs suffice and most choices have no set.
+            of some; by default the latter where forced choices rank, the pairs suffice and most
+            choices have no set.
 
     Raises
     ------

@@ -54,13 +54,20 @@ def test_pairs_need_a_sensitivity(place):
 
 
 def test_response_sets_of_raters_are_matched_by_those_of_judges(tmp_path):
-    """Where raters gave sets of the items of the run, both elicitations are for all items."""
+    """Where raters gave sets of the items of the run, both elicitations are for all items.
+
+    They are also where sets rank, or are to rank.
+    """
     task = load_task(str(make_task_folder(tmp_path / "task", N)))
     assert counts(task) == {"forced_choice": N, "response_set": N}
     later = [r for r in task.ratings if r.elicitation == "forced_choice" or r.item == "i9"]
     task = task.model_copy(update={"ratings": tuple(later)})
+    assert counts(task, limit=5) == {"forced_choice": 5, "response_set": 5}
+    task = task.model_copy(update={"ranks_by": "forced_choice"})
     assert counts(task) == {"forced_choice": N, "response_set": N}
     assert counts(task, limit=5) == {"forced_choice": 5, "paired": 5}
+    switched = {"ranks_by": "response_set"}
+    assert counts(task, limit=5, choices=switched) == {"forced_choice": 5, "response_set": 5}
 
 
 def test_metric_that_compares_response_sets_has_them_for_all_items(place):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 GOAL = "decision_consistency"
 MIN_USABLE = 0.9  # share of the planned replies of a judge that is recommended
+NOT_ASKED = ("forced_choice_not_asked", "response_set_not_asked")
 EQUAL = 1e-12  # values this close are equal
 Verdict: TypeAlias = Literal["use", "best_not_proven", "none"]
 CheckKind: TypeAlias = Literal[
@@ -195,7 +196,7 @@ def decide(
     if evidence is None or not ranked:
         return Decision(
             verdict="none",
-            reason=_reason_nothing(evidence),
+            reason=_reason_nothing(judges, evidence),
             unranked=unranked,
             differences={},
             first_by_goal={},
@@ -270,9 +271,11 @@ def _is_alike(evidence: Evidence) -> bool:
     return second is not None and _within(second.difference, evidence.margin)
 
 
-def _reason_nothing(evidence: Evidence | None) -> str:
+def _reason_nothing(judges: Sequence[JudgeResult], evidence: Evidence | None) -> str:
     if evidence is None:
         return "no_verdicts"
+    if all(judge.own.reason in NOT_ASKED for judge in judges):
+        return "metric_undefined"
     too_few = evidence.judges and not any(row.ranked for row in evidence.judges)
     return "too_few_answered" if too_few and evidence.n_rated else "metric_undefined"
 

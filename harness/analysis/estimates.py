@@ -16,6 +16,7 @@ from harness.analysis.inputs import (
     check_open_choices,
     human_sets,
     metrics_of,
+    ranking_elicitation,
     sampling_weights,
 )
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
@@ -30,7 +31,7 @@ from harness.stats import (
     metrics_for,
     primary_metric,
 )
-from harness.stats.data.rating_table import ELICITATION_OF, Cut, Form, check_tau
+from harness.stats.data.rating_table import ELICITATION_OF, Form, check_tau
 from harness.stats.data.resolved_tables import (
     ITEM_SPACE,
     MET,
@@ -46,12 +47,6 @@ from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.interval_methods import check_level
 from harness.stats.inference.non_inferiority import Margin
-from harness.stats.selection.comparisons import Side
-from harness.stats.selection.evaluation import (
-    RANKS_ON_ORDERED_SCALES,
-    RANKS_WITH_SETS,
-    RANKS_WITHOUT_SETS,
-)
 from harness.stats.selection.footing import common_footing
 from harness.stats.selection.replies import (
     CommonItems,
@@ -228,7 +223,7 @@ def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
     source : Source
         Task, verdicts and settings.
     ranking_only : bool
-        Evaluate only the metrics that may rank, with intervals for these raters. Enough for
+        Evaluate only the metric that ranks, with intervals for these raters. Enough for
         `harness.analysis.evidence.section`, which makes its own intervals.
 
     Raises
@@ -246,14 +241,13 @@ def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
     groups = groups_of(source)
     try:
         compared = _compared(source, human, judges, groups)
-        sets = human_sets(source, compared.human)
+        row = _ranking_metric(source, compared.rows)
+        _check_ranking(source, row)
+        sets = human_sets(source, compared.human, sets_rank=compares_sets(row))
         implied = _implied(source, compared.human, sets)
         panel = _panel(source, compared)
         if ranking_only:
-            compared = replace(compared, rows=_rows_that_rank(source, compared))
-        metric = source.metric or _ranking_metric(source, compared, implied)
-        row = find_metric(metric, compared.rows)
-        _check_ranking(source, row)
+            compared = replace(compared, rows=(row,))
         evaluated = partial(_evaluated, source, compared, sets=sets, implied=implied, panel=panel)
         footing = _footing(source, compared, row, sets=sets, implied=implied, panel=panel)
         common = _common_items(source, compared, row, footing) if footing else {}
@@ -350,13 +344,6 @@ def _common_items(
         names = (table.name for table in compress(asked, items.ranked.tolist()))
         common[elicitation] = CommonItems(n_replies, frozenset(names), items.shared)
     return common
-
-
-def _rows_that_rank(source: Source, compared: Compared) -> tuple[Metric, ...]:
-    names = {RANKS_ON_ORDERED_SCALES, RANKS_WITHOUT_SETS, RANKS_WITH_SETS}
-    if source.metric is not None:
-        names = {find_metric(source.metric, compared.rows).name}
-    return tuple(row for row in compared.rows if row.name in names)
 
 
 def _panel(source: Source, compared: Compared) -> RaterPanel | None:
@@ -492,8 +479,7 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
     try:
         check_tau(source.cutoff)
         check_level(source.confidence)
-        primary = primary_metric(compared.human, ordinal=is_ordinal(task, source.level))
-        _check_ranking(source, find_metric(source.metric or primary, compared.rows))
+        _check_ranking(source, _ranking_metric(source, compared.rows))
         if source.humans == "reconstructed":
             _check_reconstruction(compared.human, source)
         if source.beta is not None:
@@ -512,7 +498,7 @@ def _check_ranking(source: Source, metric: Metric) -> None:
 
 
 def compares_response_sets(task: Task, choices: Choices) -> bool:
-    """Return whether the metric that was chosen compares the response sets of judges.
+    """Return whether the metric that ranks compares the response sets of judges.
 
     Raises
     ------
@@ -520,7 +506,7 @@ def compares_response_sets(task: Task, choices: Choices) -> bool:
         If the task has no such metric; see `check_choices`.
     """
     if choices.metric is None:
-        return False
+        return ranking_elicitation(task, choices.ranks_by, choices.humans) == "response_set"
     row = find_metric(choices.metric, _rows_of_choices(task, choices))
     return ELICITATION_OF[row.judge_form] == "response_set"
 
@@ -695,15 +681,8 @@ def is_ordinal(task: Task, level: AggregationLevel | None) -> bool:
     return task.scale == "ordinal" and level != "item"
 
 
-def _ranking_metric(source: Source, compared: Compared, implied: Distributions | None) -> str:
-    """Return the metric that ranks by default: for what the raters gave, if any judge gave it."""
+def _ranking_metric(source: Source, rows: Sequence[Metric]) -> Metric:
+    """Return the metric that ranks: the user's, or that of the ratings that rank."""
     ordinal = is_ordinal(source.task, source.level)
-    primary = primary_metric(compared.human, ordinal=ordinal)
-    rows = [find_metric(primary, compared.rows)]
-    cut = Cut(source.cutoff, compared.positive)
-    rated = Side.of(compared.human, cut, rows, implied).complete[rows[0].human_form]
-    form = rows[0].judge_form
-    defined = any((rated & counts_of(table, form).any(axis=1)).any() for table in compared.judges)
-    if defined or not compared.judges:
-        return primary
-    return RANKS_ON_ORDERED_SCALES if ordinal else RANKS_WITHOUT_SETS
+    primary = primary_metric(source.ranking_elicitation, ordinal=ordinal)
+    return find_metric(source.metric or primary, rows)

@@ -16,8 +16,8 @@ from harness.analysis.option_scale import Scale
 from harness.analysis.rater_replacement import POSITIONAL, design_of
 from harness.ratings import count_outcomes, usable_replies
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
-from harness.stats.data.rating_table import ELICITATION_OF
-from harness.stats.inference.estimate import Estimate, Interval
+from harness.stats.data.rating_table import ELICITATION_OF, NO_POSITIVE
+from harness.stats.inference.estimate import Estimate, Exclusion, Interval, exclusions
 from harness.stats.inference.metric import Better
 from harness.stats.inference.non_inferiority import least_items
 from harness.stats.planning.sample_size import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
+OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that hold for unrated items
 MIN_RATERS = 3  # with fewer, a judge is compared with one human in place of the annotator test
 
 
@@ -127,6 +128,11 @@ class Evidence:
         Replies per item; None where reply noise was removed.
     n_items, n_rated : int
         Shared items, and items that raters rated as the metric needs.
+    ranks_by : str
+        Which ratings are compared, "forced_choice" or "response_set"; "" on open scales.
+    left_out : tuple of Exclusion
+        Why the other items with any rating are not among the shared ones. Items of the level item
+        are groups.
     min_answered : float
         Share of the rated items that a ranked judge answered.
     margin : float
@@ -174,6 +180,8 @@ class Evidence:
     human_high: float | None = None
     n_items_for_margin: int | None = None
     needs_raters: bool = False
+    ranks_by: str = ""
+    left_out: tuple[Exclusion, ...] = ()
 
     @property
     def human_is_apart(self) -> bool:
@@ -198,7 +206,27 @@ def section(p: Prepared) -> Evidence | None:
         {name: estimates[p.metric] for name, estimates in p.estimates.items()},
         margin=margin_of(source, p.compared, footing.metric).value,
         annotator_tests=_annotator_tests(p, footing),
+        ranks_by=ELICITATION_OF[footing.metric.human_form],
+        unusable=_unusable(p),
     )
+
+
+def _unusable(p: Prepared) -> tuple[Exclusion, ...]:
+    """Count the items with a rating that the metric cannot use, by reason."""
+    excluded = p.own.estimates[p.compared.judges[0].name][p.metric].excluded
+    n_unrated = len(p.compared.human.items) - n_with_rating(p.source)
+    return exclusions(
+        (part.reason, part.n_items - (n_unrated if part.reason in OF_UNRATED else 0))
+        for part in excluded
+        if not part.reason.startswith("judge_")
+    )
+
+
+def n_with_rating(source: Source) -> int:
+    """Count the items with any rating; at the level item, the groups."""
+    rated = {rating.item for rating in (*source.task.ratings, *source.task.ignored)}
+    items = [item for item in source.items if item.id in rated]
+    return len({item.group if source.level == "item" else item.id for item in items})
 
 
 def evidence_of(
@@ -208,12 +236,15 @@ def evidence_of(
     *,
     margin: float,
     annotator_tests: tuple[str, Mapping[str, DecidingAnnotatorTest]],
+    ranks_by: str = "",
+    unusable: tuple[Exclusion, ...] = (),
 ) -> Evidence:
     """Return the evidence that common footing gives, whose judges are in the order of the source.
 
     ``estimates`` are those of each judge on these items, by name, without the interval of the
     first that allows for its choice; ``annotator_tests`` holds why there is none, or the test of
-    each ranked judge; ``margin``, of non-inferiority to one human, is in the metric's unit.
+    each ranked judge; ``margin``, of non-inferiority to one human, is in the metric's unit;
+    ``unusable`` counts the items with a rating that the metric cannot use.
     """
     metric, (reason, tests) = footing.metric, annotator_tests
     names = [judge.name for judge in source.judges]
@@ -247,12 +278,13 @@ def evidence_of(
         if name not in footing.judges
     ]
     n_needed, needs_raters = _items_for(footing, order, margin)
+    n_items = int(footing.items.shared.sum())
     return Evidence(
         metric=metric.name,
         display_name=metric.display_name,
         better=metric.better,
         n_replies=None if footing.n_replies == inf else footing.n_replies,
-        n_items=int(footing.items.shared.sum()),
+        n_items=n_items,
         n_rated=int(footing.n_rated),
         min_answered=footing.min_answered,
         margin=margin,
@@ -265,6 +297,8 @@ def evidence_of(
         **_one_human(footing, judges[0]),
         n_items_for_margin=n_needed,
         needs_raters=needs_raters,
+        ranks_by=ranks_by,
+        left_out=(*unusable, *exclusions([("judge_unanswered", footing.n_rated - n_items)])),
     )
 
 

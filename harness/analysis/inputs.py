@@ -20,6 +20,7 @@ from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.open_scales.text_answers import SIMILARITY
 from harness.stats.selection.replies import MIN_ANSWERED
 from harness.tasks.model import INCLUSION_PROBABILITY
+from harness.tasks.schema import RanksBy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,6 +85,8 @@ class Choices(Frozen):
 
     Attributes
     ----------
+    ranks_by : str or None
+        Ratings that rank unless ``metric`` is named, "forced_choice" or "response_set".
     replies : int or "inf" or None
         Replies per item at which judges are compared; "inf" removes reply noise, None takes the
         smallest number of samples among the judges.
@@ -94,12 +97,13 @@ class Choices(Frozen):
     humans : str or None
         "rated": the response sets that raters gave, or an assumed beta implies; "reconstructed":
         of all raters who chose, as their choices and the pairs of some imply them. None for the
-        latter where the pairs suffice and beta is assumed or most choices have no set; see
-        `harness.analysis.inputs`.
+        latter where forced choices rank, the pairs suffice, and beta is assumed or most choices
+        have no set; see `human_sets`.
     """
 
     tau: float | None = None
     metric: str | None = None
+    ranks_by: RanksBy | None = None
     beta: float | None = Field(None, ge=0, le=1)
     mode: AbstentionMode | None = None
     level: AggregationLevel | None = None
@@ -131,7 +135,7 @@ class Source:
         Of judges whose verdicts are votes: the verdicts on the replies that were asked for.
     tau, metric, beta, mode, level, confidence, interval, seed, n_resamples
         As in `harness.analysis.result.Settings`; None for the task's own or none.
-    replies, min_answered, worth, abstention, humans
+    ranks_by, replies, min_answered, worth, humans
         As in `Choices`.
     verdicts_hash : str
         SHA-256 of the verdict log of a run.
@@ -146,6 +150,7 @@ class Source:
     planned: Mapping[str, Mapping[Elicitation, int]]
     tau: float | None = None
     metric: str | None = None
+    ranks_by: RanksBy | None = None
     beta: float | None = None
     mode: AbstentionMode = "exclude"
     level: AggregationLevel = "micro"
@@ -167,10 +172,23 @@ class Source:
         """The cut-off tau: the user's or the task's."""
         return self.task.tau if self.tau is None else self.tau
 
+    @property
+    def ranking_elicitation(self) -> RanksBy:
+        """Which ratings rank unless a metric is named."""
+        return ranking_elicitation(self.task, self.ranks_by, self.humans)
+
     def own_replies(self, judge: str) -> Sequence[Verdict]:
         """Return a judge's verdicts on single replies; those of an ensemble are its members'."""
         replies = self.replies_voted_on.get(judge, self.verdicts[judge])
         return [verdict for verdict in replies if verdict.judge == judge]
+
+
+def ranking_elicitation(task: Task, ranks_by: RanksBy | None, humans: Humans | None) -> RanksBy:
+    """Return which ratings rank: the user's choice, sets where they are reconstructed, the task's.
+
+    What was collected does not matter.
+    """
+    return ranks_by or ("response_set" if humans == "reconstructed" else task.ranks_by)
 
 
 def shared_items(first: Sequence[Item], second: Sequence[Item]) -> tuple[Item, ...]:
@@ -213,18 +231,22 @@ class HumanSets:
     n_paired_raters: int
 
 
-def human_sets(source: Source, human: RatingTable) -> HumanSets:
+def human_sets(source: Source, human: RatingTable, *, sets_rank: bool) -> HumanSets:
     """Decide where the response sets of the raters come from, whose abstentions are resolved.
 
-    Unless the user says so, they are reconstructed where the pairs suffice (see `missing_pairs`),
-    and beta is assumed or most forced choices have no set beside them.
+    Unless the user says so, they are reconstructed only where they do not rank, the pairs suffice
+    (see `missing_pairs`), and beta is assumed or most forced choices have no set beside them.
     """
     pairs, missing = pairs_by_item(human), missing_pairs(human)
     n_pairs = int(pairs.sum())
     wanted = source.beta is not None or 2 * n_pairs < human.forced_choice.sum()
     origin: Origin = "rated" if source.beta is None else "assumed"
     if source.humans == "reconstructed" or (
-        source.humans is None and source.level != "item" and not missing and wanted
+        source.humans is None
+        and not sets_rank
+        and source.level != "item"
+        and not missing
+        and wanted
     ):
         origin = "reconstructed"
     return HumanSets(
@@ -248,7 +270,7 @@ def _n_paired_raters(source: Source) -> int:
     return len({rater for _, rater in sets & choices})
 
 
-OF_OPTIONS = ("tau", "beta", "mode", "level", "humans")
+OF_OPTIONS = ("tau", "ranks_by", "beta", "mode", "level", "humans")
 
 
 def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
@@ -256,7 +278,8 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
     where, scale = f"task {task.name}", f"a {task.scale} scale"
     for name in OF_OPTIONS:
         if name in choices:
-            raise TaskError(f"{where}: --{name} has no meaning on {scale}; leave it out.")
+            option = f"--{name}".replace("_", "-")
+            raise TaskError(f"{where}: {option} has no meaning on {scale}; leave it out.")
     if choices.get("replies", 1) != 1:
         raise TaskError(f"{where}: judges are compared at one reply on {scale}; drop --replies.")
     metric, names = choices.get("metric"), [row.name for row in metrics_of(task)]

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.evidence import alpha_of, deciding_tests, evidence_of, why_not_tested
+from harness.analysis.evidence import (
+    alpha_of,
+    deciding_tests,
+    evidence_of,
+    n_with_rating,
+    why_not_tested,
+)
 from harness.analysis.inputs import (
     OF_OPTIONS,
     HumanSets,
@@ -127,6 +133,7 @@ def _evidence(
         {name: of_judge[metric.name] for name, of_judge in estimates.items()},
         margin=_margin(scale, metric).value,
         annotator_tests=_deciding_tests(scale, footing),
+        unusable=exclusions([("human_abstained", n_with_rating(source) - int(scale.rated.sum()))]),
     )
 
 

@@ -13,7 +13,7 @@ from harness.analysis import (
     rater_replacement,
     rubric,
 )
-from harness.analysis.estimates import Prepared, is_ordinal, prepare
+from harness.analysis.estimates import Prepared, compares_sets, prepare
 from harness.analysis.inputs import on_sampling
 from harness.analysis.open_validation import validate_open
 from harness.analysis.order_bias import order_bias, order_notes, position_effects, position_notes
@@ -28,9 +28,11 @@ from harness.analysis.result import (
 from harness.analysis.serialize import rows_of
 from harness.analysis.translations import translated
 from harness.ratings import rater_panel
-from harness.stats import find_metric, primary_metric, reconstruct
+from harness.stats import reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.inference.crossed_raters import MIN_RATERS
+from harness.tasks import CANNOT_ASSESS
+from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 
 if TYPE_CHECKING:
     from harness.analysis.error_analysis import Errors
@@ -132,11 +134,9 @@ def _fixed_raters_reason(p: Prepared) -> str:
 
 
 def _notes(p: Prepared) -> list[str]:
-    ordinal, notes = is_ordinal(p.task, p.source.level), []
-    primary = primary_metric(p.compared.human, ordinal=ordinal)
-    if not p.source.metric and p.metric != primary and p.source.judges:
-        wanted, used = find_metric(primary, p.compared.rows).display_name, p.row.display_name
-        notes.append(f"ranked by {used}, as no judge gave the replies that {wanted} needs")
+    notes = []
+    if switch := _on_sets_collected_since(p):
+        notes.append(switch)
     if p.sets.origin == "reconstructed":
         notes.append(_on_reconstruction(p))
     if p.sets.origin == "assumed":
@@ -152,6 +152,24 @@ def _notes(p: Prepared) -> list[str]:
     if pairs := _on_pairs(p):
         notes.append(pairs)
     return notes
+
+
+def _on_sets_collected_since(p: Prepared) -> str:
+    """Offer to rank by response sets where forced choices rank and nearly all items have sets."""
+    if compares_sets(p.row):
+        return ""
+    ids = {item.id for item in p.source.items}
+    share = share_with_sets(
+        (rating.item, rating.elicitation)
+        for rating in p.task.ratings
+        if rating.item in ids and rating.value != CANNOT_ASSESS
+    )
+    if share is None or share < SETS_RANK_FROM:
+        return ""
+    return (
+        f"raters gave response sets for {share:.0%} of the rated items; --ranks-by response_set "
+        "ranks by them"
+    )
 
 
 def _on_pairs(p: Prepared) -> str:

@@ -91,7 +91,13 @@ CHOICES: dict[str, Any] = {  # by field of `harness.analysis.Choices`
     "metric": Annotated[
         str | None,
         typer.Option(
-            help="Metric that ranks, e.g. 'hit_rate(h/h)'; depends on the ratings by default."
+            help="Metric that ranks, e.g. 'hit_rate(h/h)'; by default that of --ranks-by."
+        ),
+    ],
+    "ranks_by": Annotated[
+        str | None,
+        typer.Option(
+            help="Rank by forced_choice or by response_set; by default, as task.yaml says."
         ),
     ],
     "beta": Annotated[
@@ -143,8 +149,8 @@ CHOICES: dict[str, Any] = {  # by field of `harness.analysis.Choices`
         str | None,
         typer.Option(
             help="Response sets that raters gave (rated), or those of all who chose, estimated "
-            "from the pairs of some (reconstructed). Default: reconstructed where the pairs "
-            "suffice and most choices have no set."
+            "from the pairs of some (reconstructed). Default: reconstructed where forced choices "
+            "rank, the pairs suffice and most choices have no set."
         ),
     ],
 }

@@ -20,8 +20,9 @@ from harness.files import write_file
 from harness.tasks.changelog import record_change
 from harness.tasks.columns.cell_values import labels_of, name_of, readable
 from harness.tasks.columns.table_columns import JOINT, item_names
+from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import TASK_FILE, read_task_file
+from harness.tasks.schema import MAX_POWERSET_OPTIONS, TASK_FILE, read_task_file
 from harness.tasks.tables.checks import MAX_ID_CHARS
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from harness.curation.import_plan import Plan
     from harness.tasks import TaskFile
     from harness.tasks.columns.answer_cells import Answer
+    from harness.tasks.schema import RanksBy
 
 
 CHUNK = 10_000  # rows whose JSON is hashed at once
@@ -126,6 +128,8 @@ class ImportSummary:
         Ratings per rater.
     judges : dict of str to int
         Verdicts per judge.
+    share_with_sets : float or None
+        Share of the rated items that have response sets; see `harness.tasks.model.share_with_sets`.
     n_rejected : int
         Number of rows and cells that were not used; ``rejected.csv`` lists all of them.
     rejected : list of Rejected
@@ -146,6 +150,7 @@ class ImportSummary:
     textless: list[str] = field(default_factory=list)
     raters: dict[str, int] = field(default_factory=dict)
     judges: dict[str, int] = field(default_factory=dict)
+    share_with_sets: float | None = None
     n_rejected: int = 0
     rejected: list[Rejected] = field(default_factory=list)
 
@@ -202,10 +207,19 @@ def make_task(
         _write(plan, part, summary)
         if max_rejected and not max_rejected.allows(summary.n_rejected, summary.n_answers):
             _keep_rejected(part, summary, max_rejected)
-        write_file(part / TASK_FILE, describe_task(plan, summary.raters, summary.fields).encode())
+        ranks_by = _ranks_by(plan, summary)
+        description = describe_task(plan, summary.raters, summary.fields, ranks_by=ranks_by)
+        write_file(part / TASK_FILE, description.encode())
         _record(plan, part, folder)
         _rejected_beside(folder).unlink(missing_ok=True)
     return summary
+
+
+def _ranks_by(plan: Plan, summary: ImportSummary) -> RanksBy:
+    """Return what judges are ranked by: response sets where nearly all rated items have them."""
+    share, n_options = summary.share_with_sets, len(plan.answers.labels)
+    nearly_all = share is not None and share >= SETS_RANK_FROM
+    return "response_set" if nearly_all and n_options <= MAX_POWERSET_OPTIONS else "forced_choice"
 
 
 def _keep_rejected(part: Path, summary: ImportSummary, max_rejected: MaxRejected) -> None:
@@ -248,6 +262,7 @@ def _write(plan: Plan, part: Path, summary: ImportSummary) -> None:
             raise TaskError(f"{plan.table.path}: no row could be used{reason}.")
     summary.n_items = len(writer.items)
     summary.n_outside = _pairs_outside(part / "ratings.csv") if writer.has_sets else 0
+    summary.share_with_sets = share_with_sets(writer.answered)
     if not summary.judges:
         (part / VERDICTS).unlink()
     if not summary.n_rejected:
@@ -275,6 +290,7 @@ class _Writer:
         self.plan = plan
         self.summary = summary
         self.items: dict[str, int] = {}  # number of the item's fields, by id
+        self.answered: set[tuple[str, str]] = set()  # items by elicitation
         self._rated: set[tuple[str, str, str]] = set()
         self._judged: dict[tuple[str, str, str], str] = {}  # verdict by item, judge, elicitation
         self._late_verdicts: list[Answer] = []
@@ -338,6 +354,8 @@ class _Writer:
         elif self._add_item(answer, item):
             self._rated.add(key)
             self.has_sets |= elicitation == "response_set"
+            if value != CANNOT_ASSESS:
+                self.answered.add((item, elicitation))
             time = (self._times[answer.row],) if self._times else ()
             self._ratings.writerow((*key, value, *time))
             self.summary.raters[answer.name] = self.summary.raters.get(answer.name, 0) + 1

@@ -7,13 +7,14 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.tasks.options import DEFAULT_PROPERTY
-from harness.tasks.schema import number_text
+from harness.tasks.schema import OPEN_SCALES, number_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from harness.curation.import_plan import Plan
     from harness.curation.option_guess import Answers
+    from harness.tasks.schema import RanksBy
 
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 _./()'-]*")
 WORDS = frozenset({"yes", "no", "true", "false", "null", "on", "off", "y", "n", "none"})
@@ -41,7 +42,9 @@ def _source(plan: Plan) -> str:
     return f"{plan.source}; imported from {file}" if plan.source else file
 
 
-def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]) -> str:
+def describe_task(
+    plan: Plan, raters: Mapping[str, int], fields: Collection[str], *, ranks_by: RanksBy
+) -> str:
     """Return the commented `task.yaml` of a planned task."""
     answers, mapping = plan.answers, plan.mapping
     shown = [plan.fields[name] for name in mapping.text if plan.fields[name] in fields]
@@ -59,6 +62,7 @@ def describe_task(plan: Plan, raters: Mapping[str, int], fields: Collection[str]
         *_scale_lines(answers),
         "# Whether CANNOT_ASSESS is an answer.",
         f"abstain: {'true' if answers.abstain else 'false'}",
+        *_ranking_lines(answers, ranks_by),
         "",
         "# expert, skilled or crowd: how much better than one rater a judge must be (eps).",
         f"raters: {plan.kind}",
@@ -107,6 +111,15 @@ def _scale_lines(answers: Answers) -> list[str]:
         _field_or_example("positive", answers.positive, list(answers.labels)[:1]),
         "# An item is positive when at least this share of raters would accept a positive option.",
         "# tau: 0.5",
+    ]
+
+
+def _ranking_lines(answers: Answers, ranks_by: RanksBy) -> list[str]:
+    if answers.scale in OPEN_SCALES:
+        return []
+    return [
+        "# Ratings that rank judges, forced_choice or response_set, whatever is collected later.",
+        f"ranks_by: {ranks_by}",
     ]
 
 

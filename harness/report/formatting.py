@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from harness.analysis import Validation
+    from harness.analysis.evidence import Evidence
     from harness.stats import Interval
 
 REASONS = {
@@ -24,8 +25,14 @@ REASONS = {
     "not_two_raters": "no item has just two ratings",
     "too_few_raters": "too few raters per item",
     "single_rating": "one rating shows no noise",
+    "forced_choice_not_asked": "not asked for forced choices; "
+    "--elicitation forced_choice,response_set asks for both",
+    "response_set_not_asked": "not asked for response sets; "
+    "--elicitation forced_choice,response_set asks for both",
 }
 
+RATINGS = {"forced_choice": "forced choices", "response_set": "response sets"}
+ONE_RATING = {"forced_choice": "a forced choice", "response_set": "a response set"}
 FIXED_RATERS = {
     "positional_raters": "the ratings do not name them",
     "fewer_than_five_raters": "there are fewer than five",
@@ -200,13 +207,30 @@ def compared_on(validation: Validation) -> str:
     n_ranked = sum(row.ranked for row in evidence.judges) if evidence else 0
     if evidence is None or not n_ranked:
         return ""
-    if evidence.n_items == evidence.n_rated:
-        items = f"all {counted([evidence.n_items])} with ratings"
-    else:
-        who = "the judge" if n_ranked == 1 else "all ranked judges"
-        items = f"the {evidence.n_items} of {evidence.n_rated} items that {who} answered"
+    ratings = f"by {RATINGS[evidence.ranks_by]} " if evidence.ranks_by else ""
+    items = f"all {counted([evidence.n_items], 'rated item')}"
+    if evidence.left_out:
+        n_rated = evidence.n_items + sum(part.n_items for part in evidence.left_out)
+        items = f"{evidence.n_items} of {counted([n_rated], 'rated item')} ({_left_out(evidence)})"
     cutoff = f", cut-off {validation.settings.tau:g}" if validation.task.positive else ""
-    return f"compared on {items}, {replies_each(evidence.n_replies)}{cutoff}"
+    return f"compared {ratings}on {items}, {replies_each(evidence.n_replies)}{cutoff}"
+
+
+def _left_out(evidence: Evidence) -> str:
+    """Return how many rated items are not compared, and why."""
+    n_ranked = sum(row.ranked for row in evidence.judges)
+    reasons = {
+        "human_not_asked": f"without {ONE_RATING.get(evidence.ranks_by, 'a rating')}",
+        "human_abstained": f"rated {CANNOT_ASSESS} by all",
+        "human_single_rating": "with a single rating",
+        "no_positive_option": "without a positive option",
+        "judge_unanswered": "not answered by "
+        + ("the judge" if n_ranked == 1 else "all ranked judges"),
+    }
+    return ", ".join(
+        f"{part.n_items} {reasons.get(part.reason, 'without usable ratings')}"
+        for part in evidence.left_out
+    )
 
 
 def choice_labels(validation: Validation) -> dict[str, str]:

@@ -38,6 +38,10 @@ METRIC_WORDS = {HIT_RATE: "hit rate", "cohen_kappa(h/h)": "kappa"}
 OUTCOMES = ("abstained", "refused", "invalid", "failed", "not_asked")
 MAX_CHANGES = 3
 HALF = 0.5
+OTHER_RATINGS = {
+    "forced_choice_not_asked": "; --ranks-by response_set ranks by response sets",
+    "response_set_not_asked": "; --ranks-by forced_choice ranks by forced choices",
+}
 NOT_PASSED = {
     "annotator_test": "it does not pass the alternative annotator test",
     "one_human": "it is not shown to be as good as another rater",
@@ -151,9 +155,11 @@ def _undefined(v: Validation) -> str:
         names = [_answered_part(v, row.judge, row.answered_fraction) for row in evidence.judges]
         needed = f"{evidence.min_answered:.0%} of {evidence.n_rated} items"
         return f"No judge can be recommended: none answered {needed}: {', '.join(names)}."
-    why = why_na(v.judge(v.decision.unranked[0]))
+    first = v.judge(v.decision.unranked[0])
+    other = OTHER_RATINGS.get(first.own.reason, "")
     return (
-        f"No judge can be recommended: the {evidence.display_name} is NA for all of them ({why})."
+        f"No judge can be recommended: the {evidence.display_name} is NA for all of them "
+        f"({why_na(first)}{other})."
     )
 
 

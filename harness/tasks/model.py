@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from harness.errors import TaskError
 from harness.tasks.folders import path_inside
 from harness.tasks.images import Image, read_images
-from harness.tasks.schema import MAX_POWERSET_OPTIONS, TaskFields, as_number
+from harness.tasks.schema import MAX_POWERSET_OPTIONS, RanksBy, TaskFields, as_number
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.checks import as_text, short
 
@@ -50,7 +50,8 @@ def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
     return similarities
 
 
-HumanElicitation = Literal["forced_choice", "response_set"]
+HumanElicitation = RanksBy
+SETS_RANK_FROM = 0.9  # share of the rated items that have response sets
 JudgeElicitation = Literal["forced_choice", "response_set", "paired"]
 ASKED_ON: dict[JudgeElicitation, tuple[HumanElicitation, ...]] = {  # the questions of a form
     "forced_choice": ("forced_choice",),
@@ -110,6 +111,20 @@ class Rating:
     def labels(self) -> tuple[str, ...]:
         """The value as a tuple: of one label, or those of the set."""
         return (self.value,) if isinstance(self.value, str) else self.value
+
+
+def share_with_sets(rated: Iterable[tuple[str, str]]) -> float | None:
+    """Return the share of the rated items that have a response set; None without rated items.
+
+    Parameters
+    ----------
+    rated : iterable of (str, str)
+        Item and elicitation of the ratings; those that are CANNOT_ASSESS left out.
+    """
+    forms = set(rated)
+    items = {item for item, _ in forms}
+    with_sets = sum(elicitation == "response_set" for _, elicitation in forms)
+    return with_sets / len(items) if items else None
 
 
 class Task(TaskFields):

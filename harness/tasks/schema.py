@@ -52,6 +52,7 @@ OF_OPTIONS: dict[str, object] = {  # fields that need options, as they are witho
     "positive": (),
     "response_sets": "all",
     "tau": 0.5,
+    "ranks_by": "forced_choice",
     "sensitivity": {},
     "weights": None,
     "pairwise": None,
@@ -66,6 +67,7 @@ Scale = Literal[ClosedScale, OpenScale]
 OPEN_SCALES = ("continuous", "text")  # answers are not chosen among options
 RaterKind = Literal["expert", "skilled", "crowd"]
 RaterIds = Literal["real", "positional"]
+RanksBy = Literal["forced_choice", "response_set"]
 MIN_OPTIONS = 2
 TemplateName = Literal[
     "forced_choice",
@@ -236,6 +238,9 @@ class TaskFields(Frozen):
         Whether CANNOT_ASSESS is an answer.
     tau : float in (0, 1]
         An item is positive when at least this share of raters would endorse a positive option.
+    ranks_by : str
+        Which ratings judges are ranked by, however many of the others there are:
+        ``forced_choice`` or ``response_set``.
     sensitivity : dict of str to tuple of str
         For a negative option, the options that may be endorsed by people who choose it. By default
         the positive option of a binary scale by those who choose the other; ``{}`` for nowhere.
@@ -292,6 +297,7 @@ class TaskFields(Frozen):
     )
     abstain: bool = False
     tau: float = Field(0.5, gt=0, le=1)
+    ranks_by: RanksBy = "forced_choice"
     sensitivity: dict[Key, tuple[Key, ...]] = Field(default_factory=_binary_sensitivity)
     raters: RaterKind = "crowd"
     rater_ids: RaterIds = "real"
@@ -465,8 +471,7 @@ def _check_fields(task: TaskFields) -> None:
     _check_keys("positive", task.positive, keys)
     if len(task.positive) == len(keys):
         raise ValueError("positive: every option is positive; leave out those that are not")
-    if task.response_sets != "all":
-        _check_sets(task.response_sets, keys)
+    _check_response_sets(task, keys)
     _check_sensitivity(task, keys)
     _check_rubric_scale(task)
     if task.weights is not None:
@@ -599,6 +604,15 @@ def _check_repeats(field: str, names: Iterable[str], remedy: str = "name it once
         if name.casefold() in folded:
             raise ValueError(f"{field}: {name!r} is given twice; {remedy} (case does not count)")
         folded.add(name.casefold())
+
+
+def _check_response_sets(task: TaskFields, keys: Sequence[str]) -> None:
+    if task.response_sets != "all":
+        _check_sets(task.response_sets, keys)
+    elif task.ranks_by == "response_set" and len(keys) > MAX_POWERSET_OPTIONS:
+        raise ValueError(
+            f"ranks_by: with more than {MAX_POWERSET_OPTIONS} options, list the response_sets too"
+        )
 
 
 def _check_sets(response_sets: Sequence[Sequence[str]], keys: Sequence[str]) -> None:

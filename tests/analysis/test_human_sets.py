@@ -41,11 +41,14 @@ def test_pairs_replace_an_assumed_beta(task, validation):
     """All numbers are those of the estimated F', and none those of beta 0.9."""
     reconstructed, assumed = (
         prepare(source_of(task, **choices)).evaluation.estimates["lenient"]
-        for choices in ({"humans": "reconstructed"}, {"beta": 0.9, "humans": "rated"})
+        for choices in (
+            {"humans": "reconstructed", "ranks_by": "forced_choice"},
+            {"beta": 0.9, "humans": "rated"},
+        )
     )
-    name = "mse(srs/srs)"
+    name, ranks = "mse(srs/srs)", validation.settings.metric
     metrics = validation.judge("lenient").metrics
-    assert metrics == {**reconstructed, name: metrics[name]}
+    assert metrics == {**reconstructed, ranks: metrics[ranks]}
     assert metrics[name].value == reconstructed[name].value
     assert validation.settings.beta is None
     assert reconstructed[name].value != pytest.approx(assumed[name].value, abs=1e-3)

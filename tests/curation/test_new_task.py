@@ -383,6 +383,23 @@ def test_response_sets_in_cells(tmp_path):
     assert kinds == ["response_set", "forced_choice"]
 
 
+@pytest.mark.parametrize(("with_sets", "ranks_by"), [(8, "forced_choice"), (9, "response_set")])
+def test_imported_task_ranks_by_sets_where_nearly_all_items_have_them(
+    tmp_path, with_sets, ranks_by
+):
+    """At least 90 % of the rated items; one that nobody could assess is not rated."""
+    rows = ["doc,rater,elicitation,value", f"d10,p1,forced_choice,{CANNOT_ASSESS}"]
+    for i in range(10):
+        rows += [f"d{i},p{j},forced_choice,{'ab'[(i + j) % 2]}" for j in range(3)]
+        if i < with_sets:
+            rows.append(f'd{i},p1,response_set,"[""a"", ""b""]"')
+    roles = {"id": ["doc"], "rater": ["rater"], "label": ["value"], "elicitation": ["elicitation"]}
+    path = table(tmp_path, "\n".join(rows) + "\n")
+    summary = make_task(plan_of(path, roles), tmp_path / "mine")
+    assert load_task(summary.folder).ranks_by == ranks_by
+    assert f"\nranks_by: {ranks_by}\n" in (summary.folder / "task.yaml").read_text("utf-8")
+
+
 def test_pairs_in_a_long_table(tmp_path):
     """A column `elicitation` keeps a rater's choice and set apart."""
     rows = ["doc,rater,elicitation,value"]

@@ -10,10 +10,7 @@ from support.doc_pages import Page, blocks, run_command
 README = Path(__file__).resolve().parents[2] / "README.md"
 BLOCKS = blocks(README.read_text(encoding="utf-8"))
 QUICK_START = next(block for block in BLOCKS if block.note == "setup")
-QUICK_START_RUN = (
-    "harness run --task toxicity --elicitation response_set "
-    "--judges smollm2,smollm2@few-shot:4,smollm2@verbalised,lexicon"
-)
+QUICK_START_RUN = "harness run --task toxicity --judges smollm2,smollm2@verbalised,lexicon"
 
 
 def test_quick_start_has_two_lines():
@@ -41,7 +38,7 @@ def test_main_output_in_the_readme_has_the_shape_of_a_run(tmp_path, monkeypatch)
     shown = BLOCKS[BLOCKS.index(QUICK_START) + 1].text
     monkeypatch.chdir(tmp_path)
     _, printed, _ = run_command(
-        "harness run --task toxicity --elicitation response_set --judges lexicon --limit 5",
+        "harness run --task toxicity --judges lexicon --limit 5",
         tmp_path,
     )
     for line in printed.splitlines():

@@ -333,10 +333,13 @@ def test_numbers_of_the_sentences_stand_beside_their_n(paired):
 def test_items_that_not_all_judges_answered_are_left_out_of_the_comparison():
     """The line above the table says how many are shared."""
     validation = validate(ranked_source(indeterminate_task()))
-    line = "Compared on the 53 of 60 items that all ranked judges answered, one reply each, cut-off"
+    line = (
+        "Compared by forced choices on 53 of 60 rated items (7 not answered by all ranked judges), "
+        "one reply each, cut-off"
+    )
     assert line in " ".join(render(validation).split())
-    alone = render(validate(indeterminate_source(indeterminate_task())))
-    assert "Compared on all 60 items with ratings, one reply each, cut-off 0.5." in alone
+    alone = " ".join(render(validate(indeterminate_source(indeterminate_task()))).split())
+    assert "Compared by forced choices on all 60 rated items, one reply each, cut-off 0.5." in alone
 
 
 def test_design_of_a_single_rating_per_item_is_in_the_singular():

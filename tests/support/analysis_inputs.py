@@ -98,7 +98,8 @@ def truth_source(truth, name, folder, *, criterion=None, judges=None, **choices)
 def indeterminate_task(n=60, raters=7, *, paired=0, seed=0, **fields):
     """Make a task whose raters often find both options reasonable.
 
-    On the first ``paired`` items raters give their response set too. A rater chooses A with
+    On the first ``paired`` items raters give their response set too; judges are ranked by them
+    where that is all items. A rater chooses A with
     the item's own probability, B otherwise; half of those who choose B would also endorse A.
     """
     rng = np.random.default_rng(seed)
@@ -119,6 +120,7 @@ def indeterminate_task(n=60, raters=7, *, paired=0, seed=0, **fields):
         "positive": ("A",),
         "abstain": True,
         "sensitivity": {"B": ("A",)},
+        "ranks_by": "response_set" if paired == n else "forced_choice",
         **fields,
     }
     item_fields = [{"group": f"d{i // 2}", "criterion": "ab"[i % 2]} for i in range(n)]

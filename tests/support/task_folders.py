@@ -38,7 +38,8 @@ def make_task_folder(
 ) -> Path:
     """Write a task of ``n`` items; item i is called toxic by i % (raters + 1) of its raters."""
     folder.mkdir(parents=True)
-    (folder / "task.yaml").write_text(TASK, encoding="utf-8")
+    ranks_by = "response_set" if response_sets else "forced_choice"
+    (folder / "task.yaml").write_text(f"{TASK}ranks_by: {ranks_by}\n", encoding="utf-8")
     items = [{"id": f"i{i}", "text": f"This is comment number {i}."} for i in range(n)]
     ratings = []
     for i in range(n):

@@ -41,6 +41,7 @@ def test_what_is_left_out_has_a_default(tmp_path):
     task = read_task_file(write(tmp_path, GOOD))
     assert (task.tau, task.abstain, task.response_sets, task.text) == (0.5, False, "all", ("text",))
     assert (task.raters, task.rater_ids, task.positive, task.lexicon) == ("crowd", "real", (), None)
+    assert task.ranks_by == "forced_choice"
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,8 @@ def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
     for side, form in (human, judge):
         if not side.table.items:
             return "no_items"
+        if side is judge[0] and not side.undecided(form) and not side.outcomes(form).any():
+            return f"{ELICITATION_OF[form]}_not_asked"
         if not side.complete[form].any():
             return _why_unusable(side, form)
     side, form = judge

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -338,14 +338,15 @@ def _alike(
     return [table.only(first) for table in tables], Units.alike(kinds.times), common
 
 
-def primary_metric(human: RatingTable, *, ordinal: bool = False) -> str:
-    """Name the metric that ranks unless the user says otherwise.
+def primary_metric(
+    ranks_by: Literal["forced_choice", "response_set"], *, ordinal: bool = False
+) -> str:
+    """Return the name of the metric that ranks unless the user names another.
 
-    ``mse(srs/srs)`` where the humans gave response sets or pairs, else
-    ``ranked_probability_score(s/s)`` on an ordered scale, whose order ``js_divergence(s/s)``
-    ignores, and the latter on any other.
+    By response sets ``mse(srs/srs)``; by forced choices ``ranked_probability_score(s/s)`` on an
+    ordered scale, whose order ``js_divergence(s/s)`` ignores, and the latter on any other.
     """
-    if human.response_set.any() or (human.joint is not None and human.joint.any()):
+    if ranks_by == "response_set":
         return RANKS_WITH_SETS
     return RANKS_ON_ORDERED_SCALES if ordinal else RANKS_WITHOUT_SETS
 

@@ -145,6 +145,7 @@ def test_what_needs_whole_replies_is_refused(task):
     with pytest.raises(JudgeError, match="add --elicitation response_set"):
         plan_run(task, ["gpt@endorse"], elicitations=("forced_choice",))
     numbers = {"scale": "continuous", "options": (), "positive": (), "sensitivity": {}, "items": ()}
+    numbers |= {"ranks_by": "forced_choice"}
     lengths = task.model_copy(update=numbers | {"abstain": False, "ratings": ()})
     with pytest.raises(JudgeError, match="endorse is about options, which the task lacks"):
         resolve(["gpt@endorse"], lengths, registry)

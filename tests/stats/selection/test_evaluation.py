@@ -111,13 +111,13 @@ def test_judge_without_response_sets_is_na_there_alone():
     """The reason is what is missing, and forced-choice metrics stand."""
     human = count_table("human", [["toxic"], ["fine"]], [[("toxic",)], [("fine",)]])
     estimates = evaluate_judges(human, count_table("z", [["toxic"], ["fine"]])).estimates["z"]
-    assert estimates["mse(srs/srs)"].reason == "no_response_sets"
-    assert estimates["decision_consistency"].reason == "no_response_sets"
+    assert estimates["mse(srs/srs)"].reason == "response_set_not_asked"
+    assert estimates["decision_consistency"].reason == "response_set_not_asked"
     assert estimates["hit_rate(h/h)"].value == 1.0
     back = evaluate_judges(count_table("human", [["toxic"], ["fine"]]), human).estimates["human"]
     assert back["coverage(h/hrs)"].reason == "no_response_sets"
     silent = evaluate_judges(human, count_table("z", [[], []], [[("toxic",)], []])).estimates["z"]
-    assert silent["hit_rate(h/h)"].reason == "no_forced_choices"
+    assert silent["hit_rate(h/h)"].reason == "forced_choice_not_asked"
 
 
 def test_reasons_tell_abstention_from_absence():
@@ -180,16 +180,12 @@ def test_fully_specified_task_needs_no_response_sets():
     assert estimates["mse(srs/srs)"].excluded == (stats.Exclusion("judge_refused", 1),)
 
 
-def test_metric_that_ranks_follows_what_the_humans_gave():
-    """mse(srs/srs) with response sets or pairs; else by order where there is one."""
-    assert stats.primary_metric(count_table("h", [["toxic"]])) == "js_divergence(s/s)"
-    assert stats.primary_metric(count_table("h", sets=[[("toxic",)]])) == "mse(srs/srs)"
-    paired = count_table("h", pairs=[[(("toxic",), "toxic")]])
-    only_joint = replace(paired, response_set=np.zeros((1, 3), int))
-    assert stats.primary_metric(only_joint) == "mse(srs/srs)"
-    ordered = stats.primary_metric(count_table("h", [["toxic"]]), ordinal=True)
-    assert ordered == "ranked_probability_score(s/s)"
-    assert stats.primary_metric(only_joint, ordinal=True) == "mse(srs/srs)"
+def test_metric_that_ranks_follows_from_the_elicitation():
+    """By response sets mse(srs/srs); by forced choices a metric that knows the order, if any."""
+    assert stats.primary_metric("forced_choice") == "js_divergence(s/s)"
+    assert stats.primary_metric("forced_choice", ordinal=True) == "ranked_probability_score(s/s)"
+    assert stats.primary_metric("response_set") == "mse(srs/srs)"
+    assert stats.primary_metric("response_set", ordinal=True) == "mse(srs/srs)"
     names = [row.name for row in stats.METRICS]
     assert {"js_divergence(s/s)", "mse(srs/srs)"} <= set(names)
 

@@ -1,0 +1,115 @@
+"""What ranks: a property of the task, whatever else was collected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.analysis_inputs import indeterminate_source, indeterminate_task
+
+from harness.analysis import Choices, compares_response_sets, validate
+from harness.report.text import render
+from harness.tasks import CANNOT_ASSESS, Rating
+
+
+def text_of(validation) -> str:
+    return " ".join(render(validation).split())
+
+
+def without_sets(source):
+    """Return a source whose judges were asked for forced choices alone."""
+    verdicts = {
+        name: [verdict for verdict in of_judge if verdict.elicitation == "forced_choice"]
+        for name, of_judge in source.verdicts.items()
+    }
+    planned = {name: {"forced_choice": n["forced_choice"]} for name, n in source.planned.items()}
+    return replace(source, verdicts=verdicts, planned=planned)
+
+
+def test_response_sets_of_some_items_change_neither_metric_nor_items_nor_verdict():
+    """Rating 12 of 60 items by sets turned the ranking to those 12 and the verdict with it."""
+    before = validate(indeterminate_source(indeterminate_task(paired=0)))
+    since = validate(indeterminate_source(indeterminate_task(paired=12)))
+    assert since.humans.n_response_sets > before.humans.n_response_sets == 0
+    for validation in (before, since):
+        assert validation.settings.metric == "js_divergence(s/s)"
+        assert validation.evidence.n_items == before.evidence.n_items
+        assert validation.decision.verdict == before.decision.verdict
+    assert "Compared by forced choices on" in text_of(since)
+
+
+def test_metric_and_option_change_what_ranks():
+    """The user's metric, then --ranks-by, then reconstruction if it is named, then the task."""
+    task = indeterminate_task(paired=12)
+    chosen = {
+        "mse(srs/srs)": [{"ranks_by": "response_set"}, {"humans": "reconstructed"}],
+        "js_divergence(s/s)": [{}, {"humans": "reconstructed", "ranks_by": "forced_choice"}],
+        "hit_rate(h/h)": [{"metric": "hit_rate(h/h)", "ranks_by": "response_set"}],
+    }
+    for metric, choices in chosen.items():
+        for choice in choices:
+            assert validate(indeterminate_source(task, **choice)).settings.metric == metric
+            assert compares_response_sets(task, Choices(**choice)) == (metric == "mse(srs/srs)")
+
+
+def test_items_that_the_ranking_cannot_use_are_counted_in_the_first_lines():
+    """Every item with a rating is compared, or counted with the reason why it is not."""
+    task = indeterminate_task(paired=40, ranks_by="response_set")
+    sets = [r for r in task.ratings if (r.item, r.elicitation) == ("i0", "response_set")]
+    abstained = tuple(replace(r, value=CANNOT_ASSESS) if r in sets else r for r in task.ratings)
+    unrated = tuple(r for r in abstained if r.item != "i59")
+    source = indeterminate_source(task.model_copy(update={"ratings": unrated}))
+    validation = validate(source)
+    evidence = validation.evidence
+    counts = {part.reason: part.n_items for part in evidence.left_out}
+    assert counts["human_not_asked"] == 19
+    assert counts["human_abstained"] == 1
+    assert evidence.n_items + sum(counts.values()) == 59
+    first = text_of(validation)
+    assert f"Compared by response sets on {evidence.n_items} of 59 rated items" in first
+    assert f"1 rated {CANNOT_ASSESS} by all, 19 without a response set" in first
+
+
+def test_sets_are_reconstructed_for_the_ranking_only_when_that_is_named():
+    """By default a ranking by response sets uses those that raters gave."""
+    task = indeterminate_task(n=120, paired=100, ranks_by="response_set")
+    rated = validate(indeterminate_source(task))
+    assert rated.humans.sets.origin == "rated"
+    assert sum(part.n_items for part in rated.evidence.left_out) >= 20
+    named = validate(indeterminate_source(task, humans="reconstructed"))
+    assert named.humans.sets.origin == "reconstructed"
+
+
+def test_switch_is_offered_once_nearly_all_items_have_sets():
+    """At 90 % of the rated items a line offers to rank by sets, and not below."""
+    offer = "--ranks-by response_set ranks by them"
+    for paired, offered in ((53, False), (54, True)):
+        task = indeterminate_task(paired=paired, ranks_by="forced_choice")
+        assert (offer in text_of(validate(indeterminate_source(task)))) == offered
+    assert offer not in text_of(validate(indeterminate_source(indeterminate_task(paired=60))))
+
+
+@pytest.mark.parametrize("choices", [{}, {"ranks_by": "response_set"}])
+def test_ranking_by_what_judges_were_not_asked_is_na_and_names_the_flags(choices):
+    """No other metric takes its place without a word."""
+    task = indeterminate_task(paired=60)
+    validation = validate(without_sets(indeterminate_source(task, **choices)))
+    assert validation.settings.metric == "mse(srs/srs)"
+    assert (validation.decision.verdict, validation.decision.reason) == ("none", "metric_undefined")
+    for judge in validation.judges:
+        estimate = judge.metrics["mse(srs/srs)"]
+        assert (estimate.value, estimate.reason) == (None, "response_set_not_asked")
+    text = text_of(validation)
+    assert "--elicitation forced_choice,response_set asks for both" in text
+    assert "--ranks-by forced_choice ranks by forced choices" in text
+
+
+def test_ratings_of_other_items_do_not_count_as_sets_collected():
+    """Only items of the validation count towards the share."""
+    task = indeterminate_task(paired=30)
+    source = replace(indeterminate_source(task), items=task.items[:30])
+    assert "--ranks-by response_set" in text_of(validate(source))
+    more = task.model_copy(
+        update={"ratings": (*task.ratings, Rating("i40", "x", "forced_choice", "A"))}
+    )
+    assert "--ranks-by response_set" not in text_of(validate(indeterminate_source(more)))
