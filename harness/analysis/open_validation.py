@@ -40,10 +40,11 @@ from harness.analysis.result import (
     task_facts,
 )
 from harness.stats import AltTestDesign, Estimate, annotator_controls, annotator_tests
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Exclusion, exclusions
 from harness.stats.inference.metric import find_metric
 from harness.stats.inference.non_inferiority import Margin
-from harness.stats.open_scales.open_footing import Draws, estimate_on, open_footing
+from harness.stats.open_scales.open_footing import estimate_on, open_footing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,17 +68,17 @@ def validate_open(source: Source) -> Validation:
     metric = find_metric(source.metric or metrics[0].name, metrics)
     weights, resampling = sampling_weights(source.items), scale.resampling()
     units = resampling.units(len(source.items))
-    draws = Draws(np.ones(len(source.items)) if weights is None else weights, units, resampling)
+    engine = Engine(np.ones(len(source.items)) if weights is None else weights, units, resampling)
     evidence, judges = None, tuple[JudgeResult, ...]()
     if source.judges:
         footing = _footing(scale, metric)
         estimates = {
-            facts.name: _estimates(scale, facts.name, footing, draws) for facts in source.judges
+            facts.name: _estimates(scale, facts.name, footing, engine) for facts in source.judges
         }
         evidence = _evidence(scale, footing, estimates)
         ranked = {row.judge: {metric.name: row.estimate} for row in evidence.judges}
         judges = tuple(
-            _judge(scale, facts, estimates[facts.name] | ranked[facts.name], metric, draws)
+            _judge(scale, facts, estimates[facts.name] | ranked[facts.name], metric, engine)
             for facts in source.judges
         )
     sampling = on_sampling(source.items, is_weighted=True)
@@ -176,7 +177,9 @@ def _replacement(scale: OpenScale) -> Replacement:
     return replacement_of(source.task, design, judges, controls)
 
 
-def _estimates(scale: OpenScale, name: str, footing: Footing, draws: Draws) -> dict[str, Estimate]:
+def _estimates(
+    scale: OpenScale, name: str, footing: Footing, engine: Engine
+) -> dict[str, Estimate]:
     """Estimate every metric of a judge on the shared items; NA for one that is not ranked."""
     metrics, shared = metrics_of(scale.source.task), footing.items.shared
     if name not in footing.judges:
@@ -185,11 +188,11 @@ def _estimates(scale: OpenScale, name: str, footing: Footing, draws: Draws) -> d
         excluded = (Exclusion(reason, n),)
         unranked = Estimate(value=None, reason=reason, n_used=0, n_excluded=n, excluded=excluded)
         return {metric.name: unranked for metric in metrics}
-    return {metric.name: _estimate(scale, name, metric, draws, shared) for metric in metrics}
+    return {metric.name: _estimate(scale, name, metric, engine, shared) for metric in metrics}
 
 
 def _estimate(
-    scale: OpenScale, name: str, metric: Metric, draws: Draws, shared: BoolArray | None = None
+    scale: OpenScale, name: str, metric: Metric, engine: Engine, shared: BoolArray | None = None
 ) -> Estimate:
     """Estimate a metric of a judge on some of the items that it answered, or on all of them."""
     judge = scale.judge(name, metric)
@@ -198,7 +201,7 @@ def _estimate(
         used,
         metric,
         judge.valued(used),
-        draws,
+        engine,
         excluded=exclusions(
             (
                 ("no_ratings", int((~scale.rated).sum())),
@@ -216,13 +219,13 @@ def _judge(
     facts: JudgeFacts,
     metrics: dict[str, Estimate],
     metric: Metric,
-    draws: Draws,
+    engine: Engine,
 ) -> JudgeResult:
     return judge_result(
         scale.source,
         facts,
         metrics=metrics,
-        own=_estimate(scale, facts.name, metric, draws),
+        own=_estimate(scale, facts.name, metric, engine),
         beta=NO_OPTIONS,
         cross_call_beta=NO_OPTIONS,
         F=None,

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE
-from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.cluster_robust import ClusterMean
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.non_inferiority import student_p
-from harness.stats.selection.footing import NO_REFERENCE, Drawn, HumanReference, footing_of
+from harness.stats.selection.footing import NO_REFERENCE, HumanReference, footing_of
 from harness.stats.selection.replies import MIN_ANSWERED, SharedItems, shared_items
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.inference.bootstrap import Resampling, Units
@@ -118,9 +118,9 @@ def open_footing(
     shared[rated] = sharing.shared
     ranked = [judge for judge, is_ranked in zip(judges, sharing.ranked, strict=True) if is_ranked]
     units = resampling.units(n)
-    draws = Draws(np.ones(n) if weights is None else weights, units, resampling)
-    of_judges = draws.of([judge.valued(shared) for judge in ranked])
-    of_baselines = draws.of([valued(shared) for valued in baselines.values()])
+    engine = Engine(np.ones(n) if weights is None else weights, units, resampling)
+    of_judges = engine.of([judge.valued(shared) for judge in ranked])
+    of_baselines = engine.of([valued(shared) for valued in baselines.values()])
     return footing_of(
         metric,
         of_judges,
@@ -131,37 +131,13 @@ def open_footing(
         n_replies=1.0,
         items=SharedItems(sharing.answered_fraction, sharing.ranked, shared),
         judges=tuple(judge.name for judge in ranked),
-        references=tuple(_reference(metric, judge, shared, draws, margin) for judge in ranked),
+        references=tuple(_reference(metric, judge, shared, engine, margin) for judge in ranked),
         values_with_losses=np.array([judge.value_with_losses for judge in ranked]),
         n_rated=int(rated.sum()),
         min_answered=min_answered,
         unit=units.kind,
         n_units=units.n_entering(shared),
     )
-
-
-class Draws:
-    """Values on all items and on the same resamples of them, however often they are asked for."""
-
-    def __init__(self, weights: FloatArray, units: Units, resampling: Resampling) -> None:
-        self.weights = weights
-        self.units = units
-        self.level = resampling.level
-        self.method = resampling.method
-        self.resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
-
-    def of(self, every: Iterable[Valued]) -> Drawn:
-        """Return (J,) values and (J, B) replicates."""
-        valued = list(every)
-        point = np.array([float(value(self.weights[None])[0]) for value in valued])
-        if not valued or not self.resamples.n_replicates:
-            return Drawn(point, np.empty((len(valued), self.resamples.n_replicates)))
-        of_items = self.units.of_item
-        blocks = [
-            [value(by_unit[:, of_items] * self.weights) for value in valued]
-            for by_unit in self.resamples.blocks()
-        ]
-        return Drawn(point, np.concatenate(blocks, axis=1))
 
 
 def _n_discordant(scores: Sequence[FloatArray], shared: BoolArray, units: Units) -> IntArray:
@@ -174,13 +150,13 @@ def _n_discordant(scores: Sequence[FloatArray], shared: BoolArray, units: Units)
 
 
 def _reference(
-    metric: Metric, judge: OpenJudge, shared: BoolArray, draws: Draws, margin: Margin | None
+    metric: Metric, judge: OpenJudge, shared: BoolArray, engine: Engine, margin: Margin | None
 ) -> HumanReference:
     """Score the judge and one human on the same remaining ratings of the shared items."""
     sides = judge.left_out(shared)
     if not sides.used.any() or metric.zero_is_best:
         return NO_REFERENCE
-    values, replicates = draws.of([sides.judge, sides.human, judge.valued(shared)])
+    values, replicates = engine.of([sides.judge, sides.human, judge.valued(shared)])
     losses, drawn = metric.losses(values), metric.losses(replicates)
     difference = float(losses[0] - losses[1])
     if not isfinite(difference):
@@ -189,11 +165,11 @@ def _reference(
     sampled = Sampled(
         value=difference,
         replicates=drawn[0] - drawn[1],
-        n_units=draws.units.n_entering(sides.used),
+        n_units=engine.units.n_entering(sides.used),
         bounds=(-largest, largest),
     )
-    interval, _ = make_interval(sampled, level=draws.level, unit=draws.units.kind)
-    n = draws.units.n_entering(sides.used)
+    interval, _ = make_interval(sampled, level=engine.level, unit=engine.units.kind)
+    n = engine.units.n_entering(sides.used)
     error = float(sampled.replicates.std(ddof=1)) if sampled.replicates.size > 1 else np.nan
     estimate = ClusterMean(difference, error * sqrt(n / max(n - 1, 1)), n - 1.0, n)
     return HumanReference(
@@ -214,7 +190,7 @@ def estimate_on(
     items: BoolArray,
     metric: Metric,
     valued: Valued,
-    draws: Draws,
+    engine: Engine,
     *,
     excluded: tuple[Exclusion, ...] = (),
     n_ratings: FloatArray | None = None,
@@ -230,7 +206,7 @@ def estimate_on(
         Names the reason where the value is undefined.
     valued : callable
         The metric on these items.
-    draws : Draws
+    engine : Engine
         The resamples.
     excluded : tuple of Exclusion, optional
         Why the other items do not enter.
@@ -240,16 +216,16 @@ def estimate_on(
         As in `Estimate`.
     """
     n_used = int(items.sum())
-    (value,), (replicates,) = draws.of([valued])
+    (value,), (replicates,) = engine.of([valued])
     is_defined = bool(np.isfinite(value))
     sampled = Sampled(
         value=float(value),
         replicates=replicates,
-        n_units=draws.units.n_entering(items),
+        n_units=engine.units.n_entering(items),
         bounds=metric.bounds,
     )
     interval, why_none = make_interval(
-        sampled, level=draws.level, unit=draws.units.kind, method=draws.method
+        sampled, level=engine.level, unit=engine.units.kind, method=engine.method
     )
     return Estimate(
         value=float(value) if is_defined else None,

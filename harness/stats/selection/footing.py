@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from harness.stats.data.rating_table import ELICITATION_OF, Cut, Distributions, 
 from harness.stats.inference.bootstrap import ALIKE, Resamples
 from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, linearized
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
+from harness.stats.inference.engine import Drawn
 from harness.stats.inference.estimate import TOO_FEW, make_interval
 from harness.stats.inference.interval_methods import IntervalMethod, Sampled
 from harness.stats.inference.metric import mean
@@ -258,13 +259,6 @@ class Footing:
         """Ranked judges, best first; those without a value last."""
         losses = self.metric.losses(self.values)
         return tuple(self.judges[j] for j in np.argsort(losses, kind="stable"))
-
-
-class Drawn(NamedTuple):
-    """Values of R judges or baselines, (R,), and their replicates, (R, B)."""
-
-    values: FloatArray
-    replicates: FloatArray
 
 
 def common_footing(

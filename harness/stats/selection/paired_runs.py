@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.data.rating_table import Cut
-from harness.stats.inference.bootstrap import Resamples
 from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.inference.special_functions import bdtr
 from harness.stats.selection.footing import Scoring
@@ -170,12 +171,12 @@ def _bootstrap(
     metric: Metric, sums: Sequence[FloatArray], units: Units, resampling: Resampling
 ) -> tuple[float, float] | None:
     """Return percentile ends of the difference over resamples of both runs alike."""
-    resamples = Resamples.draw(units, resampling.n_resamples, resampling.rng)
-    if not resamples.n_replicates:
+
+    def value(side: FloatArray, weights: FloatArray) -> FloatArray:
+        return metric.value(weights @ side)
+
+    engine = Engine(np.ones(len(sums[0])), units, resampling)
+    _, replicates = engine.of(partial(value, side) for side in sums)
+    if not replicates.size:
         return None
-    of_items = slice(None) if units.kind == "item" else units.of_item
-    differences = [
-        metric.value(weights[:, of_items] @ sums[1]) - metric.value(weights[:, of_items] @ sums[0])
-        for weights in resamples.blocks()
-    ]
-    return percentile_ends(np.concatenate(differences), resampling.level)
+    return percentile_ends(replicates[1] - replicates[0], resampling.level)
