@@ -44,6 +44,8 @@ class Phrases:
         A marker up to the option; ends where the searched text ends.
     label : re.Pattern
         A noun and its colon up to the option; ends likewise.
+    word_label : re.Pattern
+        What is rated and a colon up to a label; ends likewise.
     complement : re.Pattern
         Subject and verb up to a label; ends likewise.
     verb : re.Pattern
@@ -66,6 +68,7 @@ class Phrases:
     thing: re.Pattern[str]
     statement: re.Pattern[str]
     label: re.Pattern[str]
+    word_label: re.Pattern[str]
     complement: re.Pattern[str]
     verb: re.Pattern[str]
     opener: re.Pattern[str]
@@ -113,6 +116,7 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
         thing=words("thing", after="s?"),
         statement=words("marker", after=rf"{GLUE}{named}\Z"),
         label=words("label", after=rf"{LABEL_GLUE}{named}\Z"),
+        word_label=words("word_label", after=rf"{LABEL_GLUE}\Z"),
         complement=words("complement", after=r"\s*\Z"),
         verb=words("verb", before=r"\s+"),
         opener=words("opener", before=r"(?:\A|(?<=[\s,;:\uff0c]))", after=r"[\s,:\uff0c]*\Z"),

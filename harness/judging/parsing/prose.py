@@ -287,7 +287,7 @@ class _Reply:
     def _contradiction(self, clean: Sequence[Claim], last: Claim) -> Fault | Literal[""]:
         """Return what is wrong with the last of the answers stated; "" if nothing is."""
         is_repeated = {last.reading} == {claim.reading for claim in clean} | self._bare_answers
-        if not is_repeated or self._names_another_after(last):
+        if not is_repeated or self._names_another(last):
             return "several"
         if fault := self._fault_later(last):
             return fault
@@ -295,11 +295,14 @@ class _Reply:
             return self._doubt(last)
         return ""
 
-    def _names_another_after(self, last: Claim) -> bool:
+    def _names_another(self, last: Claim) -> bool:
         return any(
             mention.start >= last.end and not mention.is_bare and mention.answer not in last.reading
             for mention in self._own
-        ) or any(claim.end >= last.end and claim.reading != last.reading for claim in self._claims)
+        ) or any(
+            (claim.end >= last.end or claim.fault == "unreadable") and claim.reading != last.reading
+            for claim in self._claims
+        )
 
     def _fault_later(self, last: Claim) -> Fault | Literal[""]:
         """Return what the text after an answer says against it; "" if nothing."""
@@ -443,6 +446,7 @@ def _markers(
     yield "marker", phrases.statement
     yield "marker", phrases.label
     if complement:
+        yield "marker", phrases.word_label
         yield "complement", phrases.complement
 
 
@@ -564,7 +568,7 @@ def _fault_before(prefix: str, phrases: Phrases) -> Fault | Literal[""]:
             if not clause.strip():
                 return ""
             if clause.rstrip()[-1] in PAUSES or not clause.isascii():
-                return _word_fault(clause, phrases, ("conditional", "report"))
+                return _word_fault(clause, phrases, ("conditional",))
         if not (opener := phrases.opener.search(rest)):
             break
         rest = rest[: opener.start()]

@@ -16,7 +16,7 @@ object a line:
 
 The corpus beside this file was written for this project, in the style of ten model families, and
 labelled by hand before the phrases were tuned. ``held_out`` was written after that, in another
-style, in two parts and without regard to the phrases; ``adversarial`` was written to be misread.
+style, in three parts and without regard to the phrases; ``adversarial`` was written to be misread.
 Set HARNESS_REPLIES to score more folders, separated as in PATH.
 """
 
