@@ -237,6 +237,7 @@ class _Reply:
             for line in self._lines
             if line.reading and self._bare[line.start : line.end].strip(MASK + " ")
         }
+        self._bare_answers |= _named_answers(self._bare, self._lines, read_line)
         for sentence in self._sentences:
             if sentence.end - sentence.start <= MAX_ANSWER and (
                 answer := read_line(self._bare[sentence.start : sentence.end].strip())
@@ -465,6 +466,18 @@ def _lines(text: str, read_line: LineReader) -> list[Line]:
         lines.append(Line(start, start + len(row), reading, has_lead))
         start += len(row) + 1
     return lines
+
+
+def _named_answers(bare: str, lines: Sequence[Line], read_line: LineReader) -> set[Reading]:
+    """Return the answers that lines give to something else: "Grammar: 6" beside "Style: 4"."""
+    answers = set()
+    for line in lines[-MAX_LINES:]:
+        name, colon, value = bare[line.start : line.end].rpartition(":")
+        if colon and len(value) <= MAX_ANSWER and len(name.split()) <= MAX_HEADING:
+            answer = read_line(value.strip()) if line.reading is None and value.strip() else None
+            if answer:
+                answers.add(answer[0])
+    return answers
 
 
 def _without_quotations(

@@ -632,6 +632,13 @@ def test_the_last_line_states_the_answer():
     assert endorsed("Some may find it toxic.\n\nA, B") == Parsed("answered", ("A", "B"))
 
 
+def test_scores_of_several_qualities_are_not_a_score():
+    """Which of them was asked for is not guessed."""
+    for text in ("Grammar: 4\nStyle score: 3", "Style score: 3\nGrammar: 4", "Style: 3"):
+        assert is_invalid(choice(text, "scale"))
+    assert is_invalid(choice("Content: not toxic\nTone: toxic"))
+
+
 def test_a_label_as_subject_complement_states_a_choice_and_no_set():
     """ "It is toxic" says which option fits, and not that no other one is reasonable."""
     assert choice("This comment is toxic.") == Parsed("answered", "A")
