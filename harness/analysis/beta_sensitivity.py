@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +36,8 @@ from harness.stats.indeterminacy.sensitivity import (
     distributions_at_beta,
     winning_regions,
 )
+from harness.stats.inference.metric import find_metric
+from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.regret import GOALS, chosen_by
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.stats import RatingTable
+    from harness.stats.indeterminacy.sensitivity import SweepPoint
+    from harness.stats.inference.metric import Metric
 
 
 STEPS = 50  # of beta, from 0 to 1
@@ -164,6 +168,20 @@ def _goals(
     return ratio(alike, n), ratio(judge_positive - human_positive, n), n_items
 
 
+SELECTED_BY = (  # the metrics of tables 3 and 4 of Guerdan et al. (2025), Fleiss's kappa as pi
+    "hit_rate(h/h)",
+    "scott_pi(h/h)",
+    "cohen_kappa(h/h)",
+    "mse(h/h)",
+    "kl(s/s, human->judge)",
+    "kl(s/s, judge->human)",
+    "ce(s/s, human->judge)",
+    "ce(s/s, judge->human)",
+    "js_divergence(s/s)",
+    "mse(s/s)",
+    "coverage(h/hrs)",
+    "mse(srs/srs)",
+)
 CURVE_BETAS = tuple(step / 10 for step in range(11))
 EPSILONS = tuple(step / 50 for step in range(16))  # 0 to 0.3: beyond, E is hardly undone
 ETAS = (-1, 0, 1)
@@ -180,6 +198,26 @@ class Curve:
     value: Numbers
     low: Numbers
     high: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What a metric selects where it is evaluated along a grid of beta of the raters.
+
+    Attributes
+    ----------
+    judges : tuple of tuple of str
+        At each beta, the best of the candidates by the metric; several where they are equal, none
+        where no value is defined.
+    values : dict of str to tuple of float or None
+        By goal: the mean over these judges; of the prevalence bias, of its absolute value.
+    losses : dict of str to tuple of float or None
+        By goal: how much worse that is than the best judge at that beta.
+    """
+
+    judges: tuple[tuple[str, ...], ...]
+    values: dict[str, Numbers]
+    losses: dict[str, Numbers]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +317,9 @@ class Sensitivity:
         At the run's tau, by judge, then by goal.
     break_evens : dict of str to BreakEven
         At the run's tau, by goal.
+    selections : dict of str to Selection
+        At the run's tau, by metric, then by ``curve_betas``. Metrics that compare with response
+        sets are evaluated anew at each beta. Point estimates.
     best_at_beta : dict of str to BestAtBeta
         At the run's tau and the beta of the raters, by goal; nothing where that is NA.
     regions : dict of str to tuple of BreakEven
@@ -312,6 +353,7 @@ class Sensitivity:
     curve_betas: tuple[float, ...] = ()
     curves: dict[str, dict[str, Curve]] = field(default_factory=dict)
     break_evens: dict[str, BreakEven] = field(default_factory=dict)
+    selections: dict[str, Selection] = field(default_factory=dict)
     best_at_beta: dict[str, BestAtBeta] = field(default_factory=dict)
     regions: dict[str, tuple[BreakEven, ...]] = field(default_factory=dict)
     grid: Grid | None = None
@@ -382,10 +424,61 @@ def _sweep(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
             for table in judges
         },
         "break_evens": {goal: by_tau[taus.index(p.tau)] for goal, by_tau in regions.items()},
+        "selections": _selections(p, judges),
         "best_at_beta": _best_at_beta(p, judges),
         "regions": regions,
         "grid": grid_of(human, judges, regions, taus=taus, tau=p.tau, **settings),
     }
+
+
+def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, Selection]:
+    """Select a judge by each metric at each beta, and say what that costs on each goal."""
+    if not judges:
+        return {}
+    names = (*dict.fromkeys((*SELECTED_BY, p.metric)), *GOALS)
+    points = beta_sweep(
+        p.compared.human,
+        judges,
+        betas=CURVE_BETAS,
+        adds=p.task.sensitivity,
+        tau=p.tau,
+        positive=p.compared.positive,
+        resampling=replace(p.resampling(groups=p.groups), n_resamples=0),
+        metrics=names,
+    )
+    losses = {
+        row.name: np.array([_losses(point, row) for point in points]) for row in points[0].metrics
+    }
+    return {name: _selected(name, losses, points[0].judges) for name in losses}
+
+
+def _losses(point: SweepPoint, row: Metric) -> FloatArray:
+    """Return the (J,) losses of the judges at one beta; nan where the metric is NA."""
+    values = [point.estimates[name][row.name].value for name in point.judges]
+    return row.losses(np.array([np.nan if v is None else v for v in values]))
+
+
+def _selected(name: str, losses: Mapping[str, FloatArray], judges: tuple[str, ...]) -> Selection:
+    """Summarise what a metric selects from the (betas, J) losses by each metric."""
+    chosen = chosen_by(losses[name].T).T & ~np.isnan(losses[name])
+    values, extra = {}, {}
+    for goal in GOALS:
+        suffered = ratio(np.where(chosen, losses[goal], 0.0).sum(axis=1), chosen.sum(axis=1))
+        defined = ~np.isnan(losses[goal])
+        least = np.where(defined, losses[goal], np.inf).min(axis=1)
+        cost = np.where(defined.any(axis=1), suffered - least, np.nan)
+        sign = -1.0 if find_metric(goal, METRICS).better == "higher" else 1.0
+        values[goal] = rows_of((sign * suffered)[None], digits=DIGITS)[0]
+        cost = np.where(np.abs(cost) <= TOLERANCE, 0.0, cost)
+        extra[goal] = rows_of(cost[None], digits=DIGITS)[0]
+    return Selection(
+        judges=tuple(
+            tuple(judge for judge, is_chosen in zip(judges, row, strict=True) if is_chosen)
+            for row in chosen.tolist()
+        ),
+        values=values,
+        losses=extra,
+    )
 
 
 def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestAtBeta]:

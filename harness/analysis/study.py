@@ -8,22 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.analysis.beta_sensitivity import CURVE_BETAS
+from harness.analysis.beta_sensitivity import CURVE_BETAS, Selection
 from harness.analysis.decision import Verdict
 from harness.analysis.serialize import Numbers, schema_of
 from harness.errors import RunError
 from harness.stats import Estimate
 from harness.stats.data.arrays import TOLERANCE
-from harness.stats.metrics import downstream
 from harness.stats.selection.regret import GOALS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from harness.analysis.result import Validation
-    from harness.stats.data.arrays import FloatArray
-
-GOAL_METRICS = {metric.name: metric for metric in downstream.METRICS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +97,8 @@ class RegretCurve:
     betas : tuple of float
         Where the raters' beta is put.
     regret : tuple of float or None
-        Mean over ``tasks``: loss of the judge that the metric selects, less that of the best judge
-        at that beta.
+        Mean over ``tasks``: loss of the judge that the metric selects at that beta, less that of
+        the best judge there.
     """
 
     metric: str
@@ -113,6 +109,23 @@ class RegretCurve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prevalence:
+    """Share of a task's items that are positive for the raters, by their beta and the cut-off.
+
+    Attributes
+    ----------
+    betas, taus : tuple of float
+        The grids.
+    shares : tuple of tuple of float
+        Rows by tau, columns by beta; None where NA.
+    """
+
+    betas: tuple[float, ...]
+    taus: tuple[float, ...]
+    shares: tuple[Numbers, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
     """Results of several tasks together.
 
@@ -120,12 +133,19 @@ class Study:
     ----------
     curves : tuple of RegretCurve
         As figure 7 of Guerdan et al. (2025), for these tasks.
+    selections : dict of str to dict of str to Selection
+        By task, then by metric, what it selects at each beta of the curves: tables 3 and 4 there.
+        Only tasks with a sweep over beta.
+    prevalence : dict of str to Prevalence
+        By task: figure 8 there.
     """
 
     tasks: tuple[StudiedTask, ...]
     betas: tuple[JudgeBeta, ...]
     regrets: tuple[MeanRegret, ...]
     curves: tuple[RegretCurve, ...]
+    selections: dict[str, dict[str, Selection]]
+    prevalence: dict[str, Prevalence]
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
@@ -166,8 +186,17 @@ def study(validations: Mapping[str, Validation]) -> Study:
         ),
         regrets=tuple(_mean_regret(metric, goal, by_task) for metric, goal in pairs),
         curves=tuple(
-            curve for metric, goal in pairs if (curve := _curve(metric, goal, by_task)) is not None
+            curve
+            for goal in GOALS
+            for metric in dict.fromkeys(name for v in by_task.values() for name in _selections(v))
+            if metric not in GOALS and (curve := _curve(metric, goal, by_task)) is not None
         ),
+        selections={
+            task: selections for task, v in by_task.items() if (selections := _selections(v))
+        },
+        prevalence={
+            task: prevalence for task, v in by_task.items() if (prevalence := _prevalence(v))
+        },
     )
 
 
@@ -219,11 +248,11 @@ def _regret(metric: str, goal: str, validation: Validation) -> float | None:
 
 def _curve(metric: str, goal: str, by_task: Mapping[str, Validation]) -> RegretCurve | None:
     """Average the regret over tasks at each beta; None where no task has it at every beta."""
-    curves = {
-        task: curve
-        for task, validation in by_task.items()
-        if (curve := _task_curve(metric, goal, validation)) is not None
-    }
+    curves = {}
+    for task, validation in by_task.items():
+        selection = _selections(validation).get(metric)
+        if selection is not None and None not in selection.losses[goal]:
+            curves[task] = np.array(selection.losses[goal], dtype=np.float64)
     if not curves:
         return None
     return RegretCurve(
@@ -235,18 +264,17 @@ def _curve(metric: str, goal: str, by_task: Mapping[str, Validation]) -> RegretC
     )
 
 
-def _task_curve(metric: str, goal: str, validation: Validation) -> FloatArray | None:
-    """Return (betas,) losses of the judges that the metric selects less those of the best."""
-    sensitivity, choosing = validation.sensitivity, validation.choosing
-    if choosing is None or metric not in choosing.regret:
+def _selections(validation: Validation) -> dict[str, Selection]:
+    return validation.sensitivity.selections if validation.sensitivity else {}
+
+
+def _prevalence(validation: Validation) -> Prevalence | None:
+    grid = validation.sensitivity.grid if validation.sensitivity else None
+    if grid is None:
         return None
-    if sensitivity is None or not sensitivity.curves:
-        return None
-    selected = choosing.regret[metric][goal].selected
-    curves = {name: sensitivity.curves[name][goal].value for name in choosing.candidates}
-    if not selected or any(value is None for curve in curves.values() for value in curve):
-        return None
-    losses = {name: GOAL_METRICS[goal].losses(np.array(curve)) for name, curve in curves.items()}
-    best = np.min(list(losses.values()), axis=0)
-    chosen = np.mean([losses[name] for name in selected], axis=0)
-    return np.asarray(chosen - best, dtype=np.float64)
+    columns = [grid.betas.index(beta) for beta in CURVE_BETAS]
+    return Prevalence(
+        betas=CURVE_BETAS,
+        taus=grid.taus,
+        shares=tuple(tuple(row[column] for column in columns) for row in grid.prevalence),
+    )

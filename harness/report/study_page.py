@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.analysis.beta_sensitivity import CURVE_BETAS
 from harness.report.charts import Series, Titles, line_chart
 from harness.report.formatting import estimate, number
 from harness.report.html.page import render
@@ -12,17 +13,24 @@ from harness.report.text_table import draw_table, paragraph
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.analysis.study import JudgeBeta, RegretCurve, Study
+    from harness.analysis.study import JudgeBeta, Prevalence, RegretCurve, Study
     from harness.report.charts import Chart
 
-SECTIONS = (("decisions", "Decisions"), ("betas", "beta-hat"), ("regret", "Cost of the metric"))
+SECTIONS = (
+    ("decisions", "Decisions"),
+    ("betas", "beta-hat"),
+    ("regret", "Cost of the metric"),
+    ("by-beta", "Selections by beta"),
+)
 VERDICTS = {"use": "use", "best_not_proven": "best, not proven", "none": "use none"}
 GOALS = {
     "decision_consistency": "share of items decided alike",
     "prevalence_bias": "estimated share of positive items",
 }
 NAMES = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "Cohen's kappa"}
+METHODS = {"decision_consistency": "the goal itself", "prevalence_bias": "the goal itself"}
 STYLES = 8  # of lines
+TAUS = (0.1, 0.3, 0.5, 0.7, 0.9)  # lines of the prevalence
 DECISION_HEADS = (
     "task",
     "items",
@@ -56,6 +64,12 @@ REGRET_NOTE = (
     "Regret: what is lost by choosing the judge by a metric instead of by its use; 0 where the "
     "metric picks the best judge, NA where decisions are undefined, as without response sets. "
     "Point estimates; the report of each run gives intervals."
+)
+SELECTION_NOTE = (
+    "The judge that each metric selects if the raters' beta is as in the column, its value there, "
+    "and in parentheses what is lost against the best judge there. Metrics that compare with "
+    "response sets are evaluated anew at each beta. Bias is shown without its sign. Point "
+    "estimates. The last row selects by the goal itself."
 )
 NO_REGRET = (
     "Regret is not defined in any of these tasks: it needs ranked judges, positive options and "
@@ -124,6 +138,49 @@ def regret_table(
     return ["chosen by", *tasks, "mean", "not the best judge"], rows
 
 
+def selection_table(
+    study: Study, task: str, goal: str, names: Mapping[str, str]
+) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of what each metric selects by beta, the goal itself last."""
+    selections = study.selections[task]
+    metrics = [name for name in selections if name not in GOALS] + [goal]
+    rows = []
+    for metric in metrics:
+        row = selections[metric]
+        cells = zip(row.judges, row.values[goal], row.losses[goal], strict=True)
+        rows.append(
+            [
+                METHODS.get(metric) or metric_name(metric, names),
+                *(
+                    f"{', '.join(judges)} {number(value)} ({number(loss)})" if judges else "NA"
+                    for judges, value, loss in cells
+                ),
+            ]
+        )
+    return ["selected by", *(f"beta {beta:g}" for beta in CURVE_BETAS)], rows
+
+
+def _prevalence_chart(task: str, prevalence: Prevalence) -> Chart:
+    """Draw the share of positive items by beta, a line per cut-off."""
+    rows = dict(zip(prevalence.taus, prevalence.shares, strict=True))
+    series = [
+        Series(f"tau {tau:g}", tuple(zip(prevalence.betas, rows[tau], strict=True)), f"j{place}")
+        for place, tau in enumerate(tau for tau in TAUS if tau in rows)
+    ]
+    ends = "; ".join(
+        f"{line.name} {number(line.points[0][1])} to {number(line.points[-1][1])}"
+        for line in series
+    )
+    titles = Titles(
+        f"prevalence-{task}",
+        f"{task}: share of positive items, by beta of the raters",
+        f"Share of items that are positive for the raters, from beta 0 to 1: {ends}.",
+        x="raters' beta",
+        y="positive items",
+    )
+    return line_chart(titles, series, reach=(0.0, 1.0))
+
+
 def metric_name(metric: str, names: Mapping[str, str]) -> str:
     """Return the display name of a metric."""
     return NAMES.get(metric) or names.get(metric, metric).partition(" (")[0]
@@ -142,6 +199,13 @@ def study_page(study: Study, names: Mapping[str, str]) -> str:
             "beta_note": BETA_NOTE.replace("`", ""),
             "regrets": regrets,
             "regret_note": REGRET_NOTE if goals else NO_REGRET,
+            "selections": [
+                (f"{task}: {title}", *selection_table(study, task, goal, names))
+                for task in study.selections
+                for goal, title in GOALS.items()
+            ],
+            "selection_note": SELECTION_NOTE,
+            "prevalence": [_prevalence_chart(*row) for row in study.prevalence.items()],
             "charts": [
                 chart
                 for goal, title in GOALS.items()

@@ -95,6 +95,41 @@ def test_best_judge_at_the_raters_beta_and_how_firm_it_is():
     assert best.differs_share == pytest.approx(expected, abs=0.06)
 
 
+def test_metric_keeps_its_choice_over_beta(source, result):
+    """Each metric is evaluated anew at each beta, as Guerdan et al. do in tables 3 and 4.
+
+    The choice was that on the data at every beta, so that MSE of response sets had hit rate's
+    curve. Metrics of forced choices select the same judge at every beta; those of sets do not.
+    """
+    p = prepare(source)
+    judges = p.on_shared_items(list(result.curves))
+    for metric in ("mse(srs/srs)", "hit_rate(h/h)"):
+        points = beta_sweep(
+            p.compared.human,
+            judges,
+            betas=result.curve_betas,
+            adds=p.task.sensitivity,
+            tau=p.tau,
+            positive=p.compared.positive,
+            resampling=seeded(n_resamples=0),
+            metrics=(metric,),
+        )
+        best = min if metric == "mse(srs/srs)" else max
+        selection = result.selections[metric]
+        for b, point in enumerate(points):
+            values = {name: point.estimates[name][metric].value for name in point.judges}
+            first = tuple(n for n, value in values.items() if value == best(values.values()))
+            assert selection.judges[b] == first
+            shares = {n: curve["decision_consistency"].value[b] for n, curve in
+                      result.curves.items()}  # fmt: skip
+            value = np.mean([shares[n] for n in first])
+            assert selection.values["decision_consistency"][b] == pytest.approx(value, abs=1e-3)
+            loss = max(shares.values()) - value
+            assert selection.losses["decision_consistency"][b] == pytest.approx(loss, abs=1e-3)
+    assert len(set(result.selections["hit_rate(h/h)"].judges)) == 1
+    assert len(set(result.selections["mse(srs/srs)"].judges)) > 1
+
+
 def test_without_pairs_of_raters_no_beta_is_theirs(result):
     """The share of resamples is that at a beta that was estimated; there is none."""
     assert result.best_at_beta == {}
