@@ -36,9 +36,10 @@ LIMIT = re.compile(
     r"(:(?P<end>lower|upper))?",
     re.IGNORECASE,
 )
+ABSOLUTE = re.compile(r"abs\((?P<name>.*)\)")
 FORM = (
-    "write it as decision=use, 'mse(srs/srs)<0.1', 'cohen_kappa(h/h)>0.6:lower' or "
-    "'JUDGE: usable_replies>=0.95'"
+    "write it as decision=use, 'mse(srs/srs)<0.1', 'cohen_kappa(h/h)>0.6:lower', "
+    "'abs(prevalence_bias)<0.1' or 'JUDGE: usable_replies>=0.95'"
 )
 HEADS = ("requirement", "judge", "value", "n", "result")
 SUITE = "harness gate"
@@ -51,7 +52,7 @@ class Requirement:
     ``verdicts`` are those of which the decision must be any; empty for a number. ``judge`` is None
     for that of the decision. ``name`` is a metric, one of `OTHER_NUMBERS`
     (``annotator_test`` is its p-value); ``end`` says whether the number or an end of its interval
-    is compared.
+    is compared; ``is_absolute`` whether that is done without its sign.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Requirement:
     sign: str = ""
     limit: float = 0.0
     end: End = "value"
+    is_absolute: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +125,8 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
 
     ``decision=VERDICT``, several verdicts separated by ``|``; or a number's name, a sign and a
     limit, after ``JUDGE:`` if it is not the decision's judge's, and with ``:lower`` or ``:upper``
-    if it is about an end of the interval. Raises `HarnessError` for another form, or an unknown
-    name.
+    if it is about an end of the interval; ``abs(NAME)`` is the number without its sign. Raises
+    `HarnessError` for another form, or an unknown name.
     """
     decision = DECISION.fullmatch(text.strip())
     if decision is not None:
@@ -136,11 +138,14 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
     if match is None:
         raise HarnessError(f"requirement {text!r} cannot be read; {FORM}.")
     judge, name = _split_judge(match["name"], {*metrics, *OTHER_NUMBERS})
+    absolute = ABSOLUTE.fullmatch(name)
+    name = absolute["name"].strip() if absolute else name
     if judge is not None:
         _check_name(text, judge, judges, "judge")
     _check_name(text, name, {*metrics, *OTHER_NUMBERS}, "metric")
     end = ENDS[(match["end"] or "").lower()]
-    return Requirement(text, (), judge, name, match["sign"], float(match["limit"]), end)
+    limit, is_absolute = float(match["limit"]), absolute is not None
+    return Requirement(text, (), judge, name, match["sign"], limit, end, is_absolute)
 
 
 def _split_judge(name: str, numbers: Collection[str]) -> tuple[str | None, str]:
@@ -172,7 +177,7 @@ def _check(
         reason = "the decision names no judge"
         return result(passed=False, judge=None, value=None, reason=reason)
     estimate = _estimate(validation, judges[name], requirement.name)
-    compared = _end(estimate, requirement.end)
+    compared = (_absolute_end if requirement.is_absolute else _end)(estimate, requirement.end)
     reason = estimate.reason
     if compared is None and not reason:
         reason = estimate.interval_reason or "no_interval"
@@ -214,6 +219,19 @@ def _end(estimate: Estimate, end: End) -> float | None:
     if estimate.interval is None:
         return None
     return estimate.interval.low if end == "lower" else estimate.interval.high
+
+
+def _absolute_end(estimate: Estimate, end: End) -> float | None:
+    """Return the number without its sign, or an end of the interval of that."""
+    if end == "value":
+        return None if estimate.value is None else abs(estimate.value)
+    if estimate.interval is None:
+        return None
+    low, high = estimate.interval.low, estimate.interval.high
+    ends = abs(low), abs(high)
+    if end == "upper":
+        return max(ends)
+    return 0.0 if low <= 0.0 <= high else min(ends)
 
 
 def gate_table(results: Sequence[GateResult]) -> str:

@@ -49,6 +49,7 @@ def run(tmp_path_factory):
         ),
         ("kl(s/s, human->judge)<2", (None, "kl(s/s, human->judge)", "<", 2.0, "value")),
         ("beta<=0.5", (None, "beta", "<=", 0.5, "value")),
+        ("gpt: abs(mse(srs/srs)) < 0.1", ("gpt", "mse(srs/srs)", "<", 0.1, "value")),
     ],
 )
 def test_a_requirement_names_judge_number_sign_limit_and_end(text, parts):
@@ -83,6 +84,22 @@ def test_any_text_is_read_or_refused(text):
     except HarnessError:
         return
     assert read.verdicts or read.name in {*METRICS, "usable_replies", "answered_fraction", "beta"}
+
+
+def test_a_bias_is_required_to_be_small_on_either_side(run):
+    """Without abs, an undercount of any size is below every positive limit."""
+    estimate = run.validation.judge("lexicon").metrics["prevalence_bias"]
+    value, low, high = estimate.value, estimate.interval.low, estimate.interval.high
+    greatest = max(abs(low), abs(high))
+    texts = [
+        f"lexicon: abs(prevalence_bias) <= {abs(value)!r}",
+        f"lexicon: abs(prevalence_bias) < {abs(value)!r}",
+        f"lexicon: abs(prevalence_bias) <= {greatest!r}:upper",
+        f"lexicon: abs(prevalence_bias) < {greatest!r}:upper",
+    ]
+    results = check_requirements(run.validation, texts)
+    assert [result.passed for result in results] == [True, False, True, False]
+    assert results[0].value == value
 
 
 def test_limits_are_compared_with_the_number_and_its_interval(run):

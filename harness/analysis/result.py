@@ -28,6 +28,7 @@ from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
 from harness.stats.data.resolved_tables import AbstentionMode
+from harness.stats.indeterminacy.sensitivity import Prevalences
 from harness.stats.inference.interval_methods import IntervalMethod
 from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
 from harness.tasks import CANNOT_ASSESS
@@ -167,6 +168,8 @@ class HumanResult:
         Pooled; None without pairs.
     translated : Translated or None
         F and its reverse, pooled and by item, and Gamma; None without pairs.
+    prevalence : Prevalences or None
+        Share of the items that are positive for the raters; None without positive options.
     """
 
     n_raters: int
@@ -181,6 +184,7 @@ class HumanResult:
     beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
     translated: Translated | None = None
+    prevalence: Prevalences | None = None
 
     @property
     def defined_agreement(self) -> dict[str, Estimate]:

@@ -30,6 +30,7 @@ from harness.analysis.translations import translated
 from harness.ratings import rater_panel
 from harness.stats import reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
+from harness.stats.indeterminacy.sensitivity import prevalences
 from harness.stats.inference.crossed_raters import MIN_RATERS
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import SETS_RANK_FROM, share_with_sets
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.analysis.result import HumanResult, JudgeResult
     from harness.stats import Estimate, RatingTable
+    from harness.stats.indeterminacy.sensitivity import Prevalences
     from harness.stats.selection.evaluation import TableTranslation
 
 
@@ -227,6 +229,20 @@ def _human_result(p: Prepared, errors: Errors) -> HumanResult:
         beta=evaluation.human_translation.beta,
         F=_matrix(evaluation.human_translation),
         translated=translated(p, p.compared.human),
+        prevalence=_prevalence(p),
+    )
+
+
+def _prevalence(p: Prepared) -> Prevalences | None:
+    if not p.compared.positive or p.source.level != "micro":
+        return None
+    return prevalences(
+        p.compared.human,
+        tau=p.tau,
+        positive=p.compared.positive,
+        resampling=p.resampling(groups=p.groups),
+        beta=p.own.human_translation.beta,
+        adds=p.task.sensitivity,
     )
 
 

@@ -20,6 +20,7 @@ from harness.report.formatting import (
     reason,
     with_bounds,
 )
+from harness.report.prevalence_text import prevalence_lines
 from harness.report.recommendation import capitalized, decided_alike, sentences, summary
 from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import fenced_examples, sentence
@@ -153,6 +154,7 @@ def render(validation: Validation, *, details: bool = False) -> str:
         if details and validation.ranking is not None:
             parts += [paragraph(line) for line in _legend(validation, validation.ranking)]
             parts += [paragraph(line) for line in _translations(validation)]
+            parts += [paragraph(line) for line in prevalence_lines(validation)]
             parts += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
     for replies in validation.unreadable:

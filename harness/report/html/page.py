@@ -32,6 +32,7 @@ from harness.report.html.summaries import (
     section_results,
 )
 from harness.report.judge_card import latex, markdown, paragraph
+from harness.report.prevalence_text import missed_line, prevalence_lines
 from harness.report.recommendation import (
     GOAL_WORDS,
     alike_words,
@@ -138,6 +139,8 @@ def page(v: Validation, details: Details | None = None) -> str:
             "bounds": _bounds(v),
             "common": _common_rows(v),
             "rubric": rubric_table(v),
+            "prevalence": list(prevalence_lines(v)),
+            "missed_line": missed_line(v),
             "has_beta_hat": any(v.beta_hat(j.name)[0].value is not None for j in v.judges),
             "alike": alike_words(v),
             "tested_raters": tested_raters,

@@ -237,15 +237,150 @@ def distributions_at_beta(
 
 
 def _prevalence(side: Side) -> ItemSums:
-    decided = side.forms["decision"]
-    weight = (~np.isnan(decided)).astype(np.float64)
+    return _mean_of("prevalence", side.forms["decision"][:, 0], side.dist.n_forced)
+
+
+def _mean_of(
+    name: str, values: FloatArray, n_ratings: FloatArray, nothing: str = "no_forced_choices"
+) -> ItemSums:
+    """Return the mean of (n,) values, over the items at which they are defined."""
+    weight = (~np.isnan(values)).astype(np.float64)
+    low = -1.0 if name == "difference" else 0.0
     return ItemSums(
-        contributions=weighted(np.nan_to_num(decided[:, 0]), weight),
-        metrics=(Metric(name="prevalence", value=mean, reason=no_items, bounds=(0.0, 1.0)),),
-        used=np.asarray(weight[:, 0] > 0, dtype=np.bool_),
-        nothing="no_forced_choices",
-        n_ratings=side.dist.n_forced,
+        contributions=weighted(np.nan_to_num(values), weight[:, None]),
+        metrics=(Metric(name=name, value=mean, reason=no_items, bounds=(low, 1.0)),),
+        used=np.asarray(weight > 0, dtype=np.bool_),
+        nothing=nothing,
+        n_ratings=n_ratings,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prevalences:
+    """Share of the items that are positive for the raters, by each kind of their ratings.
+
+    Attributes
+    ----------
+    forced_choice, response_set : Estimate
+        An item is positive if at least a share tau of the choices is a positive option, or of the
+        sets holds one. NA without such ratings.
+    reconstructed : Estimate or None
+        By choices, on the items with both kinds, if sets follow them at ``beta``; None without
+        such a beta.
+    difference : Estimate or None
+        On these items, by sets less what as many raters would give on average if each of their
+        negative choices hid a positive option with the chance beta.
+    beta : float or None
+        That of the raters.
+    is_missed : bool
+        Whether the difference is significant, and on the same side at both ends of beta's interval.
+    """
+
+    forced_choice: Estimate
+    response_set: Estimate
+    reconstructed: Estimate | None = None
+    difference: Estimate | None = None
+    beta: float | None = None
+    is_missed: bool = False
+
+
+def prevalences(
+    human: RatingTable,
+    *,
+    tau: float,
+    positive: Sequence[str],
+    resampling: Resampling,
+    beta: Estimate | None = None,
+    adds: Mapping[str, Iterable[str]] | None = None,
+) -> Prevalences:
+    """Estimate the raters' prevalence by choices, by sets, and as one beta implies it.
+
+    Parameters
+    ----------
+    human : RatingTable
+        Choices, response sets, or both.
+    tau, positive, resampling
+        As in `evaluate`.
+    beta : Estimate, optional
+        Of the raters; nothing is reconstructed without a value.
+    adds : mapping, optional
+        As in `sensitivity_family`.
+
+    Returns
+    -------
+    Prevalences
+        All on the same resamples of items. A difference means that one beta does not describe all
+        items. A share of few raters that is compared with a cut-off is not that of many, so that
+        the sets are compared with what as many raters would give.
+    """
+    dist, meets = Distributions.of(human), human.space.meets(positive).astype(np.float64)
+    by_choice = dist.O @ human.space.option_mask(positive).astype(np.float64)
+    choices, sets = reaches(by_choice, tau), reaches(dist.theta @ meets, tau)
+    jobs = [
+        [_mean_of("choices", choices, dist.n_forced)],
+        [_mean_of("sets", sets, dist.n_sets, "no_response_sets")],
+    ]
+    ends = _ends_of(beta) if beta is not None and adds else ()
+    added = {option: tuple(hidden) for option, hidden in (adds or {}).items()}
+    for end in ends:
+        share = distributions_at_beta(human, end, added).theta @ meets
+        implied = np.where(np.isnan(sets), np.nan, reaches(share, tau))
+        jobs.append([_mean_of("reconstructed", implied, dist.n_forced)])
+        expected = _expected(by_choice, share, end, tau, (dist.n_forced, dist.n_sets))
+        jobs.append([_mean_of("difference", sets - expected, dist.n_sets)])
+    estimated = estimate_all(jobs, resampling.units(len(human.items)), resampling)
+    choice, response_set, *rest = (
+        entry.estimate for by_name in estimated for entry in by_name.values()
+    )
+    is_implied = bool(rest) and rest[1].value is not None
+    return Prevalences(
+        forced_choice=choice,
+        response_set=response_set,
+        reconstructed=rest[0] if is_implied else None,
+        difference=rest[1] if is_implied else None,
+        beta=ends[0] if is_implied else None,
+        is_missed=is_implied and _on_one_side(rest[1::2]),
+    )
+
+
+def _ends_of(beta: Estimate) -> tuple[float, ...]:
+    """Return the value and the ends of its interval."""
+    if beta.value is None or beta.interval is None:
+        return () if beta.value is None else (beta.value,)
+    return beta.value, beta.interval.low, beta.interval.high
+
+
+def _expected(
+    by_choice: FloatArray,
+    share: FloatArray,
+    beta: float,
+    tau: float,
+    n_ratings: tuple[FloatArray, FloatArray],
+) -> FloatArray:
+    """Return (n,): the chance that raters with this beta make an item positive by their sets.
+
+    The raters of the choices, where there are as many sets; else others with the same (n,) share.
+    """
+    from scipy.special import betainc  # noqa: PLC0415 -- takes a while to load
+
+    n_forced, n_sets = n_ratings
+    same = n_forced == n_sets
+    positive = np.where(same, np.round(np.nan_to_num(by_choice) * n_forced), 0.0)
+    chance = np.where(same, beta, np.nan_to_num(share))
+    needed = np.ceil(tau * n_sets - TOLERANCE) - positive
+    left = np.asarray(n_sets - positive, dtype=np.float64)
+    k = np.clip(needed, 1.0, np.maximum(left, 1.0))
+    tail = betainc(k, np.maximum(left, 1.0) - k + 1.0, chance)  # P(at least k of those left)
+    likely = np.where(needed <= 0, 1.0, np.where(needed > left, 0.0, tail))
+    return np.where(np.isnan(by_choice) | (n_sets == 0), np.nan, likely)
+
+
+def _on_one_side(differences: Sequence[Estimate]) -> bool:
+    intervals = [d.interval for d in differences if d.interval is not None]
+    if len(intervals) < len(differences):
+        return False
+    above = all(interval.low > 0.0 for interval in intervals)
+    return above or all(interval.high < 0.0 for interval in intervals)
 
 
 def _point(
