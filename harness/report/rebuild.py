@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.analysis import Validation, validate
+from harness.analysis.result import SCHEMA_VERSION
 from harness.analysis.run_comparison import compare_runs
 from harness.analysis.unreadable import unreadable_replies
 from harness.errors import RunError
@@ -126,9 +127,13 @@ def validation_of(folder: RunFolder, source: Source) -> Validation:
 
 
 def stored_validation(folder: RunFolder) -> Validation | None:
-    """Return the validation in ``metrics.json`` of a sealed run; None if its log has changed."""
+    """Return the validation in ``metrics.json`` of a sealed run.
+
+    None if its log has changed, or another version of the schema wrote it.
+    """
     try:
         v = Validation.from_json(read_file(folder.path / "metrics.json"))
     except (OSError, ValueError):
         return None
-    return v if folder.sealed and v.verdicts_hash == folder.verdicts_hash() else None
+    is_current = v.schema_version == SCHEMA_VERSION and v.verdicts_hash == folder.verdicts_hash()
+    return v if folder.sealed and is_current else None
