@@ -22,6 +22,7 @@ Set HARNESS_REPLIES to score more folders, separated as in PATH.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
@@ -31,7 +32,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from harness.judging.parsing.grammar import REASONS
+from harness.judging.parsing.grammar import GRAMMAR_VERSION, REASONS
 from harness.judging.parsing.verdict import Reader, Reply
 from harness.judging.prompts.requests import Unit
 from harness.tasks import Item, Option, Task
@@ -39,6 +40,10 @@ from harness.tasks import Item, Option, Task
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "replies"
 MORE = [Path(name) for name in os.environ.get("HARNESS_REPLIES", "").split(os.pathsep) if name]
+SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial"]
+READ_BY_VERSION = {
+    2: "cfdac37c234c85de"
+}  # of the readings of `SHIPPED`
 NO_OPTION = {"abstained", "refused", "unreadable"}
 LEAST_RIGHT = 0.9  # of the replies that a person can read
 
@@ -56,12 +61,15 @@ class Score(NamedTuple):
         Replies that a person can read.
     reasons : Counter of str
         Why replies were not read.
+    readings : str
+        Outcome and value of every reply, as JSON.
     """
 
     misread: list[str]
     lost: list[str]
     n_readable: int
     reasons: Counter[str]
+    readings: str
 
     @property
     def right(self) -> float:
@@ -92,7 +100,7 @@ def rows_of(folder: Path) -> list[dict]:
 def score(folder: Path) -> Score:
     """Read all replies of a folder and compare them with their labels."""
     tasks = yaml.safe_load((folder / "tasks.yaml").read_text("utf-8"))
-    misread, lost, n_readable, reasons = [], [], 0, Counter()
+    misread, lost, n_readable, reasons, readings = [], [], 0, Counter(), []
     for row in rows_of(folder):
         task = task_of(tasks[row.get("task", next(iter(tasks)))], row.get("item", ""))
         assert NO_OPTION.isdisjoint(option.key for option in task.options)
@@ -101,6 +109,7 @@ def score(folder: Path) -> Score:
         )
         reader = Reader(task, row.get("strategy", "zero-shot"))
         verdict = reader.verdict(reply, Unit("i", row.get("elicitation", "forced_choice")), "j")
+        readings.append([verdict.outcome, verdict.value])
         read = verdict.outcome if verdict.value is None else verdict.value
         read = {"invalid": "unreadable"}.get(read, list(read) if isinstance(read, tuple) else read)
         n_readable += row["expect"] != "unreadable"
@@ -109,18 +118,26 @@ def score(folder: Path) -> Score:
         if read != row["expect"]:
             line = f"{row['expect']} read as {read} {verdict.reason}: {row['reply']!r}"
             (lost if read == "unreadable" else misread).append(line)
-    return Score(misread, lost, n_readable, reasons)
+    return Score(misread, lost, n_readable, reasons, json.dumps(readings))
 
 
-@pytest.mark.parametrize(
-    "folder", [CORPUS, HERE / "held_out", HERE / "adversarial", *MORE], ids=lambda path: path.name
-)
+@pytest.mark.parametrize("folder", [*SHIPPED, *MORE], ids=lambda path: path.name)
 def test_no_reply_is_misread_and_nine_in_ten_are_read(folder):
     """Nothing is read that a person reads otherwise, and at most a tenth of the rest is lost."""
     result = score(folder)
     assert result.misread == []
     assert result.right >= LEAST_RIGHT, "\n".join(result.lost)
     assert result.reasons.keys() <= REASONS.keys()
+
+
+def test_another_reading_raises_the_version_of_the_grammar():
+    """Exported baselines without texts compare this number: raise it where a reply is read anew.
+
+    A corpus that grows needs a new digest, not a new version.
+    """
+    readings = "\n".join(score(folder).readings for folder in SHIPPED)
+    digest = hashlib.sha256(readings.encode()).hexdigest()[:16]
+    assert READ_BY_VERSION[GRAMMAR_VERSION] == digest
 
 
 def test_the_corpus_has_ten_families_and_is_not_easy():
