@@ -435,7 +435,7 @@ def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, Selecti
     """Select a judge by each metric at each beta, and say what that costs on each goal."""
     if not judges:
         return {}
-    names = (*dict.fromkeys((*SELECTED_BY, p.metric)), *GOALS)
+    own = () if p.metric in {*SELECTED_BY, *GOALS} else (p.own.row(p.metric),)
     points = beta_sweep(
         p.compared.human,
         judges,
@@ -444,7 +444,7 @@ def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, Selecti
         tau=p.tau,
         positive=p.compared.positive,
         resampling=replace(p.resampling(groups=p.groups), n_resamples=0),
-        metrics=names,
+        metrics=(*SELECTED_BY, *own, *GOALS),
     )
     losses = {
         row.name: np.array([_losses(point, row) for point in points]) for row in points[0].metrics
@@ -467,7 +467,7 @@ def _selected(name: str, losses: Mapping[str, FloatArray], judges: tuple[str, ..
         defined = ~np.isnan(losses[goal])
         least = np.where(defined, losses[goal], np.inf).min(axis=1)
         cost = np.where(defined.any(axis=1), suffered - least, np.nan)
-        sign = -1.0 if find_metric(goal, METRICS).better == "higher" else 1.0
+        sign = 1.0 if find_metric(goal, METRICS).is_error else -1.0
         values[goal] = rows_of((sign * suffered)[None], digits=DIGITS)[0]
         cost = np.where(np.abs(cost) <= TOLERANCE, 0.0, cost)
         extra[goal] = rows_of(cost[None], digits=DIGITS)[0]

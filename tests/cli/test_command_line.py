@@ -134,7 +134,7 @@ def test_long_names_of_tasks_are_never_broken(place, monkeypatch):
 
 def test_long_names_of_judges_leave_numbers_whole(place):
     """Names, intervals and counts stay whole."""
-    make_task_folder(place / "task", 40)
+    make_task_folder(place / "task", 40, response_sets=False)
     names = ("mistral-7b-instruct-v0.3-with-a-suffix", "gpt-4o-mini")
     rows = "".join(f"i{i},{name},{'AB'[i % 2]}\n" for name in names for i in range(40))
     (place / "v.csv").write_text(f"item,judge,value\n{rows}", encoding="utf-8")
@@ -306,7 +306,7 @@ def test_notebook_shows_a_table(place):
     """A validation shows its ranking in a notebook, and what it shows runs nothing."""
     from harness.app import validate_verdicts
 
-    make_task_folder(place / "task")
+    make_task_folder(place / "task", response_sets=False)
     name = "<script>alert(1)</script>"
     (place / "v.csv").write_text(f"item,judge,value\ni0,{name},A\ni1,{name},B\n", encoding="utf-8")
     shown = validate_verdicts(str(place / "task"), place / "v.csv")._repr_html_()

@@ -53,7 +53,7 @@ def test_a_table_of_numbers_ends_in_a_decision(place, stub):
     done = invoke("run", "--task", "./task", "--judges", judges, *arguments, "--json", "--quiet")
     assert done.exit_code == 0, done.output
     v = json.loads(done.stdout)
-    values = {row["judge"]: row["value"] for row in v["evidence"]["judges"]}
+    values = {row["judge"]: row["estimate"]["value"] for row in v["evidence"]["judges"]}
     assert values["exact"] == pytest.approx(0.5)
     assert values["server"] == pytest.approx(values["server@self-consistency:2"])
     assert v["decision"]["leader"] == "exact"

@@ -327,7 +327,8 @@ def test_verdicts_made_elsewhere_are_validated(place):
     )
     results = []
     for name in ("v.csv", "v.jsonl"):
-        done = run_harness("validate", "--task", "task", "--verdicts", name, "--json", cwd=place)
+        words = ("--verdicts", name, "--ranks-by", "forced_choice", "--json")
+        done = run_harness("validate", "--task", "task", *words, cwd=place)
         assert done.returncode == 0, done.stderr
         results.append(Validation.from_json(done.stdout))
     assert results[0] == results[1]

@@ -79,7 +79,8 @@ def test_choices_that_were_never_asked_for_were_losses_in_the_annotator_test():
         for rater, rated in raters.items()
         for item, value in rated.items()
     )
-    task = task.model_copy(update={"ratings": (*task.ratings, *sets)})
+    update = {"ratings": (*task.ratings, *sets), "ranks_by": "response_set"}
+    task = task.model_copy(update=update)
     source = source_of(task, {"m": {f"i{i}": "A" for i in range(N)}})
     endorsed = [
         Verdict(

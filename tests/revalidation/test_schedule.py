@@ -169,9 +169,11 @@ def test_steps_of_the_action_check_requirements(place, tmp_path):
         "JUNIT": str(tmp_path / "gate.xml"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
     }
-    passed = run_bash(step["run"], place, REQUIRE="lexicon: answered>=0.9\n\n", **words)
+    passed = run_bash(step["run"], place, REQUIRE="lexicon: answered_fraction>=0.9\n\n", **words)
     assert passed.returncode == 0, passed.stderr
-    failed = run_bash(step["run"], place, REQUIRE="decision=none\nlexicon: answered>1", **words)
+    failed = run_bash(
+        step["run"], place, REQUIRE="decision=none\nlexicon: answered_fraction>1", **words
+    )
     assert failed.returncode == 1
     assert "1 of 2 requirements failed" in (tmp_path / "summary.md").read_text()
     subprocess.run(

@@ -313,11 +313,16 @@ def _destination(spec: JudgeSpec) -> tuple[object, ...]:
 def _confirmed(
     spec: JudgeSpec, base_url: str | None, key_env: str | None
 ) -> set[tuple[object, ...]]:
-    """Return the destination of a judge's model by the options of now; nothing if there is none."""
+    """Return the destination of a judge's model by the options of now; nothing if there is none.
+
+    A hosted model is confirmed with the parameters that it has by default alone.
+    """
     try:
-        return {_destination(_model(spec.model, {}, base_url, key_env))}
+        model = _model(spec.model, {}, base_url, key_env)
     except JudgeError:
         return set()
+    is_default = spec.kind == "endpoint" or spec.params == model.params
+    return {_destination(model)} if is_default else set()
 
 
 def _confirmation(spec: JudgeSpec) -> str:

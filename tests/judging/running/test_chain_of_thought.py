@@ -65,7 +65,7 @@ def test_a_run_ranks_both_strategies_and_resumes(task, stub, tmp_path):
     assert {"stub", "stub@cot"} <= judges
     verdicts = result.folder.read_verdicts().final.values()
     outcomes = {(v.judge, v.outcome, v.value) for v in verdicts}
-    assert outcomes == {("stub@cot", "answered", "B"), ("stub", "invalid", None)}
+    assert outcomes == {("stub@cot", "answered", "B"), ("stub", "answered", "B")}
 
     folder = RunFolder.open(result.folder.path)
     folder.update(state="stopped")

@@ -94,7 +94,8 @@ def test_a_call_per_option_is_planned_and_sent(task, stub, tmp_path):
     assert [quote.calls for quote in estimate_costs(plan)] == [6 * 3 * 2]
     folder = asked(task, url, tmp_path, ["m@endorse"], samples=1, limit=2)
     sent = [json.loads(r["body"])["messages"][-1]["content"] for r in stub.requests()]
-    shown = "following option for it?\n{}\nThe whole reply is one of these:\nyes\nno\nCANNOT_ASSESS"
+    question = "following option reasonable for this text?"
+    shown = f"{question}\n{{}}\nThe whole reply is one of these:\nyes\nno\nCANNOT_ASSESS"
     for option in ("A: Toxic", "B: Not toxic"):
         assert sum(shown.format(option) in text for text in sent) == 2
     source = source_of(folder)

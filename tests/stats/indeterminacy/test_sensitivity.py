@@ -74,7 +74,7 @@ def test_judges_without_sets_are_na_in_the_sweep():
     human = count_table("human", [["fine"], []])
     [point] = sweep(human, [count_table("z", [["fine"], ["fine"]])], [0.2])
     result = point.estimates["z"]["decision_consistency"]
-    assert (result.value, result.reason) == (None, "no_response_sets")
+    assert (result.value, result.reason) == (None, "response_set_not_asked")
     assert point.estimates["z"]["hit_rate(h/h)"].value == 1.0
     assert (point.prevalence.n_used, point.prevalence.n_excluded) == (1, 1)
 
