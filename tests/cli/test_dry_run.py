@@ -116,6 +116,6 @@ def test_condition_was_ignored_beside_accept(place):
 
 def test_wrong_condition_passed_in_a_dry_run(place):
     """A misspelt one was found only after everything had been asked and paid for."""
-    assert invoke("revalidate", "--dry-run", "--fail-on", "chnged").exit_code == 2
+    assert invoke("revalidate", "--dry-run", "--fail-on", "changed or worse").exit_code == 2
     unknown = invoke("revalidate", "--dry-run", "--fail-on", "mse(x/x)>0.1").exception
     assert isinstance(unknown, TaskError)
