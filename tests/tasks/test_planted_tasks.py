@@ -16,7 +16,7 @@ from harness.tasks import bundled, load_task
 DATASETS = bundled("datasets")
 CONSTANT = {"relevance": "yes", "helpfulness": "first", "coherence": "3", "consistency": "met"}
 VERDICTS = {
-    "relevance": "use",
+    "relevance": "best_not_proven",
     "helpfulness": "best_not_proven",
     "coherence": "none",
     "consistency": "best_not_proven",

@@ -38,8 +38,8 @@ def test_error_rates_are_the_nominal_ones():
     n_covered = n_apart = n_reference = 0
     for _ in range(N_DATA_SETS):
         footing = footing_of(rng)
-        low, high = footing.interval("first")
-        n_covered += low <= rmse <= high
+        interval, _ = footing.interval("first")
+        n_covered += interval.low <= rmse <= interval.high
         n_apart += footing.ranks.ranks != ((1, 2), (1, 2))
         reference = footing.references[0]
         n_reference += reference.low <= judge - human <= reference.high
