@@ -99,7 +99,8 @@ def test_server_that_ignores_the_cap_stops_after_its_first_reply(place, stub):
     assert stub.stats()["requests"] == 1
     assert "over_cap" in done.output
     assert "--max-cost-soft" in done.output
-    soft = invoke(*words(place, far=far), "--max-cost", 5, "--max-cost-soft", "--no-cache")
+    alone = local(stub, at={"nocap": "1"}, params={"max_tokens": 40}, concurrency=1)
+    soft = invoke(*words(place, far=alone), "--max-cost", 5, "--max-cost-soft", "--no-cache")
     assert soft.exit_code == 4, soft.output
     assert "is not known, since no list says how long they can be" in soft.output
 
