@@ -248,13 +248,22 @@ def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
         panel = _panel(source, compared)
         if ranking_only:
             compared = replace(compared, rows=(row,))
-        evaluated = partial(_evaluated, source, compared, sets=sets, implied=implied, panel=panel)
+        evaluated = partial(
+            _evaluated,
+            source,
+            compared,
+            sets=sets,
+            implied=implied,
+            panel=None if ranking_only else panel,
+        )
         footing = _footing(source, compared, row, sets=sets, implied=implied, panel=panel)
         common = _common_items(source, compared, row, footing) if footing else {}
         ranked = [table for table in compared.judges if footing and table.name in footing.judges]
         others = [table for table in compared.judges if table not in ranked]
         evaluation = evaluated(ranked, common=common)
-        estimates = {**evaluation.estimates, **evaluated(others, common=common).estimates}
+        estimates = dict(evaluation.estimates)
+        if others:
+            estimates |= evaluated(others, common=common).estimates
         own = evaluated(compared.judges, rows=(row,))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
