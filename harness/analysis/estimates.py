@@ -223,7 +223,7 @@ def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
     source : Source
         Task, verdicts and settings.
     ranking_only : bool
-        Evaluate only the metric that ranks, with intervals for these raters. Enough for
+        Evaluate only the metric that ranks, without intervals. Enough for
         `harness.analysis.evidence.section`, which makes its own intervals.
 
     Raises
@@ -250,7 +250,7 @@ def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
             compared = replace(compared, rows=(row,))
         evaluated = partial(
             _evaluated,
-            source,
+            replace(source, n_resamples=0) if ranking_only else source,
             compared,
             sets=sets,
             implied=implied,
