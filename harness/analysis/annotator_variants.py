@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.analysis.option_scale import Scale, drawn_modes
+from harness.analysis.option_scale import Scale, drawn_modes, item_hash
 from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.outcome import AnnotatorSummary
 from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import CombinedTest, combined_annotator_test
 from harness.stats.data.labels import medians
+from harness.stats.selection.replies import drawn_replies, replies_of, samples_per_item
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.stats import AltTest, AltTestDesign, RatingTable
     from harness.stats.data.arrays import FloatArray
+    from harness.stats.selection.replies import Replies
     from harness.tasks import Task
 
 CHOICES = frozenset({"forced_choice", "paired"})  # elicitations that ask for one
@@ -70,6 +72,32 @@ class Annotators:
     def __repr__(self) -> str:
         return f"Annotators({self.panel!r}, {len(self.verdicts)} judges)"
 
+    def verdicts_at(
+        self, n_replies: float, judges: Sequence[str]
+    ) -> tuple[float, dict[str, dict[str, Hashable]]]:
+        """Return one verdict per judge and item from equally many replies, and how many they are.
+
+        As many as the judge with fewest replies gave to most items, and no more than ``n_replies``;
+        which of a judge's replies, the seed decides.
+        """
+        tables = [table for table in self.p.judges if table.name in judges]
+        replies = {table.name: replies_of(table, "s") for table in tables}
+        rated = self.p.human.forced_choice.sum(axis=1) > 0
+        r = n_replies
+        for of_judge in replies.values():
+            r = min(r, samples_per_item(of_judge.n_samples[rated], self.p.source.min_answered))
+        return r, {name: self._drawn(name, of_judge, r) for name, of_judge in replies.items()}
+
+    def _drawn(self, judge: str, replies: Replies, r: float) -> dict[str, Hashable]:
+        items, seed = self.p.human.items, self.p.source.seed
+
+        def rng_of(i: int) -> np.random.Generator:
+            return np.random.default_rng(item_hash(seed, judge, items[i]))
+
+        counts = drawn_replies(replies, r, rng_of)[:, self.scale.order]
+        numbers, _ = values_of_verdicts(self.scale, counts, items, judge=judge, seed=seed)
+        return dict(zip(items, _labels(self.scale, numbers), strict=True))
+
     def tests(
         self, design: AltTestDesign, *, among: Collection[str] | None = None
     ) -> dict[str, AltTest]:
@@ -108,10 +136,15 @@ def _verdicts(scale: Scale, table: RatingTable, seed: int) -> tuple[list[str | f
     numbers, n_tied = values_of_verdicts(
         scale, scale.counts(table), table.items, judge=table.name, seed=seed
     )
+    return _labels(scale, numbers), n_tied
+
+
+def _labels(scale: Scale, numbers: FloatArray) -> list[str | float | None]:
+    """Return each value as the panel has it; None where there is none."""
     labels = scale.options if scale.numbers is None else None
     return [
         None if math.isnan(x) else x if labels is None else labels[int(x)] for x in numbers.tolist()
-    ], n_tied
+    ]
 
 
 def values_of_verdicts(

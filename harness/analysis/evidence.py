@@ -144,6 +144,9 @@ class Evidence:
     alpha : float
         Error probability of each test of the first judge: that of the decision divided by
         ``n_tried``, as the judge was chosen among so many.
+    n_test_replies : int or None
+        Replies per item in the annotator test, drawn once; None where judges give distributions, or
+        there is no test.
     n_tried : int
         Judges among which the first was chosen.
     judges : tuple of JudgeEvidence
@@ -180,6 +183,7 @@ class Evidence:
     human_high: float | None = None
     n_items_for_margin: int | None = None
     needs_raters: bool = False
+    n_test_replies: int | None = None
     ranks_by: str = ""
     left_out: tuple[Exclusion, ...] = ()
 
@@ -200,12 +204,14 @@ def section(p: Prepared) -> Evidence | None:
     if p.footing is None:
         return None
     footing, source = p.footing, p.source
+    n_test_replies, tests = _annotator_tests(p, footing)
     return evidence_of(
         source,
         footing,
         {name: estimates[p.metric] for name, estimates in p.estimates.items()},
         margin=margin_of(source, p.compared, footing.metric).value,
-        annotator_tests=_annotator_tests(p, footing),
+        annotator_tests=tests,
+        n_test_replies=n_test_replies,
         ranks_by=ELICITATION_OF[footing.metric.human_form],
         unusable=_unusable(p),
     )
@@ -238,6 +244,7 @@ def evidence_of(
     annotator_tests: tuple[str, Mapping[str, DecidingAnnotatorTest]],
     ranks_by: str = "",
     unusable: tuple[Exclusion, ...] = (),
+    n_test_replies: int | None = None,
 ) -> Evidence:
     """Return the evidence that common footing gives, whose judges are in the order of the source.
 
@@ -299,6 +306,7 @@ def evidence_of(
         needs_raters=needs_raters,
         ranks_by=ranks_by,
         left_out=(*unusable, *exclusions([("judge_unanswered", footing.n_rated - n_items)])),
+        n_test_replies=n_test_replies,
     )
 
 
@@ -402,24 +410,30 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
     return replace(difference, interval=interval, separated=low > 0)
 
 
-def _annotator_tests(p: Prepared, footing: Footing) -> tuple[str, dict[str, DecidingAnnotatorTest]]:
+def _annotator_tests(
+    p: Prepared, footing: Footing
+) -> tuple[int | None, tuple[str, dict[str, DecidingAnnotatorTest]]]:
     """Run the annotator test of every ranked judge that was asked for choices.
 
-    The raters must be known, and at least three.
+    The raters must be known, and at least three. All are tested on equally many replies per item;
+    their number comes first.
     """
     if p.task.rater_ids == "positional":  # no need to read the verdicts
-        return POSITIONAL, {}
+        return None, (POSITIONAL, {})
     scale = Scale.of(p.task)
     annotators = Annotators.of(p, scale)
     if reason := why_not_tested(p.task, annotators.panel.raters):
-        return reason, {}
-    verdicts = {
-        name: annotators.verdicts[name] for name in footing.judges if name in annotators.verdicts
-    }
-    design = design_of(p.task, scale)
-    resampling = p.resampling(groups=p.groups)
-    alpha = alpha_of(p.source)
-    return "", deciding_tests(annotators.panel, verdicts, design, resampling, alpha=alpha)
+        return None, (reason, {})
+    names = [name for name in footing.judges if name in annotators.verdicts]
+    n_replies, verdicts = annotators.verdicts_at(footing.n_replies, names)
+    tests = deciding_tests(
+        annotators.panel,
+        verdicts,
+        design_of(p.task, scale),
+        p.resampling(groups=p.groups),
+        alpha=alpha_of(p.source),
+    )
+    return None if n_replies == inf else int(n_replies), ("", tests)
 
 
 def why_not_tested(task: Task, raters: Sized) -> str:

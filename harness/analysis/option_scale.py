@@ -80,9 +80,14 @@ def drawn_modes(
     drawn = shares_of_modes.argmax(axis=1).astype(np.float64)
     for i in tied.tolist():
         places = np.flatnonzero(shares_of_modes[i] > 0)
-        digest = blake2b(f"{seed} {judge} {items[i]}".encode(), digest_size=8).digest()
-        drawn[i] = places[int.from_bytes(digest, "big") % len(places)]
+        drawn[i] = places[item_hash(seed, judge, items[i]) % len(places)]
     return np.where(counts.any(axis=1), drawn, np.nan), len(tied)
+
+
+def item_hash(seed: int, judge: str, item: str) -> int:
+    """Return a number from which what is random about a judge's reply to an item is drawn."""
+    digest = blake2b(f"{seed} {judge} {item}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
 
 
 def disagreement(counts: FloatArray | IntArray) -> FloatArray:

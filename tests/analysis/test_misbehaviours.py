@@ -139,3 +139,26 @@ def test_silence_on_lost_items_can_be_counted_as_losses():
     assert shared.decision.leader == "silent"
     assert shared.decision.verdict == "best_not_proven"
     assert shared.decision.checks["with_losses"].rival == "steady"
+
+
+def test_ten_replies_are_no_advantage_in_the_annotator_test():
+    """A judge that is asked ten times is tested on as many replies as one that is asked once: by
+    the mode of ten, replies of accuracy .65 would pass for a judge of .85."""
+    task, truth, rng = rated_items(3, n=150)
+
+    def replies(accuracy, samples):
+        right = rng.random((len(truth), samples)) < accuracy
+        wrong = {"A": "B", "B": "A"}
+        return {
+            f"i{i}": [answer if is_right else wrong[answer] for is_right in right[i].tolist()]
+            for i, answer in enumerate(truth)
+        }
+
+    judges = {"once": replies(0.75, 1), "ten": replies(0.65, 10)}
+    evidence = validate(source_of(task, judges)).evidence
+    tests = {row.judge: row.annotator_test for row in evidence.judges}
+    assert evidence.n_test_replies == 1
+    assert {test.passes for test in tests.values()} == {False}
+    alone = validate(source_of(task, {"ten": judges["ten"]})).evidence
+    assert alone.n_test_replies == 10
+    assert alone.judges[0].annotator_test.net_wins > tests["ten"].net_wins + 0.1

@@ -216,6 +216,44 @@ def replies_of(table: RatingTable, form: Form) -> Replies:
     return Replies.of_distribution(np.where(counts.sum(axis=1, keepdims=True) > 0, counts, np.nan))
 
 
+def drawn_replies(
+    replies: Replies, n_replies: float, rng_of: Callable[[int], np.random.Generator]
+) -> FloatArray:
+    """Draw the same number of replies to every item, so that judges are tested alike.
+
+    Parameters
+    ----------
+    replies : Replies
+        Of a judge.
+    n_replies : int or inf
+        How many; infinite for the distributions themselves.
+    rng_of : callable
+        The generator of an item.
+
+    Returns
+    -------
+    (n, W) array
+        Counts of r of the replies to each item, without replacement, or of r independent draws from
+        a distribution; zeros where an item has fewer replies.
+    """
+    counts = np.zeros(replies.shares.shape)
+    answered = np.flatnonzero(replies.answered(n_replies))
+    if isinf(n_replies):
+        counts[answered] = replies.shares[answered]
+        return counts
+    r = int(n_replies)
+    for i in answered.tolist():
+        shares, s = replies.shares[i], replies.n_samples[i]
+        if isinf(s):
+            counts[i] = rng_of(i).multinomial(r, shares / shares.sum())
+        elif s == r:
+            counts[i] = np.rint(shares * s)
+        else:
+            given = np.rint(shares * s).astype(np.int64)
+            counts[i] = rng_of(i).multivariate_hypergeometric(given, r)
+    return counts
+
+
 def vectors_of(table: RatingTable, form: Form, cut: Cut) -> Vectors:
     """Return how answers become rating vectors of a form.
 
