@@ -25,7 +25,13 @@ NOT_ASKED = ("forced_choice_not_asked", "response_set_not_asked")
 EQUAL = 1e-12  # values this close are equal
 Verdict: TypeAlias = Literal["use", "best_not_proven", "none"]
 CheckKind: TypeAlias = Literal[
-    "beats_baselines", "annotator_test", "one_human", "answered", "usable_replies", "with_losses"
+    "beats_baselines",
+    "annotator_test",
+    "one_human",
+    "answered",
+    "usable_replies",
+    "with_losses",
+    "without_each_rater",
 ]
 
 
@@ -42,7 +48,7 @@ class Check:
     reason : str
         Why it is not passed or cannot be decided; "" where it is passed.
     rival : str
-        The baseline or judge that ``value`` is compared with; "" where there is none.
+        The baseline, judge or rater that ``value`` is compared with; "" where there is none.
     value, threshold : float or None
         What was compared with what; of the annotator test, the p-value and the most that passes.
     n : int
@@ -288,6 +294,7 @@ def _checks(leader: JudgeEvidence, evidence: Evidence) -> dict[CheckKind, Check]
         _answered(leader, evidence),
         _usable_replies(leader),
         _with_losses(leader, evidence),
+        _without_each_rater(evidence),
     )
     return {check.kind: check for check in checks}
 
@@ -299,7 +306,10 @@ def _missing(checks: Mapping[CheckKind, Check]) -> tuple[CheckKind, ...]:
     """
     human: CheckKind = "one_human" if decides_by_one_human(checks) else "annotator_test"
     needed: tuple[CheckKind, ...] = (human, "answered", "usable_replies", "with_losses")
-    return tuple(kind for kind in needed if not checks[kind].passed)
+    missing = [kind for kind in needed if not checks[kind].passed]
+    if checks["without_each_rater"].passed is False:  # undefined where raters are not named
+        missing.append("without_each_rater")
+    return tuple(missing)
 
 
 def decides_by_one_human(checks: Mapping[CheckKind, Check]) -> bool:
@@ -420,6 +430,24 @@ def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
         rival=ahead[0] if ahead else "",
         value=own,
         n=evidence.n_rated,
+    )
+
+
+def _without_each_rater(evidence: Evidence) -> Check:
+    left_out = evidence.without_raters
+    if not left_out:
+        reason = evidence.annotator_reason or "not_needed"
+        return Check(kind="without_each_rater", passed=None, reason=reason)
+    resting = [row for row in left_out if not row.holds]
+    reason = ""
+    if resting:
+        reason = "not_better_without_rater" if resting[0].unbeaten else "not_passed_without_rater"
+    return Check(
+        kind="without_each_rater",
+        passed=not resting,
+        reason=reason,
+        rival=resting[0].rater if resting else "",
+        n=len(left_out),
     )
 
 

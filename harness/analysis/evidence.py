@@ -18,7 +18,7 @@ from harness.ratings import count_outcomes, usable_replies
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
 from harness.stats.data.rating_table import ELICITATION_OF, NO_POSITIVE
 from harness.stats.inference.estimate import Estimate, Exclusion, Interval, exclusions
-from harness.stats.inference.metric import Better
+from harness.stats.inference.metric import Better, losses_of
 from harness.stats.inference.non_inferiority import least_items
 from harness.stats.planning.sample_size import (
     Z_SIZE,
@@ -29,7 +29,7 @@ from harness.stats.selection.footing import Footing, HumanReference
 from harness.stats.selection.ranking import Difference, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence, Sized
+    from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
 
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Source
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
+LEAST_SHARE = 0.05  # of the ratings, from which a rater is left out in turn
 OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that hold for unrated items
 MIN_RATERS = 3  # with fewer, a judge is compared with one human in place of the annotator test
 
@@ -99,6 +100,31 @@ class JudgeEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class WithoutRater:
+    """The first judge where one rater's ratings are left out.
+
+    Attributes
+    ----------
+    rater : str
+        Whose ratings.
+    unbeaten : str
+        A baseline whose value is no worse than the judge's; "" where there is none.
+    passes : bool or None
+        Whether the annotator test passes, at the error probability of a single judge; None where it
+        is undefined.
+    """
+
+    rater: str
+    unbeaten: str
+    passes: bool | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the evidence does not rest on this rater."""
+        return not self.unbeaten and self.passes is not False
+
+
+@dataclass(frozen=True, slots=True)
 class BaselineEvidence:
     """A computed baseline on the shared items.
 
@@ -144,6 +170,9 @@ class Evidence:
     alpha : float
         Error probability of each test of the first judge: that of the decision divided by
         ``n_tried``, as the judge was chosen among so many.
+    without_raters : tuple of WithoutRater
+        Of each rater who gave at least 1 in 20 of the ratings; empty where raters are not named or
+        fewer than three, or the judge is not recommended anyway.
     n_test_replies : int or None
         Replies per item in the annotator test, drawn once; None where judges give distributions, or
         there is no test.
@@ -184,6 +213,7 @@ class Evidence:
     n_items_for_margin: int | None = None
     needs_raters: bool = False
     n_test_replies: int | None = None
+    without_raters: tuple[WithoutRater, ...] = ()
     ranks_by: str = ""
     left_out: tuple[Exclusion, ...] = ()
 
@@ -201,10 +231,67 @@ class Evidence:
 
 def section(p: Prepared) -> Evidence | None:
     """Put the judges on common footing; None where there is no judge."""
+    evidence = _compared(p, MIN_RATERS)
+    return None if evidence is None else with_raters_left_out(p.source, evidence, _judge_alone)
+
+
+def _judge_alone(source: Source) -> Evidence | None:
+    return _compared(prepare(source, ranking_only=True), MIN_RATERS - 1)
+
+
+def with_raters_left_out(
+    source: Source, evidence: Evidence, compare_in: Callable[[Source], Evidence | None]
+) -> Evidence:
+    """Add what the evidence of the first judge is without each rater, where it suffices with all.
+
+    ``compare_in`` returns the evidence of a judge by itself, without resamples.
+    """
+    leader = evidence.judges[0]
+    test = leader.annotator_test
+    if test is None or test.passes is False or not all(leader.better_than.values()):
+        return evidence
+    choices = [r for r in source.task.ratings if r.elicitation == "forced_choice"]
+    n_ratings = Counter(rating.rater for rating in choices)
+    left_out = []
+    for rater in sorted(n_ratings):
+        if n_ratings[rater] < len(choices) * LEAST_SHARE:
+            continue
+        kept = tuple(rating for rating in source.task.ratings if rating.rater != rater)
+        alone = compare_in(
+            replace(
+                source,
+                task=source.task.model_copy(update={"ratings": kept}),
+                judges=tuple(judge for judge in source.judges if judge.name == leader.judge),
+                metric=evidence.metric,
+                n_resamples=0,
+            )
+        )
+        if alone is not None:
+            left_out.append(_without_rater(rater, alone))
+    return replace(evidence, without_raters=tuple(left_out))
+
+
+def _without_rater(rater: str, evidence: Evidence) -> WithoutRater:
+    judge = evidence.judges[0]
+    values = [judge.value, *(row.value for row in evidence.baselines)]
+    losses = losses_of(np.array(values, dtype=np.float64), evidence.better)
+    names = [row.name for row in evidence.baselines]
+    unbeaten = [
+        name
+        for name, of_baseline in zip(names, losses[1:].tolist(), strict=True)
+        if of_baseline <= losses[0]
+    ]
+    test = judge.annotator_test
+    return WithoutRater(
+        rater, unbeaten[0] if unbeaten else "", None if test is None else test.passes
+    )
+
+
+def _compared(p: Prepared, min_raters: int) -> Evidence | None:
     if p.footing is None:
         return None
     footing, source = p.footing, p.source
-    n_test_replies, tests = _annotator_tests(p, footing)
+    n_test_replies, tests = _annotator_tests(p, footing, min_raters)
     return evidence_of(
         source,
         footing,
@@ -411,7 +498,7 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
 
 
 def _annotator_tests(
-    p: Prepared, footing: Footing
+    p: Prepared, footing: Footing, min_raters: int
 ) -> tuple[int | None, tuple[str, dict[str, DecidingAnnotatorTest]]]:
     """Run the annotator test of every ranked judge that was asked for choices.
 
@@ -422,7 +509,7 @@ def _annotator_tests(
         return None, (POSITIONAL, {})
     scale = Scale.of(p.task)
     annotators = Annotators.of(p, scale)
-    if reason := why_not_tested(p.task, annotators.panel.raters):
+    if reason := why_not_tested(p.task, annotators.panel.raters, min_raters):
         return None, (reason, {})
     names = [name for name in footing.judges if name in annotators.verdicts]
     n_replies, verdicts = annotators.verdicts_at(footing.n_replies, names)
@@ -436,11 +523,11 @@ def _annotator_tests(
     return None if n_replies == inf else int(n_replies), ("", tests)
 
 
-def why_not_tested(task: Task, raters: Sized) -> str:
+def why_not_tested(task: Task, raters: Sized, min_raters: int = MIN_RATERS) -> str:
     """Return why the annotator test does not apply; "" where it does."""
     if task.rater_ids == "positional":
         return POSITIONAL
-    return "too_few_raters" if len(raters) < MIN_RATERS else ""
+    return "too_few_raters" if len(raters) < min_raters else ""
 
 
 def deciding_tests(
@@ -471,7 +558,7 @@ def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
     return BaselineEvidence(name, _number(value), *ends)
 
 
-def _one_human(footing: Footing, first: JudgeEvidence) -> dict[str, float | None]:
+def _one_human(footing: Footing, first: JudgeEvidence) -> dict[str, Any]:
     """Return one human on the judges' scale, with the interval of the difference.
 
     Nothing where judges are compared at several replies: one human is one reply.

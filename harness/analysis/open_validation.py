@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.evidence import (
+    MIN_RATERS,
     alpha_of,
     deciding_tests,
     evidence_of,
     n_with_rating,
     why_not_tested,
+    with_raters_left_out,
 )
 from harness.analysis.inputs import (
     OF_OPTIONS,
@@ -66,16 +68,18 @@ def validate_open(source: Source) -> Validation:
     check_open_choices(source.task, _changed(source))
     scale, metrics = open_scale(source), metrics_of(source.task)
     metric = find_metric(source.metric or metrics[0].name, metrics)
-    weights, resampling = sampling_weights(source.items), scale.resampling()
-    units = resampling.units(len(source.items))
-    engine = Engine(np.ones(len(source.items)) if weights is None else weights, units, resampling)
+    engine = _engine(scale)
     evidence, judges = None, tuple[JudgeResult, ...]()
     if source.judges:
         footing = _footing(scale, metric)
         estimates = {
             facts.name: _estimates(scale, facts.name, footing, engine) for facts in source.judges
         }
-        evidence = _evidence(scale, footing, estimates)
+        evidence = with_raters_left_out(
+            source,
+            _evidence(scale, footing, estimates, MIN_RATERS),
+            lambda fewer: _judge_alone(open_scale(fewer), metric),
+        )
         ranked = {row.judge: {metric.name: row.estimate} for row in evidence.judges}
         judges = tuple(
             _judge(scale, facts, estimates[facts.name] | ranked[facts.name], metric, engine)
@@ -91,8 +95,8 @@ def validate_open(source: Source) -> Validation:
         settings=settings_of(
             source,
             metric.name,
-            unit=units.kind,
-            is_weighted=weights is not None,
+            unit=engine.units.kind,
+            is_weighted=sampling_weights(source.items) is not None,
             fixed_raters_reason="not_computed",
         ),
         metrics=metrics,
@@ -125,7 +129,10 @@ def _footing(scale: OpenScale, metric: Metric) -> Footing:
 
 
 def _evidence(
-    scale: OpenScale, footing: Footing, estimates: Mapping[str, Mapping[str, Estimate]]
+    scale: OpenScale,
+    footing: Footing,
+    estimates: Mapping[str, Mapping[str, Estimate]],
+    min_raters: int,
 ) -> Evidence:
     source, metric = scale.source, footing.metric
     return evidence_of(
@@ -133,9 +140,24 @@ def _evidence(
         footing,
         {name: of_judge[metric.name] for name, of_judge in estimates.items()},
         margin=_margin(scale, metric).value,
-        annotator_tests=_deciding_tests(scale, footing),
+        annotator_tests=_deciding_tests(scale, footing, min_raters),
         unusable=exclusions([("human_abstained", n_with_rating(source) - int(scale.rated.sum()))]),
     )
+
+
+def _judge_alone(scale: OpenScale, metric: Metric) -> Evidence:
+    """Return the evidence of the only judge of a scale, some of whose raters were left out."""
+    footing, source = _footing(scale, metric), scale.source
+    (judge,) = source.judges
+    estimates = {judge.name: _estimates(scale, judge.name, footing, _engine(scale))}
+    return _evidence(scale, footing, estimates, MIN_RATERS - 1)
+
+
+def _engine(scale: OpenScale) -> Engine:
+    weights, n_items = sampling_weights(scale.source.items), len(scale.source.items)
+    resampling = scale.resampling()
+    units = resampling.units(n_items)
+    return Engine(np.ones(n_items) if weights is None else weights, units, resampling)
 
 
 def _margin(scale: OpenScale, metric: Metric) -> Margin:
@@ -152,9 +174,9 @@ def _range_of(scale: OpenScale, metric: Metric) -> float:
 
 
 def _deciding_tests(
-    scale: OpenScale, footing: Footing
+    scale: OpenScale, footing: Footing, min_raters: int
 ) -> tuple[str, dict[str, DecidingAnnotatorTest]]:
-    if reason := why_not_tested(scale.source.task, scale.panel.raters):
+    if reason := why_not_tested(scale.source.task, scale.panel.raters, min_raters):
         return reason, {}
     verdicts = {name: scale.verdicts(name) for name in footing.judges}
     alpha, resampling = alpha_of(scale.source), scale.resampling()

@@ -74,6 +74,7 @@ MORE_RATINGS = "Have more items rated, by at least three raters each."
 MORE_GROUPS = "Have items of more groups rated: however many items it has, a group counts once."
 QUESTIONS = ("whether", "if", "how", "what", "which", "who", "why", "the", "a", "an")
 STEP_FOR = {
+    "without_each_rater": "Look at that rater's ratings, and have items rated by others.",
     "one_human": "Have more items rated, by at least two raters each.",
     "answered": "Find out why so many replies could not be used.",
     "usable_replies": "Find out why so many replies could not be used.",
@@ -225,6 +226,8 @@ def _missing(v: Validation, name: CheckKind) -> str:
     if check.passed is None:
         why = _why_undecided(v, check)
         return f"{UNDECIDED[name]} ({why})" if why else UNDECIDED[name]
+    if name == "without_each_rater":
+        return f"it rests on the ratings of {check.rival}, with which it agrees more than others do"
     if name == "with_losses":
         return f"{check.rival} is better if unanswered items count as losses"
     return NOT_PASSED[name].format(percent(check.value), check.n)

@@ -162,3 +162,37 @@ def test_ten_replies_are_no_advantage_in_the_annotator_test():
     alone = validate(source_of(task, {"ten": judges["ten"]})).evidence
     assert alone.n_test_replies == 10
     assert alone.judges[0].annotator_test.net_wins > tests["ten"].net_wins + 0.1
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.6])
+def test_a_copy_of_one_poor_rater_is_not_recommended(accuracy):
+    """With three raters a copy of one beat two of three by agreeing with the one it copies."""
+    task, truth, rng = rated_items(21, n=150)
+    wrong = {"A": "B", "B": "A"}
+    poor = {
+        f"i{i}": answer if rng.random() < accuracy else wrong[answer]
+        for i, answer in enumerate(truth)
+    }
+    ratings = {
+        rater: {row.item: row.value for row in task.ratings if row.rater == rater}
+        for rater in ("r0", "r1")
+    }
+    decision = validate(source_of(task_of(ratings | {"r2": poor}), {"copy": poor})).decision
+    assert decision.checks["annotator_test"].passed
+    assert decision.verdict == "best_not_proven"
+    assert decision.missing == ("without_each_rater",)
+    assert decision.checks["without_each_rater"].rival == "r2"
+
+
+def test_a_good_judge_holds_without_any_one_rater():
+    """Its evidence does not rest on one rater; without names there is nothing to leave out."""
+    task, truth, rng = rated_items(22, n=150)
+    wrong = {"A": "B", "B": "A"}
+    good = {
+        f"i{i}": answer if rng.random() < 0.9 else wrong[answer] for i, answer in enumerate(truth)
+    }
+    check = validate(source_of(task, {"good": good})).decision.checks["without_each_rater"]
+    assert (check.passed, check.n) == (True, 5)
+    nameless = task.model_copy(update={"rater_ids": "positional"})
+    check = validate(source_of(nameless, {"good": good})).decision.checks["without_each_rater"]
+    assert (check.passed, check.reason) == (None, "positional_raters")

@@ -15,37 +15,45 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from math import sqrt
+from itertools import product
+from math import ceil, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from zlib import crc32
 
 import numpy as np
-from scipy.stats import multinomial
+from scipy.special import ndtr
+from scipy.stats import binom, multinomial
 
 from harness import stats
 from harness.analysis.decision import verdict_of
 from harness.analysis.evidence import (
     Evidence,
     JudgeEvidence,
+    WithoutRater,
     baseline_evidence,
     close_to_first,
     footing_facts,
 )
 from harness.stats.alt_test.deciding_test import (
     DecidingAnnotatorTest,
+    DecidingTest,
     deciding_annotator_test,
     deciding_test,
+    panel_test,
 )
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import AltTestDesign
+from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.crossed_raters import CrossedRatings
 from harness.stats.inference.estimate import Estimate
 from harness.stats.inference.metric import find_metric
-from harness.stats.inference.non_inferiority import Margin, least_items
+from harness.stats.inference.non_inferiority import Margin, least_items, non_inferiority_p
+from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.footing import Footing, common_footing
 from harness.stats.selection.rater_panel import RaterPanel
+from harness.stats.selection.references import one_human
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -232,7 +240,22 @@ def evidence_of(
             for name in footing.order
         ),
         baselines=tuple(baseline_evidence(footing, name) for name in footing.baselines),
+        without_raters=tuple(without_raters(ratings, judges[int(first[1:])], test)),
     )
+
+
+def without_raters(
+    ratings: np.ndarray, labels: np.ndarray, test: DecidingAnnotatorTest | None
+) -> Iterator[WithoutRater]:
+    """Evaluate a judge, (n, s) labels, without each of the raters, where it passes with all."""
+    if test is None or not test.passes:
+        return
+    for rater in range(ratings.shape[1]):
+        fewer = np.delete(ratings, rater, axis=1)
+        footing = compare_without_resamples(fewer, labels)
+        best = min(footing.baselines.values())
+        unbeaten = "best_constant" if best <= footing.values[0] else ""
+        yield WithoutRater(f"r{rater}", unbeaten, panel_test_of(fewer, labels[:, 0]).passes)
 
 
 def panel_test_of(
@@ -298,6 +321,106 @@ def good_judges(
     truth = rng.integers(2, size=n)
     judges = [raters_of(truth, 1, 0.9, rng) for _ in range(n_judges)]
     return verdict(raters_of(truth, m, 0.85, rng), judges, rng, named=named)
+
+
+# Null boundaries of "use": one condition at its limit, the others met
+
+
+def at_annotator_boundary(rng: np.random.Generator, *, n: int, m: int, n_judges: int) -> Claims:
+    """Judges beat all raters but m - u + 1, against whom they lose by exactly the margin.
+
+    u is half of the raters; the decision's test alone, of the judge with the least p-value.
+    """
+    n_null = m - ceil(m / 2) + 1
+    correlation = float(rng.choice([-0.5, 0.0, 0.5, 0.9]))
+    correlation = max(correlation, -1.0 / (n_null - 1.0))
+    spread = np.full((n_null, n_null), correlation) + (1.0 - correlation) * np.eye(n_null)
+    beaten = [DecidingTest(0.0, "exact", n, n, 0)] * (m - n_null)
+    p_win, least = float(rng.choice([0.02, 0.2])), 1.0
+    for _ in range(n_judges):
+        latent = ndtr(rng.multivariate_normal(np.zeros(n_null), spread, n, method="eigh"))
+        difference = np.where(latent < p_win, -1.0, (latent > 1.0 - p_win - EPS) * 1.0)
+        tests = [deciding_test(difference[:, k], EPS) for k in range(n_null)]
+        p = panel_test([*beaten, *tests], m, 0.5).p
+        least = min(least, 1.0 if p is None else p)
+    return {"annotator test passes": least <= ALPHA / n_judges}
+
+
+def at_human_boundary(
+    rng: np.random.Generator, *, factor: float, agreement: float, n_judges: int
+) -> Claims:
+    """Judges are worse than one of three raters by exactly the margin; the test alone.
+
+    Of n items, ``factor`` times the least; the judge with the least p-value.
+    """
+    alpha = ALPHA / n_judges
+    n = ceil(factor * least_items(alpha, MARGIN.value))
+    right = (1.0 + sqrt(2.0 * agreement - 1.0)) / 2.0
+    table = human_differences()
+    chances = binom.pmf(np.arange(4), 3, 1.0 - right)
+    by_answer = chances @ table  # expected difference of a right, and of a wrong, answer
+    p_wrong = (MARGIN.value - by_answer[0]) / (by_answer[1] - by_answer[0])
+    least = 1.0
+    for _ in range(n_judges):
+        wrong = rng.binomial(3, 1.0 - right, n)
+        difference = table[wrong, (rng.random(n) < p_wrong).astype(int)]
+        items = np.arange(n)
+        p = non_inferiority_p(difference, items, cluster_mean(difference, items), MARGIN)
+        least = min(least, 1.0 if p is None else p)
+    return {"one human passes": least <= alpha}
+
+
+@lru_cache
+def human_differences() -> np.ndarray:
+    """Return (4, 2): disagreement of a right and a wrong judge less that of one of three raters.
+
+    By the number of raters who are wrong; each is left out in turn.
+    """
+    ratings = (np.arange(3)[None] < np.arange(4)[:, None]).astype(int)
+    sides = [
+        one_human(
+            DISAGREEMENT.contributions,
+            one_hot(ratings),
+            np.tile(np.eye(2)[k], (4, 1)),
+            human_vectors=np.asarray,
+            judge_vectors=np.asarray,
+        )
+        for k in (0, 1)
+    ]
+    return np.column_stack([side.difference[:, 0] for side in sides])
+
+
+def copies_of_a_rater(rng: np.random.Generator, *, n: int, m: int, accuracy: float) -> Claims:
+    """The judge copies a rater of some accuracy; the other raters are right in 85 %."""
+    truth = rng.integers(2, size=n)
+    ratings = raters_of(truth, m, 0.85, rng)
+    ratings[:, :1] = raters_of(truth, 1, accuracy, rng)
+    return verdict(ratings, [ratings[:, :1].copy()], rng)
+
+
+def constant_judge(rng: np.random.Generator, *, n: int, n_judges: int) -> Claims:
+    """A judge that always answers the median of five ordered options, whose mode is at an end."""
+    counts = rng.multinomial(5, [0.32, 0.14, 0.2, 0.14, 0.2], n)
+    answers = [rng.multinomial(1, np.eye(5)[2], n)] + [
+        rng.multinomial(1, np.full(5, 0.2), n) for _ in range(n_judges - 1)
+    ]
+    space = stats.OptionSpace.singletons(("1", "2", "3", "4", "5"))
+    footing = common_footing(
+        choice_table("raters", counts, space),
+        [choice_table(f"j{k}", of_judge, space) for k, of_judge in enumerate(answers)],
+        RANKED_PROBABILITY_SCORE,
+        tau=0.5,
+        positive=("1",),
+        resampling=stats.Resampling(rng=rng, n_resamples=N_RESAMPLES),
+    )
+    return {"beats every baseline": bool(footing.beats[0].all())}
+
+
+def anonymous_judges(rng: np.random.Generator, *, n: int, m: int, n_judges: int) -> Claims:
+    """Judges are right in 90 %, raters without names in 85 %."""
+    truth = rng.integers(2, size=n)
+    judges = [raters_of(truth, 1, 0.9, rng) for _ in range(n_judges)]
+    return verdict(raters_of(truth, m, 0.85, rng), judges, rng, anonymous=True)
 
 
 # Comparisons of judges
@@ -650,6 +773,11 @@ def crossed_raters(rng: np.random.Generator, *, n: int, m: int) -> Claims:
 # All of it
 
 
+def counted(n_judges: int) -> str:
+    """Return "1 judge" or "5 judges"."""
+    return f"{n_judges} judge{'s' * (n_judges > 1)}"
+
+
 def scenarios() -> list[Scenario]:
     """List every kind of data set."""
     use = "verdict is use"
@@ -666,9 +794,14 @@ def scenarios() -> list[Scenario]:
         (good_judges, 150, 5, 1, OFTEN, False),
         (good_judges, 150, 5, 1, OFTEN, True),
         (good_judges, 150, 5, 3, OFTEN, False),
+        (good_judges, 150, 3, 1, OFTEN, False),
+        (good_judges, 150, 3, 5, (0.7, 1.0), False),
+        (good_judges, 150, 5, 5, (0.7, 1.0), False),
+        (good_judges, 30, 5, 1, (0.0, 1.0), False),
+        (good_judges, 100, 5, 1, (0.0, 1.0), False),
     ):
         what = kind.__name__.replace("_", " ")
-        name = f"{what}: {n_judges} judge{'s' * (n_judges > 1)}, {n} items, {m} {RATERS[named]}"
+        name = f"{what}: {counted(n_judges)}, {n} items, {m} {RATERS[named]}"
         simulate = partial(kind, n=n, m=m, n_judges=n_judges, named=named)
         every.append(Scenario(name, simulate, {use: wanted}))
     for n in (30, 100, 300):
@@ -713,7 +846,42 @@ def scenarios() -> list[Scenario]:
             (20, 0.0, 0.3),
         )
     ]
-    return [*every, *interval_scenarios(), *likelihood_scenarios()]
+    return [*every, *boundary_scenarios(), *interval_scenarios(), *likelihood_scenarios()]
+
+
+def boundary_scenarios() -> Iterator[Scenario]:
+    """List the null boundaries of "use", and its power."""
+    for m, n, n_judges in product((3, 5, 10), (30, 150), (1, 5, 20)):
+        yield Scenario(
+            f"annotator test at its margin: {counted(n_judges)}, {n} items, {m} raters",
+            partial(at_annotator_boundary, n=n, m=m, n_judges=n_judges),
+            {"annotator test passes": RARELY},
+        )
+    for factor, agreement, n_judges in product((1, 1.5, 3), (0.97, 0.98, 0.99), (1, 5, 20)):
+        yield Scenario(
+            f"one human at the margin: {counted(n_judges)}, {factor:g} times the least items, "
+            f"raters agree in {100 * agreement:g} %",
+            partial(at_human_boundary, factor=factor, agreement=agreement, n_judges=n_judges),
+            {"one human passes": RARELY},
+        )
+    for m, accuracy in product((3, 5), (0.5, 0.6, 0.7)):
+        yield Scenario(
+            f"a copy of a rater who is right in {100 * accuracy:g} %: 150 items, {m} raters",
+            partial(copies_of_a_rater, n=150, m=m, accuracy=accuracy),
+            {"verdict is use": RARELY},
+        )
+    for n, n_judges in ((30, 1), (30, 5), (100, 1), (100, 5), (100, 20), (300, 1), (300, 5)):
+        yield Scenario(
+            f"always the median: {counted(n_judges)}, {n} items, 5 raters",
+            partial(constant_judge, n=n, n_judges=n_judges),
+            {"beats every baseline": RARELY},
+        )
+    for m in (3, 5):
+        yield Scenario(
+            f"good judges: 1 judge, 150 items, {m} raters without names",
+            partial(anonymous_judges, n=150, m=m, n_judges=1),
+            {"verdict is use": OFTEN},
+        )
 
 
 def interval_scenarios() -> Iterator[Scenario]:
@@ -777,6 +945,11 @@ outside the wanted range, and {n_missed} by more than two standard errors; these
   per item, annotator test with a margin of 0.1, {n_resamples:,} resamples. *Coins* ignore the item,
   *marginal judges* draw from what raters answer over all items, *good judges* are right in 90 %
   where raters are in 85 %.
+- *At its margin*: the judges lose to just as many raters as allowed, by exactly the margin, with
+  correlations of the raters from -0.5 to 0.9; the best of the judges is tested. *One human at the
+  margin*: the best of the judges, on 1, 1.5 and 3 times the least items that are tested at all.
+  *Always the median*: a constant judge on five ordered options, whose most frequent is at an end.
+  Rows wanted between 0 and 100 % show the power at few items.
 - Intervals: two options and the response sets of them, one pair per item for beta, {n_resamples:,}
   resamples, the [score interval](explanation/intervals.md#how-they-are-made). *Mixed* agreement
   draws the response sets of an item from a Dirichlet(1, 1, 1), *high* agreement from a
