@@ -10,12 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from harness.revalidation.history import JudgeResult, Provider, Rate, StreamResult
-from harness.revalidation.metric_changes import (
-    compare_metrics,
-    decision_on,
-    item_scores,
-    translation_of,
-)
+from harness.revalidation.metric_changes import compare_metrics, decision_on, item_scores
 from harness.revalidation.reply_categories import (
     categories_of,
     counts_of,
@@ -40,8 +35,6 @@ if TYPE_CHECKING:
     from harness.stats.drift.reply_counts import ReplyCounts, Window
     from harness.stats.drift.score_change import ItemScores
     from harness.stats.drift.stream_path import LookResult, WindowResult
-
-MAX_FLIPPED = 20  # items that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +94,7 @@ def assess_look(
             )
             for judge in baseline.judges
         ),
-        results=tuple(_stream_result(stream, baseline.items) for stream in streams),
+        results=tuple(_stream_result(stream) for stream in streams),
         all_alike=_all_alike(alarms, baseline.judges),
         decision=decision_on(yardstick, look.streams, n_replies) if n_replies else None,
     )
@@ -151,8 +144,6 @@ class Evidence:
         if alarm and verdict != "not comparable":
             verdict = "worse" if worse else "changed"
         numbers = [look.number for look in (*self.earlier, self.look)]
-        first, last = zip(*((s.replies[0], s.replies[-1]) for s in streams), strict=True)
-        replied = any(stream.judge == judge for stream in self.look.streams)
         return JudgeResult(
             judge=judge,
             verdict=verdict,
@@ -165,8 +156,6 @@ class Evidence:
             provider=provider,
             metrics=self.metrics.get(judge, {}),
             sequence=scorer.sequence(scores, alpha=threshold) if scorer and scores else None,
-            F=translation_of(self.yardstick, judge, last),
-            baseline_F=translation_of(self.yardstick, judge, first) if replied else None,
         )
 
     def _first_alarm(self, judge: str) -> tuple[Stream, LookResult] | None:
@@ -253,27 +242,17 @@ def _all_alike(alarms: Mapping[tuple[str, str], LookResult], judges: Sequence[st
     return len(judges) > 1 and any(judges_hit == set(judges) for judges_hit in hit)
 
 
-def _stream_result(stream: Stream, items: Sequence[str]) -> StreamResult:
-    look, evidence = stream.counts.n_looks, stream.path.looks[-1]
-    flips = look_flips(stream.counts, look)
+def _stream_result(stream: Stream) -> StreamResult:
+    flips = look_flips(stream.counts, stream.counts.n_looks)
     return StreamResult(
         judge=stream.judge,
         elicitation=stream.elicitation,
         flip_rate=_rate(flips.flip_rate),
         retest_rate=_rate(retest_flip_rate(stream.counts)),
-        p_look=flips.p_value,
-        flipped=_flipped(stream, items) if stream.replies[-1].n_replies else (),
         outcomes=outcome_counts(stream.replies[-1]),
         baseline_outcomes=outcome_counts(stream.replies[0]),
-        evidence=evidence,
+        evidence=stream.path.looks[-1],
     )
-
-
-def _flipped(stream: Stream, items: Sequence[str]) -> tuple[str, ...]:
-    """Return the items that speak most for a change in the strongest window, at most 20."""
-    log_e = item_evidence(stream.counts, stream.path.looks[-1].strongest.window)
-    order = np.argsort(-log_e, kind="stable")[:MAX_FLIPPED]
-    return tuple(items[i] for i in order.tolist() if log_e[i] > 0)
 
 
 def _rate(estimate: Estimate) -> Rate:

@@ -143,10 +143,6 @@ class StreamResult(Struct, frozen=True, kw_only=True):
         Chance that a reply of the look differs from a reply of the baseline to the same item.
     retest_rate : Rate
         Chance that two replies of the baseline to the same item differ: the judge's own noise.
-    p_look : float
-        Of this look alone against the baseline; a description, which sets no verdict.
-    flipped : tuple of str
-        Items whose replies speak most for a change; a description.
     outcomes, baseline_outcomes : dict of str to int
         Replies by outcome, in the look and in the baseline.
     evidence : LookResult
@@ -157,8 +153,6 @@ class StreamResult(Struct, frozen=True, kw_only=True):
     elicitation: str
     flip_rate: Rate
     retest_rate: Rate
-    p_look: float
-    flipped: tuple[str, ...] = ()
     outcomes: dict[str, int]
     baseline_outcomes: dict[str, int]
     evidence: LookResult
@@ -188,8 +182,6 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
     sequence : MetricSequence or None
         Of the metric that ranks; None where that is not a mean over items, or in a look without
         replies.
-    F : rows of options by columns of response sets, or None
-        Estimated from the look, and from the baseline in ``baseline_F``.
     """
 
     judge: str
@@ -203,8 +195,6 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
     provider: Provider = Provider()
     metrics: dict[str, MetricChange] = {}
     sequence: MetricSequence | None = None
-    F: tuple[tuple[float | None, ...], ...] | None = None
-    baseline_F: tuple[tuple[float | None, ...], ...] | None = None  # noqa: N815 -- the paper's F
 
 
 class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baseline"):

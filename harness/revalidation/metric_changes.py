@@ -1,4 +1,4 @@
-"""Metrics, beta, F and the decision on the replies of a look, beside those of the baseline."""
+"""Metrics, beta and the decision on the replies of a look, beside those of the baseline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from harness.analysis import JudgeFacts, Source, evidence
 from harness.analysis.decision import verdict_and_judge
 from harness.analysis.estimates import prepare, range_of
-from harness.analysis.serialize import rows_of
 from harness.judging.parsing.verdict import Verdict
 from harness.ratings import judge_table
 from harness.revalidation.history import DecisionFacts, MetricChange, MetricSequence
@@ -19,7 +18,6 @@ from harness.revalidation.reply_categories import by_judge, replies_per_item, ve
 from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import Cut
 from harness.stats.drift.score_change import ItemScores, score_change
-from harness.stats.indeterminacy.translation import F_hat
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.selection.comparisons import Side
 
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 
 N_RESAMPLES = 1000
 MAX_PARTS = 2  # of the baseline's replies that are compared with a look's, each on its own
-Matrix = tuple[tuple[float | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +159,6 @@ def _change(estimates: Sequence[Estimate], ends: tuple[float, float] | None) -> 
         high=high,
         n_items=look.n_used,
     )
-
-
-def translation_of(
-    yardstick: Yardstick, judge: str, streams: Sequence[StreamReplies]
-) -> Matrix | None:
-    """Return F-hat of a judge from its pairs; None without any."""
-    if not any(stream.elicitation == "paired" and stream.n_replies for stream in streams):
-        return None
-    ids = [item.id for item in yardstick.items]
-    verdicts = [verdict for stream in streams for verdict in verdicts_of(stream, ids)]
-    translation = F_hat(judge_table(yardstick.task, yardstick.items, judge, verdicts))
-    return rows_of(translation.F) if translation.n_pairs else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ RESULT = StreamResult(
     elicitation="forced_choice",
     flip_rate=Rate(0.0, 0.0, 0.6, 2),
     retest_rate=Rate(0.0, 0.0, 0.6, 2),
-    p_look=1.0,
     outcomes=dict.fromkeys(("answered", "abstained", "refused", "invalid"), 0),
     baseline_outcomes=dict.fromkeys(("answered", "abstained", "refused", "invalid"), 0),
     evidence=LookResult(1, 0.0, 1.0, WINDOW, WINDOW),

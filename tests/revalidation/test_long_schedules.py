@@ -148,7 +148,6 @@ def short_looks(baseline: Baseline, n_looks: int) -> list[Look]:
                     elicitation=stream.elicitation,
                     flip_rate=nothing,
                     retest_rate=nothing,
-                    p_look=1.0,
                     outcomes={},
                     baseline_outcomes={},
                     evidence=paths[stream.judge].looks[number - 1],
