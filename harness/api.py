@@ -20,10 +20,10 @@ from pydantic import ValidationError
 from harness.analysis import Choices, Validation
 from harness.app import (
     LineObserver,
-    finish,
     plan_resumed_run,
     plan_run,
     run_plan,
+    validate_run,
     validate_verdicts,
 )
 from harness.curation import AnswerSettings, make_plans, make_task, read_source
@@ -199,7 +199,7 @@ class Run:
     @cached_property
     def validation(self) -> Validation:
         """The ranking, the metrics and everything else that ``metrics.json`` holds."""
-        return stored_validation(self._folder) or finish(self._folder)
+        return stored_validation(self._folder) or validate_run(self._folder)
 
     @property
     def report_path(self) -> Path:
@@ -391,7 +391,8 @@ def validate(
     ----------
     task : str, Path, Task, list of dict, DataFrame or Run
         Name or path of a task, a loaded task, or a table of ratings. A run is validated anew;
-        without options its results are written again.
+        without options its results are written again, unless ``metrics.json`` is of another
+        version of the schema.
     verdicts : str, Path, list of dict, or DataFrame, optional
         At least the columns ``item``, ``judge`` and ``value``. By default the verdicts that the
         table holds, if ``task`` is one; without verdicts the human ratings are described.
@@ -458,7 +459,7 @@ def validate(
     if isinstance(task, Run):
         if verdicts is not None or mapping or criterion or limit or seed:
             raise HarnessError("a run is validated with its own verdicts, items and seed")
-        return finish(task._folder, choices)  # noqa: SLF001 -- its own module
+        return validate_run(task._folder, choices)  # noqa: SLF001 -- its own module
     with TemporaryDirectory() as scratch:
         loaded, own_verdicts = _read_task(task, mapping, Path(scratch))
         file = own_verdicts if verdicts is None else _verdict_file(verdicts, Path(scratch))

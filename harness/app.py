@@ -710,17 +710,13 @@ def _complete(plan: Plan, folder: RunFolder) -> RunResult:
     return RunResult(folder, validation, run_cost_usd(folder), ExitCode.DONE)
 
 
-def finish(
-    folder: RunFolder, choices: Choices | None = None, *, task: Task | None = None
-) -> Validation:
+def finish(folder: RunFolder, *, task: Task | None = None) -> Validation:
     """Validate the verdicts of a run folder and write the results into it.
 
     Parameters
     ----------
     folder : RunFolder
         The run.
-    choices : Choices, optional
-        With other choices than the run's own, nothing is written.
     task : Task, optional
         The folder's copy of the task, where it is loaded already.
 
@@ -730,13 +726,28 @@ def finish(
         If the folder cannot be read or written.
     """
     source = source_of(folder, task)
-    if choices is not None and choices.explicit():
-        return validate(replace(source, **choices.explicit()))
     validation = validate(source)
     write_report(folder, validation, source)
     if folder.manifest.state == "asked":
         folder.update(state="done", exit_code=int(ExitCode.DONE))
     return validation
+
+
+def validate_run(folder: RunFolder, choices: Choices | None = None) -> Validation:
+    """Validate the verdicts of a run folder again, and write the results into it.
+
+    Nothing is written with other choices than the run's own, or where another version of the
+    schema wrote ``metrics.json``: that folder stays as it is.
+
+    Raises
+    ------
+    HarnessError
+        If the folder cannot be read or written.
+    """
+    chosen = choices.explicit() if choices else {}
+    if chosen or folder.kept_metrics:
+        return validate(replace(source_of(folder), **chosen))
+    return finish(folder)
 
 
 def validate_verdicts(

@@ -42,6 +42,7 @@ from pydantic import (
 )
 
 from harness.analysis import Choices
+from harness.analysis.result import SCHEMA_VERSION as METRICS_SCHEMA
 from harness.checksummed_log import parts_of
 from harness.errors import RunError
 from harness.files import append_text, read_file, reader, unsafe_entry, write_file
@@ -346,6 +347,20 @@ class RunFolder:
             return ""
         return digest.hexdigest()
 
+    @property
+    def kept_metrics(self) -> str:
+        """Why ``metrics.json`` is kept: another version of its schema wrote it; "" if none did."""
+        file, written = self.path / "metrics.json", METRICS_SCHEMA
+        with suppress(OSError, ValueError):
+            written = _DECODE_HEADER(read_file(file)).schema_version
+        if written == METRICS_SCHEMA:
+            return ""
+        return (
+            f"{file}: schema version {written}, but this version of harness writes "
+            f"{METRICS_SCHEMA}. It is kept, and the numbers were computed again from the verdicts; "
+            "remove it to have it written."
+        )
+
     def open_log(self) -> VerdictLog:
         """Open the verdict log for appending; refused while another process has it open.
 
@@ -434,6 +449,15 @@ def _check_entries(path: Path) -> None:
         raise RunError(f"{path}: cannot be listed ({error.strerror}).") from None
     if problem:
         raise RunError(f"{path}: cannot be used as a run folder: {problem}; remove it.")
+
+
+class _Header(msgspec.Struct):
+    """The part of ``metrics.json`` that tells which version of the schema it is of."""
+
+    schema_version: int
+
+
+_DECODE_HEADER = msgspec.json.Decoder(_Header).decode
 
 
 class _Judge(msgspec.Struct):

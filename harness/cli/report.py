@@ -95,9 +95,11 @@ def _report_runs(
     from harness.report.rebuild import report_comparison, report_run
     from harness.runs import find_run
 
-    folder = find_run(out, run)
-    if other is None:
-        return report_run(folder, charts=charts)
-    if charts is not None:
+    if other is not None and charts is not None:
         raise typer.BadParameter("--charts needs a single run")
-    return report_comparison(folder, find_run(out, other))
+    folders = [find_run(out, name) for name in ((run, other) if other else (run,))]
+    written = report_comparison(*folders) if other else report_run(folders[0], charts=charts)
+    for folder in folders:
+        if folder.kept_metrics:
+            echo(folder.kept_metrics, err=True)
+    return written

@@ -45,7 +45,7 @@ def validate(
       harness validate runs/toxicity-20260101T120000Z-1a2b3c
       harness validate runs/toxicity-20260101T120000Z-1a2b3c --beta 0.3 --tau 0.4
     """
-    from harness.app import finish, validate_verdicts
+    from harness.app import validate_run, validate_verdicts
     from harness.report.text import render
     from harness.runs import RunFolder
 
@@ -55,7 +55,10 @@ def validate(
     if run is not None:
         if task or verdicts:
             raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
-        validation = finish(RunFolder.open(run), checked)
+        folder = RunFolder.open(run)
+        validation = validate_run(folder, checked)
+        if folder.kept_metrics and not checked.explicit():
+            echo(folder.kept_metrics, err=True)
     elif task is not None:
         validation = validate_verdicts(
             task, verdicts, criterion=criterion, limit=limit, choices=checked, seed=seed

@@ -114,15 +114,17 @@ def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:
-    """Return the validation in ``metrics.json``, or write it where it is none of this log.
+    """Return the validation in ``metrics.json``; where it is none of this log, compute it again.
 
-    The beginnings of unreadable replies, which the file lacks, are those of the source.
+    What was computed is written, unless another version of the schema wrote the file: that one is
+    kept. The beginnings of unreadable replies, which the file lacks, are those of the source.
     """
     stored = stored_validation(folder)
     if stored is not None:
         return replace(stored, unreadable=unreadable_replies(source))
     v = validate(source)
-    folder.write("metrics.json", v.to_json() + "\n")
+    if not folder.kept_metrics:
+        folder.write("metrics.json", v.to_json() + "\n")
     return v
 
 

@@ -3,25 +3,103 @@
 from __future__ import annotations
 
 import json
+import shutil
+from typing import TYPE_CHECKING
 
+import pytest
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
+import harness
+from harness.analysis.result import SCHEMA_VERSION
 from harness.report.rebuild import stored_validation
 from harness.runs import RunFolder
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def test_metrics_of_another_schema_are_computed_again(tmp_path, monkeypatch):
+OLD = SCHEMA_VERSION - 1
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("schema")
+    make_task_folder(place / "task")
+    words = ("--task", str(place / "task"), "--judges", "random", "--out", str(place / "runs"))
+    assert invoke("run", *words, "--cache", str(place / "cache")).exit_code == 0
+    [path] = (place / "runs").iterdir()
+    return path
+
+
+@pytest.fixture
+def old_run(run: Path, tmp_path: Path) -> Path:
+    """A copy of the run with a file of the schema before."""
+    copy = tmp_path / run.name
+    shutil.copytree(run, copy)
+    (copy / "metrics.json").write_text(json.dumps({"schema_version": OLD, "judges": []}), "utf-8")
+    return copy
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(path)): f.read_bytes() for f in path.rglob("*") if f.is_file()}
+
+
+def test_metrics_of_another_schema_are_not_shown(run, old_run):
     """They were shown as they stood."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    make_task_folder(tmp_path / "task")
-    assert invoke("run", "--task", "./task", "--judges", "random").exit_code == 0
-    [path] = (tmp_path / "runs").iterdir()
-    metrics = path / "metrics.json"
-    fields = json.loads(metrics.read_text("utf-8"))
-    assert stored_validation(RunFolder.open(path)) is not None
-    metrics.write_text(json.dumps(fields | {"schema_version": 0}), "utf-8")
-    assert stored_validation(RunFolder.open(path)) is None
-    assert invoke("report", str(path)).exit_code == 0
-    assert json.loads(metrics.read_text("utf-8")) == fields
+    assert stored_validation(RunFolder.open(run)) is not None
+    assert stored_validation(RunFolder.open(old_run)) is None
+    fields = json.loads((run / "metrics.json").read_text("utf-8"))
+    (old_run / "metrics.json").write_text(json.dumps(fields | {"schema_version": OLD}), "utf-8")
+    assert stored_validation(RunFolder.open(old_run)) is None
+
+
+@pytest.mark.parametrize("version", [OLD, SCHEMA_VERSION + 1])
+def test_report_keeps_metrics_of_another_schema(run, old_run, version):
+    """They were overwritten; the page, the ranking and the card are those of the same verdicts."""
+    metrics = old_run / "metrics.json"
+    metrics.write_text(json.dumps({"schema_version": version}), "utf-8")
+    before = metrics.read_bytes()
+    (old_run / "ranking.csv").unlink()
+    result = invoke("report", str(old_run))
+    assert result.exit_code == 0
+    assert metrics.read_bytes() == before
+    assert (old_run / "ranking.csv").read_bytes() == (run / "ranking.csv").read_bytes()
+    [note] = result.stderr.splitlines()
+    assert f"schema version {version}" in note
+    assert "remove it to have it written" in note
+
+
+def test_validate_writes_nothing_beside_metrics_of_another_schema(run, old_run):
+    """The numbers are printed, and the folder stays as it is: no file contradicts another."""
+    before = contents(old_run)
+    result = invoke("validate", str(old_run), "--json")
+    assert result.exit_code == 0
+    assert contents(old_run) == before
+    assert json.loads(result.stdout) == json.loads((run / "metrics.json").read_text("utf-8"))
+    assert f"schema version {OLD}" in result.stderr
+
+
+def test_other_commands_read_a_run_with_metrics_of_another_schema(run, old_run):
+    """`gate` and the Python API compute the numbers again and write nothing."""
+    before = contents(old_run)
+    required = ("--require", "random: usable_replies >= 0")
+    assert invoke("gate", str(old_run), *required).exit_code == 0
+    opened = harness.load_run(old_run)
+    assert opened.validation.ranking == harness.load_run(run).validation.ranking
+    assert harness.validate(opened).ranking == opened.validation.ranking
+    assert contents(old_run) == before
+
+
+def test_metrics_that_were_removed_are_written_in_this_schema(run, old_run):
+    """The advice of the note works."""
+    (old_run / "metrics.json").unlink()
+    assert invoke("validate", str(old_run)).stderr == ""
+    assert (old_run / "metrics.json").read_bytes() == (run / "metrics.json").read_bytes()
+
+
+def test_a_damaged_file_is_no_other_schema(run, old_run):
+    """Half of a file, or a version that is no number, is written again."""
+    for damaged in ('{"schema_version": 0, "jud', '{"schema_version": true}', "[]", ""):
+        (old_run / "metrics.json").write_text(damaged, "utf-8")
+        assert invoke("report", str(old_run)).stderr == ""
+        assert (old_run / "metrics.json").read_bytes() == (run / "metrics.json").read_bytes()
