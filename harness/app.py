@@ -23,7 +23,13 @@ from harness.errors import (
     TaskError,
 )
 from harness.judging.calibration import content_free_items
-from harness.judging.judges.config import ENSEMBLE, judges_folder, load_judges, with_max_tokens
+from harness.judging.judges.config import (
+    ENSEMBLE,
+    judges_folder,
+    load_judges,
+    user_file,
+    with_max_tokens,
+)
 from harness.judging.judges.cost_limit import (
     Overshoot,
     check_limited,
@@ -220,7 +226,14 @@ def plan_run(
         choices=choices or Choices(),
         **settings,
     )
-    config = config.model_copy(update={"reply_cap": config.added_cap})
+    file = judges_file or user_file()
+    config = config.model_copy(
+        update={
+            "reply_cap": config.added_cap,
+            "max_tokens": max_tokens,
+            "judges_file": str(file.absolute()) if file else None,
+        }
+    )
     registry = load_judges(judges_file)
     resolved = resolve(
         judges,

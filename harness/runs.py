@@ -103,6 +103,10 @@ class RunConfig(BaseModel):
         ``max_cost``, and no limit without it.
     max_cost_soft : bool
         Whether judges are asked under ``max_cost`` whose replies may cost more than is reserved.
+    max_tokens : int or None
+        Tokens that a reply may have, in place of the judges' own limits.
+    judges_file : str or None
+        Path of the user's file of judges, absolute; None where there was none.
     item_text : bool
         Whether the run folder keeps the items' texts.
     allow_redirects : bool
@@ -126,6 +130,8 @@ class RunConfig(BaseModel):
     max_cost: float | None = Field(None, ge=0, allow_inf_nan=False)
     reply_cap: int | None = Field(None, ge=1, lt=MAX_TOKENS)
     max_cost_soft: bool = False
+    max_tokens: int | None = None
+    judges_file: str | None = None
     item_text: bool = True
     allow_redirects: bool = False
     batch: bool = False

@@ -6,11 +6,12 @@ import hashlib
 import json
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.app import prompts_of
 from harness.errors import RunError, TaskError
-from harness.judging.judges.config import load_judges
+from harness.judging.judges.config import bundled_judges, load_judges, user_file, with_max_tokens
 from harness.judging.judges.cost_limit import with_reply_cap
 from harness.judging.judges.judge_registry import registered
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
@@ -21,7 +22,6 @@ from harness.tasks.folders import find_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reader, Verdict
@@ -57,9 +57,9 @@ READING_CHANGED = (
     "this version of judge-harness reads replies differently, and the baseline keeps no texts to "
     "read again; make a new baseline: harness baseline export"
 )
-PARAMETERS_CHANGED = (
-    "its model, address or parameters have changed in the judges file; restore them, or validate "
-    "the new ones: harness run"
+JUDGE_CHANGED = (
+    "its {fields} {verb} changed in {file}; restore it there, or validate the judge as it is now: "
+    "harness run"
 )
 
 
@@ -106,13 +106,29 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
     return Setup(task, current or task, prompts, current_prompts)
 
 
-def hashes_of(setup: Setup) -> dict[str, str]:
-    """Return the hashes of what is in use now, of a part for each of `CAUSES`, and of the ratings.
+def as_in_run(setup: Setup, run: RunFolder) -> Setup:
+    """Return what the judges of a run were asked with, which its manifest identifies.
 
-    Other ratings change metrics, never whether answers are comparable.
+    Raises `RunError` if that is not to be had any more.
     """
-    task = setup.current
-    described = task.described()
+    if setup.task.content_hash != run.manifest.hashes["task"]:
+        kept = run.manifest.config.item_text
+        raise RunError(
+            f"{run.path / 'task' if kept else setup.task.folder}: the task has changed since the "
+            "run was started, so that its replies are no baseline; restore the task, or validate "
+            "it as it is now: harness run"
+        )
+    if setup.prompts.hash != run.manifest.hashes["prompts"]:
+        raise RunError(
+            f"{run.prompts}: the prompts have changed since the run was started, so that its "
+            "replies are no baseline; restore them, or validate the new ones: harness run"
+        )
+    return Setup(setup.task, setup.task, setup.prompts, setup.prompts.hash)
+
+
+def hashes_of(setup: Setup) -> dict[str, str]:
+    """Return the hashes of question and prompts in use now, a part for each of `CAUSES`."""
+    described = setup.current.described()
     question = {name: value for name, value in described.items() if name in QUESTION}
     return {"question": _digest(question), "prompts": setup.current_prompts}
 
@@ -146,22 +162,38 @@ def _image_digest(task: Task, item: Item) -> str:
     return image.digest if image else ""
 
 
-def parameters_of(spec: JudgeSpec) -> str:
-    """Return the hash of what a judge is asked with, besides its prompts."""
-    asked = [spec.kind, spec.model, spec.base_url, spec.sent_params, spec.strategy]
-    return _digest([*asked, spec.prompts, spec.votes, spec.members, spec.rule])
+def _asked_with(spec: JudgeSpec) -> dict[str, object]:
+    """Return what identifies a judge, by its name in a judges file."""
+    names = ("kind", "model", "base_url", "strategy", "prompts", "votes", "members", "rule")
+    return {name: getattr(spec, name) for name in names} | {"params": spec.sent_params}
 
 
-def current_parameters(
-    specs: Iterable[JudgeSpec], judges_file: Path | None, cap: int | None = None
-) -> dict[str, str]:
-    """Return the hash of each judge's parameters: those in a judges file, else the run's own.
+def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, str]:
+    """Return the judges of a run that are other ones in the judges file now, with the reason.
 
-    ``cap`` is the token limit that the run gave to judges without one.
+    The file is the one that is named, else that of the run, else the user's own; of a run made
+    elsewhere it is not that of the run. Judges that it does not name cannot change in it.
     """
-    registry = load_judges(judges_file) if judges_file else {}
-    current = ((spec.name, registered(spec.name, registry) or spec) for spec in specs)
-    return {name: parameters_of(with_reply_cap(spec, cap)) for name, spec in current}
+    config, changed = run.manifest.config, {}
+    stored = Path(config.judges_file) if config.judges_file and run.sealed else None
+    file = judges_file or (stored if stored and stored.is_file() else user_file())
+    registry = load_judges(file) if file else {}
+    bundled = bundled_judges()
+    for spec in run.manifest.judges:
+        current = registered(spec.name, registry)
+        if current is None or current == registered(spec.name, bundled):
+            continue
+        if config.max_tokens is not None:
+            current = with_max_tokens(current, config.max_tokens)
+        now = _asked_with(with_reply_cap(current, config.added_cap))
+        fields = [name for name, value in _asked_with(spec).items() if value != now[name]]
+        if fields:
+            changed[spec.name] = JUDGE_CHANGED.format(
+                fields=" and ".join(fields),
+                verb="have" if fields[1:] or fields == ["params"] else "has",
+                file=file,
+            )
+    return changed
 
 
 @dataclass(frozen=True, slots=True)

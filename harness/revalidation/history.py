@@ -226,8 +226,6 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
         Of the ratings of the items.
     grammar_version : int
         Of the reading of replies.
-    parameters : dict of str to str
-        Hash of each judge's parameters.
     alpha : float
         Chance of any false alarm over the life of this baseline.
     power : dict of str to DetectionPower
@@ -254,7 +252,6 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     item_hashes: tuple[str, ...]
     ratings_hash: str
     grammar_version: int
-    parameters: dict[str, str]
     providers: dict[str, Provider]
     alpha: float
     decision: DecisionFacts | None

@@ -21,10 +21,10 @@ from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.ratings import select_items
 from harness.revalidation.baseline_design import draw_anchor, power_by_judge
 from harness.revalidation.causes import (
-    PARAMETERS_CHANGED,
     Comparable,
+    as_in_run,
+    changed_judges_file,
     compare_content,
-    current_parameters,
     hashes_of,
     item_hashes,
     ratings_hash,
@@ -193,7 +193,7 @@ def export_baseline(
             "ignored": tuple(rating for rating in task.ignored if rating.item in anchor),
         }
     )
-    config = run.manifest.config.model_copy(update={"item_text": item_text})
+    config = run.manifest.config.model_copy(update={"item_text": item_text, "judges_file": None})
     with writing_to(target, RunError):
         target.mkdir(parents=True)
         write_task(small, target / "task", item_text=item_text)
@@ -390,6 +390,7 @@ class Sitting:
                 f"{self.run.path}: the run is not finished; first: harness run --resume "
                 f"{self.run.path}"
             )
+        setup = as_in_run(self.setup, self.run)
         logged = list(self.run.read_verdicts().final.values())
         fixed = FixedInRun.of(logged, manifest.judges, self.setup.task)
         occasions = [self.verdicts_on(logged, fixed, 0)]
@@ -404,11 +405,10 @@ class Sitting:
             items=ids,
             n_items_in_run=len(self.run_items()),
             sampled=sampling_weights(self.run_items()) is not None,
-            hashes=hashes_of(self.setup),
-            item_hashes=item_hashes(self.setup, ids),
-            ratings_hash=ratings_hash(self.setup, ids),
+            hashes=hashes_of(setup),
+            item_hashes=item_hashes(setup, ids),
+            ratings_hash=ratings_hash(setup, ids),
             grammar_version=GRAMMAR_VERSION,
-            parameters=current_parameters(manifest.judges, None),
             providers=_providers(logged),
             alpha=ALPHA,
             content_free=fixed.content_free,
@@ -523,13 +523,7 @@ class Sitting:
         if content.causes:
             reason = "; ".join(content.causes)
             return dict.fromkeys(baseline.judges, ("not comparable", reason))
-        parameters = current_parameters(specs, self.options.judges_file)
-        changed = {
-            judge: PARAMETERS_CHANGED
-            for judge in baseline.judges
-            if parameters[judge] != baseline.parameters[judge]
-        }
-        reasons = with_ensembles(specs, changed)
+        reasons = with_ensembles(specs, changed_judges_file(self.run, self.options.judges_file))
         return {judge: ("not comparable", reason) for judge, reason in reasons.items()}
 
     def replies_of(

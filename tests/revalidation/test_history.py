@@ -40,7 +40,6 @@ BASELINE = Baseline(
     item_hashes=("0", "1", "2"),
     ratings_hash="0",
     grammar_version=1,
-    parameters={"gpt": "0"},
     providers={},
     alpha=0.05,
     decision=None,

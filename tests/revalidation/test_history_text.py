@@ -41,7 +41,6 @@ BASELINE = Baseline(
     item_hashes=("0", "1"),
     ratings_hash="0",
     grammar_version=1,
-    parameters={},
     providers={"gpt": Provider(models=("gpt-1",), fingerprints=("fp",), latency_s=0.5)},
     alpha=0.05,
     decision=DecisionFacts(metric="mse(s/s)", verdict="use", judge="gpt", ranks={"gpt": (1, 2)}),

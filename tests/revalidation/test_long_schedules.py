@@ -100,7 +100,6 @@ def baseline_of(items, n_judges: int) -> Baseline:
         item_hashes=("",) * len(items),
         ratings_hash="",
         grammar_version=1,
-        parameters={},
         providers={},
         alpha=0.05,
         decision=None,

@@ -90,11 +90,13 @@ def test_what_we_changed_ourselves_is_not_comparable(tmp_path, stub):
         assert len(look["causes"]) == 1
         assert cause in look["causes"][0]
     file = tmp_path / "judges.yaml"
-    file.write_text(file.read_text("utf-8") + "    params: {temperature: 0.5}\n", "utf-8")
+    content = file.read_text("utf-8")
+    file.write_text(content + "    params: {temperature: 0.5}\n", "utf-8")
     look = schedule.look("--judges-file", file, code=1)
     assert verdicts(look) == {"judge": "not comparable"}
-    assert "parameters have changed" in look["judges"][0]["reason"]
+    assert "its params have changed" in look["judges"][0]["reason"]
     assert stub.stats()["requests"] == asked
+    file.write_text(content, "utf-8")
     assert verdicts(schedule.look()) == {"judge": "stable"}
 
 
