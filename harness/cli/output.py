@@ -14,9 +14,9 @@ from harness.errors import RunError
 from harness.plain_text import escaped_json, visible_lines
 
 
-def echo(text: str = "", *, err: bool = False) -> None:
-    """Print lines, control characters as pictures."""
-    typer.echo(visible_lines(text), err=err)
+def echo(text: str = "", *, err: bool = False, colour: str | None = None) -> None:
+    """Print lines, control characters as pictures; in a colour on a terminal."""
+    typer.secho(visible_lines(text), err=err, fg=colour)
 
 
 def echo_json(content: object, *, indent: int | None = 2) -> None:

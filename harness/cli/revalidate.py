@@ -67,6 +67,14 @@ ASKING: dict[str, Any] = {
     "max_cost_soft": options.MaxCostSoft,
     "store": options.Store,
 }
+COLOURS = {  # of verdicts
+    "worse": "red",
+    "changed": "red",
+    "not comparable": "red",
+    "not asked": "yellow",
+    "underpowered": "yellow",
+    "stable": "green",
+}
 ADVISED_REPLIES = 5  # per item of a baseline
 baseline_app = typer.Typer(name="baseline", rich_markup_mode=None)
 
@@ -147,7 +155,7 @@ def revalidate(
         if as_json:
             _print_json(ending, result.look)
         elif not quiet or ending["exit_code"]:
-            _print_text(result, details=details)
+            _print_text(folder, result, details=details)
         _end(ending)
 
 
@@ -252,12 +260,20 @@ def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) ->
         return revalidate(folder, look_options, observer, command=command)
 
 
-def _print_text(result: Revalidation, *, details: bool) -> None:
-    from harness.revalidation.history_text import look_text
+def _print_text(folder: RunFolder, result: Revalidation, *, details: bool) -> None:
+    from harness.report.text_table import paragraph
+    from harness.revalidation.changed_rows import changed_rows
+    from harness.revalidation.history_text import changed_text, look_text
+    from harness.revalidation.verdict_sentences import lead
 
-    baseline = result.history.baseline
-    if result.look is not None and baseline is not None:
-        echo(look_text(result.look, baseline, details=details))
+    look, baseline = result.look, result.history.baseline
+    if look is None or baseline is None:
+        return
+    for verdict, sentence in lead(look, baseline):
+        echo(paragraph(sentence), colour=COLOURS[verdict])
+    changed = changed_text(changed_rows(folder, look), look)
+    echo(f"\n{changed}\n" if changed else "")
+    echo(look_text(look, baseline, details=details))
 
 
 def history(
@@ -277,6 +293,7 @@ def history(
       harness history runs/toxicity-20260101T120000Z-1a2b3c --page history.html
       harness history --json
     """
+    from harness.revalidation.changed_rows import changed_rows
     from harness.revalidation.history import without_replies
     from harness.revalidation.history_page import history_page
     from harness.revalidation.history_text import baseline_facts, history_text
@@ -286,7 +303,8 @@ def history(
     folder = find_run(out, run)
     reading = history_of(folder)
     if page is not None:
-        write(page, history_page(folder.path.name, reading))
+        changed = changed_rows(folder, reading.looks[-1]) if reading.looks else []
+        write(page, history_page(folder.path.name, reading, changed))
         echo(str(page))
     elif as_json:
         looks = [without_replies(look) for look in reading.looks]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from msgspec.structs import replace
 
+from harness.report.html.item_table import option_labels
+from harness.revalidation.changed_answers import MAX_STORED, AnswerChanges
 from harness.revalidation.history import JudgeResult, Provider, Rate, StreamResult
 from harness.revalidation.metric_changes import compare_metrics, decision_on, item_scores
 from harness.revalidation.reply_categories import (
@@ -18,11 +19,10 @@ from harness.revalidation.reply_categories import (
     outcome_counts,
     replies_per_item,
 )
-from harness.stats.data.arrays import ratio
 from harness.stats.drift.changed_judges import changed_judges, common_changes
 from harness.stats.drift.reply_counts import look_flips, retest_flip_rate
 from harness.stats.drift.score_change import largest_margin, worse_path
-from harness.stats.drift.stream_path import StreamPath, item_evidence, stream_path
+from harness.stats.drift.stream_path import StreamPath, stream_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from harness.revalidation.reply_categories import StreamReplies
     from harness.stats import Estimate
     from harness.stats.drift.changed_judges import JudgeChange
-    from harness.stats.drift.reply_counts import ReplyCounts, Window
+    from harness.stats.drift.reply_counts import ReplyCounts
     from harness.stats.drift.score_change import ItemScores
-    from harness.stats.drift.stream_path import LookResult, WindowResult
+    from harness.stats.drift.stream_path import LookResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,19 +143,17 @@ class Evidence:
             verdict = "underpowered"
         if alarm and verdict != "not comparable":
             verdict = "worse" if worse else "changed"
-        numbers = [look.number for look in (*self.earlier, self.look)]
         return JudgeResult(
             judge=judge,
             verdict=verdict,
             reason=reason,
             p=change.p_value,
-            since=numbers[alarm[1].strongest.window.first_look - 1] if alarm else None,
             changed_elicitations=change.elicitations,
-            what=_in_words(alarm[0], alarm[1].strongest) if alarm else "",
             margin=largest_margin(scores, threshold) if scores and worse else None,
             provider=provider,
             metrics=self.metrics.get(judge, {}),
             sequence=scorer.sequence(scores, alpha=threshold) if scorer and scores else None,
+            **(self._change(*alarm) if alarm else {}),
         )
 
     def _first_alarm(self, judge: str) -> tuple[Stream, LookResult] | None:
@@ -166,6 +164,22 @@ class Evidence:
             if stream.judge == judge and stream.elicitation in self.changes[judge].elicitations
         ]
         return min(own, key=lambda alarm: alarm[1].look, default=None)
+
+    def _change(self, stream: Stream, alarm: LookResult) -> dict[str, Any]:
+        """Return the fields of a result that say since when a judge changed, and what."""
+        strongest = alarm.strongest
+        first_look = strongest.window.first_look
+        since = (*self.earlier, self.look)[first_look - 1]
+        changes = AnswerChanges.since(
+            first_look, stream.counts, stream.replies, self.baseline.items
+        )
+        return {
+            "since": since.number,
+            "since_at": since.at,
+            "what": changes.in_words(strongest.largest, option_labels(self.yardstick.task)),
+            "n_changed": len(changes.items),
+            "changed_items": changes.items[:MAX_STORED],
+        }
 
     def _has_power(self, judge: str) -> bool:
         """Return whether a change of many items would be found.
@@ -270,33 +284,3 @@ def _scores_of(streams: Sequence[Stream], scorer: Scorer) -> ItemScores | None:
         if scores is not None:
             return item_scores(stream.counts, scores)
     return None
-
-
-def _in_words(stream: Stream, result: WindowResult) -> str:
-    """Say what changed most in a window."""
-    largest, counts = result.largest, stream.counts
-    more = "more" if largest.direction == "up" else "fewer"
-    match largest.kind:
-        case "category":
-            change = f"{more} replies are {_named(largest.category or '')}"
-        case "usual_answer":
-            change = f"{more} replies are the item's usual one"
-        case _:
-            gained = _most_gained(counts, result.window)
-            now = f", mostly {_named(counts.categories[gained])} now" if gained is not None else ""
-            change = f"some items are answered differently{now}"
-    return f"{stream.elicitation}: {change}"
-
-
-def _named(category: str) -> str:
-    """Return an outcome without its brackets."""
-    return category.strip("()") if category.startswith("(") else category
-
-
-def _most_gained(counts: ReplyCounts, window: Window) -> int | None:
-    """Return the category with more than half of what all categories gained in a window."""
-    before, inside = counts.before(window), counts.inside(window)
-    shares = ratio(inside, inside.sum(axis=1)[:, None]) - ratio(before, before.sum(axis=1)[:, None])
-    gains = np.nansum(np.maximum(shares, 0.0)[item_evidence(counts, window) > 0], axis=0)
-    largest = int(gains.argmax())
-    return largest if gains[largest] > gains.sum() / 2 else None

@@ -22,7 +22,7 @@ from harness.checksummed_log import (
 from harness.errors import RunError
 from harness.files import read_file
 from harness.revalidation.baseline_design import DetectionPower
-from harness.revalidation.reply_categories import StreamReplies, replies_per_item
+from harness.revalidation.reply_categories import Category, StreamReplies, replies_per_item
 from harness.stats.drift.stream_path import LookResult
 
 if TYPE_CHECKING:
@@ -158,6 +158,25 @@ class StreamResult(Struct, frozen=True, kw_only=True):
     evidence: LookResult
 
 
+class ChangedItem(Struct, frozen=True, kw_only=True):
+    """An item whose usual answer changed.
+
+    Attributes
+    ----------
+    before, now : Category
+        The most frequent reply before the look since which the judge changed, and from then on.
+    share_before, share_now : (int, int)
+        How many replies were that one, of how many.
+    """
+
+    item: str
+    elicitation: str
+    before: Category
+    now: Category
+    share_before: tuple[int, int]
+    share_now: tuple[int, int]
+
+
 class JudgeResult(Struct, frozen=True, kw_only=True):
     """One judge in a look.
 
@@ -171,10 +190,16 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
         Anytime-valid p-value of no change since the baseline, over its elicitations.
     since : int or None
         The look since which it changed: an estimate.
+    since_at : str
+        UTC time of that look.
     changed_elicitations : tuple of str
         Those that changed, by Holm's method within the judge.
     what : str
         What changed most, in words: an estimate.
+    n_changed : int
+        Items whose usual answer changed since then: a description.
+    changed_items : tuple of ChangedItem
+        Those that speak most for a change.
     margin : float or None
         The largest worsening of the metric that ranks that is proven, as a share of its range.
     metrics : dict of str to MetricChange
@@ -189,8 +214,11 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
     reason: str = ""
     p: float = 1.0
     since: int | None = None
+    since_at: str = ""
     changed_elicitations: tuple[str, ...] = ()
     what: str = ""
+    n_changed: int = 0
+    changed_items: tuple[ChangedItem, ...] = ()
     margin: float | None = None
     provider: Provider = Provider()
     metrics: dict[str, MetricChange] = {}

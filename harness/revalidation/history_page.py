@@ -12,15 +12,16 @@ from harness.revalidation.history_text import (
     baseline_lines,
     decided,
     decision_sentence,
-    judge_details,
     model_changes,
     sequences,
 )
+from harness.revalidation.verdict_sentences import lead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.report.charts import Chart
+    from harness.revalidation.changed_rows import ChangedRow
     from harness.revalidation.history import (
         HistoryReading,
         MetricChange,
@@ -28,14 +29,20 @@ if TYPE_CHECKING:
         StreamResult,
     )
 
-SECTIONS = (("decision", "Verdicts"), ("charts", "Control charts"), ("looks", "Looks"))
+SECTIONS = (
+    ("decision", "Verdicts"),
+    ("changed", "Changed answers"),
+    ("charts", "Control charts"),
+    ("looks", "Looks"),
+)
+N_SHOWN = 10  # changed items, before they are filtered
 N_DESCRIBED = 50  # looks whose values are in a chart's description, the newest
 MAX_POWER = 6.0  # of ten, of the e-values that are drawn
 MIN_P = 1e-300
 
 
-def history_page(name: str, history: HistoryReading) -> str:
-    """Render the history of a run of some name."""
+def history_page(name: str, history: HistoryReading, changed: Sequence[ChangedRow] = ()) -> str:
+    """Render the history of a run of some name, with the changed items of the last look."""
     latest = history.looks[-1] if history.looks else None
     matches = [b for b in history.baselines if latest and b.number == latest.baseline]
     baseline = matches[-1] if matches else None
@@ -45,9 +52,9 @@ def history_page(name: str, history: HistoryReading) -> str:
             "name": name,
             "baselines": list(baseline_lines(history)),
             "latest": latest,
-            "details": [judge_details(judge, baseline) for judge in latest.judges]
-            if latest and baseline
-            else [],
+            "sentences": lead(latest, baseline) if latest and baseline else [],
+            "changed": changed,
+            "n_shown": N_SHOWN,
             "decision": decision_sentence(latest.decision, baseline.decision)
             if latest and latest.decision and baseline
             else "",
@@ -59,7 +66,7 @@ def history_page(name: str, history: HistoryReading) -> str:
         },
         block={"grid": None, "items": None},
         title=f"Looks at {name}",
-        sections=SECTIONS,
+        sections=[section for section in SECTIONS if changed or section[0] != "changed"],
     )
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import exp
 from typing import TYPE_CHECKING
 
-from harness.report.formatting import bounds, counted, number, p_value, percent, with_bounds
+from harness.plain_text import visible
+from harness.report.formatting import bounds, counted, cut, number, p_value, with_bounds
 from harness.report.text_table import draw_table, paragraph
-from harness.revalidation.baseline_design import N_LOOKS, WANTED_SHARE
 from harness.revalidation.history import Provider
 from harness.revalidation.reply_categories import replies_per_item
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from harness.revalidation.changed_rows import ChangedRow
     from harness.revalidation.history import (
         Baseline,
         DecisionFacts,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 
 BAR = 20  # characters for flip rates from 0 to 100 %
+MAX_CHANGED = 10  # changed items of a judge that are listed
+MAX_TEXT = 160  # characters of an item or a reply
 MAX_NAMED = 5  # items per reason that are left out
 MAX_LOG = 20.0  # of an e-value that is written in full
 STRIP = 41  # characters for changes of a metric, zero in the middle
@@ -200,7 +204,7 @@ def baseline_facts(baseline: Baseline) -> dict[str, object]:
 
 
 def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
-    """Render a look: a verdict per judge, flips and outcomes, the metric that ranks, the decision.
+    """Render what a look rests on: flips and outcomes, the metric that ranks, the decision.
 
     Parameters
     ----------
@@ -208,10 +212,8 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         Whether every metric is shown, and rank sets, costs, latencies and what providers report.
     """
     parts = [headline(look, baseline)]
-    parts += [paragraph(f"Not comparable: {cause}.") for cause in look.causes]
     parts += [paragraph(line) for line in content_lines(look, baseline)]
-    if not look.causes:
-        parts.append("\n".join(paragraph(judge_sentence(judge, baseline)) for judge in look.judges))
+    parts += map(paragraph, filter(None, map(partial(_reported, baseline), look.judges)))
     if look.all_alike:
         parts.append(paragraph(ALL_ALIKE))
     if baseline.n_replies == 1:
@@ -225,6 +227,25 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
     if look.decision is not None:
         parts.append(paragraph(decision_sentence(look.decision, baseline.decision)))
     return "\n\n".join(part for part in parts if part)
+
+
+def changed_text(rows: Sequence[ChangedRow], look: Look) -> str:
+    """List changed items of each judge, with the answer before and now."""
+    parts = []
+    for judge in look.judges:
+        own = [row for row in rows if row.judge == judge.judge][:MAX_CHANGED]
+        if own:
+            parts.append(f"{judge.judge}, {len(own)} of {judge.n_changed} changed answers:")
+            parts += [line for row in own for line in _changed_lines(row)]
+    return "\n".join(parts)
+
+
+def _changed_lines(row: ChangedRow) -> Iterator[str]:
+    raters = f"; raters: {row.raters}" if row.raters else ""
+    yield f"  {visible(row.item)}: {row.before} before, {row.now} now{raters}"
+    for name, text in (("item", row.text), ("reply", row.reply)):
+        if text:
+            yield f"    {name}: {cut(visible(text), MAX_TEXT)}"
 
 
 def content_lines(look: Look, baseline: Baseline) -> Iterator[str]:
@@ -263,56 +284,16 @@ def _replies(n: int) -> str:
     return "1 reply" if n == 1 else f"{n} replies"
 
 
-def judge_sentence(judge: JudgeResult, baseline: Baseline) -> str:
-    """Say a judge's verdict and what it rests on."""
-    return f"{judge.judge}: {judge.verdict}{judge_details(judge, baseline)}"
-
-
-def judge_details(judge: JudgeResult, baseline: Baseline) -> str:
-    """Say what a judge's verdict rests on, to be read after it."""
-    words = [""]
-    if judge.verdict == "not comparable":
-        return f" ({judge.reason})."
-    if judge.since is not None:
-        words.append(f"since look {judge.since} (estimate), {_p(judge.p)}; {judge.what}")
-    elif judge.verdict in {"stable", "underpowered"}:
-        words.append(f"({_p(judge.p)}{_power(judge, baseline)})")
-    if judge.margin is not None:
-        words.append(f"; worse by more than {percent(judge.margin)} of the metric's range")
-    if judge.reason:
-        words.append(f"({judge.reason})")
-    return " ".join(words).replace(" ;", ";") + "." + _reported(judge, baseline)
-
-
-def _p(value: float) -> str:
-    text = p_value(value)
-    return f"p {text[0]} {text[1:]}" if text.startswith("<") else f"p = {text}"
-
-
-def _power(judge: JudgeResult, baseline: Baseline) -> str:
-    """Say which change would have been found."""
-    power = baseline.power[judge.judge]
-    if power.reason == "one_baseline_reply":
-        return ""
-    share = "all" if power.share is None else f"{power.share:.0%}"
-    verb = "may miss" if power.share is None else "find"
-    smallest = f"; {N_LOOKS} looks {verb} a change of {share} of the items"
-    if power.is_enough:
-        return smallest
-    needed = power.n_items_needed
-    anchor = f"an anchor of {needed} items" if needed else "more items than the run has"
-    return f"{smallest}, and one of {WANTED_SHARE:.0%} needs {anchor}"
-
-
-def _reported(judge: JudgeResult, baseline: Baseline) -> str:
+def _reported(baseline: Baseline, judge: JudgeResult) -> str:
     """Name the model version that changed, or the fingerprint."""
     before, now = baseline.providers.get(judge.judge), judge.provider
     if before is None or not now.models:
         return ""
     if before.models and before.models != now.models:
-        return f" Model version: {', '.join(before.models)} before, {', '.join(now.models)} now."
+        old, new = ", ".join(before.models), ", ".join(now.models)
+        return f"{judge.judge}: model version {old} before, {new} now."
     if before.fingerprints and now.fingerprints and before.fingerprints != now.fingerprints:
-        return " The provider reports another system fingerprint."
+        return f"{judge.judge}: the provider reports another system fingerprint."
     return ""
 
 
@@ -321,9 +302,10 @@ def _flip_table(results: list[StreamResult]) -> str:
     for r in results:
         outcomes = [_moved(r.baseline_outcomes, r.outcomes, outcome) for outcome in OUTCOMES]
         n_items = str(r.flip_rate.n_items)
-        rates = [_rate(r.flip_rate), _rate(r.retest_rate), n_items]
+        p = p_value(r.evidence.p_value)
+        rates = [_rate(r.flip_rate), _rate(r.retest_rate), n_items, p]
         rows.append([r.judge, r.elicitation, *rates, *outcomes])
-    heads = ["judge", "elicitation", "flips", "own noise", "n", *OUTCOMES]
+    heads = ["judge", "elicitation", "flips", "own noise", "n", "p", *OUTCOMES]
     shown = [i for i in range(len(heads)) if any(row[i] for row in rows)]
     return draw_table([heads[i] for i in shown], [[row[i] for i in shown] for row in rows])
 

@@ -88,7 +88,7 @@ def ask_occasion(
 
 def close_occasion(run: RunFolder, occasion: int) -> None:
     """Remove the cache of an occasion whose replies are recorded; of an export, the texts too."""
-    path = _path(run, occasion)
+    path = occasion_path(run, occasion)
     shutil.rmtree(path / CACHE if run.verdicts.exists() else path, ignore_errors=True)
 
 
@@ -108,13 +108,14 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _path(run: RunFolder, occasion: int) -> Path:
+def occasion_path(run: RunFolder, occasion: int) -> Path:
+    """Return the folder of an occasion."""
     return run.path / FOLDER / f"{occasion:04d}"
 
 
 def _folder(run: RunFolder, plan: Plan, occasion: int) -> RunFolder:
     """Open or create the folder of an occasion."""
-    path = _path(run, occasion)
+    path = occasion_path(run, occasion)
     if (path / "manifest.json").exists():
         return RunFolder.open(path)
     with writing_to(path, RunError):

@@ -89,6 +89,11 @@ class StreamReplies(Struct, frozen=True):
         return [(self.categories[k], p) for k, p in zip(own, masses, strict=True)]
 
 
+def category_of(verdict: Verdict) -> Category:
+    """Return a verdict as a category."""
+    return Category(verdict.outcome, verdict.value if verdict.outcome == "answered" else None)
+
+
 def stream_of(
     verdicts: Iterable[Verdict],
     judge: str,
@@ -101,9 +106,7 @@ def stream_of(
     for verdict in verdicts:
         is_ours = verdict.judge == judge and verdict.elicitation == elicitation
         if is_ours and verdict.item in samples and verdict.outcome != "failed":
-            value = verdict.value if verdict.outcome == "answered" else None
-            category = Category(verdict.outcome, value)
-            answer = category, dict(verdict.probabilities or {})
+            answer = category_of(verdict), dict(verdict.probabilities or {})
             samples[verdict.item].append((verdict.sample, answer))
     by_item = [
         [answer for _, answer in sorted(replies, key=lambda reply: reply[0])]

@@ -16,8 +16,9 @@ from harness.revalidation.history import (
     Rate,
     StreamResult,
 )
-from harness.revalidation.history_text import judge_sentence, look_text
+from harness.revalidation.history_text import look_text
 from harness.revalidation.reply_categories import Category, StreamReplies
+from harness.revalidation.verdict_sentences import judge_sentence, lead
 from harness.stats.drift.reply_counts import Window
 from harness.stats.drift.stream_path import Component, LookResult, WindowResult
 
@@ -66,7 +67,7 @@ def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
     [row] = [line for line in text.splitlines() if "$0.2500" in line]
     cells = re.split(r"  +", row)
     assert cells == ["gpt", "$0.2500", "1-2 to NA", "0.50 s to NA", "gpt-1 to gpt-2", "fp"]
-    assert "gpt: changed since look 1 (estimate), p < 0.001" in text
+    assert "gpt: model version gpt-1 before, gpt-2 now." in text
     assert "$0.2500" not in look_text(look, BASELINE)
 
 
@@ -81,4 +82,66 @@ def test_looks_at_sampled_items_say_what_describes_the_sample():
 def test_what_is_not_comparable_is_not_said_to_have_changed():
     """A change that an earlier look found is no part of the reason."""
     judge = JudgeResult(judge="gpt", verdict="not comparable", reason="other prompts", since=1)
-    assert judge_sentence(judge, BASELINE) == "gpt: not comparable (other prompts)."
+    assert sentence(judge) == "gpt: not compared (other prompts)."
+
+
+def sentence(judge: JudgeResult, **fields: object) -> str:
+    look = Look(number=3, occasion=3, baseline=1, at="2026-01-22", judges=(judge,), **fields)
+    [(verdict, text)] = lead(look, BASELINE)
+    assert verdict == judge.verdict
+    assert text == judge_sentence(judge, look, BASELINE)
+    return text
+
+
+def test_a_sentence_says_since_when_and_what_changed():
+    """The day without the year, unless it is another one; agreement where it was tested."""
+    change = {"judge": "gpt", "since": 2, "what": "34 of 150 answers changed, most from no to yes"}
+    judge = JudgeResult(verdict="changed", since_at="2026-01-12T08:00:00+00:00", **change)
+    claim = "gpt: a different judge since 12 Jan: 34 of 150 answers changed, most from no to yes"
+    assert sentence(judge) == f"{claim}."
+    assert sentence(replace(judge, since_at="2025-11-12")).startswith(
+        "gpt: a different judge since 12 Nov 2025:"
+    )
+    judge = replace(judge, verdict="worse", margin=0.04)
+    said = f"{claim}; it agrees less with the raters, by more than 4.0% of the metric's range"
+    assert sentence(judge) == f"{said}."
+    assert sentence(replace(judge, reason="rate limit")) == (
+        f"{said}; it was not asked now (rate limit)."
+    )
+    silent = replace(RESULT, outcomes=RESULT.outcomes | {"refused": 2})
+    judge = replace(judge, margin=None)
+    assert sentence(judge, results=(silent,)) == f"{claim}; no reply is an answer."
+
+
+def test_a_sentence_without_a_change_says_which_one_may_be_missed():
+    """The size that looks find, or what to do where they do not find a large one."""
+    judge = JudgeResult(judge="gpt", verdict="stable")
+    assert sentence(judge) == (
+        "gpt: no change seen (a change in 10% of the items would be found within 4 looks)."
+    )
+    look = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=())
+    judge = replace(judge, verdict="underpowered")
+    for power, words in (
+        (DetectionPower(share=0.35), "fewer than 35% of the items may be missed; add items"),
+        (
+            DetectionPower(share=None, n_items_needed=90),
+            "any number of the items may be missed; an anchor of 90 items would show one in 20%",
+        ),
+    ):
+        baseline = replace(BASELINE, power={"gpt": power})
+        assert judge_sentence(judge, look, baseline) == (
+            f"gpt: no change seen, but a change in {words}."
+        )
+
+
+def test_the_most_serious_verdict_leads():
+    """What is worse stands before what changed, and that before what is stable."""
+    names = ("stable", "underpowered", "changed", "not asked", "worse")
+    judges = tuple(
+        JudgeResult(judge="gpt", verdict=name, since_at="2026-01-01", since=1) for name in names
+    )
+    look = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=judges)
+    order = [verdict for verdict, _ in lead(look, BASELINE)]
+    assert order == ["worse", "changed", "not asked", "underpowered", "stable"]
+    [(verdict, text)] = lead(replace(look, causes=("the prompts have changed",)), BASELINE)
+    assert (verdict, text) == ("not comparable", "Nothing was compared: the prompts have changed.")

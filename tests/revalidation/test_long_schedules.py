@@ -60,7 +60,7 @@ def test_five_looks_at_five_judges(tmp_path, stub):
     assert judges["changed"]["verdict"] in {"changed", "worse"}
     assert judges["changed"]["since"] == 3
     assert judges["invalid"]["verdict"] in {"changed", "worse"}
-    assert "invalid" in judges["invalid"]["what"]
+    assert "unreadable" in judges["invalid"]["what"]
     assert judges["better"]["verdict"] == "changed"
     assert judges["noisy"]["verdict"] == judges["steady"]["verdict"] == "stable"
     assert not look["all_alike"]

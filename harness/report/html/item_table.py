@@ -182,7 +182,7 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
     rows = [
         ItemRow(
             id=items[i].id,
-            text=cut(_text(items[i], task), MAX_TEXT),
+            text=cut(item_text(items[i], task), MAX_TEXT),
             raters=_tally((rating.elicitation, rating.text) for rating in ratings[items[i].id]),
             classes=human_classes[i],
             strata=tuple(np.flatnonzero(inside[:, i]).tolist()),
@@ -207,7 +207,7 @@ def _open_item_table(source: Source) -> ItemTable:
     rows = [
         ItemRow(
             id=item.id,
-            text=cut(_text(item, source.task), MAX_TEXT),
+            text=cut(item_text(item, source.task), MAX_TEXT),
             raters=_open_tally([rating.text for rating in ratings[item.id]]),
             classes=(),
             strata=(),
@@ -228,7 +228,7 @@ def _open_cell(replies: Sequence[Verdict]) -> JudgeCell:
 
 def _ratings(source: Source) -> dict[str, list[Answer]]:
     """Return the ratings of each item."""
-    labels = option_labels(source)
+    labels = option_labels(source.task)
     ratings: dict[str, list[Answer]] = {item.id: [] for item in source.items}
     for rating in source.task.ratings:
         if rating.item in ratings:
@@ -255,7 +255,7 @@ def _judge_cells(
     order: Sequence[int],
 ) -> list[JudgeCell]:
     """Return what a judge answered to each item of the table."""
-    labels, classes = option_labels(source), _classes(with_outcomes(table))
+    labels, classes = option_labels(source.task), _classes(with_outcomes(table))
     cells = []
     for i in order:
         replies = verdicts.get(source.items[i].id, ())
@@ -297,14 +297,14 @@ def _full_items(
     verdicts: Mapping[str, Mapping[str, Sequence[Verdict]]],
 ) -> Iterator[FullItem]:
     """Yield items with all ratings and replies while these fit into the page."""
-    labels, size = option_labels(source), 0
+    labels, size = option_labels(source.task), 0
     for item in items:
         replies = [
             Answer(name, v.elicitation, _verdict_text(v, labels), _reply_text(v))
             for name, by_item in verdicts.items()
             for v in by_item.get(item.id, ())
         ]
-        text = cut(_text(item, source.task), MAX_FULL_TEXT)
+        text = cut(item_text(item, source.task), MAX_FULL_TEXT)
         full = FullItem(text, tuple(ratings[item.id]), tuple(replies))
         size += full.size
         if size > MAX_CHARACTERS:
@@ -325,9 +325,9 @@ def answer_text(value: object, labels: Mapping[str, str]) -> str:
             return labels.get(str(value), str(value))
 
 
-def option_labels(source: Source) -> dict[str, str]:
+def option_labels(task: Task) -> dict[str, str]:
     """Return the label of each option, its key where it has none."""
-    return {option.key: option.label or option.key for option in source.task.options}
+    return {option.key: option.label or option.key for option in task.options}
 
 
 def _verdict_text(verdict: Verdict, labels: Mapping[str, str]) -> str:
@@ -364,7 +364,7 @@ def _tally(answers: Iterable[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def _text(item: Item, task: Task) -> str:
+def item_text(item: Item, task: Task) -> str:
     """Return what judges are shown of an item; of an image, its name."""
     parts = [item.fields[name] for name in task.text if item.fields.get(name)]
     if task.image and (name := item.fields.get(task.image)):

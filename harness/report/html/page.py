@@ -50,7 +50,7 @@ from harness.report.text import BASELINE_NAMES, beta_hat, rank_set, rubric_table
 from harness.report.unreadable_text import attempts, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jinja2 import Environment
     from markupsafe import Markup
@@ -164,7 +164,7 @@ def render(
     *,
     block: Mapping[str, Any],
     title: str,
-    sections: tuple[tuple[str, str], ...],
+    sections: Sequence[tuple[str, str]],
 ) -> str:
     """Render a template with the page's style, script and policy around it.
 

@@ -310,6 +310,23 @@
     byId("next").addEventListener("click", () => turnTo(filters.page + 1));
   }
 
+  // ---- Changed answers: the first that the lists select
+
+  const changedRows = [...document.querySelectorAll(".changed tbody tr")];
+  const changedLists = [...document.querySelectorAll("[data-changed]")];
+  const showChanged = () => {
+    const wanted = Object.fromEntries(changedLists.map((list) => [list.dataset.changed, list.value]));
+    const selected = changedRows.filter(({ dataset }) =>
+      (!wanted.judge || dataset.judge === wanted.judge) && (!wanted.change || dataset.change === wanted.change));
+    const shown = new Set(wanted.n ? selected.slice(0, Number(wanted.n)) : selected);
+    changedRows.forEach((row) => { row.hidden = !shown.has(row); });
+    byId("changed-count").textContent = `${shown.size} of ${selected.length}`;
+  };
+  if (changedRows.length) {
+    changedLists.forEach((list) => list.addEventListener("input", showChanged));
+    showChanged();
+  }
+
   // ---- The address: open sections and the filters of the item table, as in #open=errors&judge=A
 
   const parts = [...document.querySelectorAll("details.part")];

@@ -1,0 +1,122 @@
+"""Items that a judge answers differently since a look, in numbers and in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.report.html.item_table import answer_text
+from harness.revalidation.history import ChangedItem
+from harness.revalidation.reply_categories import Category, categories_of
+from harness.stats.drift.reply_counts import Window
+from harness.stats.drift.stream_path import item_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.revalidation.reply_categories import StreamReplies
+    from harness.stats.data.arrays import IntArray
+    from harness.stats.drift.reply_counts import ReplyCounts
+    from harness.stats.drift.stream_path import Component
+
+MAX_STORED = 50  # changed items of a judge that the history names at a look
+REPLIES_THAT = {"abstained": "abstain", "refused": "refuse", "invalid": "are unreadable"}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChanges:
+    """The usual answers of a judge since a look beside those before: a description.
+
+    The usual answer to an item is the most frequent one. Where several are, it is unchanged if the
+    earlier one is among them. Items without replies on either side are not compared.
+
+    Attributes
+    ----------
+    counts : ReplyCounts
+        Replies of the judge to one elicitation.
+    window : Window
+        The looks since then.
+    items : tuple of ChangedItem
+        Those whose usual answer changed, the ones that speak most for a change first.
+    n_compared : int
+        Items that were compared.
+    """
+
+    counts: ReplyCounts
+    window: Window
+    items: tuple[ChangedItem, ...]
+    n_compared: int
+
+    @classmethod
+    def since(
+        cls,
+        first_look: int,
+        counts: ReplyCounts,
+        replies: Sequence[StreamReplies],
+        items: Sequence[str],
+    ) -> AnswerChanges:
+        """Compare the replies since a look, which is counted from the baseline on."""
+        window = Window(counts.n_looks, counts.n_looks - first_look + 1)
+        before, now = counts.before(window), counts.inside(window)
+        usual, place = before.argmax(axis=1), np.arange(len(before))
+        has_both = (before.sum(axis=1) > 0) & (now.sum(axis=1) > 0)
+        changed = np.flatnonzero(has_both & (now[place, usual] < now.max(axis=1)))
+        order = changed[np.argsort(-item_evidence(counts, window)[changed], kind="stable")]
+        categories = categories_of(replies)
+        rows = tuple(
+            ChangedItem(
+                item=items[i],
+                elicitation=replies[0].elicitation,
+                before=categories[usual[i]],
+                now=categories[now[i].argmax()],
+                share_before=_share(before[i]),
+                share_now=_share(now[i]),
+            )
+            for i in order.tolist()
+        )
+        return cls(counts, window, rows, int(has_both.sum()))
+
+    def in_words(self, largest: Component, labels: Mapping[str, str]) -> str:
+        """Say what changed, by what the tests show to have changed most and the options' labels."""
+        if largest.category in self.counts.outcomes:
+            return self._outcome_in_words(largest.category)
+        n = len(self.items)
+        if n:
+            return f"{n} of {self.n_compared} answers changed{self._mostly(labels)}"
+        more = "more" if largest.direction == "up" else "less"
+        if largest.category is None:
+            return f"it gives its usual answers {more} often"
+        return f"it answers {labels.get(largest.category, largest.category)} {more} often"
+
+    def _outcome_in_words(self, category: str) -> str:
+        k, parts = self.counts.categories.index(category), []
+        for counts in (self.counts.inside(self.window), self.counts.before(self.window)):
+            parts += [int(counts[:, k].sum()), int(counts.sum())]
+        n, n_all, n_before, all_before = parts
+        verb = REPLIES_THAT[category.strip("()")]
+        return f"{n} of {n_all} replies {verb} ({n_before} of {all_before} before)"
+
+    def _mostly(self, labels: Mapping[str, str]) -> str:
+        """Name what most of the changes have in common, if there is such a thing."""
+        n = len(self.items)
+        pairs = Counter((row.before, row.now) for row in self.items)
+        (before, now), n_pair = pairs.most_common(1)[0]
+        if 2 * n_pair > n:
+            which = "all" if n_pair == n else "most"
+            return f", {which} from {answer_label(before, labels)} to {answer_label(now, labels)}"
+        now, n_now = Counter(row.now for row in self.items).most_common(1)[0]
+        return f", most to {answer_label(now, labels)}" if 2 * n_now > n else ""
+
+
+def answer_label(category: Category, labels: Mapping[str, str]) -> str:
+    """Return an answer by the labels of its options, or the outcome."""
+    if category.outcome == "answered":
+        return answer_text(category.value, labels)
+    return "unreadable" if category.outcome == "invalid" else category.outcome
+
+
+def _share(counts: IntArray) -> tuple[int, int]:
+    return int(counts.max()), int(counts.sum())

@@ -1,0 +1,85 @@
+"""One plain sentence for each judge of a look: whether it is the same, and what changed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from harness.report.formatting import percent
+from harness.revalidation.baseline_design import N_LOOKS, WANTED_SHARE
+
+if TYPE_CHECKING:
+    from harness.revalidation.history import Baseline, JudgeResult, Look
+
+SERIOUS = ("worse", "changed", "not comparable", "not asked", "underpowered", "stable")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def lead(look: Look, baseline: Baseline) -> list[tuple[str, str]]:
+    """Return a verdict and a plain sentence for each judge, the most serious first.
+
+    If no judge is comparable, there is one sentence for each cause.
+    """
+    if look.causes:
+        return [("not comparable", f"Nothing was compared: {cause}.") for cause in look.causes]
+    judges = sorted(look.judges, key=lambda judge: SERIOUS.index(judge.verdict))
+    return [(judge.verdict, judge_sentence(judge, look, baseline)) for judge in judges]
+
+
+def judge_sentence(judge: JudgeResult, look: Look, baseline: Baseline) -> str:
+    """Say in one sentence whether a judge is the same, and what changed."""
+    parts = [_claim(judge, look, baseline)]
+    if judge.reason and judge.verdict not in {"not comparable", "not asked"}:
+        parts.append(f"it was not asked now ({judge.reason})")
+    return f"{judge.judge}: {'; '.join(parts)}."
+
+
+def _claim(judge: JudgeResult, look: Look, baseline: Baseline) -> str:
+    match judge.verdict:
+        case "changed" | "worse":
+            since = day(judge.since_at, look.at)
+            return f"a different judge since {since}: {judge.what}{_agreement(judge, look)}"
+        case "not comparable":
+            return f"not compared ({judge.reason})"
+        case "not asked":
+            return f"not asked ({judge.reason})"
+        case _:
+            return f"no change seen{_power(judge, baseline)}"
+
+
+def _agreement(judge: JudgeResult, look: Look) -> str:
+    """Say whether a judge that changed agrees less with the raters."""
+    if judge.verdict == "worse" and judge.margin:
+        return (
+            f"; it agrees less with the raters, by more than {percent(judge.margin)} of the "
+            "metric's range"
+        )
+    if judge.verdict == "worse":
+        counts = [r.outcomes for r in look.results if r.judge == judge.judge]
+        is_silent = any(sum(c.values()) for c in counts) and not any(c["answered"] for c in counts)
+        return "; no reply is an answer" if is_silent else "; it agrees less with the raters"
+    return "; it is not shown to agree less with the raters" if judge.sequence else ""
+
+
+def day(at: str, now: str) -> str:
+    """Return the day of a UTC time, with its year where that is another one than now."""
+    time = datetime.fromisoformat(at)
+    year = f" {time.year}" if at[:4] != now[:4] else ""
+    return f"{time.day} {MONTHS[time.month - 1]}{year}"
+
+
+def _power(judge: JudgeResult, baseline: Baseline) -> str:
+    """Say which change would have been found."""
+    power = baseline.power[judge.judge]
+    if power.reason == "one_baseline_reply":
+        return ""
+    share = "any number" if power.share is None else f"{power.share:.0%}"
+    if power.is_enough:
+        return f" (a change in {share} of the items would be found within {N_LOOKS} looks)"
+    fewer = f"fewer than {share}" if power.share is not None else share
+    advice = (
+        f"an anchor of {power.n_items_needed} items would show one in {WANTED_SHARE:.0%}"
+        if power.n_items_needed
+        else "add items"
+    )
+    return f", but a change in {fewer} of the items may be missed; {advice}"
