@@ -333,11 +333,19 @@ def export(
     item_text: Annotated[
         bool, typer.Option("--item-text/--no-item-text", help="Write the items' texts too.")
     ] = False,
+    keep_replies: Annotated[
+        bool,
+        typer.Option(
+            "--keep-replies",
+            help="Write the texts of replies too, here and in each look. Looks then print some of "
+            "them, also into the logs of a CI system.",
+        ),
+    ] = False,
     task: TaskFolder = None,
     seed: Seed = 0,
     out: options.Out = None,
 ) -> None:
-    """Write baseline, anchor and history of a run into a small folder without item texts.
+    """Write baseline, anchor and history of a run into a small folder without texts.
 
     Commit it, or keep it in the cache of a CI system: harness revalidate FOLDER asks the judges on
     a machine that has nothing but the task, and adds to the history in the folder.
@@ -351,5 +359,7 @@ def export(
     from harness.runs import find_run
 
     look_options = LookOptions(anchor=anchor, task=task, seed=seed)
-    export_baseline(find_run(out, run), folder, look_options, item_text=item_text)
+    export_baseline(
+        find_run(out, run), folder, look_options, item_text=item_text, keep_replies=keep_replies
+    )
     echo(str(folder))

@@ -13,11 +13,13 @@ from harness.app import Plan, how_to_resume, make_job
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, JudgeUnavailable, RunError
 from harness.files import read_file, write_file, writing_to
+from harness.judging.calibration import PREFIX
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.cost_limit import check_limited
 from harness.judging.judges.judge_registry import check, check_destinations, reader_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
+from harness.judging.storage.verdict_log import VerdictLog
 from harness.ratings import select_items
 from harness.revalidation.baseline_design import draw_anchor, power_by_judge
 from harness.revalidation.causes import (
@@ -170,12 +172,18 @@ def revalidate(
 
 
 def export_baseline(
-    run: RunFolder, target: Path, options: LookOptions, *, item_text: bool = False
+    run: RunFolder,
+    target: Path,
+    options: LookOptions,
+    *,
+    item_text: bool = False,
+    keep_replies: bool = False,
 ) -> None:
     """Write manifest, prompts, history, and the anchor's items and ratings into a new folder.
 
     A run without a baseline gets that of ``options`` first. Without the items' texts, a look reads
-    them from the task. Raises `HarnessError` if the run cannot be read, or the folder exists or
+    them from the task. With ``keep_replies`` the folder gets the texts of the run's replies, and
+    looks keep theirs. Raises `HarnessError` if the run cannot be read, or the folder exists or
     cannot be written.
     """
     if target.exists():
@@ -200,6 +208,10 @@ def export_baseline(
         sitting.setup.prompts.save(target / "prompts", item_text=item_text)
         write_file(target / FILE, history)
         write_file(target / ".gitignore", f"{FOLDER}/\n".encode())
+        if keep_replies:
+            with VerdictLog.open(target / run.verdicts.name) as log:
+                final = run.read_verdicts().final.values()
+                log.append(v for v in final if v.item in anchor or v.item.startswith(PREFIX))
         RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
 
 

@@ -7,6 +7,7 @@ import pytest
 from support.look_schedules import Schedule, flawed, majority, replies, text_of
 from support.processes import invoke
 
+from harness.judging.storage.verdict_log import read_log
 from harness.revalidation.changed_answers import AnswerChanges
 from harness.revalidation.reply_categories import Category, StreamReplies, counts_of
 from harness.stats.drift.stream_path import Component
@@ -120,3 +121,28 @@ def test_an_export_without_texts_shows_the_changed_items_by_name(tmp_path, stub)
     assert "judge, 10 of 15 changed answers:" in result.stdout
     assert SECRET not in result.output
     assert "This is comment" not in result.output
+    assert not any(SECRET in text for text in texts_in(small))
+
+
+def texts_in(folder):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.read_text("utf-8", errors="replace") for path in files]
+
+
+def test_an_export_keeps_replies_on_request(tmp_path, stub):
+    """The run's replies to the anchor are in the folder, looks keep theirs, and those that changed
+    are shown; item texts are left out all the same."""
+    schedule = Schedule(tmp_path, stub, {"judge": told(replies(60, majority))}, samples=5)
+    small = tmp_path / "small"
+    export = ("baseline", "export", schedule.run, small, "--anchor", 40, "--keep-replies")
+    assert invoke(*export).exit_code == 0
+    final = read_log(small / "verdicts.jsonl").final.values()
+    assert len(final) == 5 * 40
+    assert all(verdict.reply.startswith(SECRET) for verdict in final)
+    stub.set_table("judge", told(replies(60, flawed)))
+    result = invoke("revalidate", small, "--task", tmp_path / "task")
+    assert result.exit_code == 1, result.output
+    assert f"    reply: {SECRET}" in result.stdout
+    assert SECRET not in result.stderr
+    assert not any("This is comment" in text for text in [result.output, *texts_in(small)])
+    assert len(read_log(small / "looks" / "0001" / "verdicts.jsonl").final) == 40
