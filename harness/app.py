@@ -231,7 +231,7 @@ def plan_run(
         update={
             "reply_cap": config.added_cap,
             "max_tokens": max_tokens,
-            "judges_file": str(file.absolute()) if file else None,
+            "judges_from": str(file.absolute()) if file else None,
         }
     )
     registry = load_judges(judges_file)
@@ -1007,5 +1007,8 @@ def how_to_resume(command: str, exit_code: ExitCode, max_cost: float | None) -> 
     if exit_code in {ExitCode.INTERRUPTED, ExitCode.TERMINATED}:
         return f"interrupted; the replies are kept. Resume with: {command}"
     if exit_code == ExitCode.COST_LIMIT:
-        return f"--max-cost {max_cost:g} is reached. Raise it and resume: {command} --max-cost USD"
+        more = f"{2 * max_cost:g}" if max_cost else "1"
+        return (
+            f"--max-cost {max_cost:g} is reached. Raise it and resume: {command} --max-cost {more}"
+        )
     return f"some units could not be asked. Resume with: {command}"

@@ -105,7 +105,7 @@ class RunConfig(BaseModel):
         Whether judges are asked under ``max_cost`` whose replies may cost more than is reserved.
     max_tokens : int or None
         Tokens that a reply may have, in place of the judges' own limits.
-    judges_file : str or None
+    judges_from : str or None
         Path of the user's file of judges, absolute; None where there was none.
     item_text : bool
         Whether the run folder keeps the items' texts.
@@ -131,7 +131,7 @@ class RunConfig(BaseModel):
     reply_cap: int | None = Field(None, ge=1, lt=MAX_TOKENS)
     max_cost_soft: bool = False
     max_tokens: int | None = None
-    judges_file: str | None = None
+    judges_from: str | None = None
     item_text: bool = True
     allow_redirects: bool = False
     batch: bool = False
@@ -201,6 +201,17 @@ class Manifest(BaseModel):
     def asked_judges(self) -> tuple[JudgeSpec, ...]:
         """Judges that are asked: all but ensembles."""
         return tuple(spec for spec in self.judges if spec.kind != ENSEMBLE)
+
+
+class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
+    """A file of a run folder cannot be written; ``problem`` names it and says why."""
+
+    def __init__(self, folder: Path, name: str, error: OSError) -> None:
+        self.problem = f"{folder / name}: cannot be written ({error.strerror})"
+        super().__init__(
+            f"{self.problem}; the verdicts are kept. Correct that, then run "
+            f"`harness validate {folder}`."
+        )
 
 
 class RunFolder:
@@ -284,10 +295,11 @@ class RunFolder:
             raise RunError(f"{file}: not a manifest; the run cannot be read.") from None
         if schema_version is True or schema_version != SCHEMA_VERSION:
             writer = fields.get("versions")
-            needed = writer.get("harness") if isinstance(writer, dict) else None
+            needed = writer.get("judge-harness") if isinstance(writer, dict) else None
             raise RunError(
                 f"{file}: schema version {schema_version}, but this version of harness reads "
-                f"{SCHEMA_VERSION}; read it with harness {needed or '(unknown)'}."
+                f"{SCHEMA_VERSION}; read it with judge-harness {needed or '(unknown)'}, or make a "
+                "new one: harness run"
             )
         _check_entries(path)
         try:
@@ -426,10 +438,7 @@ class RunFolder:
         try:
             return write_file(self.path / name, data, durable=durable)
         except OSError as error:
-            raise RunError(
-                f"{self.path / name}: cannot be written ({error.strerror}); the verdicts are kept. "
-                f"Correct that, then run `harness validate {self.path}`."
-            ) from None
+            raise FolderUnwritable(self.path, name, error) from None
 
     def append(self, name: str, text: str) -> None:
         """Append to a text file, as far as the disk allows."""

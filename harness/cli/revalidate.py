@@ -254,23 +254,21 @@ def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) ->
     from harness.cli.progress import watch
     from harness.revalidation.revalidate import plan_look, revalidate
 
-    named = ["--store", look_options.store] if look_options.store else []
-    command = shlex.join(["harness", "revalidate", str(folder.path), *named])
+    command = shlex.join(["harness", "revalidate", str(folder.path), *look_options.words()])
     with watch(plan_look(folder, look_options).n_planned, quiet=quiet) as observer:
         return revalidate(folder, look_options, observer, command=command)
 
 
 def _print_text(folder: RunFolder, result: Revalidation, *, details: bool) -> None:
-    from harness.report.text_table import paragraph
     from harness.revalidation.changed_rows import changed_rows
-    from harness.revalidation.history_text import changed_text, look_text
+    from harness.revalidation.history_text import changed_text, look_text, with_command
     from harness.revalidation.verdict_sentences import lead
 
     look, baseline = result.look, result.history.baseline
     if look is None or baseline is None:
         return
     for verdict, sentence in lead(look, baseline):
-        echo(paragraph(sentence), colour=COLOURS[verdict])
+        echo(with_command(sentence), colour=COLOURS[verdict])
     changed = changed_text(changed_rows(folder, look), look)
     echo(f"\n{changed}\n" if changed else "")
     echo(look_text(look, baseline, details=details))

@@ -48,19 +48,16 @@ QUESTION = frozenset(
         "prompts",
     }
 )  # fields of a task that judges are asked with; others, such as the source, change no answer
-SAME = "compare with the same {what} as in the baseline, or validate the new {what}: harness run"
+SAME = "; compare with the same as in the baseline, or validate anew: {anew}"
 CAUSES = {
-    "question": "the task's question or options have changed; " + SAME.format(what="task"),
-    "prompts": "the prompts have changed; " + SAME.format(what="prompts"),
+    "question": "the task's question or options have changed",
+    "prompts": "the prompts have changed",
 }
 READING_CHANGED = (
     "this version of judge-harness reads replies differently, and the baseline keeps no texts to "
-    "read again; make a new baseline: harness baseline export"
+    "read again; make a new one: {anew}"
 )
-JUDGE_CHANGED = (
-    "its {fields} {verb} changed in {file}; restore it there, or validate the judge as it is now: "
-    "harness run"
-)
+JUDGE_CHANGED = "its {fields} {verb} changed in {file}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +113,24 @@ def as_in_run(setup: Setup, run: RunFolder) -> Setup:
         raise RunError(
             f"{run.path / 'task' if kept else setup.task.folder}: the task has changed since the "
             "run was started, so that its replies are no baseline; restore the task, or validate "
-            "it as it is now: harness run"
+            f"it as it is now: {validate_anew(run)}"
         )
     if setup.prompts.hash != run.manifest.hashes["prompts"]:
         raise RunError(
             f"{run.prompts}: the prompts have changed since the run was started, so that its "
-            "replies are no baseline; restore them, or validate the new ones: harness run"
+            f"replies are no baseline; restore them, or validate anew: {validate_anew(run)}"
         )
     return Setup(setup.task, setup.task, setup.prompts, setup.prompts.hash)
+
+
+def validate_anew(run: RunFolder, judges_file: Path | None = None) -> str:
+    """Return the command that validates task and judges of a run as they are now."""
+    config, specs = run.manifest.config, run.manifest.judges
+    file = judges_file or config.judges_from
+    words = ["harness", "run", "--task", config.task, "--judges", ",".join(s.name for s in specs)]
+    words += ["--judges-file", str(file)] if file else []
+    words += ["--elicitation", ",".join(config.elicitations)] if config.elicitations else []
+    return shlex.join([*words, *(["--samples", str(config.samples)] if config.samples else [])])
 
 
 def hashes_of(setup: Setup) -> dict[str, str]:
@@ -175,7 +182,7 @@ def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, s
     elsewhere it is not that of the run. Judges that it does not name cannot change in it.
     """
     config, changed = run.manifest.config, {}
-    stored = Path(config.judges_file) if config.judges_file and run.sealed else None
+    stored = Path(config.judges_from) if config.judges_from and run.sealed else None
     file = judges_file or (stored if stored and stored.is_file() else user_file())
     registry = load_judges(file) if file else {}
     bundled = bundled_judges()
@@ -192,7 +199,7 @@ def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, s
                 fields=" and ".join(fields),
                 verb="have" if fields[1:] or fields == ["params"] else "has",
                 file=file,
-            )
+            ) + SAME.format(anew=validate_anew(run, file))
     return changed
 
 
@@ -217,6 +224,8 @@ def compare_content(
     setup: Setup,
     readers: Mapping[str, Reader],
     verdicts: Sequence[Verdict],
+    *,
+    anew: str,
 ) -> Comparable:
     """Compare question, prompts, items and the reading of replies with those of a baseline.
 
@@ -229,22 +238,25 @@ def compare_content(
     readers : mapping of str to Reader
         By judge, what reads replies now.
     verdicts : sequence of Verdict
-        Of the run; without texts where these were not kept.
+        Of the baseline; without texts, or none, where these were not kept.
+    anew : str
+        The command that validates what is in use now.
     """
     now = hashes_of(setup)
-    causes = [CAUSES[name] for name in CAUSES if baseline.hashes[name] != now[name]]
+    same = SAME.format(anew=anew)
+    causes = [CAUSES[name] + same for name in CAUSES if baseline.hashes[name] != now[name]]
     left_out = _changed_items(baseline, setup)
     if baseline.grammar_version != GRAMMAR_VERSION:
         if any(verdict.reply is not None for verdict in verdicts):
             left_out |= _read_otherwise(readers, verdicts)
         else:
-            causes.append(READING_CHANGED)
+            causes.append(READING_CHANGED.format(anew=anew))
     n = len(baseline.items)
     left_out = {item: left_out[item] for item in baseline.items if item in left_out}
     if n - len(left_out) < MIN_COMPARABLE * n and not causes:
         causes.append(
             f"only {n - len(left_out)} of {n} items are as they were (at least "
-            f"{MIN_COMPARABLE:.0%} are needed); {SAME.format(what='items')}"
+            f"{MIN_COMPARABLE:.0%} are needed){same}"
         )
     return Comparable(tuple(causes), left_out)
 

@@ -6,6 +6,7 @@ by item, so that every test can be replayed from the history alone; it holds no 
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 FILE = "history.jsonl"
+KEPT = "the replies are kept. Free some space, then repeat the command."
 JudgeVerdict = Literal["stable", "changed", "worse", "underpowered", "not comparable", "not asked"]
 _ENCODER = msgspec.json.Encoder()
 
@@ -405,7 +407,9 @@ class HistoryReading:
     def next_occasion(self) -> int:
         """Number of the next occasion on which judges are asked."""
         asked = [line.occasion for line in self.baselines] + [look.occasion for look in self.looks]
-        return 1 + max(asked, default=0)
+        return (
+            1 + max(asked, default=0) + self.n_damaged
+        )  # replies of a lost line are not used again
 
 
 def read_history(path: Path) -> HistoryReading:
@@ -431,6 +435,27 @@ def read_history(path: Path) -> HistoryReading:
         else:
             reading.add(record)
     return reading
+
+
+class OlderHistory(RunError):  # noqa: N818 -- a state of the file
+    """A history was written by another version; what can be done without it is said."""
+
+    def __init__(self, path: Path) -> None:
+        folder, aside = path.parent, path.parent.with_name(f"{path.parent.name}.old")
+        old = [file for file in (path, folder / "looks") if file.exists()]
+        mkdir, move = (
+            shlex.join(["mkdir", str(aside)]),
+            shlex.join(["mv", *map(str, old), str(aside)]),
+        )
+        again = shlex.join(["harness", "revalidate", str(folder)])
+        super().__init__(
+            f"{path}: another version of judge-harness wrote this baseline; make a new one"
+            + (
+                f": {mkdir} && {move} && {again}"
+                if (folder / "verdicts.jsonl").exists()
+                else " from a finished run, by harness baseline export"
+            )
+        )
 
 
 class HistoryFile(ChecksummedLog):
@@ -466,10 +491,7 @@ class HistoryFile(ChecksummedLog):
         try:
             self.write(with_checksum(_ENCODER.encode(record)))
         except OSError as error:
-            raise RunError(
-                f"{self.path}: cannot be written ({error.strerror}); the replies are kept. "
-                "Free some space, then repeat the command."
-            ) from None
+            raise RunError(f"{self.path}: cannot be written ({error.strerror}); {KEPT}") from None
 
 
 _DECODER = msgspec.json.Decoder(Baseline | Look)
@@ -478,11 +500,10 @@ _DECODER = msgspec.json.Decoder(Baseline | Look)
 def _decoded(body: bytes, path: Path) -> Baseline | Look:
     try:
         record: Baseline | Look = _DECODER.decode(body)
-    except ValueError as error:
-        raise RunError(
-            f"{path}: another version of judge-harness wrote it ({error}); start a new history "
-            "with: harness run, then harness revalidate."
-        ) from None
+    except ValueError:
+        raise OlderHistory(path) from None
+    if isinstance(record, Baseline) and record.schema_version != SCHEMA_VERSION:
+        raise OlderHistory(path)
     return record
 
 

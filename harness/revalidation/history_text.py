@@ -248,6 +248,14 @@ def _changed_lines(row: ChangedRow) -> Iterator[str]:
             yield f"    {name}: {cut(visible(text), MAX_TEXT)}"
 
 
+def with_command(sentence: str) -> str:
+    """Fold a sentence; a command at its end stands on a line of its own, as it is pasted."""
+    words, is_advice, command = sentence.partition(": harness ")
+    if not is_advice:
+        return paragraph(sentence)
+    return f"{paragraph(f'{words}:')}\nharness {command.rstrip('.').removesuffix(')')}"
+
+
 def content_lines(look: Look, baseline: Baseline) -> Iterator[str]:
     """Say which items are left out, and that ratings have changed."""
     if look.left_out and not look.causes:

@@ -19,10 +19,11 @@ from harness.files import writing_to
 from harness.judging.calibration import PREFIX
 from harness.judging.judges.config import ENSEMBLE
 from harness.judging.parsing.verdict import Verdict
-from harness.judging.storage.response_cache import ResponseCache
+from harness.judging.storage.response_cache import CacheUnusable, ResponseCache
+from harness.judging.storage.verdict_log import read_log
 from harness.judging.voting import vote_weights, with_votes
-from harness.revalidation.history import Provider
-from harness.runs import Manifest, RunFolder, versions
+from harness.revalidation.history import KEPT, Provider
+from harness.runs import FolderUnwritable, Manifest, RunFolder, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,17 +74,32 @@ def ask_occasion(
     Its cache is its own and holds what this occasion received. In a shared store, too, no other
     occasion finds them.
     """
-    folder = _folder(run, plan, occasion)
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")
-    if store is not None:
-        name = f"{run.path.name} {folder.path.name} {folder.manifest.created}"
-        replies = shared_store(store, plan, name, observer, is_private=True)
-    else:
-        replies = ResponseCache(folder.path / CACHE, observer.say)
-    asked = ask_open_units(plan, folder, replies, observer=observer)
+    try:
+        folder = _folder(run, plan, occasion)
+        if store is not None:
+            name = f"{run.path.name} {folder.path.name} {folder.manifest.created}"
+            replies = shared_store(store, plan, name, observer, is_private=True)
+        else:
+            replies = ResponseCache(folder.path / CACHE, observer.say)
+        asked = ask_open_units(plan, folder, replies, observer=observer)
+    except FolderUnwritable as error:
+        raise RunError(f"{error.problem}; {KEPT}") from None
+    except CacheUnusable as error:
+        path = occasion_path(run, occasion)
+        raise RunError(f"{path}: cannot be written ({error.problem}); {KEPT}") from None
     verdicts = list(folder.read_verdicts().final.values())
     return Answers(verdicts, {**plan.skipped, **folder.manifest.ended}, asked.exit_code)
+
+
+def replies_of_occasions(run: RunFolder, occasions: Iterable[int]) -> list[Verdict]:
+    """Return the replies of occasions, 0 for the run itself; none where a log is not kept."""
+    paths = [occasion_path(run, occasion) if occasion else run.path for occasion in occasions]
+    logs = [path / run.verdicts.name for path in paths]
+    if not all(log.is_file() for log in logs):
+        return []
+    return list(chain.from_iterable(read_log(log).final.values() for log in logs))
 
 
 def close_occasion(run: RunFolder, occasion: int) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
@@ -31,6 +32,7 @@ from harness.revalidation.causes import (
     item_hashes,
     ratings_hash,
     setup_of,
+    validate_anew,
 )
 from harness.revalidation.drift_verdicts import assess_look
 from harness.revalidation.history import (
@@ -53,6 +55,7 @@ from harness.revalidation.occasion import (
     now,
     occasion_verdicts,
     provider_of,
+    replies_of_occasions,
     with_ensembles,
 )
 from harness.revalidation.reply_categories import StreamReplies, joined, stream_of
@@ -117,6 +120,16 @@ class LookOptions:
     max_cost_soft: bool = False
     store: str | None = None
 
+    def words(self) -> list[str]:
+        """Return the options as they are given to ``harness revalidate``, but for its limit."""
+        words = []
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value != option.default and option.name != "max_cost":
+                words.append(f"--{option.name.replace('_', '-')}")
+                words += [] if value is True else [str(value)]
+        return words
+
 
 class Revalidation(NamedTuple):
     """How a re-validation ended.
@@ -164,6 +177,8 @@ def revalidate(
             observer.say(line)
         stopped = sitting.ensure_baseline(observer) or sitting.ask_look(observer)
     if stopped:
+        if stopped != ExitCode.COST_LIMIT and options.max_cost is not None:
+            command += f" --max-cost {options.max_cost:g}"
         observer.say(how_to_resume(command, stopped, options.max_cost))
         return Revalidation(sitting.history, None, stopped)
     look = sitting.history.looks[-1]
@@ -201,7 +216,7 @@ def export_baseline(
             "ignored": tuple(rating for rating in task.ignored if rating.item in anchor),
         }
     )
-    config = run.manifest.config.model_copy(update={"item_text": item_text, "judges_file": None})
+    config = run.manifest.config.model_copy(update={"item_text": item_text, "judges_from": None})
     with writing_to(target, RunError):
         target.mkdir(parents=True)
         write_task(small, target / "task", item_text=item_text)
@@ -279,7 +294,8 @@ def history_of(run: RunFolder) -> HistoryReading:
     history = read_history(run.path / FILE)
     if not history.baselines:
         raise RunError(
-            f"{run.path}: it was never re-validated; start with: harness revalidate {run.path}"
+            f"{run.path}: it was never re-validated; start with: harness revalidate "
+            f"{quote(str(run.path))}"
         )
     return history
 
@@ -400,7 +416,7 @@ class Sitting:
         if manifest.exit_code not in {ExitCode.DONE, ExitCode.INCOMPLETE}:
             raise RunError(
                 f"{self.run.path}: the run is not finished; first: harness run --resume "
-                f"{self.run.path}"
+                f"{quote(str(self.run.path))}"
             )
         setup = as_in_run(self.setup, self.run)
         logged = list(self.run.read_verdicts().final.values())
@@ -524,10 +540,22 @@ class Sitting:
     def comparable(self, baseline: Baseline) -> Comparable:
         """Return the items that can be compared with a baseline, or why none can."""
         run, setup = self.run, self.setup
-        verdicts = list(run.read_verdicts().final.values()) if run.verdicts.exists() else []
+        verdicts = self.replies_with_texts(baseline)
         specs = run.manifest.asked_judges
         readers = {spec.name: reader_of(spec, setup.task, setup.prompts.orders) for spec in specs}
-        return compare_content(baseline, setup, readers, verdicts)
+        return compare_content(baseline, setup, readers, verdicts, anew=validate_anew(run))
+
+    def replies_with_texts(self, baseline: Baseline) -> list[Verdict]:
+        """Return the replies of a baseline with their texts; none where some were not kept."""
+        looks = [
+            look.occasion
+            for look in self.history.looks
+            if baseline.accepted <= look.number and look.baseline == baseline.number - 1
+        ]
+        occasions = looks if baseline.accepted else [0]
+        if baseline.occasion:
+            occasions.append(baseline.occasion)
+        return replies_of_occasions(self.run, occasions)
 
     def judges_left_out(self, baseline: Baseline, content: Comparable) -> LeftOut:
         """Return the judges that are not comparable with a baseline, each with the reason."""
@@ -557,7 +585,7 @@ class Sitting:
             if judge not in replied
         }
         look = Look(
-            number=len(self.history.looks) + 1,
+            number=1 + max((look.number for look in self.history.looks), default=0),
             occasion=occasion,
             baseline=baseline.number,
             at=now(),
@@ -644,7 +672,7 @@ def _joined_looks(stream: StreamReplies, looks: Sequence[Look], where: Path) -> 
     if not occasions:
         raise RunError(
             f"{where}: --accept {looks[0].number}: {stream.judge} has not replied since then; "
-            f"first: harness revalidate {where.parent}"
+            f"first: harness revalidate {quote(str(where.parent))}"
         )
     return joined(occasions)
 

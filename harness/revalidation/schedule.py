@@ -237,8 +237,8 @@ def _check_words(schedule: Schedule, target: Target) -> None:
     if target in INSIDE_REPOSITORY:
         _check_inside(
             Path(schedule.run),
-            "export the baseline into the repository (harness baseline export RUN baselines/NAME) "
-            "and name it by its path there.",
+            "export the baseline into the repository and name it by its path there: harness "
+            f"baseline export {shlex.quote(schedule.run)} baselines/{schedule.slug}",
         )
 
 

@@ -234,7 +234,7 @@ def test_max_cost_ends_with_exit_4_and_can_be_resumed_with_a_higher_limit(place,
     command = ("run", "--task", "task", "--judges", "paid", "--judges-file", file)
     done = run_harness(*command, "--max-cost", "0.1", cwd=place)
     assert done.returncode == 4, done.stderr
-    again = f"harness run --resume {only_run(place).relative_to(place)} --max-cost USD"
+    again = f"harness run --resume {only_run(place).relative_to(place)} --max-cost 0.2"
     assert again in done.stderr
     asked = stub.stats()["requests"]
     assert 0 < asked < 48
@@ -433,9 +433,9 @@ def test_report_runs_nothing_that_an_item_or_judge_says(place, stub):
 def test_run_folder_of_another_schema_is_refused_with_the_version_needed(copied):
     """A run folder of another version is not guessed at."""
     manifest = json.loads((copied / "manifest.json").read_text(encoding="utf-8"))
-    manifest |= {"schema_version": 99, "versions": {"harness": "9.8.7"}}
+    manifest |= {"schema_version": 99, "versions": {"judge-harness": "9.8.7"}}
     (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(RunError, match=r"schema version 99.*read it with harness 9\.8\.7"):
+    with pytest.raises(RunError, match=r"schema version 99.*read it with judge-harness 9\.8\.7"):
         RunFolder.open(copied)
     for odd in ({"schema_version": 99, "versions": 9}, {"schema_version": True}):
         (copied / "manifest.json").write_text(json.dumps(manifest | odd), encoding="utf-8")

@@ -149,7 +149,7 @@ def test_a_line_of_another_version_is_named(tmp_path):
     """It is not taken for damage."""
     path = tmp_path / "history.jsonl"
     path.write_bytes(with_checksum(b'{"kind":"look"}'))
-    with pytest.raises(RunError, match="another version of judge-harness wrote it"):
+    with pytest.raises(RunError, match="another version of judge-harness wrote this baseline"):
         read_history(path)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import diskcache
 import msgspec
-from diskcache.core import DBNAME, MODE_RAW
+from diskcache.core import DBNAME, METADATA, MODE_RAW
 
 from harness.errors import HarnessError, RunError
 from harness.judging.parsing.verdict import Reply
@@ -24,7 +24,7 @@ from harness.judging.storage.request_locks import FileLocks
 from harness.judging.storage.verdict_log import RunNotes, note_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 T = TypeVar("T")
@@ -250,7 +250,7 @@ class ResponseCache:
         """Open the database, or a new one in the place of a damaged one."""
         try:
             with closing(sqlite3.connect(self._path, BUSY_TIMEOUT_S)) as connection, connection:
-                if check_schema(connection):
+                if "Settings" in tables_of(connection):
                     connection.execute("DELETE FROM Settings")  # diskcache would apply them all
             folder = str(self.folder.absolute())
             self._database = BulkCache(folder, timeout=BUSY_TIMEOUT_S, disk=ReplyDisk, **SETTINGS)
@@ -294,7 +294,7 @@ def measure_cache(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheSt
             [integrity] = connection.execute("PRAGMA quick_check(1)").fetchone()
             if integrity != "ok":
                 raise sqlite3.DatabaseError(integrity)
-            rows = connection.execute(READ) if check_schema(connection) else ()
+            rows = connection.execute(READ) if "Cache" in tables_of(connection) else ()
             n_replies = [len(disk.fetch(*row)) for row in rows]
     except sqlite3.Error as error:
         raise CacheUnusable(folder, error) from None
@@ -303,12 +303,25 @@ def measure_cache(folder: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> CacheSt
     return CacheStats(n_requests, sum(n_replies), len(n_replies) - n_requests, n_bytes)
 
 
-def check_schema(connection: sqlite3.Connection) -> bool:
-    """Return whether a database is a diskcache; False if it is new, an error if another's."""
+def tables_of(connection: sqlite3.Connection) -> set[str]:
+    """Return the tables of a diskcache; fewer where a full disk ended its creation."""
     types = dict(connection.execute("SELECT name, type FROM sqlite_master").fetchall())
-    if types and (SCHEMA.items() - types.items() or "view" in types.values()):
+    is_whole = SCHEMA.items() <= types.items() or _is_begun(connection, types)
+    if types and ("view" in types.values() or not is_whole):
         raise sqlite3.OperationalError("it is a database of another program")
-    return bool(types)
+    return {name for name, kind in types.items() if kind == "table"}
+
+
+def _is_begun(connection: sqlite3.Connection, types: Mapping[str, str]) -> bool:
+    """Return whether a database without replies holds the first tables of a diskcache alone."""
+    tables = {name: kind for name, kind in types.items() if not name.startswith("sqlite_")}
+    if "Settings" not in tables or tables.items() - SCHEMA.items():
+        return False
+    columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(Settings)")]
+    return columns == ["key", "value"] and all(
+        key in diskcache.DEFAULT_SETTINGS or key in METADATA
+        for (key,) in connection.execute("SELECT key FROM Settings")
+    )
 
 
 def _is_damage(error: Exception) -> bool:
