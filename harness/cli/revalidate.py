@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import options
-from harness.cli.output import echo, echo_result, write
+from harness.cli.output import echo, echo_json, echo_result, write
 from harness.revalidation import FAIL_ON, Period
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ COLOURS = {  # of verdicts
     "underpowered": "yellow",
     "stable": "green",
 }
+MAX_LOOKS = 40  # that are drawn unless more are asked for
 ADVISED_REPLIES = 5  # per item of a baseline
 baseline_app = typer.Typer(name="baseline", rich_markup_mode=None)
 
@@ -280,6 +281,14 @@ def history(
     page: Annotated[
         Path | None, typer.Option(help="Write the charts into this file, as a page.")
     ] = None,
+    last: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Show the last N looks.", show_default=False),
+    ] = None,
+    show_all: Annotated[
+        bool,
+        typer.Option("--all", help=f"Draw all looks, not only the last {MAX_LOOKS}."),
+    ] = False,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -288,28 +297,33 @@ def history(
     \b
     Examples:
       harness history
+      harness history --last 10
       harness history runs/toxicity-20260101T120000Z-1a2b3c --page history.html
       harness history --json
     """
     from harness.revalidation.changed_rows import changed_rows
-    from harness.revalidation.history import without_replies
+    from harness.revalidation.history_facts import history_facts
     from harness.revalidation.history_page import history_page
-    from harness.revalidation.history_text import baseline_facts, history_text
+    from harness.revalidation.history_text import history_text
     from harness.revalidation.revalidate import history_of
     from harness.runs import find_run
 
+    if show_all and last is not None:
+        raise typer.BadParameter("shows all looks; leave --last out", param_hint="--all")
     folder = find_run(out, run)
     reading = history_of(folder)
+    drawn = reading.last(None if show_all else last or MAX_LOOKS)
+    n_left_out = len(reading.looks) - len(drawn.looks)
     if page is not None:
         changed = changed_rows(folder, reading.looks[-1]) if reading.looks else []
-        write(page, history_page(folder.path.name, reading, changed))
+        write(page, history_page(folder.path.name, drawn, changed, n_left_out=n_left_out))
         echo(str(page))
     elif as_json:
-        looks = [without_replies(look) for look in reading.looks]
-        facts = [baseline_facts(baseline) for baseline in reading.baselines]
-        echo_result({"baselines": facts, "looks": looks})
+        echo_json(history_facts(reading.last(last)), indent=None)
     else:
-        echo(history_text(reading))
+        echo(history_text(drawn))
+        if n_left_out and last is None:
+            echo(f"\n{n_left_out} earlier looks are left out; --all shows them.")
 
 
 @baseline_app.callback()

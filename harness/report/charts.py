@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlencode
 
-from harness.report.formatting import number
+from harness.report.date_axis import date_text, date_ticks
+from harness.report.formatting import cut, number
 from harness.report.svg import (
     CHARACTER,
     SMALL_CHARACTER,
@@ -162,7 +163,7 @@ def interval_chart(
     scale = Scale.around(ends, left + MARGIN, width - MARGIN, within=within)
     top = TOP + (LINE if band else 0.0)
     bottom = top + ROW * len(lines)
-    marks = _x_axis(scale, top, bottom, titles.x)
+    marks = _x_axis(scale, top, bottom, titles.x, _number_ticks(scale))
     if band is not None:
         marks = [*_draw_band(band, scale, bottom), *marks]
     if reference is not None:
@@ -231,6 +232,14 @@ class Region:
     y: tuple[float, float] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A range of x without values, and the reason."""
+
+    x: tuple[float, float]
+    reason: str
+
+
 def line_chart(
     titles: Titles,
     series: Sequence[Series],
@@ -240,7 +249,8 @@ def line_chart(
     regions: Sequence[Region] = (),
     reach: tuple[float, ...] = (),
     within: tuple[float, float] = (0.0, 1.0),
-    whole: bool = False,
+    gaps: Sequence[Gap] = (),
+    is_dated: bool = False,
 ) -> Chart:
     """Draw lines and regions, their key, and a hidden cursor for a script.
 
@@ -258,8 +268,10 @@ def line_chart(
         Values of y that the axis must include.
     within : (low, high)
         Limits of the axis.
-    whole : bool
-        Whether x is counted in whole numbers.
+    gaps : sequence of Gap
+        Where there are no values, and why.
+    is_dated : bool
+        Whether x is days since 1970, and lines are broken where a value is None.
     """
     xs = [*(x for s in series for x, _ in s.points), *(x for r in regions for x in r.x)]
     low, high = min(xs, default=0.0), max(xs, default=1.0)
@@ -269,7 +281,10 @@ def line_chart(
     bottom = top + HEIGHT
     ys = [*reach, *(y for s in series for _, y in s.points)]
     up = Scale.around(ys, bottom, top + STRIP, within=within)
-    marks = _x_axis(across, top + STRIP, bottom, titles.x, whole=whole) + _y_axis(up, across)
+    start = min((x for s in series for x, _ in s.points), default=low)
+    ticks = date_ticks(start, high) if is_dated else _number_ticks(across)
+    marks = _x_axis(across, top + STRIP, bottom, titles.x, ticks) + _y_axis(up, across)
+    marks += [m for gap in gaps for m in _draw_gap(gap, across, top + STRIP, bottom)]
     marks += [_draw_region(region, across, up, top + TOP) for region in regions]
     for (x, text), level in zip(rules, levels, strict=True):
         y = top - LINE * level
@@ -279,21 +294,17 @@ def line_chart(
     if not rules:  # rule labels would stand here
         marks.append(label(0, TOP + 4, titles.y, "small"))
     for s in series:
-        points = [(across(x), up(y)) for x, y in s.points if y is not None]
-        if len(points) == 1:
-            place = {"cx": points[0][0], "cy": points[0][1], "r": 3.5}
-            marks.append(mark("circle", f"rug {s.style}", place, title=s.name))
-        elif points:
-            marks.append(path(points, f"series {s.style}", s.name))
+        marks += _draw_series(s, across, up, is_broken=is_dated)
+    x_text = date_text if is_dated else "{:.3f}".format
     for x, name, style in rug:
         place = {"cx": across(x), "cy": bottom, "r": 4.0}
-        marks.append(mark("circle", f"rug {style}", place, title=f"{name}: {x:.3f}"))
+        marks.append(mark("circle", f"rug {style}", place, title=f"{name}: {x_text(x)}"))
     cursor = line(across(low), top + STRIP, across(low), bottom, "cursor")
     marks.append(replace(cursor, attributes={**cursor.attributes, "visibility": "hidden"}))
     for i, s in enumerate(series):
         marks += _key(s, bottom + AXIS + KEY_ROW * i)
     columns = ("name", titles.x or "x", titles.y or "y")
-    cells = tuple((s.name, x, y) for s in series for x, y in s.points)
+    cells = tuple((s.name, date_text(x) if is_dated else x, y) for s in series for x, y in s.points)
     height = bottom + AXIS + KEY_ROW * len(series)
     fields = (titles.name, titles.title, titles.alt, WIDTH, height, tuple(marks))
     return Chart(*fields, columns, cells, (across, up))
@@ -382,14 +393,50 @@ def _heat_cell(
     ]
 
 
+def _draw_series(series: Series, across: Scale, up: Scale, *, is_broken: bool) -> list[Mark]:
+    """Draw a line, or several where it is broken; a point without neighbours is a dot."""
+    if is_broken:
+        grouped = groupby(series.points, lambda point: point[1] is None)
+        parts = [list(points) for is_gap, points in grouped if not is_gap]
+    else:
+        parts = [list(series.points)]
+    marks = []
+    for part in parts:
+        points = [(across(x), up(y)) for x, y in part if y is not None]
+        if len(points) == 1:
+            place = {"cx": points[0][0], "cy": points[0][1], "r": 3.5}
+            marks.append(mark("circle", f"rug {series.style}", place, title=series.name))
+        elif points:
+            marks.append(path(points, f"series {series.style}", series.name))
+    return marks
+
+
+def _draw_gap(gap: Gap, across: Scale, top: float, bottom: float) -> list[Mark]:
+    """Draw a gap, with the reason upright in it."""
+    left, right = map(across, gap.x)
+    middle, n = (left + right) / 2 + 4, int((bottom - top - 12) / SMALL_CHARACTER)
+    text = label(middle, bottom - 6, cut(gap.reason, n), "small")
+    turned = {**text.attributes, "transform": f"rotate(-90 {middle:.2f} {bottom - 6:.2f})"}
+    place = {"x": left, "y": top, "width": right - left, "height": bottom - top}
+    return [mark("rect", "gap", place, title=gap.reason), replace(text, attributes=turned)]
+
+
+def _number_ticks(scale: Scale) -> list[tuple[float, str]]:
+    return [(value, f"{value:.6g}") for value in scale.ticks()]
+
+
 def _x_axis(
-    scale: Scale, top: float, bottom: float, title: str, *, whole: bool = False
+    scale: Scale,
+    top: float,
+    bottom: float,
+    title: str,
+    ticks: Sequence[tuple[float, str]],
 ) -> list[Mark]:
     marks = [line(scale.start, bottom, scale.end, bottom, "axis")]
-    for value in (tick for tick in scale.ticks() if not whole or tick.is_integer()):
+    for value, text in ticks:
         x = scale(value)
         marks.append(line(x, top, x, bottom, "grid"))
-        marks.append(label(x, bottom + 14, f"{value:.6g}", "tick x", "middle"))
+        marks.append(label(x, bottom + 14, text, "tick x", "middle"))
     half = len(title) * SMALL_CHARACTER / 2
     middle = min((scale.start + scale.end) / 2, scale.end + MARGIN - half)
     return [*marks, label(middle, bottom + 29, title, "small", "middle")]

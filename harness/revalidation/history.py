@@ -403,6 +403,11 @@ class HistoryReading:
         number = self.baselines[-1].number if self.baselines else 0
         return [look for look in self.looks if look.baseline == number]
 
+    def last(self, n: int | None) -> HistoryReading:
+        """Return the same history with the last ``n`` looks alone; with all of them for None."""
+        looks = self.looks if n is None else self.looks[max(len(self.looks) - n, 0) :]
+        return HistoryReading(self.baselines, looks, self.n_damaged)
+
     @property
     def next_occasion(self) -> int:
         """Number of the next occasion on which judges are asked."""

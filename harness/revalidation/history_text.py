@@ -54,7 +54,7 @@ SAMPLED = (
 
 
 def history_text(history: HistoryReading) -> str:
-    """Render every look of a run.
+    """Render the looks of a run, the newest first.
 
     A bar shows the flip rate of a look, ``|`` in it the judge's own noise; ``*`` marks a look whose
     model version or fingerprint is not that of the look before. Below the flips of a judge stands
@@ -101,7 +101,7 @@ def _chart(history: HistoryReading, judge: str, elicitation: str) -> Iterator[st
     yield f"{judge}, {elicitation}"
     rows: list[tuple[str, ...]] = [HEADS]
     changes = model_changes(history, judge)
-    for look in history.looks:
+    for look in reversed(history.looks):
         result, stream = look.judge(judge), look.result(judge, elicitation)
         if result is not None:
             rows.append(_row(look, result, stream, marked=look.number in changes))
@@ -149,7 +149,7 @@ def _metric_charts(history: HistoryReading, judge: str) -> Iterator[list[str]]:
     for metric, changes in sequences(history, judge).items():
         ends = [abs(end) for s in changes.values() for end in (s.low, s.high) if end is not None]
         rows: list[tuple[str, ...]] = [SEQUENCE_HEADS]
-        for look, sequence in changes.items():
+        for look, sequence in reversed(changes.items()):
             result = values[look]
             change = result.metrics.get(metric) if result else None
             rows.append(
@@ -188,19 +188,6 @@ def _aligned(rows: list[tuple[str, ...]]) -> Iterator[str]:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield "  ".join(cells).rstrip()
-
-
-def baseline_facts(baseline: Baseline) -> dict[str, object]:
-    """Return a baseline without its replies, for JSON."""
-    return {
-        "number": baseline.number,
-        "at": baseline.at,
-        "accepted": baseline.accepted,
-        "n_items": len(baseline.items),
-        "n_replies": baseline.n_replies,
-        "n_occasions": baseline.n_occasions,
-        "alpha": baseline.alpha,
-    }
 
 
 def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:

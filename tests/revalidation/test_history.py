@@ -116,7 +116,8 @@ def test_a_page_escapes_names_and_marks_the_model(tmp_path):
     page = history_page("run", history)
     assert hostile not in page
     assert "&lt;script&gt;alert(1)" in page
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 3
+    assert page.count("another model version or fingerprint: 2026-01-08") == 3
 
 
 def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
@@ -132,7 +133,7 @@ def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
         for number, change in enumerate(changes, 1)
     ]
     history = HistoryReading([BASELINE], looks)
-    [*_, heading, heads, drawn, empty] = history_text(history).splitlines()
+    [*_, heading, heads, empty, drawn] = history_text(history).splitlines()
     assert heading == "gpt, mse(s/s): look less baseline, intervals for all looks together"
     assert heads.split() == ["look", "now", "change", "interval"]
     assert drawn.split(maxsplit=5)[2:5] == ["0.100", "[-0.100,", "0.400]"]
@@ -141,7 +142,7 @@ def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
     assert empty.split() == ["2", "NA", "NA"]
     page = history_page("run", history)
     assert "upper end, all looks together" in page
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
     assert_headings_are_numbered_as_listed(page)
 
 

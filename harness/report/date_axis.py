@@ -1,0 +1,49 @@
+"""Dates on the axis of a chart, counted in days since 1970 (UTC)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from math import ceil, floor
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MINUTE, HOUR = 1 / 1440, 1 / 24
+STEPS = (
+    *(MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR),
+    *(1.0, 2.0, 7.0, 14.0, 28.0, 61.0, 91.0, 183.0, 365.0, 730.0, 3650.0),
+)
+MAX_TICKS = 5
+LONG_STEP = 61.0  # days from which on ticks name month and year
+START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def days(at: str) -> float:
+    """Return a UTC time in ISO format as days since 1970."""
+    time = datetime.fromisoformat(at)
+    return (time.replace(tzinfo=time.tzinfo or UTC) - START) / timedelta(days=1)
+
+
+def date_text(x: float) -> str:
+    """Return days since 1970 as a date with its time."""
+    return f"{START + timedelta(days=x):%Y-%m-%d %H:%M}"
+
+
+def date_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Return about five times between two, each with its label: a time, a day or a month.
+
+    Examples
+    --------
+    >>> date_ticks(days("2026-01-01"), days("2026-01-22"))[:2]
+    [(20454.0, '1 Jan'), (20461.0, '8 Jan')]
+    """
+    step = next((step for step in STEPS if (high - low) / step < MAX_TICKS), STEPS[-1])
+    first = low if step > 1.0 else ceil(low / step - 1e-9) * step  # long steps from the first look
+    ticks = [first + i * step for i in range(floor((high - first) / step + 1e-9) + 1)]
+    return [(x, _tick_text(x, step)) for x in ticks or [low]]
+
+
+def _tick_text(x: float, step: float) -> str:
+    time = START + timedelta(days=x, seconds=1)  # as sums of fractions may fall short
+    if step < 1.0:
+        return f"{time:%H:%M}"
+    month = MONTHS[time.month - 1]
+    return f"{month} {time.year}" if step >= LONG_STEP else f"{time.day} {month}"
