@@ -115,7 +115,7 @@ def check_requirements(validation: Validation, texts: Iterable[str]) -> tuple[Ga
         If a requirement cannot be read, or names a judge or metric that the run does not have.
     """
     judges = {judge.name: judge for judge in validation.judges}
-    metrics = {metric.name for metric in validation.metrics}
+    metrics = {name for judge in validation.judges for name in judge.metrics}
     requirements = [read_requirement(text, judges, metrics) for text in texts]
     return tuple(_check(validation, judges, requirement) for requirement in requirements)
 

@@ -123,7 +123,7 @@ def test_pairs_on_a_subset_are_counted_kept_and_estimate_beta(place, stub):
     planned = {count.elicitation: (count.planned, count.answered) for count in far.outcomes}
     assert planned == {"forced_choice": (2 * N, 2 * N), "paired": (24, 24)}
     assert run.validation.evidence_of("far").usable_replies == 1.0
-    assert far.translated.n_pairs + far.translated.n_outside == 24
+    assert sum(far.n_endorsed) + far.n_outside == 24
     assert far.beta.value is not None
     assert "from pairs" in (run.path / "judge-card.md").read_text(encoding="utf-8")
     verdicts = run.verdicts

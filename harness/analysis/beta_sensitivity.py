@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.analysis.estimates import on_shared_items
+from harness.analysis.metric_choice import SELECTED_BY
 from harness.analysis.serialize import DIGITS, Numbers, rows_of
 from harness.stats import (
     Distributions,
@@ -18,11 +18,10 @@ from harness.stats import (
     beta_sweep,
     common_bounds,
     free_bounds,
-    reconstruct,
 )
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray, ratio
 from harness.stats.data.rating_table import reaches
-from harness.stats.indeterminacy.bounds import Bound, Limit, omega_bounds
+from harness.stats.indeterminacy.bounds import Bound, Limit
 from harness.stats.indeterminacy.likelihood import CommonF, F_by_likelihood
 from harness.stats.indeterminacy.rater_error import (
     Identifiability,
@@ -30,7 +29,6 @@ from harness.stats.indeterminacy.rater_error import (
     identifiability,
     mse_without_rater_error,
 )
-from harness.stats.indeterminacy.reconstruction import reconstructed_metrics
 from harness.stats.indeterminacy.sensitivity import (
     BreakEven,
     distributions_at_beta,
@@ -50,7 +48,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.metric import Metric
 
 
-STEPS = 50  # of beta, from 0 to 1
+STEPS = 20  # of beta, from 0 to 1
 MAX_BREAK_POINTS = 150
 SAME = 1e-9  # a break point this close to a step is that step
 
@@ -77,9 +75,9 @@ class Grid:
     Attributes
     ----------
     betas : tuple of float
-        0 to 1 by .02, and every beta at which the best judge by either goal changes.
+        0 to 1 by .05, and every beta at which the best judge by either goal changes.
     taus : tuple of float
-        .05 to .95 by .05, and the run's own.
+        .1 to .9 by .1, and the run's own.
     judges : dict of str to Surface
         By judge.
     prevalence : tuple of tuple of float
@@ -168,36 +166,12 @@ def _goals(
     return ratio(alike, n), ratio(judge_positive - human_positive, n), n_items
 
 
-SELECTED_BY = (  # the metrics of tables 3 and 4 of Guerdan et al. (2025), Fleiss's kappa as pi
-    "hit_rate(h/h)",
-    "scott_pi(h/h)",
-    "cohen_kappa(h/h)",
-    "mse(h/h)",
-    "kl(s/s, human->judge)",
-    "kl(s/s, judge->human)",
-    "ce(s/s, human->judge)",
-    "ce(s/s, judge->human)",
-    "js_divergence(s/s)",
-    "mse(s/s)",
-    "coverage(h/hrs)",
-    "mse(srs/srs)",
-)
 CURVE_BETAS = tuple(step / 10 for step in range(11))
 EPSILONS = tuple(step / 50 for step in range(16))  # 0 to 0.3: beyond, E is hardly undone
 ETAS = (-1, 0, 1)
 MAX_SETS = 127
-TAUS = tuple(step / 20 for step in range(1, 20))
+TAUS = tuple(step / 10 for step in range(1, 10))
 MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes seconds per judge
-RECONSTRUCTED = (*GOALS, "mse(srs/srs)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
-    """One judge on one goal along a grid of beta, with its interval; None where NA."""
-
-    value: Numbers
-    low: Numbers
-    high: Numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,30 +214,6 @@ class BestAtBeta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reconstructed:
-    """The judges against response sets implied by a paired subset of the raters.
-
-    Attributes
-    ----------
-    F_reverse : rows of response sets by columns of options
-        P(set endorsed, given option chosen); None in the column of an option without a pair.
-    n_pairs, n_paired_items, n_items : int
-        What it rests on, and how many items it reaches.
-    reasons : dict of str to int
-        Items that it does not reach, by reason.
-    judges : dict of str to dict of str to Estimate
-        By judge and metric.
-    """
-
-    F_reverse: tuple[Numbers, ...]
-    n_pairs: int
-    n_paired_items: int
-    n_items: int
-    reasons: dict[str, int]
-    judges: dict[str, dict[str, Estimate]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RaterError:
     """The first judge by mse(srs/srs) where raters err: give another set than their stable one.
 
@@ -291,15 +241,6 @@ class RaterError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OmegaBound:
-    """Bounds on the mean share of raters who may endorse an option."""
-
-    option: str
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
     """Dependence on how often raters who chose a negative option would endorse a positive one.
 
@@ -307,18 +248,12 @@ class Sensitivity:
     ----------
     identifiability : Identifiability
         Whether forced choices determine the response sets, and what to change if not.
-    adds : dict of str to tuple of str
-        For a negative option, those that may be endorsed with it, as the task says.
     reason : str
         Why there is no sweep over beta; "" where there is one.
-    curve_betas : tuple of float
-        Grid of ``curves``.
-    curves : dict of str to dict of str to Curve
-        At the run's tau, by judge, then by goal.
     break_evens : dict of str to BreakEven
         At the run's tau, by goal.
     selections : dict of str to Selection
-        At the run's tau, by metric, then by ``curve_betas``. Metrics that compare with response
+        At the run's tau, by metric, then by beta, 0 to 1 by .1. Metrics that compare with response
         sets are evaluated anew at each beta. Point estimates.
     best_at_beta : dict of str to BestAtBeta
         At the run's tau and the beta of the raters, by goal; nothing where that is NA.
@@ -331,10 +266,6 @@ class Sensitivity:
         may hide options, item by item, and over every beta that is the same for all items.
     bounds_reason : str
         Why there are none; "" where there are.
-    omega_bounds : tuple of OmegaBound
-        Likewise.
-    reconstructed : Reconstructed or None
-        Where some raters gave both.
     rater_error : RaterError or None
         Where raters and at least two judges gave response sets of the same items, at most 127 sets
         are admissible, and an option is positive.
@@ -348,10 +279,7 @@ class Sensitivity:
     """
 
     identifiability: Identifiability
-    adds: dict[str, tuple[str, ...]]
     reason: str
-    curve_betas: tuple[float, ...] = ()
-    curves: dict[str, dict[str, Curve]] = field(default_factory=dict)
     break_evens: dict[str, BreakEven] = field(default_factory=dict)
     selections: dict[str, Selection] = field(default_factory=dict)
     best_at_beta: dict[str, BestAtBeta] = field(default_factory=dict)
@@ -360,8 +288,6 @@ class Sensitivity:
     bounds_reason: str = ""
     bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
     common_bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
-    omega_bounds: tuple[OmegaBound, ...] = ()
-    reconstructed: Reconstructed | None = None
     rater_error: RaterError | None = None
     judge_betas: dict[str, Estimate] = field(default_factory=dict)
     judge_translations: dict[str, CommonF] = field(default_factory=dict)
@@ -373,19 +299,15 @@ def section(p: Prepared, candidates: Sequence[str]) -> Sensitivity:
 
     Candidates may be the best; they are compared on the items that all of them answered.
     """
-    space, adds = p.task.space, p.task.sensitivity
     reason = _why_no_sweep(p)
     parts: dict[str, Any] = {} if reason else _sweep(p, candidates)
     parts["bounds_reason"] = _why_no_bounds(p)
     if not parts["bounds_reason"]:
         parts |= _without_sets(p, candidates)
     if p.source.level == "micro":
-        parts["reconstructed"] = _reconstructed(p, candidates)
         parts["rater_error"] = _rater_error(p, candidates)
         parts |= _by_likelihood(p)
-    return Sensitivity(
-        identifiability=identifiability(space), adds=dict(adds), reason=reason, **parts
-    )
+    return Sensitivity(identifiability=identifiability(p.task.space), reason=reason, **parts)
 
 
 def _why_no_sweep(p: Prepared) -> str:
@@ -405,24 +327,7 @@ def _sweep(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
     settings: dict[str, Any] = {"adds": p.task.sensitivity, "positive": p.compared.positive}
     taus = tuple(sorted({*TAUS, p.tau}))
     regions = {goal: winning_regions(human, judges, goal, taus=taus, **settings) for goal in GOALS}
-    points = beta_sweep(
-        human,
-        judges,
-        betas=CURVE_BETAS,
-        tau=p.tau,
-        resampling=p.resampling(groups=p.groups),
-        metrics=GOALS,
-        **settings,
-    )
     return {
-        "curve_betas": CURVE_BETAS,
-        "curves": {
-            table.name: {
-                goal: _curve([point.estimates[table.name][goal] for point in points])
-                for goal in GOALS
-            }
-            for table in judges
-        },
         "break_evens": {goal: by_tau[taus.index(p.tau)] for goal, by_tau in regions.items()},
         "selections": _selections(p, judges),
         "best_at_beta": _best_at_beta(p, judges),
@@ -511,15 +416,6 @@ def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestA
     return best
 
 
-def _curve(estimates: list[Estimate]) -> Curve:
-    intervals = [estimate.interval for estimate in estimates]
-    return Curve(
-        value=tuple(estimate.value for estimate in estimates),
-        low=tuple(None if interval is None else interval.low for interval in intervals),
-        high=tuple(None if interval is None else interval.high for interval in intervals),
-    )
-
-
 def _why_no_bounds(p: Prepared) -> str:
     human = p.compared.human
     if p.source.level != "micro":
@@ -540,14 +436,8 @@ def _without_sets(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
         "tau": p.tau,
         "positive": p.compared.positive,
     }
-    low, high = omega_bounds(Distributions.of(human).O, human.space)
     limits = [Limit(option, tuple(adds), 0.0, 1.0) for option, adds in p.task.sensitivity.items()]
-    bounds: dict[str, Any] = {
-        "omega_bounds": tuple(
-            OmegaBound(option=option, low=_mean(low[:, k]), high=_mean(high[:, k]))
-            for k, option in enumerate(human.space.options)
-        ),
-    }
+    bounds: dict[str, Any] = {}
     if p.compared.positive:
         resampling = p.resampling(groups=p.groups)
         bounds["bounds"] = free_bounds(human, judges, resampling=resampling, **settings)
@@ -556,35 +446,6 @@ def _without_sets(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
             human, judges, limits, resampling=p.affordable_resampling(), **settings
         )
     return bounds
-
-
-def _mean(shares: FloatArray) -> float | None:
-    rated = shares[~np.isnan(shares)]
-    return float(rated.mean()) if rated.size else None
-
-
-def _reconstructed(p: Prepared, candidates: Sequence[str]) -> Reconstructed | None:
-    human = p.compared.human
-    if human.joint is None:
-        return None
-    implied = reconstruct(human)
-    metrics = reconstructed_metrics(
-        human,
-        on_shared_items(p.compared.judges, candidates),
-        tau=p.tau,
-        positive=p.compared.positive,
-        resampling=p.affordable_resampling(),
-        metrics=RECONSTRUCTED,
-    )
-    reasons = Counter(reason for reason in implied.reasons if reason)
-    return Reconstructed(
-        F_reverse=rows_of(implied.F_reverse),
-        n_pairs=implied.n_pairs,
-        n_paired_items=implied.n_paired_items,
-        n_items=len(implied.reasons) - sum(reasons.values()),
-        reasons=dict(reasons),
-        judges=metrics,
-    )
 
 
 def _rater_error(p: Prepared, candidates: Sequence[str]) -> RaterError | None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.analysis.beta_sensitivity import Sensitivity
-    from harness.analysis.error_analysis import Errors
     from harness.analysis.evidence import Evidence, JudgeEvidence
     from harness.analysis.metric_choice import Choosing
     from harness.analysis.result import HumanResult, JudgeResult
@@ -161,8 +160,6 @@ class Decision:
         no other judge is significantly worse.
     usual_choices : tuple of UsualChoice
         What hit rate and kappa would have picked.
-    disputed : tuple of str
-        Items that the raters disagree on most; see `rater_agreement.disputed_items`.
     next_step : NextStep
         What to collect next.
     """
@@ -180,7 +177,6 @@ class Decision:
     checks: dict[CheckKind, Check]
     break_even: BreakEven | None = None
     usual_choices: tuple[UsualChoice, ...] = ()
-    disputed: tuple[str, ...] = ()
     next_step: NextStep
 
 
@@ -191,11 +187,9 @@ def decide(
     *,
     choosing: Choosing | None = None,
     sensitivity: Sensitivity | None = None,
-    errors: Errors | None = None,
     advice: str = "",
 ) -> Decision:
     """Make the decision from a validation's parts; ``advice`` is that of `Identifiability`."""
-    disputed = tuple(item.item for item in errors.disputed) if errors else ()
     rows = evidence.judges if evidence else ()
     ranked = [row for row in rows if row.value is not None]
     unranked = tuple(row.judge for row in rows if row.value is None)
@@ -207,7 +201,6 @@ def decide(
             differences={},
             first_by_goal={},
             checks={},
-            disputed=disputed,
             next_step=NextStep(),
         )
     leader, *others = ranked
@@ -230,7 +223,6 @@ def decide(
         checks=checks,
         break_even=_break_even(sensitivity) if others and not close else None,
         usual_choices=_usual_choices(leader.judge, evidence.metric, choosing, by_name),
-        disputed=disputed,
         next_step=_next_step(
             winner, evidence, "" if humans.n_response_sets else advice, proven=proven
         ),
@@ -452,13 +444,8 @@ def _without_each_rater(evidence: Evidence) -> Check:
 
 
 def _first_by_goal(choosing: Choosing | None) -> dict[str, tuple[str, ...]]:
-    if choosing is None:
-        return {}
-    orders = {goal: choosing.orders[goal] for goal in choosing.goals if goal in choosing.orders}
-    return {
-        goal: tuple(place.judge for place in order.places if place.rank == 1)
-        for goal, order in orders.items()
-    }
+    by_goal = next(iter(choosing.regret.values()), {}) if choosing else {}
+    return {goal: regret.best for goal, regret in by_goal.items()}
 
 
 def _break_even(sensitivity: Sensitivity | None) -> BreakEven | None:

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.option_scale import drawn_modes
-from harness.analysis.rater_agreement import (
-    AgreementRow,
-    DisputedItem,
-    agreement_rows,
-    agreement_sums,
-    disputed_items,
-)
+from harness.analysis.rater_agreement import agreement_sums
 from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
-from harness.stats.data.aggregation import Levels, levels
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import NO_POSITIVE
 from harness.stats.data.resolved_tables import AbstentionMode
@@ -40,10 +33,10 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.stats import ItemSums, RatingTable
-    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.data.arrays import FloatArray
 
 Matrix = tuple[tuple[float, ...], ...]
-LEVEL_METRICS = ("accuracy", "f1", "kappa", "phi")
+LENIENCY = ("precision", "recall", "marginal_drift")
 NO_CELL = ("human_no_ratings", "judge_not_asked")
 ENSEMBLE_SAME_AS = {
     "alpha_from_fleiss": "krippendorff_alpha_nominal",
@@ -118,13 +111,10 @@ class JudgeErrors:
     Attributes
     ----------
     leniency : dict of str to Estimate
-        Of the positive options against all others, where both answered: precision, recall and F1
-        of both sides, accuracy, kappa, phi; prevalence, the judge's rate, the drift between them,
-        and how far kappa falls behind phi by it.
+        Of the positive options against all others, where both answered: precision and recall of
+        the judge, and the drift of the prevalence.
     leniency_reason : str
         Why there is none.
-    levels : dict of str to Levels
-        Of the same decisions, where the task has several criteria.
     """
 
     judge: str
@@ -132,53 +122,37 @@ class JudgeErrors:
     leniency: dict[str, Estimate]
     leniency_reason: str
     modes: Modes
-    levels: dict[str, Levels]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
-    """Error analysis of every judge, and the items that raters disagree on.
+    """Error analysis of every judge.
 
     Attributes
     ----------
-    same_number : dict of str to tuple of str
-        Other names of coefficients that on decisions are the same number.
-    levels_reason : str
-        Why there are no levels of aggregation: "no_criteria" or "no_positive_option".
     ensemble : Ensemble or None
         How the judges agree with each other; None with fewer than two.
     ensemble_same_as : dict of str to str
         Its coefficients that are the same number up to a finite-sample correction: report one.
-    ensemble_tied_votes : int
-        Its votes that were drawn among several modes.
     """
 
-    options: tuple[str, ...]
-    positive: tuple[str, ...]
-    same_number: dict[str, tuple[str, ...]]
-    levels_reason: str
     judges: tuple[JudgeErrors, ...]
     ensemble: Ensemble | None
     ensemble_same_as: dict[str, str]
-    ensemble_tied_votes: int
-    human_agreement: tuple[AgreementRow, ...]
-    disputed: tuple[DisputedItem, ...]
 
 
-def section(p: Prepared) -> Errors:
-    """Compare the modes of judges and raters, abstention included."""
+def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
+    """Compare the modes of judges and raters, abstention included.
+
+    The second is the agreement among the raters, by coefficient, on the same resamples.
+    """
     classes = {table.name: with_outcomes(table) for table in p.judges}
     human = with_abstention(p.human)
     cells = {name: outcome_cells(human, judge) for name, judge in classes.items()}
     excluded = {name: _excluded(human, judge, cells[name]) for name, judge in classes.items()}
     estimates, human_agreement = _estimates(p, cells, excluded)
-    by_level, levels_reason = _levels(p)
-    ensemble, n_tied_votes = _ensemble(p, p.judges)
-    return Errors(
-        options=p.task.space.options,
-        positive=p.task.positive,
-        same_number={metric.name: metric.also for metric in BINARY if metric.also},
-        levels_reason=levels_reason,
+    ensemble = _ensemble(p, p.judges)
+    errors = Errors(
         judges=tuple(
             JudgeErrors(
                 judge=name,
@@ -186,16 +160,13 @@ def section(p: Prepared) -> Errors:
                 leniency=estimates[name].get("leniency", {}),
                 leniency_reason="" if p.task.positive else NO_POSITIVE,
                 modes=_modes(p, estimates[name]),
-                levels=by_level.get(name, {}),
             )
             for name in classes
         ),
         ensemble=ensemble,
         ensemble_same_as=ENSEMBLE_SAME_AS if ensemble else {},
-        ensemble_tied_votes=n_tied_votes,
-        human_agreement=human_agreement,
-        disputed=disputed_items(p),
     )
+    return errors, human_agreement
 
 
 def _excluded(human: FloatArray, judge: FloatArray, cells: FloatArray) -> tuple[Exclusion, ...]:
@@ -228,7 +199,7 @@ def _confusion(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) 
 
 def _estimates(
     p: Prepared, cells: dict[str, FloatArray], excluded: dict[str, tuple[Exclusion, ...]]
-) -> tuple[dict[str, dict[str, dict[str, Estimate]]], tuple[AgreementRow, ...]]:
+) -> tuple[dict[str, dict[str, dict[str, Estimate]]], dict[str, Estimate]]:
     """Estimate modes and leniency of every judge by part, and the agreement of the raters."""
     rater_sums = agreement_sums(p)
     if p.compared.weights is not None:
@@ -248,7 +219,7 @@ def _estimates(
     estimates: dict[str, dict[str, dict[str, Estimate]]] = {name: {} for name in cells}
     for (name, part), by_metric in zip(parts, judges, strict=True):
         estimates[name][part] = by_metric
-    return estimates, agreement_rows(p, raters, rater_sums)
+    return estimates, raters
 
 
 def _sums(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) -> dict[str, ItemSums]:
@@ -267,6 +238,7 @@ def _sums(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) -> di
         metrics = tuple(
             reading(metric, lambda totals: against_rest(excluding(totals), mask))
             for metric in (*BINARY, *DIAGNOSTICS)
+            if metric.name in LENIENCY
         )
         sums["leniency"] = replace(sums["exclude"], metrics=metrics)
     return sums
@@ -291,41 +263,10 @@ def _modes(p: Prepared, estimates: dict[str, dict[str, Estimate]]) -> Modes:
     )
 
 
-def _levels(p: Prepared) -> tuple[dict[str, dict[str, Levels]], str]:
-    """Estimate decisions at every level of aggregation, where there are several criteria."""
-    criteria = [item.criterion for item in p.source.items]
-    if len(set(criteria)) < SEVERAL or None in criteria:
-        return {}, "no_criteria"
-    if not p.task.positive:
-        return {}, NO_POSITIVE
-    mask = p.task.space.option_mask(p.task.positive)
-    by_level = levels(
-        _decisions(p.human, mask),
-        {table.name: _decisions(table, mask) for table in p.judges},
-        criteria=[str(criterion) for criterion in criteria],
-        items=_whole_items(p),
-        metrics=[metric for metric in BINARY if metric.name in LEVEL_METRICS],
-        resampling=p.resampling(),
-    )
-    return {judge: dict(by_metric) for judge, by_metric in by_level.items()}, ""
-
-
-def _decisions(table: RatingTable, mask: BoolArray) -> FloatArray:
-    return np.asarray(modes(table.forced_choice.astype(np.float64))[:, mask].sum(axis=1))
-
-
-def _whole_items(p: Prepared) -> list[str] | None:
-    """Return the item that each decision is about; None if the groups do not say so."""
-    pairs = [(item.group, item.criterion) for item in p.source.items]
-    if len(set(pairs)) < len(pairs) or any(group is None for group, _ in pairs):
-        return None
-    return [str(group) for group, _ in pairs]
-
-
-def _ensemble(p: Prepared, judges: Sequence[RatingTable]) -> tuple[Ensemble | None, int]:
-    """Return the agreement among judges, and how many of their votes were drawn."""
+def _ensemble(p: Prepared, judges: Sequence[RatingTable]) -> Ensemble | None:
+    """Return the agreement among judges; of several modes, one is drawn."""
     if len(judges) < SEVERAL:
-        return None, 0
+        return None
     options, seed = p.task.space.options, p.source.seed
     votes = [
         drawn_modes(
@@ -334,7 +275,7 @@ def _ensemble(p: Prepared, judges: Sequence[RatingTable]) -> tuple[Ensemble | No
         for table in judges
     ]
     either = options[:1] if len(options) == SEVERAL else ()  # phi is the same for both
-    ensemble = ensemble_agreement(
+    return ensemble_agreement(
         np.stack([labels for labels, _ in votes], axis=1),
         options,
         judges=tuple(table.name for table in judges),
@@ -342,4 +283,3 @@ def _ensemble(p: Prepared, judges: Sequence[RatingTable]) -> tuple[Ensemble | No
         resampling=p.resampling(groups=p.groups),
         human=modes(p.human.forced_choice.astype(np.float64)),
     )
-    return ensemble, sum(n_tied for _, n_tied in votes)

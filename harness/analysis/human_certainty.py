@@ -25,9 +25,12 @@ from harness.stats.data.labels import majority_shares, means, medians, modes
 from harness.stats.inference.bootstrap import Units, merged
 from harness.stats.inference.estimate import estimate_all
 from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
-from harness.stats.metrics.downstream import win_rate_metrics, win_sums
 from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
-from harness.stats.subsets.selective_prediction import CalibrationCurve, calibration_curve
+from harness.stats.subsets.selective_prediction import (
+    CalibrationCurve,
+    RiskCoverage,
+    calibration_curve,
+)
 from harness.stats.subsets.strata import StratumResult
 from harness.tasks.tables import parse_json
 
@@ -36,8 +39,8 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.judging.parsing.verdict import Verdict
-    from harness.stats import Metric, RatingTable
-    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats import RatingTable
+    from harness.stats.data.arrays import FloatArray
     from harness.stats.inference.bootstrap import Resamples
     from harness.stats.metrics.binned_divergence import BinBy
 
@@ -132,7 +135,8 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
-MAX_POINTS = 101  # of a curve
+MAX_POINTS, DIGITS = 101, 4  # of a curve, as it is drawn
+SHOWN = ("krippendorff_alpha_", "agreement")  # measures of a stratum
 AVERAGES = {"median": medians, "mean": means}
 NO_SCORE = "no_confidence"
 NO_OVERLAP = "no_overlap"
@@ -166,41 +170,14 @@ class JudgeBin:
     ----------
     labels : dict of str to float
         Share of each option among all its labels of these items.
-    middle : dict of str to float
-        Share of each median, or mode, of its labels.
-    divergence_bits, distance_nat : float
+    divergence_bits : float
         Between the labels of the humans and its own.
     """
 
     label: str
     n_items: float
     labels: dict[str, float]
-    middle: dict[str, float]
     divergence_bits: float
-    distance_nat: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RiskCurve:
-    """Risk of a judge that answers only where its score is high enough; see `RiskCoverage`.
-
-    Attributes
-    ----------
-    score : str
-        ``verbal_confidence``, ``logprob`` or ``sample_agreement``.
-    n_thresholds : int
-        Of the whole curve; of a long one, evenly spaced points are kept.
-    """
-
-    score: str
-    threshold: tuple[float, ...]
-    answered_fraction: tuple[float, ...]
-    risk: tuple[float, ...]
-    n_thresholds: int
-    area: float | None
-    reason: str
-    n_used: int
-    n_excluded: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,10 +190,9 @@ class JudgeCertainty:
         The judge in place of one rater, in strata that the other raters of an item define.
     binned : dict of str to Estimate
         ``js_divergence_bits`` and ``js_distance_nat`` over all bins.
-    win_rates : dict of str to Estimate
-        Per option by the humans, by the judge, and the difference. Pairwise scales only.
-    risk_coverage : tuple of RiskCurve
-        One per score that the verdicts carry.
+    risk_coverage : dict of str to RiskCoverage
+        By score that the verdicts carry: ``verbal_confidence``, ``logprob`` or
+        ``sample_agreement``. Of a long curve, 101 points are kept.
     risk_coverage_reason : str
         Why there is none.
     calibration : tuple of CalibrationCurve
@@ -228,8 +204,7 @@ class JudgeCertainty:
     held_out: tuple[HeldOutStratum, ...]
     binned: dict[str, Estimate]
     bins: tuple[JudgeBin, ...]
-    win_rates: dict[str, Estimate]
-    risk_coverage: tuple[RiskCurve, ...]
+    risk_coverage: dict[str, RiskCoverage]
     risk_coverage_reason: str
     calibration: tuple[CalibrationCurve, ...]
 
@@ -300,7 +275,7 @@ def section(p: Prepared, candidates: Sequence[str] = ()) -> Certainty:
                 strata=tuple(map(_judge_part, by_judge[table.name])),
                 held_out=held_out[table.name],
                 bins=_judge_bins(human, judges[table.name], by, scale),
-                **_on_all_items(p, scale, (human, judges[table.name]), units, resamples),
+                binned=_binned(p, scale, (human, judges[table.name]), units, resamples),
                 **_risk(p, table),
             )
             for table in p.judges
@@ -315,50 +290,59 @@ def _strata(human: FloatArray, scale: Scale) -> tuple[Stratum, ...]:
 
 
 def _human_part(result: StratumResult) -> StratumResult:
-    return replace(result, mm={}, hw_mw={}, h_mw={}, delta={}, js_b={})
+    """Keep what the raters by themselves are shown by: alpha and percentage agreement."""
+    return replace(
+        result,
+        hh=_shown(result.hh),
+        random=_shown(result.random),
+        mm={},
+        hw_mw={},
+        h_mw={},
+        delta={},
+        random_h={},
+        js_b={},
+    )
 
 
 def _judge_part(result: StratumResult) -> StratumResult:
-    return replace(result, hh={}, random={}, random_h={})
+    """Keep what a judge is shown by."""
+    return replace(
+        result,
+        mm=_shown(result.mm),
+        hw_mw=_shown(result.hw_mw),
+        h_mw=_shown(result.h_mw),
+        delta=_shown(result.delta),
+        hh={},
+        random={},
+        random_h={},
+        js_b={},
+    )
 
 
-def _on_all_items(
+def _shown(measures: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    return {name: value for name, value in measures.items() if name.startswith(SHOWN)}
+
+
+def _binned(
     p: Prepared,
     scale: Scale,
     counts: tuple[FloatArray, FloatArray],
     units: Units,
     resamples: Resamples,
-) -> dict[str, Any]:
-    """Estimate what is not stratified; judges are compared on the same resamples."""
-    human, judge = counts
-    first, of_kinds, drawn = merged(units, resamples, human, judge)
-    h, j = human[first], judge[first]
-    everywhere = np.ones(len(h), dtype=np.bool_)
-    sums = {
-        key: batch.within(everywhere, of_kinds.times)
-        for key, batch in _sums(p, scale, h, j).items()
-    }
-    results = estimate_all([[batch] for batch in sums.values()], of_kinds, p.resampling(), drawn)
-    estimates = {
-        key: {name: result.estimate for name, result in by_metric.items()}
-        for key, by_metric in zip(sums, results, strict=True)
-    }
-    return {"binned": estimates["binned"], "win_rates": estimates.get("win_rates", {})}
-
-
-def _sums(p: Prepared, scale: Scale, h: FloatArray, j: FloatArray) -> dict[str, ItemSums]:
-    """Make the sums of each comparison."""
+) -> dict[str, Estimate]:
+    """Estimate the divergence over all bins; judges are compared on the same resamples."""
+    first, of_kinds, drawn = merged(units, resamples, *counts)
+    h, j = (side[first] for side in counts)
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
     members, _ = bins_of(h, by, options=scale.options, scale=scale.numbers)
-    parts: dict[str, tuple[FloatArray, tuple[Metric, ...]]] = {}
-    parts["binned"] = (binned_sums(members, h, j), binned_metrics(len(scale.options)))
-    if p.task.scale == "pairwise":
-        wins = np.nan_to_num(win_sums(modes(h), modes(j)))
-        parts["win_rates"] = (wins, win_rate_metrics(scale.options))
-    return {
-        key: ItemSums(contributions=contributions, metrics=metrics, nothing=NO_OVERLAP)
-        for key, (contributions, metrics) in parts.items()
-    }
+    sums = ItemSums(
+        contributions=binned_sums(members, h, j),
+        metrics=binned_metrics(len(scale.options)),
+        nothing=NO_OVERLAP,
+    )
+    batch = sums.within(np.ones(len(h), dtype=np.bool_), of_kinds.times)
+    [by_metric] = estimate_all([[batch]], of_kinds, p.resampling(), drawn)
+    return {name: result.estimate for name, result in by_metric.items()}
 
 
 def _bins(human: FloatArray, by: BinBy, scale: Scale) -> tuple[PerceptionBin, ...]:
@@ -389,29 +373,16 @@ def _judge_bins(
     )
     members, labels = bins_of(human, by, options=scale.options, scale=scale.numbers)
     column = {label: b for b, label in enumerate(labels)}
-    names, averages = _averages(judge, by, scale)
-    pooled, middle = shares(members.T @ judge), shares(members.T @ averages)
+    pooled = shares(members.T @ judge)
     return tuple(
         JudgeBin(
             label=_label(row.label),
             n_items=row.n_items,
             labels=_named(scale.options, pooled[column[row.label]]),
-            middle=_named(names, middle[column[row.label]]),
             divergence_bits=row.divergence_bits,
-            distance_nat=row.distance_nat,
         )
         for row in divergence.bins
     )
-
-
-def _averages(judge: FloatArray, by: BinBy, scale: Scale) -> tuple[tuple[str, ...], FloatArray]:
-    """Return the L labels that medians or modes take, and (n, L): that of each item."""
-    if by == "majority":
-        return scale.options, np.nan_to_num(modes(judge))
-    averages = medians(judge, scale.numbers)
-    values = np.unique(averages[~np.isnan(averages)])
-    names = tuple(_label(value) for value in values.tolist())
-    return names, (averages[:, None] == values).astype(np.float64)
 
 
 def _label(value: str | float) -> str:
@@ -427,7 +398,14 @@ def _risk(p: Prepared, table: RatingTable) -> dict[str, Any]:
     correct = np.nan_to_num((human * judge).sum(axis=1))
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)
     scores = confidences(table, p.source.verdicts[table.name])
-    curves = tuple(_curve(name, score, correct, rated) for name, score in scores.items())
+    n_excluded = int((~rated).sum())
+    curves = {
+        name: replace(
+            risk_coverage(score[rated], correct[rated]).thinned(MAX_POINTS, DIGITS),
+            n_excluded=n_excluded,
+        )
+        for name, score in scores.items()
+    }
     raters, own = (shares(side.forced_choice.astype(np.float64)) for side in (p.human, table))
     agreement = np.asarray((raters * own).sum(axis=1))
     clusters, level = Units.of(len(agreement), p.groups).of_item, p.source.confidence
@@ -439,20 +417,3 @@ def _risk(p: Prepared, table: RatingTable) -> dict[str, Any]:
     )
     reason = "" if curves else NO_SCORE
     return {"risk_coverage": curves, "risk_coverage_reason": reason, "calibration": calibration}
-
-
-def _curve(name: str, score: FloatArray, correct: FloatArray, rated: BoolArray) -> RiskCurve:
-    curve = risk_coverage(score[rated], correct[rated])
-    n = len(curve.threshold)
-    points = np.unique(np.linspace(0, n - 1, min(n, MAX_POINTS)).round().astype(np.int64))
-    return RiskCurve(
-        score=name,
-        threshold=tuple(curve.threshold[points].tolist()),
-        answered_fraction=tuple(curve.answered_fraction[points].tolist()),
-        risk=tuple(curve.risk[points].tolist()),
-        n_thresholds=n,
-        area=curve.area,
-        reason=curve.reason,
-        n_used=curve.n_used,
-        n_excluded=int((~rated).sum()),
-    )

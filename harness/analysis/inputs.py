@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from harness.errors import TaskError
+from harness.stats import OptionSpace, metrics_for
 from harness.stats.data.resolved_tables import AbstentionMode
 from harness.stats.indeterminacy.reconstruction import missing_pairs
 from harness.stats.indeterminacy.translation import pairs_by_item
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item, Task
+    from harness.tasks.schema import ClosedScale
 
 
 N_RESAMPLES = 2000
@@ -293,6 +296,21 @@ def metrics_of(task: Task) -> tuple[Metric, ...]:
         return (SIMILARITY,)
     width = inf if task.bounds is None else task.bounds[1] - task.bounds[0]
     return numeric_metrics(width)
+
+
+@cache
+def metric_definitions(
+    scale: str, options: tuple[str, ...], positive: tuple[str, ...]
+) -> dict[str, Metric]:
+    """Return the metrics of a scale by name, those of plug-ins aside."""
+    if scale == "text":
+        rows: tuple[Metric, ...] = (SIMILARITY,)
+    elif scale == "continuous":
+        rows = numeric_metrics(inf)
+    else:
+        space = OptionSpace.singletons(options)
+        rows = metrics_for(space, scale=cast("ClosedScale", scale), positive=positive)
+    return {row.name: row for row in rows}
 
 
 WEIGHTED = "metrics, ranking, baselines, human agreement and regret"

@@ -1,4 +1,4 @@
-"""Cost of choosing a judge by each metric, and certainty of each order."""
+"""Cost of choosing a judge by each metric, and certainty of the order."""
 
 from __future__ import annotations
 
@@ -22,6 +22,20 @@ if TYPE_CHECKING:
     from harness.stats import ConfidenceSet, Evaluation
     from harness.stats.selection.confidence_set import RankSpread
 
+SELECTED_BY = (  # the metrics of tables 3 and 4 of Guerdan et al. (2025), Fleiss's kappa as pi
+    "hit_rate(h/h)",
+    "scott_pi(h/h)",
+    "cohen_kappa(h/h)",
+    "mse(h/h)",
+    "kl(s/s, human->judge)",
+    "kl(s/s, judge->human)",
+    "ce(s/s, human->judge)",
+    "ce(s/s, judge->human)",
+    "js_divergence(s/s)",
+    "mse(s/s)",
+    "coverage(h/hrs)",
+    "mse(srs/srs)",
+)
 USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in most publications
 
 
@@ -53,27 +67,8 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """Judges in order of one metric, NA last, and the certainty of that order.
-
-    Attributes
-    ----------
-    places : tuple of Place
-        In order.
-    undefined_share : float or None
-        Share of the resamples left out of the confidence set, some judge being NA in them.
-    """
-
-    metric: str
-    better: str
-    unit: str
-    places: tuple[Place, ...]
-    undefined_share: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Choosing:
-    """Certainty of each order of the judges, and the downstream cost of choosing by it.
+    """Certainty of the order of the judges, and the downstream cost of choosing by other metrics.
 
     Attributes
     ----------
@@ -81,52 +76,48 @@ class Choosing:
         Metrics that measure what a judge is used for.
     candidates : tuple of str
         Judges to choose from: those that are ranked.
-    orders : dict of str to Order
-        By metric.
+    places : tuple of Place
+        In order of the metric that ranks, NA last.
     regret : dict of str to dict of str to Regret
-        By the metric one selects by, then by goal.
+        By the metric one selects by, then by goal: of `SELECTED_BY`, the goals and the metric that
+        ranks.
     usual : tuple of str
         The metrics by which judges are usually selected.
     """
 
     goals: tuple[str, ...]
     candidates: tuple[str, ...]
-    orders: dict[str, Order]
+    places: tuple[Place, ...]
     regret: dict[str, dict[str, Regret]]
     usual: tuple[str, ...]
 
 
 def section(p: Prepared, evidence: Evidence | None) -> Choosing | None:
-    """Return the orders and the regret of choosing by them; None without ranked judges."""
+    """Return the order and the regret of choosing by others; None without ranked judges."""
     candidates = evidence.candidates if evidence else ()
     if evidence is None or not candidates:
         return None
     shared = p.evaluation
+    compared = {*SELECTED_BY, *USUAL, *GOALS, p.metric}
+    metrics = [row.name for row in shared.metrics if row.name in compared]
     return Choosing(
         goals=GOALS,
         candidates=candidates,
-        orders={row.name: _order(shared, row.name) for row in shared.metrics},
-        regret=regret_matrix(shared, goals=GOALS),
+        places=_places(shared, p.metric),
+        regret=regret_matrix(shared, metrics=metrics, goals=GOALS),
         usual=USUAL,
     )
 
 
-def _order(evaluation: Evaluation, metric: str) -> Order:
-    row, judges = evaluation.row(metric), evaluation.judges
+def _places(evaluation: Evaluation, metric: str) -> tuple[Place, ...]:
+    judges = evaluation.judges
     losses, replicates = evaluation.losses(metric)
     ranks = ranks_of(losses)
     spreads = rank_spread(judges, replicates, level=evaluation.level)
     best = model_confidence_set(judges, losses, replicates, level=evaluation.level)
-    drawn = replicates.shape[1]
-    return Order(
-        metric=metric,
-        better=row.better,
-        unit=row.unit,
-        places=tuple(
-            _place(judges[j], ranks[j], spreads[j], best, float(best.p_values[j]))
-            for j in np.argsort(losses, kind="stable").tolist()
-        ),
-        undefined_share=1.0 - best.n_replicates / drawn if drawn else None,
+    return tuple(
+        _place(judges[j], ranks[j], spreads[j], best, float(best.p_values[j]))
+        for j in np.argsort(losses, kind="stable").tolist()
     )
 
 

@@ -99,7 +99,6 @@ def validate_open(source: Source) -> Validation:
             is_weighted=sampling_weights(source.items) is not None,
             fixed_raters_reason="not_computed",
         ),
-        metrics=metrics,
         notes=filter(None, (sampling, scale.note)),
         evidence=evidence,
         replacement=_replacement(scale),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from html import escape
@@ -15,19 +14,19 @@ from harness.analysis.decision import Decision, decide
 from harness.analysis.error_analysis import Errors
 from harness.analysis.evidence import Evidence
 from harness.analysis.human_certainty import Certainty
-from harness.analysis.inputs import AggregationLevel, HumanSets
+from harness.analysis.inputs import AggregationLevel, HumanSets, metric_definitions
 from harness.analysis.judge_costs import Cost, cost_of
 from harness.analysis.metric_choice import Choosing
 from harness.analysis.order_bias import PlaceBias, PositionEffects
+from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.analysis.rater_replacement import Replacement
 from harness.analysis.rubric import RubricResult
-from harness.analysis.serialize import from_json, schema_of, shared_fields, to_json
-from harness.analysis.translations import Translated
+from harness.analysis.serialize import from_json, schema_of, shared_fields, to_short_json
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
 from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
-from harness.stats.data.resolved_tables import AbstentionMode
+from harness.stats.data.resolved_tables import ITEM_SPACE, MET, AbstentionMode
 from harness.stats.indeterminacy.sensitivity import Prevalences
 from harness.stats.inference.interval_methods import IntervalMethod
 from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from harness.stats import Metric
 
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,45 +65,6 @@ class TaskFacts:
     positive: tuple[str, ...]
     n_items: int
     n_items_in_task: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricFacts:
-    """How to read one metric.
-
-    Attributes
-    ----------
-    display_name : str
-        For readers who know no statistics.
-    family : str
-        The group it is shown with.
-    human_form, judge_form : str
-        Which aggregations are compared.
-    low, high : float or None
-        Bounds; None for none.
-    also : tuple of str
-        Other coefficients that are this same number on such data.
-    estimand : str
-        What its values estimate.
-    population : str or None
-        The metric that estimates what infinitely many raters would give. None where there is none:
-        its value depends on the number of raters per item.
-    """
-
-    name: str
-    display_name: str
-    family: str
-    human_form: str
-    judge_form: str
-    better: str
-    low: float | None
-    high: float | None
-    unit: str
-    symmetric: bool
-    also: tuple[str, ...]
-    estimand: str
-    population: str | None
-    paper: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,9 +125,11 @@ class HumanResult:
     sets : HumanSets
         Where the response sets come from that judges are compared with.
     F : rows of options by columns of response sets
-        Pooled; None without pairs.
-    translated : Translated or None
-        F and its reverse, pooled and by item, and Gamma; None without pairs.
+        From pairs; None without pairs.
+    n_endorsed : tuple of int
+        Pairs behind each column of F.
+    n_outside : int
+        Pairs left out, as the choice is not in its set.
     prevalence : Prevalences or None
         Share of the items that are positive for the raters; None without positive options.
     """
@@ -183,7 +145,8 @@ class HumanResult:
     agreement: dict[str, Estimate]
     beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
-    translated: Translated | None = None
+    n_endorsed: tuple[int, ...] = ()
+    n_outside: int = 0
     prevalence: Prevalences | None = None
 
     @property
@@ -207,7 +170,7 @@ class JudgeResult:
     own : Estimate
         The metric that ranks, on the items that this judge answered and of all its replies: not
         comparable between judges.
-    F, translated : or None
+    F, n_endorsed, n_outside
         As in `HumanResult`.
     order_bias : tuple of PlaceBias
         By place; empty where the options were not shuffled.
@@ -226,7 +189,8 @@ class JudgeResult:
     beta: Estimate
     cross_call_beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
-    translated: Translated | None = None
+    n_endorsed: tuple[int, ...] = ()
+    n_outside: int = 0
     cost: Cost
     order_bias: tuple[PlaceBias, ...] = ()
     position: PositionEffects | None = None
@@ -242,8 +206,6 @@ class Validation:
 
     Attributes
     ----------
-    metrics : tuple of MetricFacts
-        How to read each metric.
     ranking : Ranking or None
         By the metric that ranks; None without judges.
     decision : Decision
@@ -270,7 +232,6 @@ class Validation:
     humans: HumanResult
     judges: tuple[JudgeResult, ...]
     ranking: Ranking | None
-    metrics: tuple[MetricFacts, ...]
     decision: Decision
     evidence: Evidence | None = None
     choosing: Choosing | None = None
@@ -294,9 +255,17 @@ class Validation:
             return self.judges
         return tuple(self.judge(row.judge) for row in self.ranking.rows)
 
-    def facts(self, metric: str) -> MetricFacts | None:
-        """Return how to read a metric; None if the validation does not have it."""
-        return next((facts for facts in self.metrics if facts.name == metric), None)
+    def metric(self, name: str) -> Metric | None:
+        """Return the definition of a metric; None if there is none, as without its plug-in."""
+        options, positive = tuple(self.task.options), self.task.positive
+        if self.settings.level == "item":
+            options, positive = ITEM_SPACE.options, (MET,)
+        elif self.settings.mode == "third_class":
+            options = (*options, CANNOT_ASSESS)
+        metric = metric_definitions(self.task.scale, options, positive).get(name)
+        if metric is None and name in plugin_metric_names():
+            return plugin_metric(name)
+        return metric
 
     def evidence_of(self, name: str) -> JudgeEvidence:
         """Return what speaks for a judge on common footing, and how complete its replies are."""
@@ -312,9 +281,12 @@ class Validation:
         return beta, False
 
     def to_json(self) -> str:
-        """Return what ``metrics.json`` holds: all but the texts of replies."""
+        """Return what ``metrics.json`` holds: all but the texts of replies.
+
+        Estimates lack the members that are at their default.
+        """
         without_texts = tuple(replace(replies, examples=()) for replies in self.unreadable)
-        return to_json(replace(self, unreadable=without_texts))
+        return to_short_json(replace(self, unreadable=without_texts))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -337,12 +309,6 @@ class Validation:
         return table(self)
 
 
-POPULATION_ROWS = {
-    "mse(s/s)": "mse_without_rater_noise(s/s)",
-    "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
-}
-
-
 def make_validation(
     source: Source,
     metric: Metric,
@@ -351,7 +317,6 @@ def make_validation(
     *,
     task: TaskFacts,
     settings: Settings,
-    metrics: Iterable[Metric],
     notes: Iterable[str],
     advice: str = "",
     **sections: Any,  # noqa: ANN401 -- further fields
@@ -362,7 +327,7 @@ def make_validation(
     `Identifiability`.
     """
     evidence = sections["evidence"]
-    deciding = {name: sections.get(name) for name in ("choosing", "sensitivity", "errors")}
+    deciding = {name: sections.get(name) for name in ("choosing", "sensitivity")}
     return Validation(
         task=task,
         settings=settings,
@@ -370,7 +335,6 @@ def make_validation(
         judges=judges,
         ranking=_ranking_of(evidence, metric) if evidence else None,
         decision=decide(humans, judges, evidence, **deciding, advice=advice),
-        metrics=tuple(map(metric_facts, metrics)),
         unreadable=unreadable_replies(source),
         notes=(*source.notes, *_notes_on_ratings(humans), *notes),
         verdicts_hash=source.verdicts_hash,
@@ -459,13 +423,6 @@ def task_facts(source: Source, response_sets: tuple[tuple[str, ...], ...] = ()) 
             "n_items_in_task": len(task.items),
         }
     )
-
-
-def metric_facts(row: Metric) -> MetricFacts:
-    """Return how to read a metric."""
-    low, high = (bound if math.isfinite(bound) else None for bound in row.bounds)
-    population = POPULATION_ROWS.get(row.name)
-    return MetricFacts(**shared_fields(MetricFacts, row), low=low, high=high, population=population)
 
 
 def _notes_on_ratings(humans: HumanResult) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
+
+from harness.stats import Estimate, Interval
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
@@ -14,6 +17,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Numbers: TypeAlias = tuple[float | None, ...]
 Matrix: TypeAlias = tuple[Numbers, ...]
+DEFAULTS = {  # of the members that an estimate and its interval may lack
+    field.name: field.default if field.default_factory is MISSING else field.default_factory()
+    for type_ in (Estimate, Interval)
+    for field in fields(type_)
+    if (field.default, field.default_factory) != (MISSING, MISSING)
+}
 DIGITS = 6  # of matrices that are drawn or browsed; all else is written in full
 
 
@@ -48,6 +57,34 @@ def to_json(value: object) -> str:
     """
     text = msgspec.json.encode(value, enc_hook=_plain)
     return msgspec.json.format(text, indent=1).decode()
+
+
+def to_short_json(value: object) -> str:
+    """Return a result as JSON on a line, estimates without the members at their default.
+
+    `from_json` reads it as it reads the whole.
+    """
+    return msgspec.json.encode(_short(value), enc_hook=_plain).decode()
+
+
+def indented(text: str) -> str:
+    """Return JSON with a line for each member."""
+    return msgspec.json.format(text, indent=1)
+
+
+def _short(value: object) -> object:
+    if isinstance(value, Estimate | Interval):
+        members = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {
+            n: _short(member) for n, member in members.items() if member != DEFAULTS.get(n, ...)
+        }
+    if is_dataclass(value):
+        return {field.name: _short(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _short(member) for name, member in value.items()}
+    if isinstance(value, tuple | list):
+        return [_short(member) for member in value]
+    return value
 
 
 def from_json(text: str | bytes, type_: type[T]) -> T:

@@ -26,7 +26,6 @@ from harness.analysis.result import (
     task_facts,
 )
 from harness.analysis.serialize import rows_of
-from harness.analysis.translations import translated
 from harness.ratings import rater_panel
 from harness.stats import reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
@@ -36,10 +35,9 @@ from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 
 if TYPE_CHECKING:
-    from harness.analysis.error_analysis import Errors
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.analysis.result import HumanResult, JudgeResult
-    from harness.stats import Estimate, RatingTable
+    from harness.stats import Estimate
     from harness.stats.indeterminacy.sensitivity import Prevalences
     from harness.stats.selection.evaluation import TableTranslation
 
@@ -68,16 +66,14 @@ def validate(source: Source) -> Validation:
         return validate_open(source)
     p = prepare(source)
     sections = _sections(p)
+    errors, human_agreement = error_analysis.section(p)
     common = sections["evidence"]
     ranked = {row.judge: row.estimate for row in common.judges} if common else {}
-    judges = tuple(
-        _judge_result(p, facts, table, ranked[facts.name])
-        for facts, table in zip(source.judges, p.compared.judges, strict=True)
-    )
+    judges = tuple(_judge_result(p, facts, ranked[facts.name]) for facts in source.judges)
     return make_validation(
         source,
         p.row,
-        _human_result(p, sections["errors"]),
+        _human_result(p, human_agreement),
         judges,
         task=task_facts(source, _columns_of_F(p)),
         settings=settings_of(
@@ -88,13 +84,13 @@ def validate(source: Source) -> Validation:
             fixed_raters_reason=_fixed_raters_reason(p),
             beta=source.beta if p.sets.origin == "assumed" else None,
         ),
-        metrics=p.evaluation.metrics,
         notes=(
             *_notes(p),
             *order_notes({judge.name: judge.order_bias for judge in judges}),
             *position_notes({judge.name: judge.position for judge in judges}),
         ),
         advice=sections["sensitivity"].identifiability.advice,
+        errors=errors,
         **sections,
     )
 
@@ -109,7 +105,6 @@ def _sections(p: Prepared) -> dict[str, Any]:
         "sensitivity": beta_sensitivity.section(p, candidates),
         "certainty": human_certainty.section(p, candidates),
         "replacement": rater_replacement.section(p),
-        "errors": error_analysis.section(p),
         "rubric": rubric.section(p),
     }
 
@@ -217,7 +212,7 @@ def _on_reconstruction(p: Prepared) -> str:
     return "; ".join(filter(None, [basis, _beta_of_pairs(p), noise, instead]))
 
 
-def _human_result(p: Prepared, errors: Errors) -> HumanResult:
+def _human_result(p: Prepared, agreement: dict[str, Estimate]) -> HumanResult:
     human, evaluation = p.human, p.own
     return human_result(
         p.source,
@@ -225,10 +220,9 @@ def _human_result(p: Prepared, errors: Errors) -> HumanResult:
         n_response_sets=int(human.response_set.sum()),
         n_pairs=0 if human.joint is None else int(human.joint.sum()),
         sets=p.sets,
-        agreement={row.name: row.estimate for row in errors.human_agreement},
+        agreement=agreement,
         beta=evaluation.human_translation.beta,
-        F=_matrix(evaluation.human_translation),
-        translated=translated(p, p.compared.human),
+        **_of_pairs(evaluation.human_translation),
         prevalence=_prevalence(p),
     )
 
@@ -246,9 +240,7 @@ def _prevalence(p: Prepared) -> Prevalences | None:
     )
 
 
-def _judge_result(
-    p: Prepared, facts: JudgeFacts, table: RatingTable, ranked: Estimate
-) -> JudgeResult:
+def _judge_result(p: Prepared, facts: JudgeFacts, ranked: Estimate) -> JudgeResult:
     source, evaluation = p.source, p.own
     translation, replies = evaluation.translations[facts.name], source.own_replies(facts.name)
     return judge_result(
@@ -258,15 +250,20 @@ def _judge_result(
         own=evaluation.estimates[facts.name][p.metric],
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,
-        F=_matrix(translation),
-        translated=translated(p, table),
+        **_of_pairs(translation),
         order_bias=order_bias(replies, source.items, source.confidence),
         position=position_effects(replies, source.task, source.items, source.confidence),
     )
 
 
-def _matrix(translation: TableTranslation) -> tuple[tuple[float | None, ...], ...] | None:
-    """F as rows of options by columns of response sets; None for a column that no pair endorsed."""
-    if not translation.translation.n_pairs:
-        return None
-    return rows_of(translation.translation.F)
+def _of_pairs(translation: TableTranslation) -> dict[str, Any]:
+    """F as rows of options by columns of response sets, and the pairs behind it.
+
+    None for a column that no pair endorsed, and for F without pairs.
+    """
+    pool = translation.translation
+    return {
+        "F": rows_of(pool.F) if pool.n_pairs else None,
+        "n_endorsed": tuple(pool.n_endorsed.tolist()) if pool.n_pairs else (),
+        "n_outside": pool.n_outside,
+    }

@@ -218,10 +218,11 @@ def run_with_progress(
 
 
 def _print(result: RunResult, *, quiet: bool, as_json: bool, details: bool) -> None:
+    from harness.analysis.serialize import indented
     from harness.report.text import render
 
     if as_json:
-        echo_json(result.validation.to_json())
+        echo_json(indented(result.validation.to_json()))
         return
     echo(render(result.validation, details=details))
     if not quiet:

@@ -47,10 +47,16 @@ def print_study(
 ) -> None:
     """Print the results of several tasks, or write them as a page."""
     from harness.analysis.study import study as study_of
+    from harness.report.judge_charts import metric_label
     from harness.report.study_page import study_page, study_text
 
     found = study_of(validations)
-    names = {row.name: row.display_name for v in validations.values() for row in v.metrics}
+    names = {
+        name: metric_label(v, name)
+        for v in validations.values()
+        for judge in v.judges
+        for name in judge.metrics
+    }
     if page is not None:
         write(page, study_page(found, names))
         echo(str(page))

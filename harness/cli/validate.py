@@ -45,6 +45,7 @@ def validate(
       harness validate runs/toxicity-20260101T120000Z-1a2b3c
       harness validate runs/toxicity-20260101T120000Z-1a2b3c --beta 0.3 --tau 0.4
     """
+    from harness.analysis.serialize import indented
     from harness.app import validate_run, validate_verdicts
     from harness.report.text import render
     from harness.runs import RunFolder
@@ -66,7 +67,7 @@ def validate(
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
     if as_json:
-        echo_json(validation.to_json())
+        echo_json(indented(validation.to_json()))
     else:
         echo(render(validation, details=details and not quiet))
     raise typer.Exit(options.exit_code_of(validation, fail_unless))

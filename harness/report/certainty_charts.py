@@ -32,15 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.analysis import Validation
-    from harness.analysis.human_certainty import (
-        JudgeBin,
-        JudgeCertainty,
-        PerceptionBin,
-        RiskCurve,
-    )
+    from harness.analysis.human_certainty import JudgeBin, JudgeCertainty, PerceptionBin
     from harness.report.charts import Chart
     from harness.stats import Estimate
-    from harness.stats.subsets.selective_prediction import CalibrationCurve
+    from harness.stats.subsets.selective_prediction import CalibrationCurve, RiskCoverage
     from harness.stats.subsets.strata import Stratum, StratumResult
 
 STRATA = {
@@ -222,8 +217,8 @@ def binned_charts(v: Validation) -> list[Chart]:
 def risk_charts(v: Validation) -> list[Chart]:
     """Draw what each confidence is worth: risk by coverage, and agreement by confidence."""
     results, charts = _ranked_results(v), []
-    for score in dict.fromkeys(curve.score for r in results for curve in r.risk_coverage):
-        risks = {r.judge: c for r in results for c in r.risk_coverage if c.score == score}
+    for score in dict.fromkeys(score for r in results for score in r.risk_coverage):
+        risks = {r.judge: r.risk_coverage[score] for r in results if score in r.risk_coverage}
         calibrations = {r.judge: c for r in results for c in r.calibration if c.score == score}
         charts += [_risk(v, score, risks), _calibration(v, score, calibrations)]
     return charts
@@ -250,7 +245,7 @@ def _calibration(v: Validation, score: str, curves: Mapping[str, CalibrationCurv
     return line_chart(titles, judge_lines(v, points))
 
 
-def _risk(v: Validation, score: str, curves: Mapping[str, RiskCurve]) -> Chart:
+def _risk(v: Validation, score: str, curves: Mapping[str, RiskCoverage]) -> Chart:
     name = score.replace("_", " ")
     titles = Titles(
         f"risk-{slug(score)}",
@@ -260,5 +255,5 @@ def _risk(v: Validation, score: str, curves: Mapping[str, RiskCurve]) -> Chart:
         x=f"share of {counted(c.n_used for c in curves.values())} answered",
         y="share of answers that are wrong",
     )
-    points = {judge: (c.answered_fraction, c.risk) for judge, c in curves.items()}
+    points = {judge: (c.answered_fraction.tolist(), c.risk.tolist()) for judge, c in curves.items()}
     return line_chart(titles, judge_lines(v, points))

@@ -138,11 +138,10 @@ def translation_charts(v: Validation) -> list[Chart]:
 
 
 def _of_pairs(v: Validation, name: str, side: HumanResult | JudgeResult) -> Chart:
-    n_pairs = side.translated.n_pairs if side.translated else side.beta.n_used
-    n_endorsed = side.translated.n_endorsed if side.translated else ()
+    n_pairs = sum(side.n_endorsed)
     origin = f"from {n_pairs} pairs of {name}. Beta is {estimate(side.beta)}"
     title = f"{name} · {counted([n_pairs], 'pair')}"
-    return _translation(v, side.F or (), (name, title, origin), n_endorsed)
+    return _translation(v, side.F or (), (name, title, origin), side.n_endorsed)
 
 
 def _by_likelihood(v: Validation, name: str) -> Chart | None:

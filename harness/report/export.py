@@ -85,11 +85,11 @@ def _escape_formula(text: str) -> str:
 
 def metric_table(v: Validation) -> list[dict[str, object]]:
     """Return a row for each judge and metric, and for each agreement among the raters."""
-    families = {facts.name: facts.family for facts in v.metrics}
     rows = [
-        _metric_row(judge.name, metric, estimate) | {"family": families.get(metric, "")}
+        _metric_row(judge.name, name, estimate) | {"family": metric.family if metric else ""}
         for judge in v.judges
-        for metric, estimate in judge.metrics.items()
+        for name, estimate in judge.metrics.items()
+        for metric in [v.metric(name)]
     ]
     rows += [
         _metric_row(judge.name, name, completeness(v, judge.name, name))

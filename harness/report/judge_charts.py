@@ -16,7 +16,7 @@ from harness.report.charts import (
     interval_ends,
 )
 from harness.report.formatting import READING, counted, number, reason, replies_each
-from harness.report.recommendation import GOAL_WORDS, capitalized
+from harness.report.recommendation import capitalized
 from harness.report.svg import Scale
 from harness.report.text import BASELINE_NAMES
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from harness.report.svg import Mark
     from harness.stats import Estimate
 
-USUAL_FORMS = {("h", "h"), ("s", "s"), ("h", "hrs"), ("srs", "srs")}  # judge, human
 N_STYLES = 8
 TABLE_CHART_WIDTH = 170.0
 FIRST_CHART_WIDTH = 420.0
@@ -74,8 +73,8 @@ def grouped(v: Validation, names: Iterable[str]) -> dict[str, list[str]]:
     """Return the members of each group of `GROUPS` that holds any of these metrics."""
     members: dict[str, list[str]] = {title: [] for title in GROUPS}
     for name in names:
-        facts = v.facts(name)
-        title = capitalized(facts.family) if facts else OTHER
+        metric = v.metric(name)
+        title = capitalized(metric.family) if metric else OTHER
         members[title if title in GROUPS else OTHER].append(name)
     return {title: group for title, group in members.items() if group}
 
@@ -222,14 +221,6 @@ def _inline_charts(v: Validation, metric: str) -> dict[str, list[Mark]]:
     return {row.name: draw_interval(row, scale, INLINE_CHART_HEIGHT / 2) for row in rows}
 
 
-def is_usual(v: Validation, metric: str) -> bool:
-    """Whether a metric compares like with like, or a hard judge with what the raters allow."""
-    usual, facts = v.choosing.usual if v.choosing else (), v.facts(metric)
-    if metric in (*GOAL_WORDS, *usual, v.settings.metric):
-        return True
-    return facts is not None and (facts.judge_form, facts.human_form) in USUAL_FORMS
-
-
 def is_drawn(rows: Sequence[IntervalRow]) -> bool:
     """Whether a chart of these rows shows anything: not when all are NA, or all are equal."""
     values = [(row.value, row.low, row.high) for row in rows if row.value is not None]
@@ -238,8 +229,8 @@ def is_drawn(rows: Sequence[IntervalRow]) -> bool:
 
 def metric_label(v: Validation, name: str) -> str:
     """Return the display name of a metric, or of a coefficient of agreement."""
-    if facts := v.facts(name):
-        return facts.display_name
+    if metric := v.metric(name):
+        return metric.display_name
     return MEASURES.get(name, name.replace("_", " "))
 
 
@@ -254,13 +245,19 @@ def is_defined(v: Validation, metric: str) -> bool:
     return any(estimate is not None and estimate.value is not None for estimate in estimates)
 
 
-def direction(v: Validation, metric: str) -> str:
+def direction(v: Validation, name: str) -> str:
     """Return the unit of a metric and which end of it is better."""
-    facts = v.facts(metric)
-    if facts is None:
+    metric = v.metric(name)
+    if metric is None:
         return ""
-    reading = READING[facts.better]
-    return f"{facts.unit} ({reading})" if facts.unit else reading
+    reading = READING[metric.better]
+    return f"{metric.unit} ({reading})" if metric.unit else reading
+
+
+def other_names(v: Validation, name: str) -> tuple[str, ...]:
+    """Return other coefficients that are the same number as a metric on such data."""
+    metric = v.metric(name)
+    return metric.also if metric else ()
 
 
 def n_items_used(v: Validation, metric: str, judges: Iterable[str]) -> list[int]:

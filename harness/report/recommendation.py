@@ -245,12 +245,11 @@ def _why_undecided(v: Validation, check: Check) -> str:
 
 def _evidence(v: Validation) -> str:
     """Give the leader's number on the shared items, and what it is compared with."""
-    evidence, metric = v.evidence, v.settings.metric
+    evidence, ranking = v.evidence, v.ranking
     assert evidence is not None
+    assert ranking is not None
     row = evidence.judges[0]
-    facts = v.facts(metric)
-    assert facts is not None
-    value = in_unit(estimate(row.estimate), facts.unit)
+    value = in_unit(estimate(row.estimate), ranking.unit)
     text = f"Its {evidence.display_name} is {value} on {counted([evidence.n_items])}"
     if evidence.n_items < evidence.n_rated:
         text += f" that all ranked judges answered, of {evidence.n_rated}"
@@ -261,7 +260,7 @@ def _evidence(v: Validation) -> str:
         if baseline.value is not None
     )
     consistency = decided_alike(v, v.judge(row.judge))
-    if metric not in {CONSISTENCY, HIT_RATE} and consistency.value is not None:
+    if ranking.metric not in {CONSISTENCY, HIT_RATE} and consistency.value is not None:
         decided = f"{percent(consistency.value)} of {counted([consistency.n_used])}"
         text += f"; {decided} are {alike_words(v)}"
     answered = share(row.answered_fraction, evidence.n_rated)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from harness.report.charts import Region, Series, Titles, heat_map, line_chart
 from harness.report.formatting import READING, counted, reach
 from harness.report.judge_charts import (
-    is_usual,
     judge_lines,
     judge_styles,
     metric_label,
@@ -204,7 +203,7 @@ def regret_charts(v: Validation) -> list[Chart]:
     if v.choosing is None or not v.choosing.regret:
         return []
     goals = v.choosing.goals
-    metrics = [metric for metric in v.choosing.regret if is_usual(v, metric)]
+    metrics = list(v.choosing.regret)
     cells = [[v.choosing.regret[metric][goal].value for goal in goals] for metric in metrics]
     if not _defined(cells):
         return []

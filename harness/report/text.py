@@ -55,6 +55,10 @@ BASELINE_NAMES = {
     "median": "median rating",
 }
 UNITS = {"item": "items", "group": "groups", "criterion": "criteria"}
+POPULATION_METRICS = {  # estimate what infinitely many raters would give
+    "mse(s/s)": "mse_without_rater_noise(s/s)",
+    "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",
+}
 PAIR_HEADS = ("first", "second", "items", "first won", "tied", "second won")
 TIES = {
     "class": "with a tie as an answer of its own",
@@ -72,7 +76,7 @@ LEGEND = (
 def translation_text(v: Validation, judge: JudgeResult) -> str:
     """Return F-hat from pairs, else by maximum likelihood from independent calls, or NA."""
     if judge.F is not None:
-        n_endorsed = judge.translated.n_endorsed if judge.translated else ()
+        n_endorsed = judge.n_endorsed
         reasons = ("never_endorsed",) * len(v.task.response_sets)
         columns = _columns(v, judge.F, reasons, n_endorsed)
         return f"from pairs ({counted([sum(n_endorsed)], 'pair')}): {'; '.join(columns)}"
@@ -241,22 +245,22 @@ def beta_hat(validation: Validation, judge: JudgeResult) -> str:
 def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     """Say how the intervals are made, what they cover, and which metric has the other estimand."""
     settings = validation.settings
-    facts = validation.facts(ranking.metric)
-    assert facts is not None
-    population = validation.facts(facts.population) if facts.population else None
-    text = f"{settings.confidence:.0%} intervals: {_method(settings)}, {facts.estimand}. "
+    metric = validation.metric(ranking.metric)
+    estimand = metric.estimand if metric else DESIGN_VALUE
+    text = f"{settings.confidence:.0%} intervals: {_method(settings)}, {estimand}. "
     text += raters_covered(validation)
     counts = [judge.metrics[ranking.metric].ratings_per_item for judge in validation.judges]
     n_ratings = next((count for count in counts if count is not None), None)
-    if facts.estimand != DESIGN_VALUE or n_ratings is None:
+    if estimand != DESIGN_VALUE or n_ratings is None:
         return [text]
-    estimand = (
+    population = validation.metric(POPULATION_METRICS.get(ranking.metric, ""))
+    more = (
         f"for infinitely many see {population.display_name}"
         if population
         else "with more raters the values would differ"
     )
     plural = "" if n_ratings == 1 else "s"
-    return [text, f"The design has {n_ratings:g} rating{plural} per item; {estimand}."]
+    return [text, f"The design has {n_ratings:g} rating{plural} per item; {more}."]
 
 
 def _translations(validation: Validation) -> list[str]:

@@ -14,15 +14,13 @@ from support.rating_tables import seeded
 from harness.analysis import beta_sensitivity, validate
 from harness.analysis.estimates import prepare
 from harness.report import page
-from harness.stats import beta_sweep, reconstruct
+from harness.stats import F_hat, beta_sweep, reconstruct
 from harness.stats.indeterminacy.likelihood import F_by_likelihood
 from harness.stats.indeterminacy.rater_error import (
     error_matrix,
     mse_without_rater_error,
-    selection_effect,
 )
 from harness.stats.indeterminacy.reconstruction import implied_in_resamples
-from harness.stats.indeterminacy.translation import F_hat_by_item, F_hat_shrunk
 from harness.stats.selection.footing import common_footing
 
 GOALS = ("decision_consistency", "prevalence_bias")
@@ -41,11 +39,11 @@ def result(source):
 
 
 def test_grid_has_the_steps_and_every_break_point(result):
-    """beta 0 to 1 by .02, tau .05 to .95 by .05, and each beta at which a winner changes."""
+    """beta 0 to 1 by .05, tau .1 to .9 by .1, and each beta at which a winner changes."""
     grid = result.grid
-    steps = {step / 50 for step in range(51)}
+    steps = {step / 20 for step in range(21)}
     assert steps <= set(grid.betas)
-    assert grid.taus == tuple(step / 20 for step in range(1, 20))
+    assert grid.taus == tuple(step / 10 for step in range(1, 10))
     breaks = {
         beta
         for rows in result.regions.values()
@@ -102,17 +100,17 @@ def test_metric_keeps_its_choice_over_beta(source, result):
     curve. Metrics of forced choices select the same judge at every beta; those of sets do not.
     """
     p = prepare(source)
-    judges = p.on_shared_items(list(result.curves))
+    judges = p.on_shared_items(list(result.grid.judges))
     for metric in ("mse(srs/srs)", "hit_rate(h/h)"):
         points = beta_sweep(
             p.compared.human,
             judges,
-            betas=result.curve_betas,
+            betas=beta_sensitivity.CURVE_BETAS,
             adds=p.task.sensitivity,
             tau=p.tau,
             positive=p.compared.positive,
             resampling=seeded(n_resamples=0),
-            metrics=(metric,),
+            metrics=(metric, "decision_consistency"),
         )
         best = min if metric == "mse(srs/srs)" else max
         selection = result.selections[metric]
@@ -120,8 +118,7 @@ def test_metric_keeps_its_choice_over_beta(source, result):
             values = {name: point.estimates[name][metric].value for name in point.judges}
             first = tuple(n for n, value in values.items() if value == best(values.values()))
             assert selection.judges[b] == first
-            shares = {n: curve["decision_consistency"].value[b] for n, curve in
-                      result.curves.items()}  # fmt: skip
+            shares = {n: e["decision_consistency"].value for n, e in point.estimates.items()}
             value = np.mean([shares[n] for n in first])
             assert selection.values["decision_consistency"][b] == pytest.approx(value, abs=1e-3)
             loss = max(shares.values()) - value
@@ -135,29 +132,8 @@ def test_without_pairs_of_raters_no_beta_is_theirs(result):
     assert result.best_at_beta == {}
 
 
-def test_curves_are_those_of_the_sweep_with_intervals(source, result):
-    """At the run's tau, value and interval per judge and goal."""
-    p = prepare(source)
-    points = beta_sweep(
-        p.human,
-        p.judges,
-        betas=result.curve_betas,
-        adds=p.task.sensitivity,
-        tau=0.5,
-        positive=("A",),
-        resampling=seeded(groups=p.groups, n_resamples=300),
-        metrics=GOALS,
-    )
-    for name, by_goal in result.curves.items():
-        for goal, curve in by_goal.items():
-            assert curve.value == tuple(point.estimates[name][goal].value for point in points)
-            for low, value, high in zip(curve.low, curve.value, curve.high, strict=True):
-                assert low <= value <= high
-
-
 def test_bounds_hold_whatever_beta_is(result):
     """Where humans only chose: free per item is wider than one beta for all, and both hold."""
-    assert result.reconstructed is None
     at = result.grid.taus.index(0.5)
     for name, surface in result.grid.judges.items():
         for goal, row in zip(GOALS, (surface.consistency[at], surface.bias[at]), strict=True):
@@ -167,9 +143,6 @@ def test_bounds_hold_whatever_beta_is(result):
             assert common.low.value == pytest.approx(min(row), abs=1e-6)
             assert common.high.value == pytest.approx(max(row), abs=1e-6)
             assert common.high.value <= free.high.value + 1e-9
-    [toxic, fine] = result.omega_bounds
-    assert toxic.low < toxic.high == 1.0
-    assert fine.option == "B"
 
 
 def test_underspecified_task_is_advised_to_add_an_option(result):
@@ -180,29 +153,28 @@ def test_underspecified_task_is_advised_to_add_an_option(result):
 
 def test_paired_subset_gives_every_item_its_response_sets():
     """F' from the first half of the items carries the goals to all of them."""
-    validation = validate(indeterminate_source(indeterminate_task(n=200, paired=100)))
-    result = validation.sensitivity.reconstructed
-    assert (result.n_pairs, result.n_paired_items, result.n_items) == (700, 100, 200)
-    both_given_fine = result.F_reverse[2][1]  # sets {A} {B} {A, B}, options A B
-    assert both_given_fine == pytest.approx(0.5, abs=0.06)
-    assert result.F_reverse[0][1] == 0.0
-    lenient = result.judges["lenient"]["decision_consistency"]
-    assert lenient.n_used == 200
-    assert validation.judge("lenient").metrics["decision_consistency"].n_used == 100
-    assert validation.sensitivity.bounds == {}
+    source = indeterminate_source(indeterminate_task(n=200, paired=100))
+    implied = reconstruct(prepare(source).human)
+    assert (implied.n_pairs, implied.n_paired_items, len(implied.reasons)) == (700, 100, 200)
+    assert not any(implied.reasons)
+    assert implied.F_reverse[2, 1] == pytest.approx(0.5, abs=0.06)  # {A, B} where B was chosen
+    assert implied.F_reverse[0, 1] == 0.0
+    every = validate(replace(source, humans="reconstructed"))
+    assert every.judge("lenient").metrics["decision_consistency"].n_used == 200
+    rated = validate(source)
+    assert rated.judge("lenient").metrics["decision_consistency"].n_used == 100
+    assert rated.sensitivity.bounds == {}
 
 
 def test_reconstructed_response_sets_rank_on_all_items():
-    """The ranking metric is that of the section, on every item, with the noise of F' in it."""
+    """The metric that ranks is on every item, with the noise of F' in its interval."""
     task = indeterminate_task(n=200, paired=25)
     source = indeterminate_source(task, judges=("lenient", "random"), humans="reconstructed")
     p, validation = prepare(source), validate(source)
     assert validation.settings.metric == "mse(srs/srs)"
     assert (validation.evidence.n_items, validation.evidence.n_rated) == (200, 200)
-    section = validation.sensitivity.reconstructed
     rows = {row.judge: row for row in validation.evidence.judges}
     for name, row in rows.items():
-        assert row.value == pytest.approx(section.judges[name]["mse(srs/srs)"].value)
         assert row.value == pytest.approx(validation.judge(name).metrics["mse(srs/srs)"].value)
     [note] = [note for note in validation.notes if "reconstructed" in note]
     assert "on 200 of 200 items are reconstructed from their forced choices" in note
@@ -241,52 +213,22 @@ def test_without_a_family_there_is_no_sweep_and_it_says_why(fields, reason):
     assert (result.reason, result.grid, result.break_evens) == (reason, None, {})
 
 
-def test_translation_by_item_is_summed_up():
-    """Pooled, counted and shrunk as `stats` has them, the items furthest from the pool shown."""
+def test_F_of_pairs_has_the_pairs_behind_each_column():  # noqa: N802 -- F
+    """Those of the raters; the judge's calls are independent, and make none."""
     source = indeterminate_source(indeterminate_task(40, paired=30), n_resamples=50)
     validation = validate(source)
-    human = prepare(source).human
-    result = validation.humans.translated
-    raters_own, shrunk = F_hat_by_item(human), F_hat_shrunk(human)
-    assert (result.n_pairs, result.n_outside, result.n_items) == (210, 0, 30)
-    assert result.reasons == {"no_pairs": 10}
-    for part, strength in (("F", shrunk.strength), ("F_reverse", shrunk.strength_reverse)):
-        pooling = getattr(result, part)
-        assert pooling.strength_reason == ("items_alike" if np.isinf(strength) else "")
-        assert len(pooling.items) == 10
-        for entry in pooling.items:
-            i = human.items.index(entry.item)
-            for right, left in ((raters_own, entry.counted), (shrunk, entry.shrunk)):
-                expected = getattr(right, part)[i]
-                np.testing.assert_allclose(np.array(left, dtype=float), expected, atol=1e-6)
-    assert validation.judge("strict").translated is None  # its calls are independent
+    pool = F_hat(prepare(source).human)
+    assert validation.humans.n_endorsed == tuple(pool.n_endorsed.tolist())
+    assert (sum(validation.humans.n_endorsed), validation.humans.n_outside) == (210, 0)
+    judge = validation.judge("strict")
+    assert (judge.F, judge.n_endorsed, judge.n_outside) == (None, (), 0)
 
 
-def test_selection_effect_of_the_raters_stands_beside_their_F():  # noqa: N802 -- F
-    """Gamma of each option, with an interval, is that of the pooled F."""
-    validation = validate(indeterminate_source(indeterminate_task(40, paired=30), n_resamples=50))
-    gamma = validation.humans.translated.selection_effect
-    pooled = np.array(validation.humans.F, dtype=float)
-    space = indeterminate_task(2).space
-    for option in ("A", "B"):
-        expected = float(selection_effect(pooled, space, option=option))
-        assert gamma[option].value == pytest.approx(expected)
-        assert gamma[option].interval is not None
-
-
-def test_omega_needs_no_positive_option():
-    """Its bounds and its reconstruction do not hang on what counts as positive."""
+def test_without_positive_options_there_are_no_bounds():
+    """Neither per item nor for one beta, and no beta of the judges."""
     fields = {"positive": (), "sensitivity": {}}
-    judges = {"judges": ("strict",), "n_resamples": 20}
-    result = validate(
-        indeterminate_source(indeterminate_task(12, paired=10, **fields), **judges)
-    ).sensitivity
-    assert result.reconstructed.n_pairs == 70
-    entry = result.reconstructed.judges["strict"]
-    assert entry["mse(srs/srs)"].interval is not None
-    assert entry["decision_consistency"].reason == "no_positive_option"
-    bounded = validate(indeterminate_source(indeterminate_task(12, **fields), **judges)).sensitivity
-    assert [entry.option for entry in bounded.omega_bounds] == ["A", "B"]
+    task = indeterminate_task(12, **fields)
+    bounded = validate(indeterminate_source(task, judges=("strict",), n_resamples=20)).sensitivity
     assert (bounded.bounds, bounded.common_bounds, bounded.judge_betas) == ({}, {}, {})
 
 

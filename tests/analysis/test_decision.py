@@ -27,27 +27,23 @@ def result():
     )
 
 
-def test_every_metric_has_an_order_with_its_certainty(result):
+def test_the_order_has_its_certainty(result):
     """Rank, its interval, the chance of being first, and the model confidence set."""
-    assert set(result.choosing.orders) == {entry.name for entry in result.metrics}
-    order = result.choosing.orders["mse(srs/srs)"]
+    places = result.choosing.places
     ranked = [row.judge for row in result.ranking.rows if row.rank]
-    assert [p.judge for p in order.places] == ranked == list(result.choosing.candidates)
-    for place in order.places:
+    assert [place.judge for place in places] == ranked == list(result.choosing.candidates)
+    for place in places:
         assert place.rank_low <= place.rank <= place.rank_high
-    assert sum(place.p_best for place in order.places) == pytest.approx(1.0)
-    best = order.places[0]
+    assert sum(place.p_best for place in places) == pytest.approx(1.0)
+    best = places[0]
     assert best.in_best_set
     assert best.p_value == 1.0
 
 
-def test_judges_without_a_value_have_no_place(result):
-    """NA is last and has neither an interval nor a chance."""
-    task = indeterminate_task(24)
-    places = validate(indeterminate_source(task)).choosing.orders["decision_consistency"].places
-    assert {(p.rank, p.rank_low, p.p_best, p.in_best_set) for p in places} == {
-        (None, None, None, None)
-    }
+def test_no_judge_is_best_by_a_goal_that_is_not_defined():
+    """Without response sets of the raters the goals are NA for every judge."""
+    result = validate(indeterminate_source(indeterminate_task(24)))
+    assert result.decision.first_by_goal == {"decision_consistency": (), "prevalence_bias": ()}
 
 
 def test_holm_against_by_hand():
@@ -94,7 +90,7 @@ def test_choosing_is_on_shared_items():
     alone = validate(replace(source, verdicts=kept))
     goal = "decision_consistency"
     assert {judge.metrics[goal].n_used for judge in result.judges} == {len(shared)}
-    for part in ("orders", "regret"):
+    for part in ("places", "regret"):
         assert getattr(result.choosing, part) == getattr(alone.choosing, part)
     assert result.decision.first_by_goal == alone.decision.first_by_goal
     assert result.sensitivity.break_evens == alone.sensitivity.break_evens
@@ -107,9 +103,8 @@ def test_judges_that_are_not_ranked_have_no_place():
     """A judge that answered too little is in no order and no sweep."""
     result = validate(indeterminate_source(indeterminate_task(paired=60)))
     assert result.decision.unranked == ("strict",)
-    for order in result.choosing.orders.values():
-        assert {place.judge for place in order.places} == {"lenient", "random"}
-    assert set(result.sensitivity.curves) == {"lenient", "random"}
+    assert {place.judge for place in result.choosing.places} == {"lenient", "random"}
+    assert set(result.sensitivity.grid.judges) == {"lenient", "random"}
 
 
 def test_goals_and_usual_metrics_are_compared_at_the_same_number_of_replies():

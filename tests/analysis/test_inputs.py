@@ -19,7 +19,7 @@ def test_beta_makes_the_downstream_numbers_those_of_the_sweep():
     """``--beta`` gives, at every step, the values and the ranking that the grid holds."""
     task = indeterminate_task(paired=30)
     grid = validate(indeterminate_source(task, min_answered=0.8)).sensitivity.grid
-    for beta, tau in ((0.0, 0.5), (0.24, 0.3), (0.6, 0.7), (1.0, 0.5)):
+    for beta, tau in ((0.0, 0.5), (0.25, 0.3), (0.6, 0.7), (1.0, 0.5)):
         result = validate(
             indeterminate_source(
                 task,
@@ -152,6 +152,9 @@ def test_interval_of_every_section_is_the_one_asked_for(interval):
     for section in (result.certainty, result.replacement, result.errors):
         for place, method in methods_in(asdict(section)):
             methods.setdefault(method, set()).add(place)
+    agreement = result.humans.agreement.values()
+    for method in {estimate.interval.method for estimate in agreement if estimate.interval}:
+        methods.setdefault(method, set()).add("agreement")
     assert set(methods) == {interval, MADE_BY[interval]}
 
 
@@ -218,17 +221,16 @@ def test_levels_are_checked_before_anything_is_asked(bare, choices, words):
 
 
 def test_every_metric_says_how_to_read_it():
-    """Direction, estimand, other names, and where the population value stands."""
+    """The definition of each, as the statistics have it: direction, estimand, other names."""
     result = validate(indeterminate_source(indeterminate_task(12)))
-    facts = {entry.name: entry for entry in result.metrics}
-    assert set(facts) == set(result.judge("strict").metrics)
-    assert facts["mse(srs/srs)"].population == "mse_without_rater_noise(srs/srs)"
-    assert facts["mse_without_rater_noise(srs/srs)"].estimand == "population value"
-    assert "accuracy(h/h)" in facts["hit_rate(h/h)"].also
-    assert facts["hit_rate(h/h)"].population is None
+    rows = {name: result.metric(name) for name in result.judge("strict").metrics}
+    assert all(row is not None and row.name == name for name, row in rows.items())
+    assert rows["mse_without_rater_noise(srs/srs)"].estimand == "population value"
+    assert "accuracy(h/h)" in rows["hit_rate(h/h)"].also
+    assert result.metric("no metric") is None
     for judge in result.judges:
         for name, estimate in judge.metrics.items():
-            assert estimate.interval is None or estimate.interval.estimand == facts[name].estimand
+            assert estimate.interval is None or estimate.interval.estimand == rows[name].estimand
 
 
 def evidence_under(**choices):

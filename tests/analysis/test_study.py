@@ -79,13 +79,14 @@ def test_regret_by_beta_is_the_loss_beyond_the_best_judge_at_that_beta(validatio
         assert curve.tasks == ("toxicity", "rudeness")
         expected = np.zeros(len(curve.betas))
         for task, v in zip(curve.tasks, validations.values(), strict=True):
-            goals = {judge: by_goal[curve.goal].value for judge, by_goal in
-                     v.sensitivity.curves.items()}  # fmt: skip
+            grid = v.sensitivity.grid
+            tau = grid.taus.index(v.settings.tau)
+            columns = [grid.betas.index(beta) for beta in curve.betas]
             is_share = curve.goal == "decision_consistency"
-            losses = {
-                judge: -np.array(value) if is_share else np.abs(value)
-                for judge, value in goals.items()
-            }
+            losses = {}
+            for judge, surface in grid.judges.items():
+                value = np.array((surface.consistency if is_share else surface.bias)[tau])[columns]
+                losses[judge] = -value if is_share else np.abs(value)
             selected = result.selections[task][curve.metric].judges
             for b, judges in enumerate(selected):
                 best = min(values[b] for values in losses.values())

@@ -245,7 +245,7 @@ def test_perception_charts_hold_the_shares_of_both_sides(validated):
 
 def symbol(validated, name):
     """Return the name in metrics.json of a metric, or goal, as a chart names it."""
-    names = {facts.display_name: facts.name for facts in validated.metrics}
+    names = {metric_label(validated, key): key for j in validated.judges for key in j.metrics}
     return names.get(name, name.replace(" ", "_"))
 
 
@@ -273,7 +273,7 @@ def test_charts_of_regret_confusion_and_translation_hold_their_numbers(charts, v
             assert all(cells[row[0], row[1]] == row[2] for row in chart.rows)
     for judge in validated.judges:
         if judge.F:
-            n_pairs = judge.translated.n_pairs
+            n_pairs = sum(judge.n_endorsed)
             chart = titles[f"{judge.name} · {n_pairs} pairs"]
             columns = [column for column in zip(*judge.F, strict=True) if any(column)]
             assert [row[2] for row in chart.rows] == [x for column in columns for x in column]

@@ -142,14 +142,3 @@ def test_page_marks_the_judges_that_the_sentence_names(case):
     html, _ = page_of(validation, source)
     marked = html.count('<span class="tag">not significantly different</span>')
     assert marked == len(validation.decision.not_distinguishable)
-
-
-def test_most_disputed_items_are_those_of_the_decision(case):
-    """The item table is in the order of the list of disputed items, by the same measure."""
-    validation, source = case
-    disputed = validation.decision.disputed
-    details = details_of(source)
-    assert [row.id for row in details.items.rows][: len(disputed)] == list(disputed)
-    shares = {item.item: item.disagreement for item in validation.errors.disputed}
-    splits = {row.id: row.disagreement for row in details.items.rows}
-    assert all(splits[item] == share for item, share in shares.items())

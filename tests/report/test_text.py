@@ -37,10 +37,10 @@ def test_f_hat_stands_behind_details_and_on_the_card(validation):
 def test_f_hat_of_pairs_is_preferred_and_has_its_pairs(validation):
     """The set of both options, its pairs, and the chance of each choice."""
     raters = validation.humans
-    judge = replace(validation.judge("lenient"), F=raters.F, translated=raters.translated)
+    judge = replace(validation.judge("lenient"), F=raters.F, n_endorsed=raters.n_endorsed)
     text = translation_text(validation, judge)
     (set_of_both,) = (i for i, keys in enumerate(validation.task.response_sets) if len(keys) > 1)
-    n_pairs, n = raters.translated.n_pairs, raters.translated.n_endorsed[set_of_both]
+    n_pairs, n = sum(raters.n_endorsed), raters.n_endorsed[set_of_both]
     labels = list(validation.task.options.values())
     first, second = (row[set_of_both] for row in raters.F)
     assert text == (

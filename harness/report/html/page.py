@@ -347,13 +347,11 @@ def _ranking(v: Validation) -> dict[str, Any]:
     if v.ranking is None:
         return {}
     kinds = judge_charts.judge_kinds(v)
-    orders = v.choosing.orders if v.choosing else {}
-    places = orders[v.ranking.metric].places if v.ranking.metric in orders else ()
+    places = v.choosing.places if v.choosing else ()
     return {
         "own": [_on_own_items(v, row.judge, kinds[row.judge]) for row in v.ranking.rows],
         "places": places if sum(place.rank is not None for place in places) > 1 else (),
         "axis": _table_axis(v),
-        "metric_facts": {facts.name: facts for facts in v.metrics},
     }
 
 

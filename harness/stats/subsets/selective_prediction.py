@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +44,20 @@ class RiskCoverage:
 
     def __repr__(self) -> str:
         return f"RiskCoverage({len(self.threshold)} thresholds, area {self.area})"
+
+    def thinned(self, n_points: int, digits: int) -> RiskCoverage:
+        """Return evenly spaced points of a longer curve, its ends among them, rounded to be drawn.
+
+        ``area`` and counts stay those of the whole curve.
+        """
+        n = len(self.threshold)
+        kept = np.unique(np.linspace(0, n - 1, min(n, n_points)).round().astype(np.int64))
+        return replace(
+            self,
+            threshold=frozen(np.round(self.threshold[kept], digits)),
+            answered_fraction=frozen(np.round(self.answered_fraction[kept], digits)),
+            risk=frozen(np.round(self.risk[kept], digits)),
+        )
 
 
 def risk_coverage(score: ArrayLike, correct: ArrayLike) -> RiskCoverage:

@@ -230,7 +230,7 @@ def test_checklist_does_not_write_out_a_large_confusion_matrix(validation):
     first = validation.errors.judges[0]
     large = replace(first.confusion, human=names, judge=names, cells=cells, n_items=126)
     errors = replace(validation.errors, judges=(replace(first, confusion=large),))
-    task = replace(validation.task, options=options)
+    task = replace(validation.task, options=options, positive=())
     practices = checklist(replace(validation, errors=errors, task=task))
     assert "o0, o1" in practices[0].text
     assert "90 of 126 items as the raters" in practices[3].text
