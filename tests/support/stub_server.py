@@ -17,7 +17,7 @@ POST /reset    clears both, and lets all requests through
 POST /hold/N   lets N more requests through; the others wait for /release
 POST /release  lets all requests through
 POST /tables/NAME  {"replies": {line of a prompt: [reply, ...]}, "model": ..., "fingerprint": ...,
-                   "fault": PLAN}
+                   "fault": PLAN, "ms": N}
 
 The answer is a function of the prompt: one of the option keys that stand at the start of its lines
 ("A: Toxic", "- B. Fine"), or several where a set is asked for, in JSON where the request holds a
@@ -474,7 +474,8 @@ async def complete(request: web.Request) -> web.StreamResponse:
         make = billed_style(make, request, body, settings, is_free=fault in UNBILLED)
     if COUNTS["requests"] > HELD["after"]:
         await HELD["released"].wait()
-    await asyncio.sleep(float(settings.get("ms", 0)) / 1000)
+    slowed = TABLES.get(settings.get("table"), {}).get("ms", 0)
+    await asyncio.sleep(float(settings.get("ms", slowed)) / 1000)
     if fault == "n400":  # a server that refuses to be asked for several samples
         fault = "400" if int(body.get("n") or 1) > 1 else ""
     if fault and fault != "limits":
