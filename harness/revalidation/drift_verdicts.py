@@ -148,7 +148,6 @@ class Evidence:
             verdict=verdict,
             reason=reason,
             p=change.p_value,
-            changed_elicitations=change.elicitations,
             margin=largest_margin(scores, threshold) if scores and worse else None,
             provider=provider,
             metrics=self.metrics.get(judge, {}),

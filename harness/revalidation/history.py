@@ -194,8 +194,6 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
         The look since which it changed: an estimate.
     since_at : str
         UTC time of that look.
-    changed_elicitations : tuple of str
-        Those that changed, by Holm's method within the judge.
     what : str
         What changed most, in words: an estimate.
     n_changed : int
@@ -217,7 +215,6 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
     p: float = 1.0
     since: int | None = None
     since_at: str = ""
-    changed_elicitations: tuple[str, ...] = ()
     what: str = ""
     n_changed: int = 0
     changed_items: tuple[ChangedItem, ...] = ()

@@ -40,7 +40,7 @@ def _claim(judge: JudgeResult, look: Look, baseline: Baseline) -> str:
             since = day(judge.since_at, look.at)
             return f"a different judge since {since}: {judge.what}{_agreement(judge, look)}"
         case "not comparable":
-            return f"not compared ({judge.reason})"
+            return f"not compared, as {judge.reason}"
         case "not asked":
             return f"not asked ({judge.reason})"
         case _:

@@ -81,8 +81,10 @@ def test_looks_at_sampled_items_say_what_describes_the_sample():
 
 def test_what_is_not_comparable_is_not_said_to_have_changed():
     """A change that an earlier look found is no part of the reason."""
-    judge = JudgeResult(judge="gpt", verdict="not comparable", reason="other prompts", since=1)
-    assert sentence(judge) == "gpt: not compared (other prompts)."
+    judge = JudgeResult(
+        judge="gpt", verdict="not comparable", reason="its model has changed", since=1
+    )
+    assert sentence(judge) == "gpt: not compared, as its model has changed."
 
 
 def sentence(judge: JudgeResult, **fields: object) -> str:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from support.look_schedules import Schedule, flawed, majority, other, replies, verdicts
+from support.processes import invoke
 from support.task_folders import make_task_folder
 
 from harness.analysis import Choices
@@ -74,6 +75,17 @@ def test_a_change_of_all_judges_is_reported_as_one(tmp_path, stub):
     for name in names:
         stub.set_table(name, replies(N, partly))
     assert schedule.look(code=1)["all_alike"]
+
+
+def test_200_unchanged_looks_give_no_alarm(tmp_path, stub):
+    """A judge with 10 % noise is never called changed, nor does a look fail."""
+    table = replies(60, majority, noise=0.1, seed=11, each=205)
+    schedule = Schedule(tmp_path, stub, {"judge": table}, samples=5)
+    for _ in range(200):
+        assert invoke("revalidate", schedule.run, "--quiet").exit_code == 0
+    looks = read_history(schedule.run / "history.jsonl").looks
+    assert len(looks) == 200
+    assert {judge.verdict for look in looks for judge in look.judges} == {"stable"}
 
 
 def streams_of(n_items: int, n_judges: int, n_replies: int, seed: int) -> tuple[StreamReplies, ...]:

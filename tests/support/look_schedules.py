@@ -36,8 +36,10 @@ def flawed(i: int) -> str:
     return other(majority(i)) if i % 4 == 0 else majority(i)
 
 
-def replies(n: int, answer, *, noise: float = 0.0, invalid: float = 0.0, seed: int = 0):
-    """Eight replies to each of n items: ``answer(i)``, some noisy, some unreadable."""
+def replies(
+    n: int, answer, *, noise: float = 0.0, invalid: float = 0.0, seed: int = 0, each: int = 8
+):
+    """Replies to each of n items, eight by default: ``answer(i)``, some noisy, some unreadable."""
     rng = random.Random(seed)
 
     def reply(i: int) -> str:
@@ -45,7 +47,7 @@ def replies(n: int, answer, *, noise: float = 0.0, invalid: float = 0.0, seed: i
             return "I would rather talk about the weather."
         return other(answer(i)) if rng.random() < noise else answer(i)
 
-    return {text_of(i): [reply(i) for _ in range(8)] for i in range(n)}
+    return {text_of(i): [reply(i) for _ in range(each)] for i in range(n)}
 
 
 class Schedule:
