@@ -1,0 +1,53 @@
+"""The page of a history in a browser."""
+
+from __future__ import annotations
+
+import pytest
+from support.look_schedules import Schedule, flawed, majority, replies
+from support.processes import invoke
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory, stub):
+    """The page of a history in which two judges changed, one of them in two ways."""
+    folder = tmp_path_factory.mktemp("page")
+    tables = {name: replies(60, majority) for name in ("first", "second")}
+    schedule = Schedule(folder, stub, tables, samples=5)
+    schedule.look()
+    stub.set_table("first", replies(60, flawed))
+    stub.set_table("second", replies(60, lambda i: "A" if i % 5 == 0 else "B"))
+    schedule.look(code=1)
+    invoke("history", schedule.run, "--page", folder / "history.html")
+    return folder / "history.html"
+
+
+def test_the_page_filters_changed_answers(page, browser):
+    """Ten are shown, or all; lists choose a judge and a change, and the count follows."""
+    tab = browser.new_page()
+    tab.goto(page.as_uri())
+    rows = tab.locator(".changed tbody tr:visible")
+    assert rows.count() == 10
+    tab.locator('[data-changed="judge"]').select_option("second")
+    tab.locator('[data-changed="n"]').select_option("all")
+    judges = set(rows.evaluate_all("rows => rows.map(row => row.dataset.judge)"))
+    assert judges == {"second"}
+    n_second = rows.count()
+    tab.locator('[data-changed="change"]').select_option("Toxic to Not toxic")
+    assert 0 < rows.count() < n_second
+    assert tab.locator("#changed-count").inner_text() == f"{rows.count()} of {rows.count()}"
+    tab.close()
+
+
+@pytest.mark.parametrize("width", [400, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_the_screen(page, browser, width, scheme):
+    """Tables and charts scroll within it, and the browser has nothing to say."""
+    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    messages = []
+    tab.on("console", lambda message: messages.append(message.text))
+    tab.on("pageerror", lambda error: messages.append(str(error)))
+    tab.goto(page.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.locator("svg").count() >= 12
+    assert messages == []
+    tab.close()
