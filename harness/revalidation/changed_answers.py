@@ -43,12 +43,16 @@ class AnswerChanges:
         Those whose usual answer changed, the ones that speak most for a change first.
     n_compared : int
         Items that were compared.
+    n_by_noise : float
+        Answers that the noise of the replies before would change, with one reply per item since;
+        0 with more, as noise then seldom is the most frequent.
     """
 
     counts: ReplyCounts
     window: Window
     items: tuple[ChangedItem, ...]
     n_compared: int
+    n_by_noise: float
 
     @classmethod
     def since(
@@ -77,7 +81,10 @@ class AnswerChanges:
             )
             for i in order.tolist()
         )
-        return cls(counts, window, rows, int(has_both.sum()))
+        n_now, earlier = now[has_both].sum(axis=1), before[has_both]
+        noise = 1.0 - earlier.max(axis=1) / earlier.sum(axis=1)
+        n_by_noise = float(noise[n_now == 1].sum())
+        return cls(counts, window, rows, int(has_both.sum()), n_by_noise)
 
     def in_words(self, largest: Component, labels: Mapping[str, str]) -> str:
         """Say what changed, by what the tests show to have changed most and the options' labels."""
@@ -85,7 +92,9 @@ class AnswerChanges:
             return self._outcome_in_words(largest.category)
         n = len(self.items)
         if n:
-            return f"{n} of {self.n_compared} answers changed{self._mostly(labels)}"
+            by_noise = round(self.n_by_noise)
+            noise = f" (about {by_noise} by its own noise)" if by_noise else ""
+            return f"{n} of {self.n_compared} answers changed{self._mostly(labels)}{noise}"
         more = "more" if largest.direction == "up" else "less"
         if largest.category is None:
             return f"it gives its usual answers {more} often"

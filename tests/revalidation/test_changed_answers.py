@@ -61,6 +61,17 @@ def test_words_name_what_most_changes_have_in_common(look, words):
     assert result.in_words(FEW, LABELS) == words
 
 
+def test_words_say_how_many_changes_are_noise():
+    """A judge that strays from its usual answer in a fifth of its replies does so in one of five
+    items, with one reply each; with three each, the most frequent one is seldom noise."""
+    baseline, look = stream(*["BBBBA"] * 10), stream(*["A"] * 10)
+    words = "10 of 10 answers changed, all from no to yes"
+    assert changes(1, baseline, look).in_words(FEW, LABELS) == (
+        f"{words} (about 2 by its own noise)"
+    )
+    assert changes(1, baseline, stream(*["AAA"] * 10)).in_words(FEW, LABELS) == words
+
+
 def test_words_for_rates():
     """An outcome that became more frequent is counted in replies; a shift of which no item shows is
     said without a number."""
