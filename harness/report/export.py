@@ -18,6 +18,7 @@ from harness.report import (
 from harness.report.formatting import COMPLETENESS, completeness
 from harness.report.html.page import page, standalone_svg
 from harness.report.judge_card import judge_card
+from harness.report.ranking_rows import ranked_judges
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,15 +49,15 @@ def ranking_csv(v: Validation) -> str:
     out = StringIO()
     writer = csv.DictWriter(out, RANKING_COLUMNS, lineterminator="\n")
     writer.writeheader()
-    places = {row.judge: row.rank for row in v.ranking.rows} if v.ranking else {}
-    for row in v.evidence.judges if v.evidence else ():
+    for _, ranked in ranked_judges(v):
         assert v.evidence is not None
+        row = ranked.evidence
         worse = row.difference
         worse_interval = worse.interval if worse else None
         interval = row.estimate.interval
         writer.writerow(
             {
-                "rank": places[row.judge],
+                "rank": ranked.place,
                 "judge": _escape_formula(row.judge),
                 "metric": v.evidence.metric,
                 "value": row.value,

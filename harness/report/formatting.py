@@ -40,6 +40,14 @@ FIXED_RATERS = {
     "not_computed": "other raters are not allowed for with these settings",
 }
 READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
+BASELINE_NAMES = {
+    "uniform": "guessing",
+    "prior": "marginal",
+    "most_frequent": "most frequent",
+    "best_constant": "best constant",
+    "mean": "mean rating",
+    "median": "median rating",
+}
 SEE_BELOW = "see below"  # one human at one reply, beside judges at several
 COMPLETENESS = ("usable_replies", "answered_fraction")
 LEAST_P = 0.001

@@ -21,7 +21,8 @@ from harness.report.formatting import (
     span,
 )
 from harness.report.judge_charts import metric_label
-from harness.report.recommendation import alike_words, decided_alike, decision
+from harness.report.ranking_rows import ranked_judges
+from harness.report.recommendation import alike_words, decision
 from harness.report.text import READING as READING_F
 from harness.report.text import translation_text
 
@@ -168,13 +169,12 @@ def _card_table(v: Validation) -> list[str]:
     heads = ["rank", "judge", "model", label, *of_options, "answered", "usable replies"]
     rules = ["--:", *["---"] * (len(heads) - 3), "--:", "--:"]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(rules)} |"]
-    for row in v.ranking.rows:
-        judge, complete = v.judge(row.judge), v.evidence_of(row.judge)
-        consistency = decided_alike(v, judge)
+    for row, ranked in ranked_judges(v):
+        judge, complete, consistency = ranked.result, ranked.evidence, ranked.alike
         alike = f"{number(consistency.value)} {span(consistency.interval)}".strip()
         cells = (
-            number(row.rank, 0) if row.rank else "NA",
-            judge.name,
+            number(ranked.place, 0) if ranked.place else "NA",
+            row.name,
             cut(", ".join(judge.reported_models) or judge.model, MAX_TEXT),
             _value(v, judge),
             *([alike, _beta_hat(v, judge)] if of_options else []),

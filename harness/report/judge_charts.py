@@ -15,10 +15,9 @@ from harness.report.charts import (
     interval_chart,
     interval_ends,
 )
-from harness.report.formatting import READING, counted, number, reason, replies_each
+from harness.report.formatting import BASELINE_NAMES, READING, counted, number, reason, replies_each
 from harness.report.recommendation import capitalized
 from harness.report.svg import Scale
-from harness.report.text import BASELINE_NAMES
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from harness.analysis.order_bias import in_words
 from harness.analysis.serialize import rows_of
 from harness.report.formatting import (
-    SEE_BELOW,
     choice_labels,
     compared_on,
     counted,
@@ -18,10 +17,10 @@ from harness.report.formatting import (
     percent,
     raters_covered,
     reason,
-    with_bounds,
 )
 from harness.report.prevalence_text import prevalence_lines
-from harness.report.recommendation import capitalized, decided_alike, sentences, summary
+from harness.report.ranking_rows import ranking_rows
+from harness.report.recommendation import capitalized, sentences, summary
 from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import fenced_examples, sentence
 from harness.stats.inference.metric import DESIGN_VALUE
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from harness.analysis.result import Settings
     from harness.analysis.serialize import Matrix
     from harness.analysis.systems import SideResult, SystemRanking
+    from harness.report.ranking_rows import RankingRow
     from harness.stats import Ranking
 
 
@@ -45,14 +45,6 @@ LEVELS = {
     "micro": "all decisions pooled (micro)",
     "macro": "mean over criteria (macro)",
     "item": "one verdict per item",
-}
-BASELINE_NAMES = {
-    "uniform": "guessing",
-    "prior": "marginal",
-    "most_frequent": "most frequent",
-    "best_constant": "best constant",
-    "mean": "mean rating",
-    "median": "median rating",
 }
 UNITS = {"item": "items", "group": "groups", "criterion": "criteria"}
 POPULATION_METRICS = {  # estimate what infinitely many raters would give
@@ -188,58 +180,32 @@ def cost_lines(validation: Validation) -> Iterator[str]:
 
 def _ranking(validation: Validation, evidence: Evidence) -> str:
     """Draw judges, one human and the computed baselines on one scale; no columns without values."""
-    rows: list[tuple[str, ...]] = []
     name = evidence.display_name.partition(" (")[0]
     heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "usable", "$/1,000")
-    for row in evidence.judges:
-        judge = validation.judge(row.judge)
-        value = estimate(row.estimate)
-        alike = decided_alike(validation, judge).value
-        usd = judge.cost.usd_per_answered
-        rows.append(
-            (
-                rank_set(row.ranks),
-                row.judge,
-                value,
-                "NA" if alike is None else f"{alike:.0%}",
-                beta_hat(validation, judge),
-                percent(row.answered_fraction),
-                percent(row.usable_replies),
-                "" if usd is None else f"{1000 * usd:.2f}",
-            )
-        )
-    if evidence.human_value is not None:
-        human = with_bounds(evidence.human_value, evidence.human_low, evidence.human_high)
-        rows.append(("", "one human", human, *[""] * 5))
-    elif evidence.human_is_apart:
-        rows.append(("", "one human", SEE_BELOW, *[""] * 5))
-    rows += [
+    rows = [
         (
-            "",
-            BASELINE_NAMES[row.name],
-            with_bounds(row.value, row.low, row.high),
-            *[""] * 5,
+            row.ranks,
+            row.name,
+            row.value,
+            _alike(row),
+            row.beta_hat,
+            row.answered,
+            row.usable,
+            row.usd_per_thousand(unknown=""),
         )
-        for row in evidence.baselines
-        if row.value is not None
+        for row in ranking_rows(validation)
+        if row.is_defined
     ]
     columns = [[row[i] for row in rows] for i in range(len(heads))]
     kept = [i for i, column in enumerate(columns) if not {*column} <= {"", "NA"}]
     return draw_table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
-def rank_set(ranks: tuple[int, int] | None) -> str:
-    """Return a rank, or the first and last of several; a hyphen where there is none."""
-    if ranks is None:
-        return "-"
-    low, high = ranks
-    return str(low) if low == high else f"{low}-{high}"
-
-
-def beta_hat(validation: Validation, judge: JudgeResult) -> str:
-    """Return beta-hat by pairs, or by likelihood from independent calls, marked with a tilde."""
-    beta, by_likelihood = validation.beta_hat(judge.name)
-    return f"{'~' if by_likelihood else ''}{number(beta.value, 2)}"
+def _alike(row: RankingRow) -> str:
+    if row.judge is None:
+        return ""
+    value = row.judge.alike.value
+    return "NA" if value is None else f"{value:.0%}"
 
 
 def _legend(validation: Validation, ranking: Ranking) -> list[str]:

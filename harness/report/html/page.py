@@ -33,10 +33,10 @@ from harness.report.html.summaries import (
 )
 from harness.report.judge_card import latex, markdown, paragraph
 from harness.report.prevalence_text import missed_line, prevalence_lines
+from harness.report.ranking_rows import ranking_rows
 from harness.report.recommendation import (
     GOAL_WORDS,
     alike_words,
-    decided_alike,
     further_evidence,
     human_pair,
     next_steps,
@@ -46,7 +46,7 @@ from harness.report.recommendation import (
     tested_raters,
 )
 from harness.report.svg import Mark, label, line
-from harness.report.text import BASELINE_NAMES, beta_hat, rank_set, rubric_table
+from harness.report.text import rubric_table
 from harness.report.unreadable_text import attempts, sentence
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.report.charts import Chart
     from harness.report.html.details import Details
+    from harness.report.ranking_rows import RankingRow
 
 
 HERE = Path(__file__).parent
@@ -137,7 +138,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "calls": {calls.name: calls for calls in details.calls} if details else {},
             "provenance": _provenance(v, details),
             "bounds": _bounds(v),
-            "common": _common_rows(v),
+            "common": list(map(_common_row, ranking_rows(v))),
             "rubric": rubric_table(v),
             "prevalence": list(prevalence_lines(v)),
             "missed_line": missed_line(v),
@@ -296,50 +297,25 @@ def _first_screen(v: Validation) -> dict[str, Any]:
     }
 
 
-def _common_rows(v: Validation) -> list[dict[str, str]]:
-    """Return the judges, one human and the baselines on common footing, as texts."""
-    evidence = v.evidence
-    if evidence is None:
-        return []
-    kinds = judge_charts.judge_kinds(v)
-    rows = []
-    for row in evidence.judges:
-        judge = v.judge(row.judge)
-        difference, usd = row.difference, judge.cost.usd_per_answered
-        rows.append(
-            {
-                "name": row.judge,
-                "kind": kinds[row.judge],
-                "rank": rank_set(row.ranks),
-                "value": formatting.estimate(row.estimate),
-                "difference": f"{formatting.number(difference.value)} "
-                f"{formatting.span(difference.interval)}"
-                if difference
-                else "",
-                "alike": formatting.percent(decided_alike(v, judge).value),
-                "beta_hat": beta_hat(v, judge),
-                "answered": formatting.percent(row.answered_fraction),
-                "usable": formatting.percent(row.usable_replies),
-                "cost": "unknown" if usd is None else f"{1000 * usd:.2f}",
-            }
-        )
-    human = judge_charts.human_band(evidence)
-    if human is not None:
-        rows.append(_common_row("one human", f"{human.low:z.3f} to {human.high:z.3f}"))
-    elif evidence.human_is_apart:
-        rows.append(_common_row("one human", formatting.SEE_BELOW))
-    rows += [
-        _common_row(BASELINE_NAMES[row.name], formatting.with_bounds(row.value, row.low, row.high))
-        for row in evidence.baselines
-    ]
-    return rows
-
-
-def _common_row(name: str, value: str) -> dict[str, str]:
-    blank = dict.fromkeys(
-        ("rank", "difference", "alike", "beta_hat", "answered", "usable", "cost"), ""
-    )
-    return {"name": name, "kind": "baseline", "value": value, **blank}
+def _common_row(row: RankingRow) -> dict[str, str]:
+    """Return a row of the ranking as texts."""
+    judge = row.judge
+    difference = judge.evidence.difference if judge else None
+    return {
+        "name": row.name,
+        "kind": row.kind,
+        "rank": row.ranks,
+        "value": row.value,
+        "difference": f"{formatting.number(difference.value)} "
+        f"{formatting.span(difference.interval)}"
+        if difference
+        else "",
+        "alike": formatting.percent(judge.alike.value) if judge else "",
+        "beta_hat": row.beta_hat,
+        "answered": row.answered,
+        "usable": row.usable,
+        "cost": row.usd_per_thousand(unknown="unknown"),
+    }
 
 
 def _ranking(v: Validation) -> dict[str, Any]:

@@ -1,0 +1,143 @@
+"""The rows of the ranking table, which terminal, page, judge card and CSV draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.report.formatting import (
+    BASELINE_NAMES,
+    SEE_BELOW,
+    estimate,
+    number,
+    percent,
+    with_bounds,
+)
+from harness.report.judge_charts import judge_kinds
+from harness.report.recommendation import decided_alike
+
+if TYPE_CHECKING:
+    from harness.analysis import JudgeResult, Validation
+    from harness.analysis.evidence import JudgeEvidence
+    from harness.stats import Estimate
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class RankedJudge:
+    """What only a judge's row has.
+
+    Attributes
+    ----------
+    place : int or None
+        Its rank; None where it is not ranked.
+    evidence : JudgeEvidence
+        On common footing, with completeness.
+    alike : Estimate
+        Share of the items decided as the raters do.
+    """
+
+    place: int | None
+    result: JudgeResult
+    evidence: JudgeEvidence
+    alike: Estimate
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class RankingRow:
+    """A judge, one human or a computed baseline on common footing.
+
+    Attributes
+    ----------
+    kind : str
+        "best", "tied", "judge" or "unranked", see `judge_kinds`; "baseline" of others.
+    value : str
+        The metric that ranks, with its interval.
+    ranks, beta_hat, answered, usable : str
+        The rank set, beta-hat and completeness of a judge; "" of others.
+    judge : RankedJudge or None
+        None of others.
+    is_defined : bool
+        Whether it has a value, or says why it has none.
+    """
+
+    name: str
+    kind: str
+    value: str
+    ranks: str = ""
+    beta_hat: str = ""
+    answered: str = ""
+    usable: str = ""
+    judge: RankedJudge | None = None
+    is_defined: bool = True
+
+    def usd_per_thousand(self, unknown: str) -> str:
+        """Return the cost of 1,000 answers; "" for what is no judge."""
+        if self.judge is None:
+            return ""
+        usd = self.judge.result.cost.usd_per_answered
+        return unknown if usd is None else f"{1000 * usd:.2f}"
+
+
+def ranking_rows(v: Validation) -> list[RankingRow]:
+    """Return the judges in order, one human where there is one, and the baselines."""
+    evidence = v.evidence
+    if evidence is None:
+        return []
+    rows = [*_judges(v)]
+    if evidence.human_value is not None:
+        human = with_bounds(evidence.human_value, evidence.human_low, evidence.human_high)
+        rows.append(RankingRow(name="one human", kind="baseline", value=human))
+    elif evidence.human_is_apart:
+        rows.append(RankingRow(name="one human", kind="baseline", value=SEE_BELOW))
+    return rows + [
+        RankingRow(
+            name=BASELINE_NAMES[row.name],
+            kind="baseline",
+            value=with_bounds(row.value, row.low, row.high),
+            is_defined=row.value is not None,
+        )
+        for row in evidence.baselines
+    ]
+
+
+def ranked_judges(v: Validation) -> list[tuple[RankingRow, RankedJudge]]:
+    """Return the rows of the judges alone."""
+    return [(row, row.judge) for row in ranking_rows(v) if row.judge is not None]
+
+
+def _judges(v: Validation) -> list[RankingRow]:
+    places = {row.judge: row.rank for row in v.ranking.rows} if v.ranking else {}
+    kinds = judge_kinds(v)
+    rows = []
+    for row in v.evidence.judges if v.evidence else ():
+        judge = v.judge(row.judge)
+        alike = decided_alike(v, judge)
+        rows.append(
+            RankingRow(
+                name=row.judge,
+                kind=kinds[row.judge],
+                value=estimate(row.estimate),
+                ranks=rank_set(row.ranks),
+                beta_hat=beta_hat(v, judge),
+                answered=percent(row.answered_fraction),
+                usable=percent(row.usable_replies),
+                judge=RankedJudge(
+                    place=places.get(row.judge), result=judge, evidence=row, alike=alike
+                ),
+            )
+        )
+    return rows
+
+
+def rank_set(ranks: tuple[int, int] | None) -> str:
+    """Return a rank, or the first and last of several; a hyphen where there is none."""
+    if ranks is None:
+        return "-"
+    low, high = ranks
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def beta_hat(v: Validation, judge: JudgeResult) -> str:
+    """Return beta-hat by pairs, or by likelihood from independent calls, marked with a tilde."""
+    beta, by_likelihood = v.beta_hat(judge.name)
+    return f"{'~' if by_likelihood else ''}{number(beta.value, 2)}"
