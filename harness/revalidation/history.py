@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
@@ -27,7 +28,7 @@ from harness.revalidation.reply_categories import Category, StreamReplies, repli
 from harness.stats.drift.stream_path import LookResult
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -502,11 +503,20 @@ _DECODER = msgspec.json.Decoder(Baseline | Look)
 def _decoded(body: bytes, path: Path) -> Baseline | Look:
     try:
         record: Baseline | Look = _DECODER.decode(body)
+        for time in _times(record):
+            datetime.fromisoformat(time)
     except ValueError:
         raise OlderHistory(path) from None
     if isinstance(record, Baseline) and record.schema_version != SCHEMA_VERSION:
         raise OlderHistory(path)
     return record
+
+
+def _times(record: Baseline | Look) -> Iterator[str]:
+    """Yield the times that a line must have."""
+    yield record.at
+    if isinstance(record, Look):
+        yield from (judge.since_at for judge in record.judges if judge.since is not None)
 
 
 def without_replies(look: Look) -> Look:

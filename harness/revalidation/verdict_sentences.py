@@ -37,8 +37,8 @@ def judge_sentence(judge: JudgeResult, look: Look, baseline: Baseline) -> str:
 def _claim(judge: JudgeResult, look: Look, baseline: Baseline) -> str:
     match judge.verdict:
         case "changed" | "worse":
-            since = day(judge.since_at, look.at)
-            return f"a different judge since {since}: {judge.what}{_agreement(judge, look)}"
+            since = f" since {day(judge.since_at, look.at)}" if judge.since is not None else ""
+            return f"a different judge{since}: {judge.what}{_agreement(judge, look)}"
         case "not comparable":
             return f"not compared, as {judge.reason}"
         case "not asked":

@@ -154,6 +154,20 @@ def test_a_line_of_another_version_is_named(tmp_path):
         read_history(path)
 
 
+def test_a_line_without_a_time_is_not_read(tmp_path):
+    """What somebody else wrote for a time would else end every view of the history."""
+    for look in (
+        msgspec.structs.replace(LOOK, at="yesterday"),
+        msgspec.structs.replace(
+            LOOK, judges=(JudgeResult(judge="gpt", verdict="changed", since=1, since_at="then"),)
+        ),
+    ):
+        path = write(tmp_path, look)
+        with pytest.raises(RunError):
+            read_history(path)
+        path.unlink()
+
+
 def test_reply_without_an_answer_has_no_value():
     """A log of somebody else may say otherwise; the reply counts as what came of it."""
     task = load_task("toxicity")
