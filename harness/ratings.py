@@ -7,7 +7,7 @@ among them.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -206,6 +206,22 @@ def human_table(task: Task, items: Sequence[Item]) -> RatingTable:
     for (option, endorsed), at in _paired_rows(task, builder.row).items():
         builder.add_pairs(at, option, endorsed)
     return builder.table("humans")
+
+
+def without_rater(table: RatingTable, task: Task, items: Sequence[Item], rater: str) -> RatingTable:
+    """Return the `human_table` of a task without one rater's ratings."""
+    ratings = tuple(rating for rating in task.ratings if rating.rater == rater)
+    left_out = human_table(task.model_copy(update={"ratings": ratings}), items)
+    joint = table.joint
+    if joint is not None and left_out.joint is not None:
+        joint = joint - left_out.joint
+    return replace(
+        table,
+        forced_choice=table.forced_choice - left_out.forced_choice,
+        response_set=table.response_set - left_out.response_set,
+        joint=joint,
+        outcomes=table.outcomes - left_out.outcomes,
+    )
 
 
 def _paired_rows(

@@ -21,7 +21,7 @@ from harness.analysis.inputs import (
 )
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
 from harness.errors import TaskError
-from harness.ratings import human_table, judge_table, rater_panel
+from harness.ratings import human_table, judge_table, rater_panel, without_rater
 from harness.stats import (
     Metric,
     OptionSpace,
@@ -283,6 +283,19 @@ def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
         implied=implied,
         panel=panel,
     )
+
+
+def footing_without(p: Prepared, rater: str, judge: str) -> Footing | None:
+    """Compare a judge by itself with the baselines without a rater, and without resamples."""
+    judges = tuple(facts for facts in p.source.judges if facts.name == judge)
+    source = replace(p.source, judges=judges, n_resamples=0)
+    human = without_rater(p.human, p.task, source.items, rater)
+    tables = tuple(table for table in p.judges if table.name == judge)
+    compared = _compared(source, human, tables, p.groups)
+    row = find_metric(p.metric, compared.rows)
+    sets = human_sets(source, compared.human, sets_rank=compares_sets(row))
+    implied = _implied(source, compared.human, sets)
+    return _footing(source, compared, row, sets=sets, implied=implied, panel=None)
 
 
 def range_of(metric: Metric, n_options: int) -> float:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.analysis.annotator_variants import Annotators
-from harness.analysis.estimates import margin_of, prepare
+from harness.analysis.estimates import footing_without, margin_of, prepare
 from harness.analysis.judge_costs import cost_of
 from harness.analysis.option_scale import Scale
 from harness.analysis.rater_replacement import POSITIONAL, design_of
@@ -18,7 +19,7 @@ from harness.ratings import count_outcomes, usable_replies
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
 from harness.stats.data.rating_table import ELICITATION_OF, NO_POSITIVE
 from harness.stats.inference.estimate import Estimate, Exclusion, Interval, exclusions
-from harness.stats.inference.metric import Better, losses_of
+from harness.stats.inference.metric import Better
 from harness.stats.inference.non_inferiority import least_items
 from harness.stats.planning.sample_size import (
     Z_SIZE,
@@ -231,77 +232,105 @@ class Evidence:
 
 def section(p: Prepared) -> Evidence | None:
     """Put the judges on common footing; None where there is no judge."""
-    evidence = _compared(p, MIN_RATERS)
-    return None if evidence is None else with_raters_left_out(p.source, evidence, _judge_alone)
-
-
-def _judge_alone(source: Source) -> Evidence | None:
-    return _compared(prepare(source, ranking_only=True), MIN_RATERS - 1)
-
-
-def with_raters_left_out(
-    source: Source, evidence: Evidence, compare_in: Callable[[Source], Evidence | None]
-) -> Evidence:
-    """Add what the evidence of the first judge is without each rater, where it suffices with all.
-
-    ``compare_in`` returns the evidence of a judge by itself, without resamples.
-    """
-    leader = evidence.judges[0]
-    test = leader.annotator_test
-    if test is None or test.passes is False or not all(leader.better_than.values()):
-        return evidence
-    choices = [r for r in source.task.ratings if r.elicitation == "forced_choice"]
-    n_ratings = Counter(rating.rater for rating in choices)
-    left_out = []
-    for rater in sorted(n_ratings):
-        if n_ratings[rater] < len(choices) * LEAST_SHARE:
-            continue
-        kept = tuple(rating for rating in source.task.ratings if rating.rater != rater)
-        alone = compare_in(
-            replace(
-                source,
-                task=source.task.model_copy(update={"ratings": kept}),
-                judges=tuple(judge for judge in source.judges if judge.name == leader.judge),
-                metric=evidence.metric,
-                n_resamples=0,
-            )
-        )
-        if alone is not None:
-            left_out.append(_without_rater(rater, alone))
-    return replace(evidence, without_raters=tuple(left_out))
-
-
-def _without_rater(rater: str, evidence: Evidence) -> WithoutRater:
-    judge = evidence.judges[0]
-    values = [judge.value, *(row.value for row in evidence.baselines)]
-    losses = losses_of(np.array(values, dtype=np.float64), evidence.better)
-    names = [row.name for row in evidence.baselines]
-    unbeaten = [
-        name
-        for name, of_baseline in zip(names, losses[1:].tolist(), strict=True)
-        if of_baseline <= losses[0]
-    ]
-    test = judge.annotator_test
-    return WithoutRater(
-        rater, unbeaten[0] if unbeaten else "", None if test is None else test.passes
-    )
-
-
-def _compared(p: Prepared, min_raters: int) -> Evidence | None:
     if p.footing is None:
         return None
     footing, source = p.footing, p.source
-    n_test_replies, tests = _annotator_tests(p, footing, min_raters)
-    return evidence_of(
+    n_replies, tests = _annotator_tests(p, footing)
+    evidence = evidence_of(
         source,
         footing,
         {name: estimates[p.metric] for name, estimates in p.estimates.items()},
         margin=margin_of(source, p.compared, footing.metric).value,
         annotator_tests=tests,
-        n_test_replies=n_test_replies,
+        n_test_replies=n_replies,
         ranks_by=ELICITATION_OF[footing.metric.human_form],
         unusable=_unusable(p),
     )
+    return with_raters_left_out(source, evidence, tests, partial(footing_without, p))
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorTests:
+    """The annotator test of each ranked judge, with all raters of a panel or some.
+
+    Attributes
+    ----------
+    reason : str
+        Why there is none; "" where there is.
+    panel : Panel or None
+        All raters.
+    verdicts : mapping
+        Of each judge, by item.
+    design : AltTestDesign or None
+        Scores and margin.
+    resampling : Resampling or None
+        The groups of items.
+    """
+
+    reason: str
+    panel: Panel | None = None
+    verdicts: Mapping[str, Mapping[str, Hashable]] = field(default_factory=dict)
+    design: AltTestDesign | None = None
+    resampling: Resampling | None = None
+
+    def of(
+        self, judge: str, *, alpha: float, without: str | None = None
+    ) -> DecidingAnnotatorTest | None:
+        """Test a judge, by groups where there are any; None where it was not asked for choices.
+
+        ``without`` names a rater who is left out.
+        """
+        panel, resampling = self.panel, self.resampling
+        if not panel or not self.design or not resampling or judge not in self.verdicts:
+            return None
+        clusters = None
+        if resampling.groups is not None:
+            clusters = resampling.units(len(resampling.groups)).of_item
+        return deciding_annotator_test(
+            panel if without is None else panel.without(without),
+            self.verdicts[judge],
+            self.design,
+            groups=clusters,
+            level=resampling.level,
+            alpha=alpha,
+        )
+
+
+def with_raters_left_out(
+    source: Source,
+    evidence: Evidence,
+    tests: AnnotatorTests,
+    footing_without: Callable[[str, str], Footing | None],
+) -> Evidence:
+    """Add what the evidence of the first judge is without each rater, where it suffices with all.
+
+    ``footing_without`` takes a rater and a judge.
+    """
+    leader = evidence.judges[0]
+    test = leader.annotator_test
+    if test is None or test.passes is False or not all(leader.better_than.values()):
+        return evidence
+    choices = (r.rater for r in source.task.ratings if r.elicitation == "forced_choice")
+    n_ratings = Counter(choices)
+    left_out = []
+    for rater in sorted(n_ratings):
+        if n_ratings[rater] < n_ratings.total() * LEAST_SHARE:
+            continue
+        footing = footing_without(rater, leader.judge)
+        if footing is None or not footing.judges:
+            continue
+        alone = tests.of(leader.judge, alpha=1.0 - source.confidence, without=rater)
+        left_out.append(
+            WithoutRater(rater, _unbeaten(footing), None if alone is None else alone.passes)
+        )
+    return replace(evidence, without_raters=tuple(left_out))
+
+
+def _unbeaten(footing: Footing) -> str:
+    """Return the first baseline whose value is no worse than that of the only judge; "" if none."""
+    losses = footing.metric.losses(np.array([footing.values[0], *footing.baselines.values()]))
+    unbeaten = np.flatnonzero(losses[1:] <= losses[0]).tolist()
+    return list(footing.baselines)[unbeaten[0]] if unbeaten else ""
 
 
 def _unusable(p: Prepared) -> tuple[Exclusion, ...]:
@@ -328,7 +357,7 @@ def evidence_of(
     estimates: Mapping[str, Estimate],
     *,
     margin: float,
-    annotator_tests: tuple[str, Mapping[str, DecidingAnnotatorTest]],
+    annotator_tests: AnnotatorTests,
     ranks_by: str = "",
     unusable: tuple[Exclusion, ...] = (),
     n_test_replies: int | None = None,
@@ -336,11 +365,10 @@ def evidence_of(
     """Return the evidence that common footing gives, whose judges are in the order of the source.
 
     ``estimates`` are those of each judge on these items, by name, without the interval of the
-    first that allows for its choice; ``annotator_tests`` holds why there is none, or the test of
-    each ranked judge; ``margin``, of non-inferiority to one human, is in the metric's unit;
-    ``unusable`` counts the items with a rating that the metric cannot use.
+    first that allows for its choice; ``margin``, of non-inferiority to one human, is in the
+    metric's unit; ``unusable`` counts the items with a rating that the metric cannot use.
     """
-    metric, (reason, tests) = footing.metric, annotator_tests
+    metric = footing.metric
     names = [judge.name for judge in source.judges]
     fractions = dict(zip(names, footing.items.answered_fraction.tolist(), strict=True))
     order = _order(source, footing, fractions)
@@ -353,7 +381,7 @@ def evidence_of(
             estimate=footing.estimate(
                 name, estimates[name], is_first=name == order[0], method=source.interval
             ),
-            annotator_test=tests.get(name),
+            annotator_test=annotator_tests.of(name, alpha=alpha_of(source)),
             difference=_difference(source, footing, name, order[0]) if name != order[0] else None,
             close_to_first=name in close,
             **footing_facts(footing, name),
@@ -382,7 +410,7 @@ def evidence_of(
         n_rated=int(footing.n_rated),
         min_answered=footing.min_answered,
         margin=margin,
-        annotator_reason=reason,
+        annotator_reason=annotator_tests.reason,
         n_items_for_human=least_items(alpha_of(source), source.worth),
         alpha=alpha_of(source),
         n_tried=n_tried(source),
@@ -497,57 +525,31 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
     return replace(difference, interval=interval, separated=low > 0)
 
 
-def _annotator_tests(
-    p: Prepared, footing: Footing, min_raters: int
-) -> tuple[int | None, tuple[str, dict[str, DecidingAnnotatorTest]]]:
-    """Run the annotator test of every ranked judge that was asked for choices.
+def _annotator_tests(p: Prepared, footing: Footing) -> tuple[int | None, AnnotatorTests]:
+    """Return the annotator tests of the ranked judges that were asked for choices.
 
     The raters must be known, and at least three. All are tested on equally many replies per item;
     their number comes first.
     """
     if p.task.rater_ids == "positional":  # no need to read the verdicts
-        return None, (POSITIONAL, {})
+        return None, AnnotatorTests(POSITIONAL)
     scale = Scale.of(p.task)
     annotators = Annotators.of(p, scale)
-    if reason := why_not_tested(p.task, annotators.panel.raters, min_raters):
-        return None, (reason, {})
+    if reason := why_not_tested(p.task, annotators.panel.raters):
+        return None, AnnotatorTests(reason)
     names = [name for name in footing.judges if name in annotators.verdicts]
     n_replies, verdicts = annotators.verdicts_at(footing.n_replies, names)
-    tests = deciding_tests(
-        annotators.panel,
-        verdicts,
-        design_of(p.task, scale),
-        p.resampling(groups=p.groups),
-        alpha=alpha_of(p.source),
+    tests = AnnotatorTests(
+        "", annotators.panel, verdicts, design_of(p.task, scale), p.resampling(groups=p.groups)
     )
-    return None if n_replies == inf else int(n_replies), ("", tests)
+    return None if n_replies == inf else int(n_replies), tests
 
 
-def why_not_tested(task: Task, raters: Sized, min_raters: int = MIN_RATERS) -> str:
+def why_not_tested(task: Task, raters: Sized) -> str:
     """Return why the annotator test does not apply; "" where it does."""
     if task.rater_ids == "positional":
         return POSITIONAL
-    return "too_few_raters" if len(raters) < min_raters else ""
-
-
-def deciding_tests(
-    panel: Panel,
-    verdicts: Mapping[str, Mapping[str, Hashable]],
-    design: AltTestDesign,
-    resampling: Resampling,
-    *,
-    alpha: float,
-) -> dict[str, DecidingAnnotatorTest]:
-    """Run the annotator test of some judges, each at ``alpha``, by groups where there are any."""
-    clusters = None
-    if resampling.groups is not None:
-        clusters = resampling.units(len(resampling.groups)).of_item
-    return {
-        name: deciding_annotator_test(
-            panel, of_judge, design, groups=clusters, level=resampling.level, alpha=alpha
-        )
-        for name, of_judge in verdicts.items()
-    }
+    return "too_few_raters" if len(raters) < MIN_RATERS else ""
 
 
 def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:

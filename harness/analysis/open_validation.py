@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.analysis.evidence import (
-    MIN_RATERS,
-    alpha_of,
-    deciding_tests,
+    AnnotatorTests,
     evidence_of,
     n_with_rating,
     why_not_tested,
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
     from harness.analysis.rater_replacement import Replacement
     from harness.analysis.result import HumanResult
     from harness.stats import Metric
-    from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
     from harness.stats.data.arrays import BoolArray
     from harness.stats.selection.footing import Footing
 
@@ -75,10 +73,12 @@ def validate_open(source: Source) -> Validation:
         estimates = {
             facts.name: _estimates(scale, facts.name, footing, engine) for facts in source.judges
         }
+        tests = _annotator_tests(scale, footing)
         evidence = with_raters_left_out(
             source,
-            _evidence(scale, footing, estimates, MIN_RATERS),
-            lambda fewer: _judge_alone(open_scale(fewer), metric),
+            _evidence(scale, footing, estimates, tests),
+            tests,
+            partial(_footing_without, scale, metric),
         )
         ranked = {row.judge: {metric.name: row.estimate} for row in evidence.judges}
         judges = tuple(
@@ -127,11 +127,23 @@ def _footing(scale: OpenScale, metric: Metric) -> Footing:
     )
 
 
+def _footing_without(scale: OpenScale, metric: Metric, rater: str, judge: str) -> Footing:
+    source = scale.source
+    ratings = tuple(rating for rating in source.task.ratings if rating.rater != rater)
+    fewer = replace(
+        source,
+        task=source.task.model_copy(update={"ratings": ratings}),
+        judges=tuple(facts for facts in source.judges if facts.name == judge),
+        n_resamples=0,
+    )
+    return _footing(open_scale(fewer), metric)
+
+
 def _evidence(
     scale: OpenScale,
     footing: Footing,
     estimates: Mapping[str, Mapping[str, Estimate]],
-    min_raters: int,
+    tests: AnnotatorTests,
 ) -> Evidence:
     source, metric = scale.source, footing.metric
     return evidence_of(
@@ -139,17 +151,9 @@ def _evidence(
         footing,
         {name: of_judge[metric.name] for name, of_judge in estimates.items()},
         margin=_margin(scale, metric).value,
-        annotator_tests=_deciding_tests(scale, footing, min_raters),
+        annotator_tests=tests,
         unusable=exclusions([("human_abstained", n_with_rating(source) - int(scale.rated.sum()))]),
     )
-
-
-def _judge_alone(scale: OpenScale, metric: Metric) -> Evidence:
-    """Return the evidence of the only judge of a scale, some of whose raters were left out."""
-    footing, source = _footing(scale, metric), scale.source
-    (judge,) = source.judges
-    estimates = {judge.name: _estimates(scale, judge.name, footing, _engine(scale))}
-    return _evidence(scale, footing, estimates, MIN_RATERS - 1)
 
 
 def _engine(scale: OpenScale) -> Engine:
@@ -172,14 +176,11 @@ def _range_of(scale: OpenScale, metric: Metric) -> float:
     return scale.range ** (2 if metric.name == "mse" else 1)
 
 
-def _deciding_tests(
-    scale: OpenScale, footing: Footing, min_raters: int
-) -> tuple[str, dict[str, DecidingAnnotatorTest]]:
-    if reason := why_not_tested(scale.source.task, scale.panel.raters, min_raters):
-        return reason, {}
+def _annotator_tests(scale: OpenScale, footing: Footing) -> AnnotatorTests:
+    if reason := why_not_tested(scale.source.task, scale.panel.raters):
+        return AnnotatorTests(reason)
     verdicts = {name: scale.verdicts(name) for name in footing.judges}
-    alpha, resampling = alpha_of(scale.source), scale.resampling()
-    return "", deciding_tests(scale.panel, verdicts, _design(scale), resampling, alpha=alpha)
+    return AnnotatorTests("", scale.panel, verdicts, _design(scale), scale.resampling())
 
 
 def _design(scale: OpenScale) -> AltTestDesign:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
 
@@ -132,6 +132,19 @@ class Panel:
         return (
             f"Panel({len(self.code)} ratings of {len(self.items)} items "
             f"by {len(self.raters)} raters)"
+        )
+
+    def without(self, rater: str) -> Self:
+        """Return the panel without a rater's ratings; its items stay."""
+        left_out = self.raters.index(rater)
+        kept = self.of_rater != left_out
+        of_rater = self.of_rater[kept]
+        return replace(
+            self,
+            raters=self.raters[:left_out] + self.raters[left_out + 1 :],
+            of_item=frozen(self.of_item[kept]),
+            of_rater=frozen(of_rater - (of_rater > left_out)),
+            code=frozen(self.code[kept]),
         )
 
     @property

@@ -94,43 +94,58 @@ class LeftOut:
 
 def leave_out(
     ratings: CrossedRatings,
-    contributions: Callable[[IntArray, IntArray], FloatArray],
+    sides: Sequence[Callable[[IntArray, IntArray], FloatArray]],
     *values: Callable[[FloatArray], FloatArray],
-) -> LeftOut:
+) -> list[LeftOut]:
     """Evaluate statistics without each rater, and without each rating, in turn.
 
     Parameters
     ----------
     ratings : CrossedRatings
         Of at least two raters.
-    contributions : callable
-        ``(counts, rows) -> (n', d)``: what the items at ``rows``, (n',), would add if they had
-        these (n', K) counts of ratings. Called for a block of items at a time.
+    sides : sequence of callables
+        Of each side that is compared with the raters ``(counts, rows) -> (n', d)``: what the items
+        at ``rows``, (n',), would add if they had these (n', K) counts of ratings. Called for a
+        block of items at a time.
     *values : callable
         ``totals (..., d) -> (...)``: the statistics.
+
+    Returns
+    -------
+    list of LeftOut
+        One per side.
     """
     n, m, K = ratings.shape
     counts, runs = ratings.counts(), [np.arange(n)[run] for run in blocks(n)] or [np.arange(0)]
-    first = contributions(counts[runs[0]], runs[0])
-    totals = first.sum(axis=0)
+    first = [side(counts[runs[0]], runs[0]) for side in sides]
+    totals = [sums.sum(axis=0) for sums in first]
     for run in runs[1:]:
-        totals = totals + contributions(counts[run], run).sum(axis=0)
-    without, times, cells = np.tile(totals, (m, 1)), [], []
+        totals = [
+            t + side(counts[run], run).sum(axis=0) for t, side in zip(totals, sides, strict=True)
+        ]
+    without = [np.tile(total, (m, 1)) for total in totals]
+    cells: list[list[list[FloatArray]]] = [[] for _ in sides]
+    times = []
     for run in runs:
-        sums = first if run is runs[0] else contributions(counts[run], run)
+        sums = first if run is runs[0] else [side(counts[run], run) for side in sides]
         for k in range(K):
             rated = np.flatnonzero(counts[run, k])
             rows = run[rated]
             fewer = counts[rows] - np.eye(K, dtype=np.int64)[k]
-            changes = contributions(fewer, rows) - sums[rated]
-            cells.append([value(totals + changes) for value in values])
             times.append(counts[rows, k].astype(np.float64))
-            without += ratings.who_chose(k, rows) @ changes
-    return LeftOut(
-        raters=tuple(value(without) for value in values),
-        cells=tuple(np.concatenate(of_value) for of_value in zip(*cells, strict=True)),
-        times=np.concatenate(times),
-    )
+            chose = ratings.who_chose(k, rows)
+            for s, side in enumerate(sides):
+                changes = side(fewer, rows) - sums[s][rated]
+                cells[s].append([value(totals[s] + changes) for value in values])
+                without[s] += chose @ changes
+    return [
+        LeftOut(
+            raters=tuple(value(of_side) for value in values),
+            cells=tuple(np.concatenate(of_value) for of_value in zip(*of_cells, strict=True)),
+            times=np.concatenate(times),
+        )
+        for of_side, of_cells in zip(without, cells, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

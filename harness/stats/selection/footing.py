@@ -747,14 +747,8 @@ class Scoring:
         None where a value is undefined without some rating.
         """
         scored = [*replies, *(Replies.of_distribution(rows) for rows in self.fitted_baselines())]
-        left_out = [
-            leave_out(
-                ratings,
-                partial(self.sums_of_counts, of_judge, shared, n_replies),
-                self.metric.value,
-            )
-            for of_judge in scored
-        ]
+        sides = [partial(self.sums_of_counts, side, shared, n_replies) for side in scored]
+        left_out = leave_out(ratings, sides, self.metric.value)
         covariance = RaterCovariance.of(left_out, ratings)
         return covariance if np.isfinite(covariance.raters + covariance.cells).all() else None
 
@@ -821,8 +815,10 @@ class Scoring:
         groups = units.of_item[sides.used]
         estimate = cluster_mean(values, groups)
         if ratings is not None and isfinite(estimate.standard_error):
-            left_out = leave_out(ratings, partial(self.one_human_of_counts, replies, shared), mean)
-            raters = RaterCovariance.of([left_out], ratings).variance(np.ones(1))
+            side = partial(self.one_human_of_counts, replies, shared)
+            raters = RaterCovariance.of(leave_out(ratings, [side], mean), ratings).variance(
+                np.ones(1)
+            )
             estimate = _over_raters(estimate, raters)
         ends = estimate.interval(level) or (None, None)
         n_ratings = self.counts.sum(axis=1)[sides.used].astype(np.int64)

@@ -69,9 +69,8 @@ def rater_covariances(
             continue
         vectors = vectors_of(human, first.human_form, cut)
         values = [metric.value for metric in members]
-        left_out = [
-            leave_out(ratings, _counted(first, score, vectors), *values) for score in scores
-        ]
+        sides = [_counted(first, score, vectors) for score in scores]
+        left_out = leave_out(ratings, sides, *values)
         covariances |= {
             metric.name: RaterCovariance.of(left_out, ratings, i)
             for i, metric in enumerate(members)
@@ -89,8 +88,8 @@ def with_rater_variance(
     completed = []
     for sums in groups:
         [metric] = sums.metrics
-        left_out = leave_out(ratings, partial(_of_counts, metric), metric.value)
-        variance = RaterCovariance.of([left_out], ratings).variance(np.ones(1))
+        left_out = leave_out(ratings, [partial(_of_counts, metric)], metric.value)
+        variance = RaterCovariance.of(left_out, ratings).variance(np.ones(1))
         completed.append(replace(sums, raters={metric.name: variance} if variance else {}))
     return completed
 

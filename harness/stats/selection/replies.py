@@ -242,12 +242,12 @@ def drawn_replies(
         counts[answered] = replies.shares[answered]
         return counts
     r = int(n_replies)
-    for i in answered.tolist():
+    every = answered[replies.n_samples[answered] == r]
+    counts[every] = np.rint(replies.shares[every] * r)
+    for i in answered[replies.n_samples[answered] > r].tolist():
         shares, s = replies.shares[i], replies.n_samples[i]
         if isinf(s):
             counts[i] = rng_of(i).multinomial(r, shares / shares.sum())
-        elif s == r:
-            counts[i] = np.rint(shares * s)
         else:
             given = np.rint(shares * s).astype(np.int64)
             counts[i] = rng_of(i).multivariate_hypergeometric(given, r)

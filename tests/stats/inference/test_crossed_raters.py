@@ -53,7 +53,7 @@ def contributions_of(metric, form, judge):
 
 def variances(ratings, contributions):
     """Variance over items, variance over items and raters, and its degrees of freedom."""
-    left_out, n = leave_out(ratings, contributions, mean), ratings.shape[0]
+    [left_out], n = leave_out(ratings, [contributions], mean), ratings.shape[0]
     sums = contributions(ratings.counts(), np.arange(n))
     without = mean(sums.sum(axis=0) - sums)
     items = (n - 1) * np.var(without)
@@ -127,7 +127,7 @@ def test_items_are_left_out_a_block_at_a_time():
         sizes.append(len(rows))
         return np.stack([counts[:, 0] / counts.sum(axis=1), np.ones(len(rows))], axis=1)
 
-    left_out = leave_out(crossed(ratings), contributions, mean)
+    [left_out] = leave_out(crossed(ratings), [contributions], mean)
     assert max(sizes) == BLOCK
     assert left_out.times.sum() == ratings.size
     without = [(np.delete(ratings, j, axis=1) == 0).mean() for j in range(5)]

@@ -86,7 +86,7 @@ def test_variance_of_raters_is_that_of_the_jackknife():
         shares = counts / counts.sum(axis=1, keepdims=True)
         return find_metric("mse(s/s)", METRICS).contributions(shares, answers[rows])
 
-    left_out = leave_out(panel.forced_choice, contributions, mean)
+    [left_out] = leave_out(panel.forced_choice, [contributions], mean)
     raters, cells = left_out.raters[0], np.repeat(left_out.cells[0], left_out.times.astype(int))
     covariance = evaluated(ratings, judges, panel).covariances["mse(s/s)"]
     variance = covariance.variance(np.array([1.0, 0.0]))
