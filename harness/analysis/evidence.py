@@ -230,7 +230,7 @@ class Evidence:
         return tuple(row.judge for row in self.judges if row.ranked)
 
 
-def section(p: Prepared) -> Evidence | None:
+def section(p: Prepared, *, leave_raters_out: bool = True) -> Evidence | None:
     """Put the judges on common footing; None where there is no judge."""
     if p.footing is None:
         return None
@@ -246,6 +246,8 @@ def section(p: Prepared) -> Evidence | None:
         ranks_by=ELICITATION_OF[footing.metric.human_form],
         unusable=_unusable(p),
     )
+    if not leave_raters_out:
+        return evidence
     return with_raters_left_out(source, evidence, tests, partial(footing_without, p))
 
 
@@ -450,8 +452,11 @@ def alpha_of(source: Source) -> float:
 
 
 def deciding_evidence(source: Source) -> Evidence | None:
-    """Return what the decision on a source rests on, without the rest of its validation."""
-    return section(prepare(source, ranking_only=True))
+    """Return what the decision on a source rests on, without the rest of its validation.
+
+    No rater is left out in turn: that takes as many comparisons as there are raters.
+    """
+    return section(prepare(source, ranking_only=True), leave_raters_out=False)
 
 
 def footing_facts(footing: Footing, name: str) -> dict[str, Any]:
