@@ -166,7 +166,7 @@ def test_binary_table_has_a_sweep_over_beta(tmp_path):
     make_task(plan_of(path, positive=("yes",)), tmp_path / "mine")
     validation = validate_verdicts(str(tmp_path / "mine"), None)
     assert validation.sensitivity.reason == ""
-    assert validation.sensitivity.adds == {"no": ("yes",)}
+    assert load_task(tmp_path / "mine").sensitivity == {"no": ("yes",)}
 
 
 def test_new_task_runs_at_once(tmp_path):
