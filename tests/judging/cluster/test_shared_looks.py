@@ -41,6 +41,6 @@ def test_killed_look_is_resumed_and_pays_for_nothing_received(machines, stub, da
     look.kill()
     look.wait()
     stub.release()
-    output = ended(machine.start("revalidate", "--store", database, "--quiet"))
+    output = ended(machine.start("revalidate", "--store", database))
     assert f"{N} items" in output
     assert N < stub.stats()["requests"] <= N + CONCURRENCY
