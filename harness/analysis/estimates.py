@@ -215,7 +215,7 @@ def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resamp
     )
 
 
-def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
+def prepare(source: Source, *, ranking_only: bool = False, with_intervals: bool = True) -> Prepared:
     """Count, resolve and evaluate.
 
     Parameters
@@ -223,8 +223,9 @@ def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
     source : Source
         Task, verdicts and settings.
     ranking_only : bool
-        Evaluate only the metric that ranks, without intervals. Enough for
-        `harness.analysis.evidence.section`, which makes its own intervals.
+        Evaluate only the metric that ranks. Enough for `harness.analysis.evidence.section`.
+    with_intervals : bool, optional
+        Whether the evaluation draws intervals. Those of the comparison of judges are made anyway.
 
     Raises
     ------
@@ -250,11 +251,11 @@ def prepare(source: Source, *, ranking_only: bool = False) -> Prepared:
             compared = replace(compared, rows=(row,))
         evaluated = partial(
             _evaluated,
-            replace(source, n_resamples=0) if ranking_only else source,
+            source if with_intervals else replace(source, n_resamples=0),
             compared,
             sets=sets,
             implied=implied,
-            panel=None if ranking_only else panel,
+            panel=panel if with_intervals else None,
         )
         footing = _footing(source, compared, row, sets=sets, implied=implied, panel=panel)
         common = _common_items(source, compared, row, footing) if footing else {}

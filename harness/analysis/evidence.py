@@ -458,7 +458,8 @@ def deciding_evidence(source: Source) -> Evidence | None:
     With more than 200,000 ratings no rater is left out in turn, which would double the time.
     """
     few = len(source.task.ratings) <= MOST_RATINGS
-    return section(prepare(source, ranking_only=True), leave_raters_out=few)
+    p = prepare(source, ranking_only=True, with_intervals=False)
+    return section(p, leave_raters_out=few)
 
 
 def footing_facts(footing: Footing, name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.analysis.beta_sensitivity import CURVE_BETAS, Selection
 from harness.analysis.decision import Verdict
-from harness.analysis.serialize import Numbers, schema_of
+from harness.analysis.serialize import Numbers, schema_of, shared_fields
 from harness.errors import RunError
 from harness.stats import Estimate
 from harness.stats.data.arrays import TOLERANCE
@@ -32,8 +32,10 @@ class StudiedTask:
         The recommended or best judge; None where the verdict is "none".
     metric : str
         What ranks the judges.
-    value : float or None
-        Its value for the first judge, on common footing; None where NA.
+    estimate : Estimate or None
+        Its value for the first judge where judges are compared; None without a ranked judge.
+    usable_replies, answered_fraction : float or None
+        How complete the first judge is: of ``n_planned`` replies, and of ``n_rated`` items.
     beta : Estimate
         beta of the raters.
     """
@@ -45,7 +47,11 @@ class StudiedTask:
     verdict: Verdict
     judge: str | None
     metric: str
-    value: float | None
+    estimate: Estimate | None = None
+    usable_replies: float | None = None
+    n_planned: int = 0
+    answered_fraction: float | None = None
+    n_rated: int = 0
     beta: Estimate
 
 
@@ -202,20 +208,22 @@ def study(validations: Mapping[str, Validation]) -> Study:
 
 def _studied(run: str, validation: Validation) -> StudiedTask:
     decision, evidence = validation.decision, validation.evidence
-    leader = decision.leader
-    value = None
-    if evidence is not None and leader is not None:
-        value = next(row.value for row in evidence.judges if row.judge == leader)
+    standing: dict[str, Any] = {}
+    if evidence is not None and decision.leader is not None:
+        leader = validation.evidence_of(decision.leader)
+        standing = shared_fields(StudiedTask, leader) | {"n_rated": evidence.n_rated}
     return StudiedTask(
-        task=validation.task.name,
-        run=run,
-        n_items=validation.task.n_items,
-        n_raters=validation.humans.n_raters,
-        verdict=decision.verdict,
-        judge=decision.judge,
-        metric=validation.settings.metric,
-        value=value,
-        beta=validation.humans.beta,
+        **standing
+        | {
+            "task": validation.task.name,
+            "run": run,
+            "n_items": validation.task.n_items,
+            "n_raters": validation.humans.n_raters,
+            "verdict": decision.verdict,
+            "judge": decision.judge,
+            "metric": validation.settings.metric,
+            "beta": validation.humans.beta,
+        }
     )
 
 

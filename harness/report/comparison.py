@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import isfinite
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.report.charts import IntervalRow, Titles, interval_chart
 from harness.report.formatting import (
+    COMPLETENESS_HEADS,
     READING,
     bounds,
+    compared_on,
     counted,
+    estimate,
     headline,
     number,
     p_value,
     replies_each,
+    share,
 )
 from harness.report.html.page import render
 from harness.report.judge_charts import described, slug
@@ -21,11 +26,13 @@ from harness.report.recommendation import capitalized, sentences
 from harness.report.text_table import draw_table, paragraph
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from harness.analysis import Validation
     from harness.analysis.run_comparison import PairedMetric, RunComparison
     from harness.report.charts import Chart
 
-PairedRow: TypeAlias = "tuple[PairedMetric, str, str, str, str, str, str]"
+PairedRow: TypeAlias = "tuple[PairedMetric, str, str, str, str, str, str, str]"
 SECTIONS = (
     ("paired", "Paired differences"),
     ("decisions", "Decisions"),
@@ -37,6 +44,11 @@ SAMPLED = (
     "comparison describes the sample."
 )
 HEADS = ("judge", "first", "second", "change", "better", "worse", "p")
+VALUE_HEADS = ("judge", "value", *COMPLETENESS_HEADS)
+VALUES_NOTE = (
+    "Values of each run by itself, as its own report shows them. They may be on other items and at "
+    "other replies than those of the other run; the paired values are on the same."
+)
 
 
 def comparison(
@@ -54,6 +66,9 @@ def comparison(
             "only": [_only(a, b), _only(b, a)],
             "paired": paired,
             "scope": scope(names, paired),
+            "value_tables": value_tables(names, validations),
+            "value_heads": VALUE_HEADS,
+            "values_note": VALUES_NOTE,
             "changes": changes(paired),
             "charts": [_chart(paired, metric) for metric in _metrics(paired)],
             "rows": paired_rows(paired),
@@ -65,16 +80,27 @@ def comparison(
     )
 
 
-def comparison_text(names: tuple[str, str], paired: RunComparison) -> str:
-    """Return the paired differences for a terminal: a table, and a sentence for each judge."""
+def comparison_text(
+    names: tuple[str, str], validations: tuple[Validation, Validation], paired: RunComparison
+) -> str:
+    """Return the paired differences for a terminal: tables, and a sentence for each judge.
+
+    A table of each judge's value in either run stands last.
+    """
     parts = [f"first: {names[0]}", f"second: {names[1]}", paragraph(scope(names, paired))]
     by_metric: dict[str, list[tuple[str, ...]]] = {}
-    for row, *cells in paired_rows(paired):
-        by_metric.setdefault(row.display_name, []).append((row.judge, *cells))
+    bases: dict[str, dict[str, list[str]]] = {}
+    for row, first, second, same, *cells in paired_rows(paired):
+        by_metric.setdefault(row.display_name, []).append((row.judge, first, second, *cells))
+        bases.setdefault(row.display_name, {}).setdefault(same, []).append(row.judge)
     for name, rows in by_metric.items():
-        parts += ["", f"{capitalized(name)}:", draw_table(HEADS, rows)]
+        title = f"{capitalized(name)}, {_bases(bases[name])}:"
+        parts += ["", paragraph(title), draw_table(HEADS, rows)]
     if by_metric:
         parts += ["", *map(paragraph, changes(paired))]
+    parts += ["", paragraph(VALUES_NOTE)]
+    for title, rows in value_tables(names, validations).items():
+        parts += ["", paragraph(f"{title}:"), draw_table(VALUE_HEADS, rows)]
     return "\n".join(parts)
 
 
@@ -96,6 +122,32 @@ def scope(names: tuple[str, str], paired: RunComparison) -> str:
     )
 
 
+def _bases(judges: Mapping[str, Sequence[str]]) -> str:
+    """Say what the values of judges rest on, once where it is the same for all."""
+    if len(judges) == 1:
+        return f"on {next(iter(judges))}"
+    return "; ".join(f"{', '.join(names)} on {same}" for same, names in judges.items())
+
+
+def value_tables(
+    names: tuple[str, str], validations: tuple[Validation, Validation]
+) -> dict[str, list[tuple[str, ...]]]:
+    """Return each judge's value in its own run by what ranks there, with heads `VALUE_HEADS`."""
+    return {
+        f"{capitalized(v.evidence.display_name)}, {side} run ({name}), {compared_on(v)}": [
+            (
+                row.judge,
+                estimate(row.estimate),
+                share(row.usable_replies, row.n_planned),
+                share(row.answered_fraction, v.evidence.n_rated),
+            )
+            for row in v.evidence.judges
+        ]
+        for side, name, v in zip(("first", "second"), names, validations, strict=True)
+        if v.evidence
+    }
+
+
 def paired_rows(paired: RunComparison) -> list[PairedRow]:
     """Return each row with its values, change, counts and p-value as texts."""
     return [_paired_row(row) for row in paired.metrics]
@@ -106,7 +158,12 @@ def _paired_row(row: PairedMetric) -> PairedRow:
     change = f"{number(result.difference)} {bounds(result.low, result.high)}".strip()
     counts = (str(result.n_better), str(result.n_worse)) if result.test else ("", "")
     p = p_value(row.p_adjusted) if result.test else ""
-    return (row, number(result.first), number(result.second), change, *counts, p)
+    same = f"{counted([result.n_items])}, {_replies(result.n_replies)}"
+    return (row, number(result.first), number(result.second), same, change, *counts, p)
+
+
+def _replies(n_replies: float) -> str:
+    return replies_each(n_replies if isfinite(n_replies) else None)
 
 
 def changes(paired: RunComparison) -> list[str]:
@@ -129,7 +186,7 @@ def _change(row: PairedMetric, alpha: float) -> str:
     return (
         f"{row.judge} is {verdict} in the second run by {row.display_name}: {detail} of "
         f"{counted([result.n_better + result.n_worse + result.n_equal], result.unit)} "
-        f"({TESTS[result.test]}, {replies_each(result.n_replies)})."
+        f"({TESTS[result.test]}, {_replies(result.n_replies)})."
     )
 
 

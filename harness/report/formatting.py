@@ -50,6 +50,7 @@ BASELINE_NAMES = {
 }
 SEE_BELOW = "see below"  # one human at one reply, beside judges at several
 COMPLETENESS = ("usable_replies", "answered_fraction")
+COMPLETENESS_HEADS = tuple(name.replace("_", " ") for name in COMPLETENESS)  # wrap where narrow
 LEAST_P = 0.001
 TWO_MINUTES_S = 120
 HOUR_MIN = 60
@@ -170,6 +171,14 @@ def percent(fraction: float | None) -> str:
 def share(fraction: float | None, n: int) -> str:
     """Return a share in percent and of how many, or NA."""
     return "NA" if fraction is None else f"{percent(fraction)} of {n}"
+
+
+def rank_set(ranks: tuple[int, int] | None) -> str:
+    """Return a rank, or the first and last of several; a hyphen where there is none."""
+    if ranks is None:
+        return "-"
+    low, high = ranks
+    return str(low) if low == high else f"{low}-{high}"
 
 
 def cut(text: str, n: int) -> str:

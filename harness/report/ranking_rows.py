@@ -11,6 +11,7 @@ from harness.report.formatting import (
     estimate,
     number,
     percent,
+    rank_set,
     with_bounds,
 )
 from harness.report.judge_charts import judge_kinds
@@ -127,14 +128,6 @@ def _judges(v: Validation) -> list[RankingRow]:
             )
         )
     return rows
-
-
-def rank_set(ranks: tuple[int, int] | None) -> str:
-    """Return a rank, or the first and last of several; a hyphen where there is none."""
-    if ranks is None:
-        return "-"
-    low, high = ranks
-    return str(low) if low == high else f"{low}-{high}"
 
 
 def beta_hat(v: Validation, judge: JudgeResult) -> str:

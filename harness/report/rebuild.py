@@ -110,7 +110,9 @@ def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
     validations = validation_of(first, sources[0]), validation_of(second, sources[1])
     paired = compare_runs(*sources, [v.settings.metric for v in reversed(validations)])
     file = second.write(f"beside-{names[0]}.html", comparison(names, validations, paired))
-    return ReportFiles((file,), comparison=paired, text=comparison_text(names, paired) + "\n")
+    return ReportFiles(
+        (file,), comparison=paired, text=comparison_text(names, validations, paired) + "\n"
+    )
 
 
 def validation_of(folder: RunFolder, source: Source) -> Validation:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.beta_sensitivity import CURVE_BETAS
 from harness.report.charts import Series, Titles, line_chart
-from harness.report.formatting import estimate, number
+from harness.report.formatting import COMPLETENESS_HEADS, basis, estimate, number, share
 from harness.report.html.page import render
 from harness.report.text_table import draw_table, paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.analysis.study import JudgeBeta, Prevalence, RegretCurve, Study
+    from harness.analysis.study import Prevalence, RegretCurve, Study
     from harness.report.charts import Chart
 
 SECTIONS = (
@@ -39,15 +39,19 @@ DECISION_HEADS = (
     "judge",
     "ranked by",
     "value",
+    "on",
+    *COMPLETENESS_HEADS,
     "raters' beta",
+    "on",
 )
+BETA_HEADS = ("judge", "task", "beta-hat", "on")
 
 
 def study_text(study: Study, names: Mapping[str, str]) -> str:
     """Return decisions, beta and regret as tables; ``names`` are display names of metrics."""
     parts = [draw_table(DECISION_HEADS, decision_rows(study, names))]
     if any(row.beta.value is not None for row in study.betas):
-        parts += [paragraph(BETA_NOTE), draw_table(*beta_table(study))]
+        parts += [paragraph(BETA_NOTE), draw_table(BETA_HEADS, beta_rows(study))]
     goals = defined_goals(study)
     parts += [paragraph(REGRET_NOTE if goals else NO_REGRET)]
     for goal, title in goals.items():
@@ -93,31 +97,31 @@ def decision_rows(study: Study, names: Mapping[str, str]) -> list[tuple[str, ...
             VERDICTS[row.verdict],
             row.judge or "-",
             metric_name(row.metric, names),
-            number(row.value),
-            estimate(row.beta, 2) if row.beta.value is not None else "NA",
+            estimate(row.estimate) if row.estimate else "NA",
+            basis(row.estimate) if row.estimate else "",
+            share(row.usable_replies, row.n_planned),
+            share(row.answered_fraction, row.n_rated),
+            estimate(row.beta, 2),
+            basis(row.beta),
         )
         for row in study.tasks
     ]
 
 
-def beta_table(study: Study) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of beta-hat: a row per judge, a column per task."""
-    tasks = [row.task for row in study.tasks]
-    by_judge: dict[str, dict[str, JudgeBeta]] = {}
-    for row in study.betas:
-        by_judge.setdefault(row.judge, {})[row.task] = row
-    rows = [
-        [judge, *(_beta(cells.get(task)) for task in tasks)] for judge, cells in by_judge.items()
+def beta_rows(study: Study) -> list[tuple[str, ...]]:
+    """Return beta-hat of each judge in each task, in the order of `BETA_HEADS`."""
+    tasks = {row.task: place for place, row in enumerate(study.tasks)}
+    judges = {row.judge: place for place, row in reversed(list(enumerate(study.betas)))}
+    ordered = sorted(study.betas, key=lambda row: (judges[row.judge], tasks[row.task]))
+    return [
+        (
+            row.judge,
+            row.task,
+            f"{'~' if row.by_likelihood else ''}{estimate(row.beta, 2)}",
+            basis(row.beta),
+        )
+        for row in ordered
     ]
-    return ["judge", *tasks], rows
-
-
-def _beta(row: JudgeBeta | None) -> str:
-    if row is None:
-        return "-"
-    if row.beta.value is None:
-        return "NA"
-    return f"{'~' if row.by_likelihood else ''}{estimate(row.beta, 2)}"
 
 
 def regret_table(
@@ -195,7 +199,7 @@ def study_page(study: Study, names: Mapping[str, str]) -> str:
         {
             "tasks": [row.task for row in study.tasks],
             "decisions": (DECISION_HEADS, decision_rows(study, names)),
-            "betas": beta_table(study),
+            "betas": (BETA_HEADS, beta_rows(study)),
             "beta_note": BETA_NOTE.replace("`", ""),
             "regrets": regrets,
             "regret_note": REGRET_NOTE if goals else NO_REGRET,

@@ -25,6 +25,7 @@ from harness.errors import RunError
 from harness.files import read_file
 from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.reply_categories import Category, StreamReplies, replies_per_item
+from harness.stats import Estimate
 from harness.stats.drift.stream_path import LookResult
 
 if TYPE_CHECKING:
@@ -61,6 +62,27 @@ class Provider(Struct, frozen=True, kw_only=True):
     n_failed: int = 0
 
 
+class ComparedJudge(Struct, frozen=True, kw_only=True):
+    """A judge among those of one occasion, as in `harness.analysis.evidence.JudgeEvidence`.
+
+    Attributes
+    ----------
+    usable_replies, answered_fraction : float or None
+        Of ``n_planned`` replies, and of the rated items.
+    estimate : Estimate
+        The metric that ranks, on the items and at the replies at which judges are compared.
+    ranks : (int, int) or None
+        Best and worst rank that it may have.
+    """
+
+    judge: str
+    usable_replies: float | None
+    n_planned: int
+    answered_fraction: float | None
+    estimate: Estimate
+    ranks: tuple[int, int] | None = None
+
+
 class DecisionFacts(Struct, frozen=True, kw_only=True):
     """The decision on the replies of one occasion.
 
@@ -70,14 +92,21 @@ class DecisionFacts(Struct, frozen=True, kw_only=True):
         The metric that ranks.
     verdict, judge
         As in `harness.analysis.decision.Decision`.
-    ranks : dict of str to (int, int)
-        Best and worst rank that each ranked judge may have.
+    n_rated : int
+        Items that the raters rated as the metric needs.
+    judges : tuple of ComparedJudge
+        Ranked ones first, best first.
     """
 
     metric: str
     verdict: str
     judge: str | None
-    ranks: dict[str, tuple[int, int]] = {}
+    n_rated: int = 0
+    judges: tuple[ComparedJudge, ...] = ()
+
+    def standing(self, judge: str) -> ComparedJudge | None:
+        """Return the value and the completeness of a judge; None if it was not asked."""
+        return next((row for row in self.judges if row.judge == judge), None)
 
 
 class MetricChange(Struct, frozen=True, kw_only=True):
@@ -91,6 +120,8 @@ class MetricChange(Struct, frozen=True, kw_only=True):
         Look less baseline on the same items, and its interval over resamples of the items.
     n_items : int
         Items behind the look's value.
+    n_replies : float or None
+        Replies per item of either side; None for beta, of all replies.
     reason : str
         Why a value is None.
     """
@@ -101,6 +132,7 @@ class MetricChange(Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     n_items: int = 0
+    n_replies: float | None = None
     reason: str = ""
 
 

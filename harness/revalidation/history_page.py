@@ -14,11 +14,13 @@ from harness.report.date_axis import days
 from harness.report.formatting import number
 from harness.report.html.page import render
 from harness.revalidation.history_text import (
+    STANDING_HEADS,
     baseline_lines,
     decided,
     decision_sentence,
     model_changes,
     sequences,
+    standing_rows,
 )
 from harness.revalidation.verdict_sentences import lead
 
@@ -80,6 +82,8 @@ def history_page(
             "decision": decision_sentence(latest.decision, baseline.decision)
             if latest and latest.decision and baseline
             else "",
+            "standing_heads": STANDING_HEADS,
+            "standing": standing_rows(latest.decision) if latest and latest.decision else [],
             "looks": [
                 (look, decided(look.decision) if look.decision else "no decision")
                 for look in reversed(history.looks)

@@ -7,7 +7,20 @@ from math import exp
 from typing import TYPE_CHECKING
 
 from harness.plain_text import visible
-from harness.report.formatting import bounds, counted, cut, number, p_value, with_bounds
+from harness.report.formatting import (
+    COMPLETENESS_HEADS,
+    basis,
+    bounds,
+    counted,
+    cut,
+    estimate,
+    number,
+    p_value,
+    rank_set,
+    replies_each,
+    share,
+    with_bounds,
+)
 from harness.report.text_table import draw_table, paragraph
 from harness.revalidation.history import Provider
 from harness.revalidation.reply_categories import replies_per_item
@@ -36,7 +49,8 @@ MAX_NAMED = 5  # items per reason that are left out
 MAX_LOG = 20.0  # of an e-value that is written in full
 STRIP = 41  # characters for changes of a metric, zero in the middle
 HEADS = ("look", "date", "verdict", "flips", "rate", "e-value", "p", "model")
-SEQUENCE_HEADS = ("look", "now", "change", "interval", "")
+SEQUENCE_HEADS = ("look", "now", "on", "change", "interval", "items", "")
+STANDING_HEADS = ("judge", "value", "on", *COMPLETENESS_HEADS, "ranks")
 OUTCOMES = ("abstained", "refused", "invalid")
 ALL_ALIKE = (
     "All judges changed in the same look: this counts as one change. Look for a cause that they "
@@ -145,19 +159,21 @@ def sequences(history: HistoryReading, judge: str) -> dict[str, dict[int, Metric
 
 def _metric_charts(history: HistoryReading, judge: str) -> Iterator[list[str]]:
     """Draw the changes of each metric that ranked."""
-    values = {look.number: look.judge(judge) for look in history.looks}
+    decisions = {look.number: look.decision for look in history.looks}
     for metric, changes in sequences(history, judge).items():
         ends = [abs(end) for s in changes.values() for end in (s.low, s.high) if end is not None]
         rows: list[tuple[str, ...]] = [SEQUENCE_HEADS]
         for look, sequence in reversed(changes.items()):
-            result = values[look]
-            change = result.metrics.get(metric) if result else None
+            decision = decisions[look]
+            row = decision.standing(judge) if decision else None
             rows.append(
                 (
                     str(look),
-                    number(change.look if change else None),
+                    estimate(row.estimate) if row else "NA",
+                    basis(row.estimate) if row else "",
                     number(sequence.difference),
                     bounds(sequence.low, sequence.high),
+                    str(sequence.n_items) if sequence.n_items else "",
                     _strip(sequence, max(ends, default=1.0)),
                 )
             )
@@ -213,6 +229,7 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         parts += [_report_table(look, baseline)] if details else []
     if look.decision is not None:
         parts.append(paragraph(decision_sentence(look.decision, baseline.decision)))
+        parts.append(draw_table(STANDING_HEADS, standing_rows(look.decision)))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -328,8 +345,23 @@ def _metric_table(look: Look, *, details: bool) -> str:
             change = judge.metrics[name]
             if change.look is not None or change.baseline is not None:
                 rows.append([judge.judge, name, *_cells(change)])
-    heads = ["judge", "metric", "baseline", "now", "difference", "n"]
+    heads = ["judge", "metric", "baseline", "look", "difference", "on the same"]
     return draw_table(heads, rows) if rows else ""
+
+
+def standing_rows(decision: DecisionFacts) -> list[tuple[str, ...]]:
+    """Return the value of each judge on an occasion, and what it rests on; see STANDING_HEADS."""
+    return [
+        (
+            row.judge,
+            estimate(row.estimate),
+            basis(row.estimate),
+            share(row.usable_replies, row.n_planned),
+            share(row.answered_fraction, decision.n_rated),
+            rank_set(row.ranks),
+        )
+        for row in decision.judges
+    ]
 
 
 def _report_table(look: Look, baseline: Baseline) -> str:
@@ -348,10 +380,8 @@ def _report_table(look: Look, baseline: Baseline) -> str:
 
 
 def _ranks(decision: DecisionFacts | None, judge: str) -> str:
-    if decision is None or judge not in decision.ranks:
-        return "NA"
-    best, worst = decision.ranks[judge]
-    return f"{best}" if best == worst else f"{best}-{worst}"
+    row = decision.standing(judge) if decision else None
+    return "NA" if row is None or row.ranks is None else rank_set(row.ranks)
 
 
 def _reports(provider: Provider) -> tuple[str, str, str]:
@@ -368,7 +398,8 @@ def _cells(change: MetricChange) -> Iterator[str]:
     yield number(change.baseline)
     yield number(change.look)
     yield with_bounds(change.difference, change.low, change.high)
-    yield str(change.n_items)
+    replies = "" if change.n_replies is None else f", {replies_each(change.n_replies)}"
+    yield f"{counted([change.n_items])}{replies}"
 
 
 def decision_sentence(now: DecisionFacts, before: DecisionFacts | None) -> str:

@@ -7,13 +7,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import convert
 
 from harness.analysis import JudgeFacts, Source, evidence
 from harness.analysis.decision import verdict_and_judge
 from harness.analysis.estimates import prepare, range_of
 from harness.judging.parsing.verdict import Verdict
 from harness.ratings import judge_table
-from harness.revalidation.history import DecisionFacts, MetricChange, MetricSequence
+from harness.revalidation.history import ComparedJudge, DecisionFacts, MetricChange, MetricSequence
 from harness.revalidation.reply_categories import by_judge, replies_per_item, verdicts_of
 from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import Cut
@@ -95,7 +96,8 @@ def decision_on(
         metric=p.metric,
         verdict=verdict,
         judge=judge,
-        ranks={row.judge: row.ranks for row in rows if row.ranks is not None},
+        n_rated=common.n_rated if common else 0,
+        judges=tuple(convert(row, ComparedJudge, from_attributes=True) for row in rows),
     )
 
 
@@ -149,7 +151,13 @@ def _change(estimates: Sequence[Estimate], ends: tuple[float, float] | None) -> 
     baseline = None if None in before else float(np.mean(before))  # type: ignore[arg-type]  # no None
     if undefined is not None or look.value is None or baseline is None:
         reason = undefined.reason if undefined else ""
-        return MetricChange(baseline=baseline, look=look.value, n_items=look.n_used, reason=reason)
+        return MetricChange(
+            baseline=baseline,
+            look=look.value,
+            n_items=look.n_used,
+            n_replies=look.n_replies,
+            reason=reason,
+        )
     low, high = ends or (None, None)
     return MetricChange(
         baseline=baseline,
@@ -158,6 +166,7 @@ def _change(estimates: Sequence[Estimate], ends: tuple[float, float] | None) -> 
         low=low,
         high=high,
         n_items=look.n_used,
+        n_replies=look.n_replies,
     )
 
 

@@ -20,12 +20,17 @@ from support.analysis_inputs import (
 
 from harness.analysis import validate
 from harness.analysis.estimates import prepare
+from harness.analysis.run_comparison import compare_runs
+from harness.analysis.study import study
 from harness.errors import HarnessError
 from harness.gates import check_requirements
 from harness.report import judge_card, page, render
+from harness.report.comparison import value_tables
 from harness.report.export import parquet_of, ranking_csv
+from harness.report.formatting import basis, compared_on, share
 from harness.report.formatting import estimate as shown
 from harness.report.judge_card import markdown
+from harness.report.study_page import DECISION_HEADS, decision_rows
 from harness.testing import assert_judge
 
 N = 40
@@ -172,6 +177,52 @@ def test_ranking_pooled_criteria_beside_metrics_that_averaged_them(metric):
     assert p.footing.values == pytest.approx(averages)
     pooled = prepare(indeterminate_source(task, **choices))
     assert pooled.footing.values != pytest.approx(averages, abs=1e-4)
+
+
+def test_a_study_showed_a_value_without_its_interval_items_and_replies(validation):
+    """It shows the first judge's estimate, and the two figures of completeness, as its run does."""
+    task = replace(validation.task, name="another")
+    result = study({"first": validation, "second": replace(validation, task=task)})
+    leader = validation.decision.leader
+    for row, cells in zip(result.tasks, decision_rows(result, {}), strict=True):
+        evidence = validation.evidence_of(leader)
+        assert row.estimate == validation.judge(leader).metrics[row.metric]
+        assert (row.usable_replies, row.n_planned) == (evidence.usable_replies, evidence.n_planned)
+        assert row.answered_fraction == evidence.answered_fraction
+        assert row.n_rated == validation.evidence.n_rated
+        shows = dict(zip(DECISION_HEADS, cells, strict=True))
+        assert shows["value"] == shown(row.estimate)
+        assert basis(row.estimate) in cells
+        assert shows["usable replies"] == share(row.usable_replies, row.n_planned)
+        assert shows["answered fraction"] == share(row.answered_fraction, row.n_rated)
+
+
+def test_comparison_of_runs_showed_only_paired_values(validation):
+    """Beside them stands each run's own estimate, the one that its report shows."""
+    tables = value_tables(("march", "november"), (validation, validation))
+    assert len(tables) == 2
+    for title, rows in tables.items():
+        assert title.endswith(compared_on(validation))
+        for cells, row in zip(rows, validation.evidence.judges, strict=True):
+            assert row.estimate == validation.judge(row.judge).metrics[validation.settings.metric]
+            assert cells == (
+                row.judge,
+                shown(row.estimate),
+                share(row.usable_replies, row.n_planned),
+                share(row.answered_fraction, validation.evidence.n_rated),
+            )
+
+
+def test_paired_values_of_a_comparison_are_those_of_both_runs_where_these_are_complete():
+    """On all items, at one number of replies, the paired value is the estimate of the run."""
+    source = asked_once_and_often()
+    v = validate(source)
+    metric = v.settings.metric
+    rows = compare_runs(source, source, [metric]).metrics
+    [paired] = [row.result for row in rows if (row.judge, row.metric) == ("once", metric)]
+    estimate = v.judge("once").metrics[metric]
+    assert paired.first == paired.second == pytest.approx(estimate.value)
+    assert (paired.n_items, paired.n_replies) == (estimate.n_used, estimate.n_replies)
 
 
 def test_names_of_metrics_are_those_of_the_run():

@@ -135,7 +135,7 @@ def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
     history = HistoryReading([BASELINE], looks)
     [*_, heading, heads, empty, drawn] = history_text(history).splitlines()
     assert heading == "gpt, mse(s/s): look less baseline, intervals for all looks together"
-    assert heads.split() == ["look", "now", "change", "interval"]
+    assert heads.split() == ["look", "now", "on", "change", "interval", "items"]
     assert drawn.split(maxsplit=5)[2:5] == ["0.100", "[-0.100,", "0.400]"]
     strip = drawn[-26:]
     assert strip == "-----|----*---------------"

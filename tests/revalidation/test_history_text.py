@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.history import (
     Baseline,
+    ComparedJudge,
     DecisionFacts,
     JudgeResult,
     Look,
@@ -19,6 +20,7 @@ from harness.revalidation.history import (
 from harness.revalidation.history_text import look_text
 from harness.revalidation.reply_categories import Category, StreamReplies
 from harness.revalidation.verdict_sentences import judge_sentence, lead
+from harness.stats import Estimate
 from harness.stats.drift.reply_counts import Window
 from harness.stats.drift.stream_path import Component, LookResult, WindowResult
 
@@ -33,6 +35,14 @@ RESULT = StreamResult(
     baseline_outcomes=dict.fromkeys(("answered", "abstained", "refused", "invalid"), 0),
     evidence=LookResult(1, 0.0, 1.0, WINDOW, WINDOW),
 )
+ONLY = ComparedJudge(
+    judge="gpt",
+    usable_replies=1.0,
+    n_planned=4,
+    answered_fraction=1.0,
+    estimate=Estimate(value=0.25, n_used=2, n_replies=2.0),
+    ranks=(1, 2),
+)
 BASELINE = Baseline(
     number=1,
     at="2026-01-01T00:00:00+00:00",
@@ -44,7 +54,7 @@ BASELINE = Baseline(
     grammar_version=1,
     providers={"gpt": Provider(models=("gpt-1",), fingerprints=("fp",), latency_s=0.5)},
     alpha=0.05,
-    decision=DecisionFacts(metric="mse(s/s)", verdict="use", judge="gpt", ranks={"gpt": (1, 2)}),
+    decision=DecisionFacts(metric="mse(s/s)", verdict="use", judge="gpt", judges=(ONLY,)),
     power={"gpt": DetectionPower(share=0.1)},
     streams=(STREAM,),
 )
@@ -61,7 +71,7 @@ def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
         judges=(JudgeResult(judge="gpt", verdict="changed", p=0.0001, since=1, provider=now),),
         results=(RESULT,),
         streams=(STREAM,),
-        decision=DecisionFacts(metric="mse(s/s)", verdict="none", judge=None, ranks={}),
+        decision=DecisionFacts(metric="mse(s/s)", verdict="none", judge=None),
     )
     text = look_text(look, BASELINE, details=True)
     [row] = [line for line in text.splitlines() if "$0.2500" in line]

@@ -9,6 +9,7 @@ from support.look_schedules import flawed, majority, other
 from support.task_folders import make_task_folder
 
 from harness.analysis import Choices, validate
+from harness.revalidation.history import ComparedJudge
 from harness.revalidation.metric_changes import (
     Yardstick,
     compare_metrics,
@@ -18,6 +19,7 @@ from harness.revalidation.metric_changes import (
 from harness.revalidation.reply_categories import Category, StreamReplies, counts_of
 from harness.tasks import load_task
 
+FIELDS = ComparedJudge.__struct_fields__
 OPTIONS = (Category("answered", "A"), Category("answered", "B"), Category("invalid"))
 
 
@@ -43,15 +45,21 @@ def stream(judge, answer, n_replies, *, seed=0, invalid=0.0):
 
 
 def test_the_decision_is_that_of_a_validation(yardstick):
-    """Without the parts that a look does not need, judge, verdict, metric and ranks are equal."""
+    """Without the parts that a look does not need, all that it records is equal.
+
+    The value of a judge in a look was that on the items that its baseline answered too.
+    """
     streams = [stream("good", majority, 2), stream("flawed", flawed, 2, seed=1)]
     facts = decision_on(yardstick, streams, 2)
     parts = {s.judge: ([s], slice(None)) for s in streams}
     whole = validate(yardstick.source(parts, replies=2))
     assert (facts.verdict, facts.judge) == (whole.decision.verdict, whole.decision.judge)
     assert facts.metric == whole.settings.metric
-    assert facts.ranks == {row.judge: row.ranks for row in whole.evidence.judges}
-    assert facts.ranks["good"][0] == 1
+    assert [row.judge for row in facts.judges] == ["good", "flawed"]
+    for row in facts.judges:
+        evidence = whole.evidence_of(row.judge)
+        assert row == ComparedJudge(**{name: getattr(evidence, name) for name in FIELDS})
+        assert row.estimate == whole.judge(row.judge).metrics[facts.metric]
 
 
 def test_a_sequence_is_in_the_unit_of_the_metric(yardstick):
