@@ -221,7 +221,8 @@ class JudgeCharts:
             "look": {n: change.look for n, change in changes.items()},
             "baseline": {n: change.baseline for n, change in changes.items()},
         }
-        title, alt = f"agreement with the raters: {metric}", f"{metric} of {self.judge}"
+        title = f"{metric} on the items that both answered, at equal replies"
+        alt = f"{metric} of {self.judge}"
         titles = self._titles(f"agreement {metric}", title, alt, metric)
         return self._chart(titles, lines, within=(-inf, inf))
 
