@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from playwright.sync_api import expect
 from support.annotating import make_unrated_task, page_server
 from support.hostile_run import HOSTILE
 from support.processes import invoke
@@ -157,13 +158,13 @@ def test_undo_pause_and_abstention_by_keyboard(hostile):
     tab.keyboard.press("u")
     tab.get_by_text("Taken back.").wait_for()
     tab.keyboard.press("p")
-    assert tab.locator("#paused").is_visible()
-    assert not tab.locator("article").first.is_visible()
+    expect(tab.locator("#paused")).to_be_visible()
+    expect(tab.locator("article").first).to_be_hidden()
     tab.keyboard.press("2")
     tab.keyboard.press("p")
-    assert tab.locator("#work").is_visible()
+    expect(tab.locator("#work")).to_be_visible()
     tab.keyboard.press("Enter")
-    assert tab.locator("#problem").inner_text() == "Choose an option first."
+    expect(tab.locator("#problem")).to_have_text("Choose an option first.")
     answer(tab, "0")
     withdrawn, abstained = answers(task, "%3Ci%3Eann%3C%2Fi%3E")[-2:]
     assert (withdrawn["value"], withdrawn["item"]) == (None, last["item"])
@@ -179,7 +180,7 @@ def test_space_chooses_and_keys_can_be_switched_off(hostile):
     first.focus()
     was = first.is_checked()
     tab.keyboard.press(" ")
-    assert first.is_checked() is not was
+    expect(first).to_be_checked(checked=not was)
     tab.locator("#shortcuts").uncheck()
     tab.keyboard.press("p")
     assert tab.locator("#work").is_visible()

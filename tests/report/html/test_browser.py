@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from playwright.sync_api import expect
 from support.hostile_run import BAD_NAME, HOSTILE, N_ITEMS
 from support.processes import run_harness
 
@@ -184,8 +185,8 @@ def test_sliders_move_by_the_keyboard(tab, validation):
     slide(tab, "beta", 3)
     tab.locator("#beta").press("ArrowRight")
     beta = validation.sensitivity.grid.betas[4]
-    assert tab.locator("#beta-shown").inner_text() == f"{beta:.3f}"
-    assert tab.locator("#beta").get_attribute("aria-valuetext") == f"beta {beta:.3f}"
+    expect(tab.locator("#beta-shown")).to_have_text(f"{beta:.3f}")
+    expect(tab.locator("#beta")).to_have_attribute("aria-valuetext", f"beta {beta:.3f}")
 
 
 def test_item_table_pages_and_finds(tab):
@@ -229,7 +230,7 @@ def test_first_stop_of_the_keyboard_skips_to_the_decision(tab):
     tab.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     tab.reload()
     tab.keyboard.press("Tab")
-    assert tab.evaluate("document.activeElement.className") == "skip"
+    expect(tab.locator(".skip")).to_be_focused()
     assert tab.locator(".skip").bounding_box()["width"] > 50
 
 

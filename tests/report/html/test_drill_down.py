@@ -6,6 +6,7 @@ from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
+from playwright.sync_api import expect
 from support.hostile_run import BAD_NAME, N_ITEMS
 
 from harness.report import page
@@ -99,7 +100,7 @@ def test_every_cell_of_a_matrix_leads_to_its_items(open_at, validation, details)
     filters = parse_qs(cell.get_attribute("href")[1:])
     cell.click()
     [judge], [raters], [answer] = (filters[name] for name in ("judge", "raters", "answer"))
-    assert tab.evaluate("document.activeElement.id") == "item-list"
+    expect(tab.locator("#item-list")).to_be_focused()
     assert ids(tab) == members(details, judge, raters, answer)
 
 
@@ -110,9 +111,9 @@ def test_cell_is_followed_by_the_keyboard(open_at, validation):
     assert cell.get_attribute("aria-label").startswith("Items: ")
     cell.focus()
     tab.keyboard.press("Enter")
-    assert tab.locator("#filter-judge").input_value() == validation.judges[0].name
+    expect(tab.locator("#filter-judge")).to_have_value(validation.judges[0].name)
     tab.go_back()
-    assert tab.locator("#filter-judge").input_value() == ""
+    expect(tab.locator("#filter-judge")).to_have_value("")
 
 
 def test_stratum_leads_to_its_items(open_at, validation):
@@ -121,6 +122,7 @@ def test_stratum_leads_to_its_items(open_at, validation):
     tab = open_at("#open=certainty")
     link = tab.locator("#certainty figcaption a", has_text=stratum_words(row.stratum)).first
     link.click()
+    expect(tab.locator("#item-list")).to_be_focused()
     assert len(ids(tab)) == row.n_items
 
 
@@ -128,9 +130,9 @@ def test_judge_leads_to_its_replies_alone(open_at, validation):
     """Other judges' columns are hidden; its name may be anything."""
     tab = open_at("#open=ranking")
     tab.locator("#ranking .ranking:not(.own) tbody a", has_text=BAD_NAME).click()
-    assert tab.locator("#filter-judge").input_value() == BAD_NAME
+    expect(tab.locator("#filter-judge")).to_have_value(BAD_NAME)
+    expect(tab.locator("#items thead th:visible")).to_have_count(6)
     assert tab.locator("#items thead th:visible").all_inner_texts()[-1] == BAD_NAME
-    assert tab.locator("#items thead th:visible").count() == 6
 
 
 @pytest.mark.parametrize(
@@ -163,6 +165,7 @@ def test_item_opens_in_place_with_every_rating_and_reply(open_at, details):
     assert button.get_attribute("aria-expanded") == "false"
     button.focus()
     tab.keyboard.press("Enter")
+    expect(tab.locator("#items .opened")).to_have_count(1)
     lines = tab.locator("#items .opened tbody tr").evaluate_all(
         "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
     )
@@ -174,7 +177,7 @@ def test_item_opens_in_place_with_every_rating_and_reply(open_at, details):
     assert tab.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
     assert filters_in(tab)["item"] == [row.id]
     tab.keyboard.press("Enter")
-    assert tab.locator("#items .opened").count() == 0
+    expect(tab.locator("#items .opened")).to_have_count(0)
 
 
 def test_address_restores_filters_page_and_opened_item(open_at, details):
@@ -192,13 +195,13 @@ def test_address_restores_filters_page_and_opened_item(open_at, details):
     assert other.locator("#find").input_value() == "i"
     last = details.items.rows[-1].id
     alone = open_at(f"#open=errors&item={last}")
-    assert alone.locator("#items .opened").count() == 1  # on whichever page it stands
+    expect(alone.locator("#items .opened")).to_have_count(1)  # on whichever page it stands
 
 
 def test_names_that_need_quoting_survive_the_address(open_at):
     """A link to a judge with markup, blanks and signs in its name."""
     tab = open_at(items_link(judge=BAD_NAME))
-    assert tab.locator("#filter-judge").input_value() == BAD_NAME
+    expect(tab.locator("#filter-judge")).to_have_value(BAD_NAME)
     assert open_at("#open=errors&judge=nobody&page=x").locator("#items tbody tr").count() > 0
 
 

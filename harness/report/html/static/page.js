@@ -335,8 +335,8 @@
       if (outer.tagName === "DETAILS") outer.open = true;
     }
   };
-  const readAddress = () => {
-    const address = location.hash.slice(1);
+  const readAddress = (hash) => {
+    const address = hash.slice(1);
     if (address && !address.includes("=")) {
       const target = byId(decodeURIComponent(address));
       unfoldAround(target);
@@ -363,8 +363,8 @@
     const text = parameters.toString().replaceAll("+", "%20").replaceAll("%2C", ",");
     history.replaceState(null, "", "#" + text);
   };
-  readAddress();
-  addEventListener("hashchange", readAddress);
+  readAddress(location.hash);
+  addEventListener("hashchange", (event) => readAddress(new URL(event.newURL).hash));
   parts.forEach((part) => part.addEventListener("toggle", writeAddress));
 
   // ---- Hints on frames that scroll, and folded charts in print
