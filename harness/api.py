@@ -235,7 +235,7 @@ class Run:
         state = self._folder.manifest.state
         return f"Run({self.path.name!r}, {state}, judges: {judges}, ${self.cost_usd:.4f})"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         return self.validation._repr_html_()
 
 

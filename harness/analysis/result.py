@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable  # noqa: TC003 -- msgspec reads annotations
 from dataclasses import dataclass, replace
-from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from harness.analysis.evidence import JudgeEvidence
     from harness.analysis.inputs import JudgeFacts, Source
@@ -243,6 +243,7 @@ class Validation:
     unreadable: tuple[UnreadableReplies, ...] = ()
     notes: tuple[str, ...]
     verdicts_hash: str = ""
+    as_html: ClassVar[Callable[[Validation], str] | None] = None  # set by harness.report
 
     def judge(self, name: str) -> JudgeResult:
         """One judge's numbers."""
@@ -304,9 +305,9 @@ class Validation:
         """Return the JSON schema of ``metrics.json``."""
         return schema_of(cls)
 
-    def _repr_html_(self) -> str:
-        """Show the ranking in a notebook."""
-        return table(self)
+    def _repr_html_(self) -> str | None:
+        """Show the ranking in a notebook, where the report is loaded."""
+        return None if Validation.as_html is None else Validation.as_html(self)
 
 
 def make_validation(
@@ -435,66 +436,3 @@ def _notes_on_ratings(humans: HumanResult) -> list[str]:
         total = sum(humans.ignored_labels.values())
         notes.append(f"ratings with labels that the task ignores: {total} ({labels})")
     return notes
-
-
-def table(validation: Validation) -> str:
-    """Return the ranking as HTML; without judges, the inter-rater agreement.
-
-    Names come from tasks and judges and are escaped. `harness.report.html.page` renders the report.
-    """
-    evidence = validation.evidence
-    rows = _agreement(validation) if evidence is None else _ranks(validation, evidence)
-    caption = f"{validation.task.name}: {validation.task.n_items} items"
-    caption += f" ({validation.task.notice})" if validation.task.notice else ""
-    head, *body = rows
-    return (
-        f"<table><caption>{escape(caption)}</caption>"
-        f"<thead>{_row('th', head)}</thead>"
-        f"<tbody>{''.join(_row('td', cells) for cells in body)}</tbody></table>"
-    )
-
-
-def _ranks(validation: Validation, evidence: Evidence) -> list[Sequence[str]]:
-    places = {row.judge: row.rank for row in validation.ranking.rows} if validation.ranking else {}
-    heads = ("", "judge", evidence.display_name, "items", "answered", "usable")
-    return [
-        heads,
-        *(
-            (
-                str(places[row.judge] or ""),
-                row.judge,
-                _number(row.estimate),
-                str(row.estimate.n_used),
-                _share(row.answered_fraction, evidence.n_rated),
-                _share(row.usable_replies, row.n_planned),
-            )
-            for row in evidence.judges
-        ),
-    ]
-
-
-def _share(fraction: float | None, n: int) -> str:
-    return "NA" if fraction is None else f"{fraction:.1%} of {n}"
-
-
-def _agreement(validation: Validation) -> list[Sequence[str]]:
-    agreement = validation.humans.defined_agreement.items()
-    return [
-        ("inter-rater agreement", "value", "items"),
-        *((name, _number(result), str(result.n_used)) for name, result in agreement),
-    ]
-
-
-def _number(result: Estimate) -> str:
-    if result.value is None:
-        return f"NA ({result.reason.replace('_', ' ')})"
-    interval, span = result.interval, ""
-    if interval is not None:
-        span = f" [{interval.low:.3f}, {interval.high:.3f}]"
-    elif result.interval_reason not in {"", "no_resamples"}:
-        span = " [NA]"
-    return f"{result.value:.3f}{span}"
-
-
-def _row(tag: str, cells: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

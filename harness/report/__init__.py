@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.analysis import Validation
 from harness.report.export import all_charts, ranking_csv, write_charts, write_pages
 from harness.report.html.details import details_of
 from harness.report.html.page import page
 from harness.report.judge_card import judge_card
+from harness.report.notebook import notebook_table
 from harness.report.recommendation import decision
 from harness.report.text import render
 
 if TYPE_CHECKING:
-    from harness.analysis import Source, Validation
+    from harness.analysis import Source
     from harness.runs import RunFolder
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "write_charts",
     "write_report",
 ]
+
+Validation.as_html = staticmethod(notebook_table)
 
 
 def write_report(folder: RunFolder, validation: Validation, source: Source) -> None:

@@ -1,4 +1,4 @@
-"""The rows of the ranking table, which terminal, page, judge card and CSV draw."""
+"""The rows of the ranking table, which terminal, page, judge card, CSV and notebook draw."""
 
 from __future__ import annotations
 
@@ -99,6 +99,43 @@ def ranking_rows(v: Validation) -> list[RankingRow]:
         )
         for row in evidence.baselines
     ]
+
+
+def ranking_table(v: Validation) -> tuple[list[str], list[list[str]]]:
+    """Return heads and cells of the ranking, without columns that have no value."""
+    name = v.evidence.display_name.partition(" (")[0] if v.evidence else ""
+    heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "usable", "$/1,000")
+    rows = [
+        (
+            row.ranks,
+            row.name,
+            row.value,
+            _alike(row),
+            row.beta_hat,
+            row.answered,
+            row.usable,
+            row.usd_per_thousand(unknown=""),
+        )
+        for row in ranking_rows(v)
+        if row.is_defined
+    ]
+    columns = [[row[i] for row in rows] for i in range(len(heads))]
+    kept = [i for i, column in enumerate(columns) if not {*column} <= {"", "NA"}]
+    return [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
+
+
+def agreement_table(v: Validation) -> tuple[list[str], list[list[str]]]:
+    """Return heads and cells of the inter-rater agreement."""
+    agreement = v.humans.defined_agreement.items()
+    rows = [[name, estimate(result), str(result.n_used)] for name, result in agreement]
+    return ["inter-rater agreement", "value", "items"], rows
+
+
+def _alike(row: RankingRow) -> str:
+    if row.judge is None:
+        return ""
+    value = row.judge.alike.value
+    return "NA" if value is None else f"{value:.0%}"
 
 
 def ranked_judges(v: Validation) -> list[tuple[RankingRow, RankedJudge]]:

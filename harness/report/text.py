@@ -19,7 +19,7 @@ from harness.report.formatting import (
     reason,
 )
 from harness.report.prevalence_text import prevalence_lines
-from harness.report.ranking_rows import ranking_rows
+from harness.report.ranking_rows import agreement_table, ranking_table
 from harness.report.recommendation import capitalized, sentences, summary
 from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import fenced_examples, sentence
@@ -29,11 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.analysis import JudgeResult, Validation
-    from harness.analysis.evidence import Evidence
     from harness.analysis.result import Settings
     from harness.analysis.serialize import Matrix
     from harness.analysis.systems import SideResult, SystemRanking
-    from harness.report.ranking_rows import RankingRow
     from harness.stats import Ranking
 
 
@@ -138,11 +136,11 @@ def render(validation: Validation, *, details: bool = False) -> str:
     if validation.task.notice and validation.evidence is None:
         parts.append(f"({validation.task.notice})")
     if validation.evidence is None:
-        parts += ["", _human_agreement(validation)]
+        parts += ["", draw_table(*agreement_table(validation))]
     else:
         compared = compared_on(validation)
         parts += [*([paragraph(f"{capitalized(compared)}.")] if compared else []), ""]
-        parts += [_ranking(validation, validation.evidence)]
+        parts += [draw_table(*ranking_table(validation))]
         if rubric := rubric_table(validation, intervals=details):
             title, heads, rows = rubric
             parts += ["", paragraph(title), "", draw_table(heads, rows)]
@@ -176,36 +174,6 @@ def cost_lines(validation: Validation) -> Iterator[str]:
             share = cost.cached_tokens / cost.prompt_tokens
             line += f"; {share:.0%} of its prompt tokens were in the provider's cache"
         yield line
-
-
-def _ranking(validation: Validation, evidence: Evidence) -> str:
-    """Draw judges, one human and the computed baselines on one scale; no columns without values."""
-    name = evidence.display_name.partition(" (")[0]
-    heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "usable", "$/1,000")
-    rows = [
-        (
-            row.ranks,
-            row.name,
-            row.value,
-            _alike(row),
-            row.beta_hat,
-            row.answered,
-            row.usable,
-            row.usd_per_thousand(unknown=""),
-        )
-        for row in ranking_rows(validation)
-        if row.is_defined
-    ]
-    columns = [[row[i] for row in rows] for i in range(len(heads))]
-    kept = [i for i, column in enumerate(columns) if not {*column} <= {"", "NA"}]
-    return draw_table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
-
-
-def _alike(row: RankingRow) -> str:
-    if row.judge is None:
-        return ""
-    value = row.judge.alike.value
-    return "NA" if value is None else f"{value:.0%}"
 
 
 def _legend(validation: Validation, ranking: Ranking) -> list[str]:
@@ -255,12 +223,6 @@ def _outcomes(validation: Validation) -> str:
     blank = [""] * len(names)
     rows = [row for name, group in by_elicitation.items() for row in ((f"{name}:", *blank), *group)]
     return draw_table(heads, rows)
-
-
-def _human_agreement(validation: Validation) -> str:
-    agreement = validation.humans.defined_agreement
-    rows = [(name, estimate(value), str(value.n_used)) for name, value in agreement.items()]
-    return draw_table(("inter-rater agreement", "value", "items"), rows)
 
 
 def systems_text(ranking: SystemRanking, *, pairs: bool = False) -> str:

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from harness.report.export import parquet_of, ranking_csv
 from harness.report.formatting import basis, compared_on, share
 from harness.report.formatting import estimate as shown
 from harness.report.judge_card import markdown
+from harness.report.ranking_rows import ranking_table
 from harness.report.study_page import DECISION_HEADS, decision_rows
 from harness.testing import assert_judge
 
@@ -128,6 +130,16 @@ def test_notebook_printed_the_uncorrected_interval_of_the_winner(validation):
         assert of_csv[row.judge]["value"] == ("" if estimate.value is None else str(estimate.value))
         low = "" if estimate.interval is None else str(estimate.interval.low)
         assert of_csv[row.judge]["low"] == low
+
+
+def test_notebook_drew_a_table_of_its_own(validation):
+    """It shows the rows of the terminal, one human and the baselines among them, in their order."""
+    heads, rows = ranking_table(validation)
+    notebook = validation._repr_html_()
+    assert re.findall(r"<th>(.*?)</th>", notebook) == heads
+    cells = re.findall(r"<td>(.*?)</td>", notebook)
+    assert [unescape(cell) for cell in cells] == [cell for row in rows for cell in row]
+    assert compared_on(validation) in unescape(notebook)
 
 
 def test_every_view_says_items_and_replies(validation):

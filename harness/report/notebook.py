@@ -1,0 +1,34 @@
+"""The ranking as a table in a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from harness.report.formatting import compared_on, counted
+from harness.report.ranking_rows import agreement_table, ranking_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.analysis import Validation
+
+
+def notebook_table(v: Validation) -> str:
+    """Return the ranking as HTML; without judges, the inter-rater agreement.
+
+    Names come from tasks and judges and are escaped.
+    """
+    heads, rows = agreement_table(v) if v.evidence is None else ranking_table(v)
+    caption = f"{v.task.name}: {counted([v.task.n_items])}"
+    caption += f", {footing}" if (footing := compared_on(v)) else ""
+    caption += f" ({v.task.notice})" if v.task.notice else ""
+    return (
+        f"<table><caption>{escape(caption)}</caption>"
+        f"<thead>{_row('th', heads)}</thead>"
+        f"<tbody>{''.join(_row('td', cells) for cells in rows)}</tbody></table>"
+    )
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
