@@ -72,31 +72,34 @@ class Annotators:
     def __repr__(self) -> str:
         return f"Annotators({self.panel!r}, {len(self.verdicts)} judges)"
 
-    def verdicts_at(
-        self, n_replies: float, judges: Sequence[str]
-    ) -> tuple[float, dict[str, dict[str, Hashable]]]:
-        """Return one verdict per judge and item from equally many replies, and how many they are.
+    def at_replies(self, n_replies: float, judges: Collection[str]) -> tuple[float, Self]:
+        """Return how many replies per item some judges are tested on, and their verdicts of these.
 
         As many as the judge with fewest replies gave to most items, and no more than ``n_replies``;
         which of a judge's replies, the seed decides.
         """
         tables = [table for table in self.p.judges if table.name in judges]
-        replies = {table.name: replies_of(table, "s") for table in tables}
+        replies = {
+            table.name: replies_of(table, "s") for table in tables if table.name in self.verdicts
+        }
         rated = self.p.human.forced_choice.sum(axis=1) > 0
         r = n_replies
         for of_judge in replies.values():
             r = min(r, samples_per_item(of_judge.n_samples[rated], self.p.source.min_answered))
-        return r, {name: self._drawn(name, of_judge, r) for name, of_judge in replies.items()}
+        verdicts, n_tied = dict(self.verdicts), dict(self.n_tied)
+        for name, of_judge in replies.items():
+            verdicts[name], n_tied[name] = self._drawn(name, of_judge, r)
+        return r, replace(self, verdicts=verdicts, n_tied=n_tied)
 
-    def _drawn(self, judge: str, replies: Replies, r: float) -> dict[str, Hashable]:
+    def _drawn(self, judge: str, replies: Replies, r: float) -> tuple[dict[str, Hashable], int]:
         items, seed = self.p.human.items, self.p.source.seed
 
         def rng_of(i: int) -> np.random.Generator:
             return np.random.default_rng(item_hash(seed, judge, items[i]))
 
         counts = drawn_replies(replies, r, rng_of)[:, self.scale.order]
-        numbers, _ = values_of_verdicts(self.scale, counts, items, judge=judge, seed=seed)
-        return dict(zip(items, _labels(self.scale, numbers), strict=True))
+        numbers, n_tied = values_of_verdicts(self.scale, counts, items, judge=judge, seed=seed)
+        return dict(zip(items, _labels(self.scale, numbers), strict=True)), n_tied
 
     def tests(
         self, design: AltTestDesign, *, among: Collection[str] | None = None

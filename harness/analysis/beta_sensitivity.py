@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.estimates import on_shared_items
 from harness.analysis.metric_choice import SELECTED_BY
 from harness.analysis.serialize import DIGITS, Numbers, rows_of
 from harness.stats import (
@@ -294,18 +293,18 @@ class Sensitivity:
     human_translation: CommonF | None = None
 
 
-def section(p: Prepared, candidates: Sequence[str]) -> Sensitivity:
+def section(p: Prepared) -> Sensitivity:
     """Estimate how the comparison of judges depends on the response sets behind choices.
 
-    Candidates may be the best; they are compared on the items that all of them answered.
+    The ranked judges are compared, on the items on which the ranking compares them.
     """
     reason = _why_no_sweep(p)
-    parts: dict[str, Any] = {} if reason else _sweep(p, candidates)
+    parts: dict[str, Any] = {} if reason else _sweep(p)
     parts["bounds_reason"] = _why_no_bounds(p)
     if not parts["bounds_reason"]:
-        parts |= _without_sets(p, candidates)
+        parts |= _without_sets(p)
     if p.source.level == "micro":
-        parts["rater_error"] = _rater_error(p, candidates)
+        parts["rater_error"] = _rater_error(p)
         parts |= _by_likelihood(p)
     return Sensitivity(identifiability=identifiability(p.task.space), reason=reason, **parts)
 
@@ -322,8 +321,8 @@ def _why_no_sweep(p: Prepared) -> str:
     return "" if p.compared.human.forced_choice.any() else "no_forced_choices"
 
 
-def _sweep(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
-    human, judges = p.compared.human, p.on_shared_items(candidates)
+def _sweep(p: Prepared) -> dict[str, Any]:
+    human, judges = p.compared.human, p.ranked_tables()
     settings: dict[str, Any] = {"adds": p.task.sensitivity, "positive": p.compared.positive}
     taus = tuple(sorted({*TAUS, p.tau}))
     regions = {goal: winning_regions(human, judges, goal, taus=taus, **settings) for goal in GOALS}
@@ -429,9 +428,9 @@ def _why_no_bounds(p: Prepared) -> str:
     return "" if human.forced_choice.any() else "no_forced_choices"
 
 
-def _without_sets(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
+def _without_sets(p: Prepared) -> dict[str, Any]:
     """Return the bounds where raters gave forced choices alone."""
-    human, judges = p.compared.human, on_shared_items(p.compared.judges, candidates)
+    human, judges = p.compared.human, p.ranked_tables()
     settings: dict[str, Any] = {
         "tau": p.tau,
         "positive": p.compared.positive,
@@ -448,9 +447,9 @@ def _without_sets(p: Prepared, candidates: Sequence[str]) -> dict[str, Any]:
     return bounds
 
 
-def _rater_error(p: Prepared, candidates: Sequence[str]) -> RaterError | None:
+def _rater_error(p: Prepared) -> RaterError | None:
     human = p.compared.human
-    judges = [table for table in p.on_shared_items(candidates) if table.response_set.any()]
+    judges = [table for table in p.ranked_tables() if table.response_set.any()]
     defined = human.response_set.any() and p.compared.positive and human.space.sets_known
     if not defined or len(judges) < 2 or len(human.space.sets) > MAX_SETS:  # noqa: PLR2004 -- to compare
         return None

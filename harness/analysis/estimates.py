@@ -178,10 +178,25 @@ class Prepared:
         """The metric that ranks."""
         return find_metric(self.metric, self.compared.rows)
 
-    def on_shared_items(self, candidates: Sequence[str]) -> tuple[RatingTable, ...]:
-        """Return the tables of some judges on the items that all of them answered."""
-        tables = on_shared_items(self.compared.judges, candidates)
-        return tuple(table for table in tables if table.name in candidates)
+    def on_common_items(self, tables: Iterable[RatingTable]) -> tuple[RatingTable, ...]:
+        """Leave in tables of judges, over the items of the source, what judges are compared by.
+
+        One that is not compared keeps nothing.
+        """
+        common = self.common
+        if self.source.level == "item":
+            place = {item: i for i, item in enumerate(self.compared.human.items)}
+            rows = [place[item.group or ""] for item in self.source.items]
+            common = {
+                name: replace(items, shared=items.shared[rows]) for name, items in common.items()
+            }
+        return tuple(_on_common_items(table, common) for table in tables)
+
+    def ranked_tables(self) -> tuple[RatingTable, ...]:
+        """Return the tables of the ranked judges, on the items on which they are compared."""
+        ranked = self.footing.judges if self.footing else ()
+        tables = (table for table in self.compared.judges if table.name in ranked)
+        return tuple(_on_common_items(table, self.common) for table in tables)
 
     def rng(self) -> np.random.Generator:
         """Return a new generator with the run's seed."""
@@ -418,29 +433,6 @@ def compared_tables(source: Source) -> Compared:
         return _compared(source, human_table(task, items), tuple(tables), groups_of(source))
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
-
-
-def on_shared_items(
-    judges: Sequence[RatingTable], candidates: Sequence[str]
-) -> tuple[RatingTable, ...]:
-    """Leave out what candidates answered on items that not all of them answered.
-
-    An item is answered if it is in every elicitation in which the judge was asked. Tables of other
-    judges stay as they are.
-    """
-    answered = [
-        counts.any(axis=1)
-        for table in judges
-        if table.name in candidates
-        for counts in (table.forced_choice, table.response_set)
-        if counts.any()
-    ]
-    if not answered:
-        return tuple(judges)
-    shared = np.all(answered, axis=0)
-    if all(shared[rows].all() for rows in answered):
-        return tuple(judges)
-    return tuple(table.masked(shared) if table.name in candidates else table for table in judges)
 
 
 def _evaluated(

@@ -545,10 +545,13 @@ def _annotator_tests(p: Prepared, footing: Footing) -> tuple[int | None, Annotat
     annotators = Annotators.of(p, scale)
     if reason := why_not_tested(p.task, annotators.panel.raters):
         return None, AnnotatorTests(reason)
-    names = [name for name in footing.judges if name in annotators.verdicts]
-    n_replies, verdicts = annotators.verdicts_at(footing.n_replies, names)
+    n_replies, drawn = annotators.at_replies(footing.n_replies, footing.judges)
     tests = AnnotatorTests(
-        "", annotators.panel, verdicts, design_of(p.task, scale), p.resampling(groups=p.groups)
+        "",
+        annotators.panel,
+        drawn.verdicts,
+        design_of(p.task, scale),
+        p.resampling(groups=p.groups),
     )
     return None if n_replies == inf else int(n_replies), tests
 

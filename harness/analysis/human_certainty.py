@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness.analysis.estimates import on_shared_items
 from harness.analysis.option_scale import Scale, shares
 from harness.stats import (
     Estimate,
@@ -236,15 +235,16 @@ class Certainty:
     judges: tuple[JudgeCertainty, ...]
 
 
-def section(p: Prepared, candidates: Sequence[str] = ()) -> Certainty:
+def section(p: Prepared) -> Certainty:
     """Compare judges with the raters by stratum, by bin and by correlation.
 
-    Candidates are compared on the items that all of them answered.
+    Strata and bins are of the items on which the ranking compares judges; risk and coverage are of
+    all that a judge answered.
     """
     scale = Scale.of(p.task)
     human = scale.counts(p.human)
-    tables = on_shared_items(p.judges, candidates)
-    judges = {table.name: scale.counts(table) for table in tables}
+    compared = p.on_common_items(p.judges)
+    judges = {table.name: scale.counts(table) for table in compared}
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
     strata, units = _strata(human, scale), Units.of(len(human), p.groups)
     resamples = p.resampling().draw(units).kept()
@@ -272,13 +272,13 @@ def section(p: Prepared, candidates: Sequence[str] = ()) -> Certainty:
         judges=tuple(
             JudgeCertainty(
                 judge=table.name,
-                strata=tuple(map(_judge_part, by_judge[table.name])),
+                strata=tuple(_judge_part(part, table, kept) for part in by_judge[table.name]),
                 held_out=held_out[table.name],
                 bins=_judge_bins(human, judges[table.name], by, scale),
                 binned=_binned(p, scale, (human, judges[table.name]), units, resamples),
                 **_risk(p, table),
             )
-            for table in p.judges
+            for table, kept in zip(p.judges, compared, strict=True)
         ),
     )
 
@@ -304,14 +304,16 @@ def _human_part(result: StratumResult) -> StratumResult:
     )
 
 
-def _judge_part(result: StratumResult) -> StratumResult:
-    """Keep what a judge is shown by."""
+def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) -> StratumResult:
+    """Keep what a judge is shown by; ``kept`` is its table on the items that are compared."""
+    is_compared = kept.forced_choice.any() or not table.forced_choice.any()
+    reason = "" if is_compared else "too_few_answered"
     return replace(
         result,
-        mm=_shown(result.mm),
-        hw_mw=_shown(result.hw_mw),
-        h_mw=_shown(result.h_mw),
-        delta=_shown(result.delta),
+        mm=_shown(result.mm, reason),
+        hw_mw=_shown(result.hw_mw, reason),
+        h_mw=_shown(result.h_mw, reason),
+        delta=_shown(result.delta, reason),
         hh={},
         random={},
         random_h={},
@@ -319,8 +321,13 @@ def _judge_part(result: StratumResult) -> StratumResult:
     )
 
 
-def _shown(measures: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    return {name: value for name, value in measures.items() if name.startswith(SHOWN)}
+def _shown(measures: Mapping[str, Estimate], reason: str = "") -> dict[str, Estimate]:
+    """Leave the measures that views show; ``reason`` is why none has a value, if none has."""
+    return {
+        name: replace(value, reason=reason) if reason else value
+        for name, value in measures.items()
+        if name.startswith(SHOWN)
+    }
 
 
 def _binned(

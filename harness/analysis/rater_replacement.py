@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from harness.analysis.annotator_variants import (
@@ -25,7 +26,7 @@ from harness.stats.alt_test.variants import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sized
+    from collections.abc import Mapping, Sized
 
     from harness.analysis.estimates import Prepared
     from harness.stats import AltTest
@@ -44,6 +45,9 @@ class JudgeReplacement:
 
     Attributes
     ----------
+    n_replies : int or None
+        Replies per item that it is tested on, as in the deciding test; None for all that it gave:
+        of judges that give distributions, or of one that is not ranked.
     winning_rate, advantage : Estimate
         Share of the raters that the judge beats; mean share of items on which it is at least as
         good as the rater. Without intervals.
@@ -74,6 +78,7 @@ class JudgeReplacement:
     """
 
     judge: str
+    n_replies: int | None = None
     winning_rate: Estimate
     advantage: Estimate
     passes: bool | None
@@ -136,7 +141,11 @@ def section(p: Prepared) -> Replacement:
     annotators = Annotators.of(p, scale)
     if not annotators.verdicts:
         return replacement_of(p.task, design, reason="no_forced_choices")
-    return replacement_of(p.task, design, *_tested(annotators, design))
+    n_replies: dict[str, int] = {}
+    if p.footing:
+        r, annotators = annotators.at_replies(p.footing.n_replies, p.footing.judges)
+        n_replies = {} if r == inf else dict.fromkeys(p.footing.judges, int(r))
+    return replacement_of(p.task, design, *_tested(annotators, design, n_replies))
 
 
 def why_no_test(task: Task, judges: Sized) -> str:
@@ -176,7 +185,7 @@ def eps_of(task: Task) -> float:
 
 
 def _tested(
-    annotators: Annotators, design: AltTestDesign
+    annotators: Annotators, design: AltTestDesign, n_replies: Mapping[str, int]
 ) -> tuple[tuple[JudgeReplacement, ...], Controls]:
     p, scale = annotators.p, annotators.scale
     tests = annotators.tests(design)
@@ -193,6 +202,7 @@ def _tested(
         judge_replacement(
             test,
             name=name,
+            n_replies=n_replies.get(name),
             n_tied=annotators.n_tied[name],
             variants=variant_tests[name],
             criteria=criteria.get(name, {}),

@@ -98,12 +98,11 @@ def validate(source: Source) -> Validation:
 def _sections(p: Prepared) -> dict[str, Any]:
     """Compute the sections of a validation beside its metrics."""
     common = evidence.section(p)
-    candidates = common.candidates if common else ()
     return {
         "evidence": common,
         "choosing": metric_choice.section(p, common),
-        "sensitivity": beta_sensitivity.section(p, candidates),
-        "certainty": human_certainty.section(p, candidates),
+        "sensitivity": beta_sensitivity.section(p),
+        "certainty": human_certainty.section(p),
         "replacement": rater_replacement.section(p),
         "rubric": rubric.section(p),
     }

@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
+from msgspec import structs
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 from support.rating_tables import seeded
 
@@ -100,7 +101,7 @@ def test_metric_keeps_its_choice_over_beta(source, result):
     curve. Metrics of forced choices select the same judge at every beta; those of sets do not.
     """
     p = prepare(source)
-    judges = p.on_shared_items(list(result.grid.judges))
+    judges = p.ranked_tables()
     for metric in ("mse(srs/srs)", "hit_rate(h/h)"):
         points = beta_sweep(
             p.compared.human,
@@ -125,6 +126,36 @@ def test_metric_keeps_its_choice_over_beta(source, result):
             assert selection.losses["decision_consistency"][b] == pytest.approx(loss, abs=1e-3)
     assert len(set(result.selections["hit_rate(h/h)"].judges)) == 1
     assert len(set(result.selections["mse(srs/srs)"].judges)) > 1
+
+
+def test_sweep_and_strata_shared_items_by_a_rule_of_their_own():
+    """An item with fewer replies than judges are compared at is in neither, as in no metric.
+
+    Both took every item with any answer of all judges.
+    """
+    source = indeterminate_source(indeterminate_task(paired=60), judges=("lenient", "random"))
+    seldom = {  # asked once, where all else is asked twice
+        ("lenient", "forced_choice"): {"i0", "i1"},
+        ("random", "response_set"): {"i2", "i3", "i4"},
+    }
+    verdicts = {
+        name: [
+            structs.replace(verdict, sample=sample)
+            for verdict in rows
+            for sample in range(
+                1 + (verdict.item not in seldom.get((name, verdict.elicitation), ()))
+            )
+        ]
+        for name, rows in source.verdicts.items()
+    }
+    planned = {name: dict.fromkeys(of, 120) for name, of in source.planned.items()}
+    result = validate(replace(source, verdicts=verdicts, planned=planned, n_resamples=10))
+    assert result.evidence.n_items == 57
+    for judge, part in zip(result.judges, result.certainty.judges, strict=True):
+        swept = result.sensitivity.grid.judges[judge.name]
+        assert swept.n_items == judge.metrics["decision_consistency"].n_used == 57
+        assert part.strata[0].hw_mw["agreement"].n_used == judge.metrics["hit_rate(h/h)"].n_used
+        assert judge.metrics["hit_rate(h/h)"].n_used == 58
 
 
 def test_without_pairs_of_raters_no_beta_is_theirs(result):
@@ -273,7 +304,7 @@ def test_rater_error_at_which_another_judge_comes_first():
     result = validation.sensitivity.rater_error
     assert set(result.first) == set(result.changes_at) == {"eta=-1", "eta=0", "eta=1"}
     assert result.epsilons[0] == 0.0
-    tables = p.on_shared_items(validation.choosing.candidates)
+    tables = p.ranked_tables()
     for skew, first in result.first.items():
         assert first[0] == (validation.ranking.rows[0].judge,)
         error = error_matrix(p.human.space, 0.3, eta=int(skew[4:]), option="A")
@@ -300,7 +331,7 @@ def test_judges_without_response_sets_are_not_said_to_stay_first():
 def test_bounds_that_are_not_there_say_why():
     """Response sets were given, and the report says over what the others hold."""
     inputs = prepare(indeterminate_source(indeterminate_task(12, paired=12), n_resamples=10))
-    section = beta_sensitivity.section(inputs, ("lenient",))
+    section = beta_sensitivity.section(inputs)
     assert (section.bounds_reason, section.bounds) == ("response_sets_given", {})
     validation = validate(indeterminate_source(indeterminate_task(12), n_resamples=10))
     html = page(validation)

@@ -36,7 +36,7 @@ ROWS = ["AAA", "BBB", "AAB", "ABB", "BBB", "AAA", "ABA", "BAB"]
 
 def test_strata_sum_to_the_whole():
     """Percentage strata and numbers of labels each hold every item with two ratings once."""
-    result = section_of([*ROWS, "A.."], {"z": "ABABBAAB."})
+    result = section_of([*ROWS, "A.."], {"z": "ABABBAAB."}, source={"min_answered": 0.8})
     sizes = {row.stratum.name: row.n_items for row in result.strata}
     assert sizes["all"] == 8
     assert sum(n for name, n in sizes.items() if "PA" in name) == 8
@@ -48,6 +48,15 @@ def test_strata_sum_to_the_whole():
         entry.hw_mw["agreement"].n_used for entry in judge.strata if "unique" in entry.stratum.name
     ]
     assert sum(used) == judge.strata[0].hw_mw["agreement"].n_used == 8
+
+
+def test_strata_of_a_judge_that_is_not_ranked_were_of_its_own_items():
+    """A judge that answered too little is NA there for that reason, as in every metric."""
+    result = section_of(ROWS, {"few": "AB......", "all": "ABABBAAB"})
+    few, every = result.judges
+    assert {e.reason for part in few.strata for e in part.hw_mw.values()} == {"too_few_answered"}
+    assert {e.value for part in few.strata for e in part.hw_mw.values()} == {None}
+    assert every.strata[0].hw_mw["agreement"].n_used == len(ROWS)
 
 
 def test_every_stratum_has_its_random_rater():

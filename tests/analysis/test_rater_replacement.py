@@ -48,6 +48,41 @@ def test_positional_raters_are_refused_with_the_reason_not_an_error():
     assert (result.reason, result.judges, result.controls) == ("positional_raters", (), None)
 
 
+def test_winning_rate_was_of_other_replies_than_the_test_that_decides():
+    """Both are of the same comparisons, and the table says at how many replies per item.
+
+    The deciding test drew one reply of the judge asked nine times beside one that is asked once;
+    winning rate and advantage probability were of the mode of all nine.
+    """
+    ratings, truth = panel_of(60)
+    rng = np.random.default_rng(1)
+    other = {"A": "B", "B": "A"}
+    often = {
+        item: [answer if rng.random() < 0.6 else other[answer] for _ in range(9)]
+        for item, answer in truth.items()
+    }
+    few = {item: answer for item, answer in truth.items() if item < "i3"}
+    validation = validate(source_of(task_of(ratings), {"often": often, "once": truth, "few": few}))
+    assert validation.evidence.n_test_replies == 1
+    published = {test.judge: test for test in validation.replacement.judges}
+    assert {name: test.n_replies for name, test in published.items()} == {
+        "often": 1,
+        "once": 1,
+        "few": None,  # not ranked
+    }
+    for name in ("often", "once"):
+        deciding = validation.evidence_of(name).annotator_test
+        for row in published[name].raters:
+            test = deciding.raters[row.rater]
+            assert (row.n, row.n_judge_closer, row.n_rater_closer) == (
+                test.n,
+                test.wins,
+                test.losses,
+            )
+    assert '<tr><th scope="row">often</th><td class="n">1</td>' in page(validation)
+    assert '<tr><th scope="row">few</th><td class="n">all</td>' in page(validation)
+
+
 def test_named_variants_stand_beside_the_result():
     """t-test, skipping, weighting and leaving out unanswered items, as `stats` does each alone."""
     ratings, truth = panel_of(20, noise=0.3)
@@ -283,7 +318,9 @@ def test_too_little_to_test_is_na_with_the_reason(ratings, answers, reason):
 def test_tied_samples_are_drawn_and_counted():
     """One verdict is needed; the number of those drawn stands beside the result."""
     ratings, truth = panel_of()
-    tied = {item: ["A", "B"] if i < 7 else label for i, (item, label) in enumerate(truth.items())}
+    tied = {
+        item: ["A", "B"] if i < 7 else [label] * 2 for i, (item, label) in enumerate(truth.items())
+    }
     [judge] = section_of(ratings, {"z": tied}).judges
     assert judge.n_tied_verdicts == 7
     assert judge.answered_fraction == 1.0
@@ -300,7 +337,7 @@ def test_ordered_scales_are_scored_by_rmse_of_medians():
         for j in range(3)
     }
     judge = {f"i{i}": [str(x), str(min(x + 1, 5))] for i, x in enumerate(levels)}
-    judges = {"z": judge, "flat": dict.fromkeys(judge, "3")}
+    judges = {"z": judge, "flat": dict.fromkeys(judge, ["3", "3"])}
     result = section_of(ratings, judges, options="12345", scale="ordinal", positive=())
     assert (result.score, result.judges[0].n_tied_verdicts) == ("neg_rmse", 0)
     panel = Panel.of((i, r, float(v)) for r, rated in ratings.items() for i, v in rated.items())
