@@ -337,7 +337,7 @@ def test_ordered_scales_are_scored_by_rmse_of_medians():
         for j in range(3)
     }
     judge = {f"i{i}": [str(x), str(min(x + 1, 5))] for i, x in enumerate(levels)}
-    judges = {"z": judge, "flat": dict.fromkeys(judge, ["3", "3"])}
+    judges = {"z": judge, "flat": {item: ["3", "3"] for item in judge}}
     result = section_of(ratings, judges, options="12345", scale="ordinal", positive=())
     assert (result.score, result.judges[0].n_tied_verdicts) == ("neg_rmse", 0)
     panel = Panel.of((i, r, float(v)) for r, rated in ratings.items() for i, v in rated.items())
