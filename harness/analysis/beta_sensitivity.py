@@ -30,6 +30,7 @@ from harness.stats.indeterminacy.rater_error import (
 )
 from harness.stats.indeterminacy.sensitivity import (
     BreakEven,
+    break_even,
     distributions_at_beta,
     winning_regions,
 )
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.metric import Metric
 
 
+DECISION_GOAL = "decision_consistency"
 STEPS = 20  # of beta, from 0 to 1
 MAX_BREAK_POINTS = 150
 SAME = 1e-9  # a break point this close to a step is that step
@@ -251,6 +253,9 @@ class Sensitivity:
         Why there is no sweep over beta; "" where there is one.
     break_evens : dict of str to BreakEven
         At the run's tau, by goal.
+    distinguishable : BreakEven or None
+        At the run's tau by decision consistency, of the first judge and those that are
+        significantly worse; None where no other judge is.
     selections : dict of str to Selection
         At the run's tau, by metric, then by beta, 0 to 1 by .1. Metrics that compare with response
         sets are evaluated anew at each beta. Point estimates.
@@ -280,6 +285,7 @@ class Sensitivity:
     identifiability: Identifiability
     reason: str
     break_evens: dict[str, BreakEven] = field(default_factory=dict)
+    distinguishable: BreakEven | None = None
     selections: dict[str, Selection] = field(default_factory=dict)
     best_at_beta: dict[str, BestAtBeta] = field(default_factory=dict)
     regions: dict[str, tuple[BreakEven, ...]] = field(default_factory=dict)
@@ -293,13 +299,14 @@ class Sensitivity:
     human_translation: CommonF | None = None
 
 
-def section(p: Prepared) -> Sensitivity:
+def section(p: Prepared, distinguishable: Sequence[str] = ()) -> Sensitivity:
     """Estimate how the comparison of judges depends on the response sets behind choices.
 
-    The ranked judges are compared, on the items on which the ranking compares them.
+    The ranked judges are compared, on the items on which the ranking compares them;
+    ``distinguishable`` names the first and those that are significantly worse.
     """
     reason = _why_no_sweep(p)
-    parts: dict[str, Any] = {} if reason else _sweep(p)
+    parts: dict[str, Any] = {} if reason else _sweep(p, distinguishable)
     parts["bounds_reason"] = _why_no_bounds(p)
     if not parts["bounds_reason"]:
         parts |= _without_sets(p)
@@ -321,13 +328,17 @@ def _why_no_sweep(p: Prepared) -> str:
     return "" if p.compared.human.forced_choice.any() else "no_forced_choices"
 
 
-def _sweep(p: Prepared) -> dict[str, Any]:
+def _sweep(p: Prepared, distinguishable: Sequence[str]) -> dict[str, Any]:
     human, judges = p.compared.human, p.ranked_tables()
     settings: dict[str, Any] = {"adds": p.task.sensitivity, "positive": p.compared.positive}
     taus = tuple(sorted({*TAUS, p.tau}))
+    clear = [table for table in judges if table.name in distinguishable]
     regions = {goal: winning_regions(human, judges, goal, taus=taus, **settings) for goal in GOALS}
     return {
         "break_evens": {goal: by_tau[taus.index(p.tau)] for goal, by_tau in regions.items()},
+        "distinguishable": break_even(human, clear, DECISION_GOAL, tau=p.tau, **settings)
+        if clear
+        else None,
         "selections": _selections(p, judges),
         "best_at_beta": _best_at_beta(p, judges),
         "regions": regions,

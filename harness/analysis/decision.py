@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from harness.analysis.beta_sensitivity import DECISION_GOAL
 from harness.stats import Difference, Regret
 from harness.stats.indeterminacy.sensitivity import BreakEven
 from harness.stats.inference.metric import losses_of
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from harness.analysis.metric_choice import Choosing
     from harness.analysis.result import HumanResult, JudgeResult
 
-GOAL = "decision_consistency"
 MIN_USABLE = 0.9  # share of the planned replies of a judge that is recommended
 NOT_ASKED = ("forced_choice_not_asked", "response_set_not_asked")
 EQUAL = 1e-12  # values this close are equal
@@ -65,23 +65,17 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsualChoice:
-    """What selecting by a usual metric would have picked.
+    """A usual metric that would have picked judges that are significantly worse.
 
     Attributes
     ----------
     regret : Regret
-        Its cost in the goal; names the metric and the judges it picks.
-    same : bool
-        Whether it picks the judge of the decision.
-    arbitrary : bool
-        Whether it picks every candidate, since all are equal.
+        Its cost in the goal, significantly above 0; names the metric and the judges it picks.
     n_items : tuple of int
         Items behind the goal's values of the judges involved.
     """
 
     regret: Regret
-    same: bool
-    arbitrary: bool
     n_items: tuple[int, ...]
 
 
@@ -156,10 +150,10 @@ class Decision:
         ``usable_replies`` and ``with_losses`` (first, too, where unanswered items are losses), of
         the leader.
     break_even : BreakEven or None
-        At which beta of the raters the best judge by decision consistency changes; None where
-        no other judge is significantly worse.
+        At which beta of the raters the best judge by decision consistency changes, among ``leader``
+        and ``significantly_worse``; None where no other judge is significantly worse.
     usual_choices : tuple of UsualChoice
-        What hit rate and kappa would have picked.
+        Of hit rate and kappa, those that would have picked a significantly worse judge.
     next_step : NextStep
         What to collect next.
     """
@@ -221,8 +215,8 @@ def decide(
         differences={row.judge: row.difference for row in others if row.difference},
         first_by_goal=_first_by_goal(choosing),
         checks=checks,
-        break_even=_break_even(sensitivity) if others and not close else None,
-        usual_choices=_usual_choices(leader.judge, evidence.metric, choosing, by_name),
+        break_even=_break_even(sensitivity),
+        usual_choices=_usual_choices(evidence, choosing, by_name),
         next_step=_next_step(
             winner, evidence, "" if humans.n_response_sets else advice, proven=proven
         ),
@@ -449,32 +443,28 @@ def _first_by_goal(choosing: Choosing | None) -> dict[str, tuple[str, ...]]:
 
 
 def _break_even(sensitivity: Sensitivity | None) -> BreakEven | None:
-    even = sensitivity.break_evens.get(GOAL) if sensitivity else None
+    even = sensitivity.distinguishable if sensitivity else None
     return even if even and even.pieces and even.pieces[0].winners else None
 
 
 def _usual_choices(
-    leader: str,
-    ranking_metric: str,
-    choosing: Choosing | None,
-    judges: Mapping[str, JudgeResult],
+    evidence: Evidence, choosing: Choosing | None, judges: Mapping[str, JudgeResult]
 ) -> tuple[UsualChoice, ...]:
-    """Work out what selecting by hit rate or kappa would have cost."""
-    if choosing is None or len(choosing.candidates) < 2:  # noqa: PLR2004 -- nothing to choose
+    """Work out what selecting by hit rate or kappa would have cost, where that is shown to cost."""
+    if choosing is None:
         return ()
-    choices = []
+    choices, worse = [], {*evidence.distinguishable[1:]}
+    goals = {name: judges[name].metrics[DECISION_GOAL] for name in choosing.candidates}
     for metric in choosing.usual:
-        regret = choosing.regret[metric][GOAL]
-        if metric == ranking_metric or not regret.selected:
+        regret = choosing.regret[metric][DECISION_GOAL]
+        is_costly = regret.interval is not None and regret.interval.low > 0
+        if metric == evidence.metric or not is_costly or not worse.issuperset(regret.selected):
             continue
-        same = set(regret.selected) == {leader}
         involved = dict.fromkeys((*regret.selected, *regret.best))
         choices.append(
             UsualChoice(
                 regret=regret,
-                same=same,
-                arbitrary=not same and len(regret.selected) == len(choosing.candidates),
-                n_items=tuple(sorted({judges[name].metrics[GOAL].n_used for name in involved})),
+                n_items=tuple(sorted({goals[name].n_used for name in involved})),
             )
         )
     return tuple(choices)

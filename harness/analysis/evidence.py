@@ -230,6 +230,13 @@ class Evidence:
         """The ranked judges, best first."""
         return tuple(row.judge for row in self.judges if row.ranked)
 
+    @property
+    def distinguishable(self) -> tuple[str, ...]:
+        """The first judge and those that are significantly worse; none where no other is."""
+        ranked = [row for row in self.judges if row.value is not None]
+        worse = tuple(row.judge for row in ranked[1:] if not row.close_to_first)
+        return (ranked[0].judge, *worse) if worse else ()
+
 
 def section(p: Prepared, *, leave_raters_out: bool = True) -> Evidence | None:
     """Put the judges on common footing; None where there is no judge."""

@@ -101,7 +101,7 @@ def _sections(p: Prepared) -> dict[str, Any]:
     return {
         "evidence": common,
         "choosing": metric_choice.section(p, common),
-        "sensitivity": beta_sensitivity.section(p),
+        "sensitivity": beta_sensitivity.section(p, common.distinguishable if common else ()),
         "certainty": human_certainty.section(p),
         "replacement": rater_replacement.section(p),
         "rubric": rubric.section(p),

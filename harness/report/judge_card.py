@@ -21,7 +21,7 @@ from harness.report.formatting import (
     span,
 )
 from harness.report.judge_charts import metric_label
-from harness.report.ranking_rows import ranked_judges
+from harness.report.ranking_rows import missing_intervals, ranked_judges
 from harness.report.recommendation import alike_words, decision
 from harness.report.text import READING as READING_F
 from harness.report.text import translation_text
@@ -142,6 +142,7 @@ def judge_card(v: Validation, d: Details | None = None) -> str:
         lines += ["", f"**{markdown(v.task.notice)}**"]
     if v.ranking is not None:
         lines += ["", *_card_table(v)]
+        lines += ["", markdown(missing)] if (missing := missing_intervals(v)) else []
     if v.ranking is not None and v.task.options:
         lines += ["", markdown(READING_F), ""]
         lines += [

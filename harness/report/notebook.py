@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import compared_on, counted
-from harness.report.ranking_rows import agreement_table, ranking_table
+from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ def notebook_table(v: Validation) -> str:
     heads, rows = agreement_table(v) if v.evidence is None else ranking_table(v)
     caption = f"{v.task.name}: {counted([v.task.n_items])}"
     caption += f", {footing}" if (footing := compared_on(v)) else ""
+    caption += f". {missing}" if (missing := missing_intervals(v)) else ""
     caption += f" ({v.task.notice})" if v.task.notice else ""
     return (
         f"<table><caption>{escape(caption)}</caption>"

@@ -15,7 +15,7 @@ from harness.report.formatting import (
     with_bounds,
 )
 from harness.report.judge_charts import judge_kinds
-from harness.report.recommendation import decided_alike
+from harness.report.recommendation import decided_alike, listed
 
 if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
@@ -122,6 +122,16 @@ def ranking_table(v: Validation) -> tuple[list[str], list[list[str]]]:
     columns = [[row[i] for row in rows] for i in range(len(heads))]
     kept = [i for i, column in enumerate(columns) if not {*column} <= {"", "NA"}]
     return [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
+
+
+def missing_intervals(v: Validation) -> str:
+    """Say why the value of a judge in the ranking has no interval; "" where each has one."""
+    names: dict[str, list[str]] = {}
+    for row in v.evidence.judges if v.evidence else ():
+        result = row.estimate
+        if result.value is not None and result.interval is None and v.settings.n_resamples:
+            names.setdefault(result.interval_reason.replace("_", " "), []).append(row.judge)
+    return " ".join(f"No interval of {listed(judges)}: {why}." for why, judges in names.items())
 
 
 def agreement_table(v: Validation) -> tuple[list[str], list[list[str]]]:

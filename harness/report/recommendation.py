@@ -431,11 +431,12 @@ def not_answered(judge: JudgeResult) -> str:
 
 
 def _beta(v: Validation) -> str:
-    """Say at which beta of the raters another judge is best."""
-    even, goal = v.decision.break_even, GOAL_WORDS[CONSISTENCY]
+    """Say at which beta of the raters another judge is best, of those that are distinguishable."""
+    even, close = v.decision.break_even, v.decision.not_distinguishable
     if even is None:
         return ""
-    beta, differs = v.humans.beta, differs_at_beta(v, CONSISTENCY)
+    goal = GOAL_WORDS[CONSISTENCY] + (f" and without {listed(close)}" if close else "")
+    beta, differs = v.humans.beta, "" if close else differs_at_beta(v, CONSISTENCY)
     there = f"; there {differs}" if differs else ""
     measured = f" (the raters' beta: {resting(beta, 2)}{there})" if beta.value is not None else ""
     first, *changes = even.pieces
@@ -460,7 +461,7 @@ def differs_at_beta(v: Validation, goal: str) -> str:
 
 
 def _usual(v: Validation) -> str:
-    """Say what selecting by hit rate or kappa would have cost."""
+    """Say what selecting by hit rate or kappa would have cost, where that is shown to cost."""
     metrics: dict[str, list[str]] = {}
     for choice in v.decision.usual_choices:
         metric = choice.regret.metric
@@ -471,14 +472,11 @@ def _usual(v: Validation) -> str:
 
 
 def _picked(choice: UsualChoice) -> str:
-    if choice.same:
-        names = "the same judge" if len(choice.regret.selected) == 1 else "the same judges"
-    else:
-        names = "any of them" if choice.arbitrary else listed(choice.regret.selected)
-    if choice.regret.value is None:
-        return names
-    cost = f"{number(choice.regret.value)} {span(choice.regret.interval)}".rstrip()
-    return f"{names}, with regret {cost} in consistency on {counted(choice.n_items)}"
+    cost = f"{number(choice.regret.value)} {span(choice.regret.interval)}"
+    return (
+        f"{listed(choice.regret.selected)}, with regret {cost} in consistency on "
+        f"{counted(choice.n_items)}"
+    )
 
 
 def _annotator_test(v: Validation) -> str:
@@ -564,8 +562,9 @@ def _break_even(v: Validation) -> str:
         return ""
     second = even.pieces[1]
     who = "who chose a negative option accept a positive one too"
+    best = "best of the judges that differ" if v.decision.not_distinguishable else "best"
     verb = "decides" if len(second.winners) == 1 else "decide"
-    return f" If more than {second.low:.0%} of those {who}, {listed(second.winners)} {verb} best."
+    return f" If more than {second.low:.0%} of those {who}, {listed(second.winners)} {verb} {best}."
 
 
 def _notice(v: Validation) -> str:

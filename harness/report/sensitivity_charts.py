@@ -114,7 +114,7 @@ def _winner_style(winners: Sequence[str], styles: dict[str, str]) -> str:
 
 
 def _names(winners: Sequence[str]) -> str:
-    return " and ".join(winners) or "NA"
+    return " and ".join(winners) or "none, as no judge has a value"
 
 
 def best_by_beta(even: BreakEven | None) -> str:

@@ -19,7 +19,7 @@ from harness.report.formatting import (
     reason,
 )
 from harness.report.prevalence_text import prevalence_lines
-from harness.report.ranking_rows import agreement_table, ranking_table
+from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
 from harness.report.recommendation import capitalized, sentences, summary
 from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import fenced_examples, sentence
@@ -141,6 +141,7 @@ def render(validation: Validation, *, details: bool = False) -> str:
         compared = compared_on(validation)
         parts += [*([paragraph(f"{capitalized(compared)}.")] if compared else []), ""]
         parts += [draw_table(*ranking_table(validation))]
+        parts += map(paragraph, filter(None, [missing_intervals(validation)]))
         if rubric := rubric_table(validation, intervals=details):
             title, heads, rows = rubric
             parts += ["", paragraph(title), "", draw_table(heads, rows)]

@@ -128,10 +128,9 @@ def test_sentences_state_what_the_json_states(case):
     needed = stated["next_step"]["n_items_needed"]
     assert (f"With {needed} items (you have" in text) == (needed is not None)
     for choice in stated["usual_choices"]:
-        if not choice["same"] and not choice["arbitrary"]:
-            assert f"would have picked {listed(choice['regret']['selected'])}" in text
-        if choice["regret"]["value"] is not None:
-            assert f"with regret {number(choice['regret']['value'])}" in text
+        assert f"would have picked {listed(choice['regret']['selected'])}" in text
+        assert f"with regret {number(choice['regret']['value'])}" in text
+    assert ("would have picked" in text) == bool(stated["usual_choices"])
     for piece in stated["break_even"]["pieces"][:2] if stated["break_even"] else ():
         assert listed(piece["winners"]) in text
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 
 import msgspec
 import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import JudgeFacts, validate
-from harness.report import decision, page, render
+from harness.report import decision, judge_card, page, render
 from harness.report.formatting import number, p_value, span
 from harness.report.html.summaries import changes
+from harness.report.ranking_rows import missing_intervals
 from harness.report.recommendation import next_steps, property_words, sentences, summary
 from harness.stats.inference.estimate import Interval
 
@@ -159,9 +161,11 @@ def test_assumed_beta_is_part_of_the_recommendation():
     assert "if 40 % of the raters who chose a negative option would accept" in text[0]
 
 
-def test_break_even_says_how_firm_the_winner_is_and_is_silent_without_one():
-    """The share of resamples with another winner at the raters' beta; no line about judges that are
-    not significantly different."""
+def test_break_even_was_silent_about_distinguishable_judges_if_another_was_close():
+    """It says how firm the winner is; where a judge is close to the first, it leaves that one out.
+
+    With a close judge beside them it said nothing of those that are significantly worse.
+    """
     task = indeterminate_task(n=120, paired=120).model_copy(update={"rater_ids": "positional"})
     validation = validate(
         replace(indeterminate_source(task, judges=("strict", "random")), min_answered=0.8)
@@ -174,7 +178,13 @@ def test_break_even_says_how_firm_the_winner_is_and_is_silent_without_one():
     validation = validate(ranked_source(task))
     assert validation.decision.not_distinguishable
     assert len(validation.sensitivity.break_evens["decision_consistency"].pieces) > 1
-    assert not any(sentence.startswith("By decision") for sentence in sentences(validation))
+    decision = validation.decision
+    [close], [worse] = decision.not_distinguishable, decision.significantly_worse
+    winners = {name for piece in decision.break_even.pieces for name in piece.winners}
+    assert winners <= {decision.leader, worse}
+    [line] = [sentence for sentence in sentences(validation) if sentence.startswith("By decision")]
+    assert line.startswith(f"By decision consistency and without {close}, ")
+    assert "there" not in line
     assert not any("beta" in line for line in changes(validation))
 
 
@@ -192,6 +202,30 @@ def test_usual_metrics_are_named_with_the_regret_of_their_choice():
     assert validation.decision.leader == "lenient"
 
 
+def test_hit_rate_was_said_to_pick_another_judge_where_the_two_were_close():
+    """Its choice is named where it is significantly worse and its regret is clearly above 0."""
+    close = validate(ranked_source(indeterminate_task(n=60), beta=0.5))
+    regret = close.choosing.regret["hit_rate(h/h)"]["decision_consistency"]
+    assert regret.selected == ("strict",)
+    assert close.decision.not_distinguishable or close.decision.leader == "strict"
+    assert close.decision.usual_choices == ()
+    assert "would have picked" not in " ".join(sentences(close))
+
+
+def test_interval_of_the_winner_was_na_without_a_reason():
+    """Terminal, page, card and notebook say why the value of the first judge has no interval."""
+    validation = validate(ranked_source(indeterminate_task(n=4), n_resamples=100))
+    [first, *_] = validation.evidence.judges
+    assert first.value is not None
+    assert first.estimate.interval is None
+    note = missing_intervals(validation)
+    assert first.judge in note
+    assert first.estimate.interval_reason.replace("_", " ") in note
+    card = judge_card(validation).replace("\\", "")
+    views = (render(validation), card, unescape(page(validation)), validation._repr_html_())
+    assert all(note in " ".join(text.split()) for text in views)
+
+
 def test_usual_metrics_choose_among_the_judges_that_are_ranked():
     """Hit rate "would have picked lexicon" while a judge of the same table had a higher one."""
     task = indeterminate_task(n=60)
@@ -201,12 +235,8 @@ def test_usual_metrics_choose_among_the_judges_that_are_ranked():
     assert ranked == {"lenient", "random"}
     assert set(validation.choosing.candidates) == ranked
     rates = {name: validation.judge(name).metrics["hit_rate(h/h)"].value for name in ranked}
-    [choice] = [
-        choice
-        for choice in validation.decision.usual_choices
-        if choice.regret.metric == "hit_rate(h/h)"
-    ]
-    assert choice.regret.selected == (max(rates, key=rates.get),)
+    [regret] = [validation.choosing.regret["hit_rate(h/h)"]["decision_consistency"]]
+    assert regret.selected == (max(rates, key=rates.get),)
 
 
 def test_annotator_test_is_said_for_the_leader(paired):

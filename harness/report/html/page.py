@@ -33,7 +33,7 @@ from harness.report.html.summaries import (
 )
 from harness.report.judge_card import latex, markdown, paragraph
 from harness.report.prevalence_text import missed_line, prevalence_lines
-from harness.report.ranking_rows import ranking_rows
+from harness.report.ranking_rows import missing_intervals, ranking_rows
 from harness.report.recommendation import (
     GOAL_WORDS,
     alike_words,
@@ -138,6 +138,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "calls": {calls.name: calls for calls in details.calls} if details else {},
             "provenance": _provenance(v, details),
             "bounds": _bounds(v),
+            "missing_intervals": missing_intervals(v),
             "common": list(map(_common_row, ranking_rows(v))),
             "rubric": rubric_table(v),
             "prevalence": list(prevalence_lines(v)),

@@ -172,11 +172,14 @@ def _sensitivity(v: Validation) -> str:
     if even is not None:
         n_changes = len(even.pieces) - 1
         times = counted([n_changes], "time")
-        parts.append(f"the best judge changes {times} over beta" if n_changes else
-                     "the same judge is best at every beta")  # fmt: skip
+        close = v.decision.not_distinguishable
+        without = f" (without {listed(close)})" if close else ""
+        best = f"the best judge changes {times} over beta"
+        same = "the same judge is best at every beta"
+        parts.append(f"{best if n_changes else same}{without}")
     picks: dict[str, list[str]] = {}
     for choice in v.decision.usual_choices:
-        pick = "any" if choice.arbitrary else listed(choice.regret.selected)
+        pick = listed(choice.regret.selected)
         name = METRIC_WORDS.get(choice.regret.metric, choice.regret.metric)
         picks.setdefault(pick, []).append(name)
     parts += [f"{listed(names)} would have picked {pick}" for pick, names in picks.items()]
