@@ -223,6 +223,16 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class Dot:
+    """A value beside the lines of a line chart."""
+
+    name: str
+    x: float
+    y: float
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
 class Region:
     """A coloured box from x to x; without ``y`` it lies in the strip above the lines."""
 
@@ -246,6 +256,7 @@ def line_chart(
     *,
     rules: Sequence[tuple[float, str]] = (),
     rug: Sequence[tuple[float, str, str]] = (),
+    dots: Sequence[Dot] = (),
     regions: Sequence[Region] = (),
     reach: tuple[float, ...] = (),
     within: tuple[float, float] = (0.0, 1.0),
@@ -262,6 +273,8 @@ def line_chart(
         Vertical lines, in order of x.
     rug : sequence of (x, name, style)
         Dots on the x axis.
+    dots : sequence of Dot
+        Dots among the lines.
     regions : sequence of Region
         Coloured boxes.
     reach : tuple of float
@@ -279,7 +292,7 @@ def line_chart(
     levels = _label_levels([(across(x), text) for x, text in rules])
     top = TOP + LINE * max(levels, default=0)
     bottom = top + HEIGHT
-    ys = [*reach, *(y for s in series for _, y in s.points)]
+    ys = [*reach, *(dot.y for dot in dots), *(y for s in series for _, y in s.points)]
     up = Scale.around(ys, bottom, top + STRIP, within=within)
     start = min((x for s in series for x, _ in s.points), default=low)
     ticks = date_ticks(start, high) if is_dated else _number_ticks(across)
@@ -299,12 +312,18 @@ def line_chart(
     for x, name, style in rug:
         place = {"cx": across(x), "cy": bottom, "r": 4.0}
         marks.append(mark("circle", f"rug {style}", place, title=f"{name}: {x_text(x)}"))
+    for dot in dots:
+        spot: dict[str, float | str] = {"cx": across(dot.x), "cy": up(dot.y), "r": 4.5}
+        spot["data-of"] = dot.name
+        marks.append(mark("circle", f"rug {dot.style}", spot, title=f"{dot.name}: {dot.y:.3f}"))
     cursor = line(across(low), top + STRIP, across(low), bottom, "cursor")
     marks.append(replace(cursor, attributes={**cursor.attributes, "visibility": "hidden"}))
     for i, s in enumerate(series):
         marks += _key(s, bottom + AXIS + KEY_ROW * i)
     columns = ("name", titles.x or "x", titles.y or "y")
-    cells = tuple((s.name, date_text(x) if is_dated else x, y) for s in series for x, y in s.points)
+    values = [(s.name, x, y) for s in series for x, y in s.points]
+    values += [(dot.name, dot.x, dot.y) for dot in dots]
+    cells = tuple((name, date_text(x) if is_dated else x, y) for name, x, y in values)
     height = bottom + AXIS + KEY_ROW * len(series)
     fields = (titles.name, titles.title, titles.alt, WIDTH, height, tuple(marks))
     return Chart(*fields, columns, cells, (across, up))

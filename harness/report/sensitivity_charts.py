@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from harness.report.charts import Region, Series, Titles, heat_map, line_chart
+from harness.report.charts import Dot, Region, Series, Titles, heat_map, line_chart
 from harness.report.formatting import READING, counted, reach
 from harness.report.judge_charts import (
     judge_lines,
@@ -77,11 +77,15 @@ def _curves(
     lines = judge_lines(v, {judge: (grid.betas, values[judge]) for judge in judges})
     estimates = [(j.beta.value, j.name, styles[j.name]) for j in v.ranked_judges]
     estimates.append((v.humans.beta.value, "raters", "rater"))
+    dots = measured_dots(v, goal)
     name = GOAL_WORDS[goal] if is_consistency else f"absolute {GOAL_WORDS[goal]}"
     titles = Titles(
         slug(goal) + "-by-beta",
         f"{name} by beta".capitalize(),
-        f"One line per judge over beta of the raters, {better}. {best_by_beta(even)}",
+        " ".join(
+            [f"One line per judge over beta of the raters, {better}.", best_by_beta(even)]
+            + [f"{dot.name}: {dot.y:.3f}." for dot in dots]
+        ).strip(),
         x=f"beta of the raters, {grid_items(v)}",
         y=name,
     )
@@ -92,6 +96,7 @@ def _curves(
         reach=ends,
         rules=[(beta, f"{round(beta, 3):g}") for beta in (even.betas if even else ())],
         rug=[(beta, judge, style) for beta, judge, style in estimates if beta is not None],
+        dots=dots,
         regions=[
             Region(
                 (piece.low, piece.high),
@@ -101,6 +106,24 @@ def _curves(
             for piece in pieces
         ],
     )
+
+
+def measured_dots(v: Validation, goal: str) -> list[Dot]:
+    """Return each judge's goal by the raters' own response sets, at their beta; none without."""
+    beta, grid = v.humans.beta.value, swept_grid(v)
+    if beta is None or grid is None or v.humans.sets.origin != "rated":
+        return []
+    styles = judge_styles(v)
+    return [
+        Dot(
+            f"{judge.name}, measured on {counted([judge.metrics[goal].n_used])}",
+            beta,
+            abs(value),
+            styles[judge.name],
+        )
+        for judge in v.ranked_judges
+        if judge.name in grid.judges and (value := judge.metrics[goal].value) is not None
+    ]
 
 
 def grid_items(v: Validation) -> str:

@@ -11,7 +11,7 @@ import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
-from harness.report import all_charts
+from harness.report import all_charts, page
 from harness.report.certainty_charts import (
     bin_name,
     perception_charts,
@@ -94,6 +94,11 @@ def read_lines(chart):
         for mark in with_classes(chart, "series")
         if mark.tag == "path"  # the others belong to the key
         for x, y in PATH_POINT.findall(mark.attributes["d"])
+    ]
+    points += [
+        (mark.attributes["data-of"], across(mark.attributes["cx"]), up(mark.attributes["cy"]))
+        for mark in with_classes(chart, "rug")
+        if "data-of" in mark.attributes  # the others lie on the axis
     ]
     tolerance = max(x_tolerance, y_tolerance)
     return points, [row for row in chart.rows if row[2] is not None], tolerance
@@ -410,6 +415,31 @@ def test_similar_names_get_files_of_their_own():
     assert slugs[0] == "gpt-4o"
     assert len(set(slugs)) == len(names)
     assert all(re.fullmatch("[a-z0-9-]+", slug) for slug in slugs)
+
+
+def test_sweep_missed_the_measurement_at_its_own_marked_beta_and_said_nothing():
+    """Each judge's value by the raters' sets stands at their beta, beside what the sweep gives."""
+    validation = validate(indeterminate_source(indeterminate_task(n=40, paired=40)))
+    beta = validation.humans.beta.value
+    for chart, goal in zip(
+        curve_charts(validation), ("decision_consistency", "prevalence_bias"), strict=True
+    ):
+        rows = {row[0]: row[1:] for row in chart.rows if ", measured on " in str(row[0])}
+        assert len(rows) == len(validation.sensitivity.grid.judges) == 2
+        for name in validation.sensitivity.grid.judges:
+            measured = validation.judge(name).metrics[goal]
+            place = f"{name}, measured on {measured.n_used} items"
+            assert rows[place] == (beta, abs(measured.value))
+            assert f"{place}: {abs(measured.value):.3f}" in chart.alt
+            across, up = chart.frame
+            [dot] = [mark for mark in chart.marks if mark.title.startswith(place)]
+            assert float(dot.attributes["cx"]) == pytest.approx(across(beta), abs=ROUNDING)
+            y = up(abs(measured.value))
+            assert float(dot.attributes["cy"]) == pytest.approx(y, abs=ROUNDING)
+    assert "Dots among the lines are measured" in page(validation)
+    choices = validate(indeterminate_source(indeterminate_task(n=40), judges=("lenient",)))
+    assert not any("measured" in str(row[0]) for row in curve_charts(choices)[0].rows)
+    assert "Dots among the lines are measured" not in page(choices)
 
 
 def test_nothing_is_swept_where_no_judge_has_a_decision():
