@@ -19,7 +19,7 @@ from support.analysis_inputs import (
     task_of,
 )
 
-from harness.analysis import validate
+from harness.analysis import Choices, validate
 from harness.analysis.estimates import prepare
 from harness.analysis.run_comparison import compare_runs
 from harness.analysis.study import study
@@ -33,6 +33,9 @@ from harness.report.formatting import estimate as shown
 from harness.report.judge_card import markdown
 from harness.report.ranking_rows import ranking_table
 from harness.report.study_page import DECISION_HEADS, decision_rows
+from harness.revalidation.history_text import standing_rows
+from harness.revalidation.metric_changes import Yardstick, decision_on
+from harness.revalidation.reply_categories import stream_of
 from harness.testing import assert_judge
 
 N = 40
@@ -52,7 +55,14 @@ def asked_once_and_often(*, silent=0):
         for i in range(N)
     }
     once = {item: values[:1] for i, (item, values) in enumerate(replies.items()) if i >= silent}
-    return source_of(task_of(ratings), {"often": replies, "once": once})
+    source = source_of(task_of(ratings), {"often": replies, "once": once})
+    return replace(
+        source,
+        planned={
+            "often": {"forced_choice": 10 * N},
+            "once": source.planned["once"] | {"forced_choice": N},
+        },
+    )
 
 
 RUNS = {
@@ -74,9 +84,112 @@ RUNS = {
 
 
 @pytest.fixture(scope="module", params=RUNS, ids=lambda name: name.replace(" ", "-"))
-def validation(request):
-    """A validation of one of the runs."""
-    return validate(RUNS[request.param]())
+def source(request):
+    """The source of one of the runs."""
+    return RUNS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def validation(source):
+    """Its validation."""
+    return validate(source)
+
+
+def of_terminal(v, _):
+    """The third column of each row of a judge."""
+    rows = (re.split(r" {2,}", line.strip()) for line in render(v).splitlines())
+    names = {judge.name for judge in v.judges}
+    return {row[1]: row[2] for row in rows if len(row) > 2 and row[1] in names}
+
+
+def of_card(v, _):
+    """The fourth cell of each row, without what the number rests on."""
+    rows = re.findall(r"^\| (?:\d+|NA) \| (.*) \|$", judge_card(v), re.MULTILINE)
+    cells = (re.sub(r"\\(.)", r"\1", row).split(" | ") for row in rows)
+    return {row[0]: row[2].partition(" on ")[0].removesuffix(" (not ranked)") for row in cells}
+
+
+def of_page(v, _):
+    """The cell behind the name in the first table."""
+    [table] = re.findall(r'<table class="ranking">.*?</table>', page(v), re.DOTALL)
+    rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', table)
+    texts = {re.sub(r" <span.*|<.*?>", "", name): re.sub("<.*?>", "", cell) for name, cell in rows}
+    values = {judge.name: unescape(texts[judge.name]).strip() for judge in v.judges}
+    return {name: re.sub(r"^NA (.*)$", r"NA (\1)", text) for name, text in values.items()}
+
+
+def of_notebook(v, _):
+    """The third cell of each row of a judge."""
+    rows = re.findall(r"<tr>(.*?)</tr>", v._repr_html_())
+    cells = [[unescape(cell) for cell in re.findall("<td>(.*?)</td>", row)] for row in rows]
+    names = {judge.name for judge in v.judges}
+    return {row[1]: row[2] for row in cells if row and row[1] in names}
+
+
+def of_plugin(v, _):
+    """What a failed assertion says of a defined number."""
+    said = {}
+    for row in v.evidence.judges:
+        if row.value is not None:
+            with pytest.raises(AssertionError) as failure:
+                assert_judge(v, row.judge).metric(v.settings.metric).at_least(1e9)
+            said[row.judge] = str(failure.value).removeprefix(f"{row.judge}: ").partition(" on ")[0]
+    return said
+
+
+def of_study(v, _):
+    """The value of the first judge."""
+    other = replace(v, task=replace(v.task, name="another"))
+    [row, _] = decision_rows(study({"first": v, "second": other}), {})
+    return {v.decision.leader: row[DECISION_HEADS.index("value")]} if v.decision.leader else {}
+
+
+def of_comparison(v, _):
+    """The second column of the table of the first run."""
+    rows = next(iter(value_tables(("first", "second"), (v, v)).values()))
+    return {row[0]: row[1] for row in rows}
+
+
+def of_history(v, source):
+    """The second column of a look on the same replies."""
+    items = [item.id for item in source.items]
+    streams = [
+        stream_of(source.verdicts[judge], judge, elicitation, items, source.task)
+        for judge, planned in source.planned.items()
+        for elicitation in planned
+    ]
+    chosen = {name: getattr(source, name) for name in Choices.model_fields}
+    yardstick = Yardstick(source.task, source.items, Choices(**chosen), source.seed)
+    decision = decision_on(yardstick, streams, int(v.evidence.n_replies))
+    return {row[0]: row[1] for row in standing_rows(decision)}
+
+
+TEXTS = {
+    "terminal": of_terminal,
+    "card": of_card,
+    "page": of_page,
+    "notebook": of_notebook,
+    "plug-in": of_plugin,
+    "study": of_study,
+    "comparison of runs": of_comparison,
+    "history": of_history,
+}
+
+
+@pytest.mark.parametrize("view", TEXTS)
+def test_a_judge_had_another_value_in_each_view(validation, source, view):
+    """Every view shows one value of what ranks, and one interval, however it was drawn before."""
+    values = TEXTS[view](validation, source)
+    wanted = {row.judge: shown(row.estimate) for row in validation.evidence.judges}
+    if view == "study":
+        wanted = {validation.decision.leader: wanted[validation.decision.leader]}
+    if view == "plug-in":  # it fails without a number where there is none
+        wanted = {
+            name: text.removesuffix(" [NA]") for name, text in wanted.items() if text[0] != "N"
+        }
+    if view == "history":  # a look has resamples of its own
+        values, wanted = ({k: x.partition(" [")[0] for k, x in d.items()} for d in (values, wanted))
+    assert values == wanted
 
 
 def rows_of(v):
