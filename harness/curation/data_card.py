@@ -22,7 +22,6 @@ from harness.sources import source_of_verdicts
 from harness.tasks import CANNOT_ASSESS, bundled, read_changes
 from harness.tasks.load import task_tables
 from harness.tasks.tables import read_rows
-from harness.tasks.write import read_provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -259,7 +258,7 @@ def _answers(task: Task) -> Iterator[str]:
 def _making(task: Task) -> Iterator[str]:
     instructions = markdown(task.instructions) if task.instructions else "not stated"
     yield f"Instructions: {instructions}"
-    made = read_provenance(task).values()
+    made = [dict(r.provenance) for r in (*task.ratings, *task.ignored)]
     times = sorted(cells["rated_at"] for cells in made if "rated_at" in cells)
     forms = Counter(cells["form"] for cells in made if "form" in cells)
     versions = {cells["instructions"] for cells in made if "instructions" in cells}

@@ -243,7 +243,7 @@ def write_sample(task: Task, sample: Sample, folder: Path, by: By) -> Task:
             "ignored": _renamed(task.ignored, ids, sample),
         }
     )
-    write_version(written, task, folder, ids)
+    write_version(written, task, folder)
     change = f"sample of {len(items)} of {len(task.items)} items of {task.name}, by {by}"
     record_change(folder, change, before=task.content_hash)
     return written

@@ -18,7 +18,7 @@ from harness.tasks import record_change
 from harness.tasks.human_ratings import PROVENANCE
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.writer import csv_text, jsonl_text, neutralized, restored
-from harness.tasks.write import described_yaml, read_provenance
+from harness.tasks.write import described_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,11 +82,11 @@ def export_task(task: Task, path: Path) -> ExportSummary:
 
 
 def _rating_rows(task: Task) -> Iterator[dict[str, str]]:
-    places, made = _places(task), read_provenance(task)
+    places = _places(task)
     for r in (*task.ratings, *task.ignored):
         value = r.value if isinstance(r.value, str) else json.dumps(r.value, ensure_ascii=False)
         cells = {"rater": r.rater, "elicitation": r.elicitation, "value": value}
-        yield places[r.item] | cells | made.get((r.item, r.rater, r.elicitation), {})
+        yield places[r.item] | cells | dict(r.provenance)
 
 
 def _verdict_rows(task: Task) -> Iterator[dict[str, str]]:
@@ -118,7 +118,8 @@ def _written(rows: Sequence[dict[str, str]], task: Task, path: Path) -> str:
     if path.suffix.lower() == ".jsonl":
         return jsonl_text(rows)
     fields = dict.fromkeys(FIELD + name for item in task.items for name in item.fields)
-    made = sorted(PROVENANCE.intersection(name for row in rows for name in row))
+    names = {name for row in rows for name in row}
+    made = [name for name in PROVENANCE if name in names]
     safe_rows = ({name: neutralized(cell) for name, cell in row.items()} for row in rows)
     return csv_text(safe_rows, [*COLUMNS, *made, *fields])
 
@@ -145,7 +146,7 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
     undo = restored if path.suffix.lower() == ".csv" else str
     for line, raw in read_rows(path, required=("item", "item_number", "elicitation", "value")):
         row = {name: undo(cell) for name, cell in raw.items()}
-        made |= PROVENANCE & row.keys()
+        made |= row.keys() & set(PROVENANCE)
         if not row["item_number"].isdecimal():
             raise TaskError(f"{path}: line {line}: item_number is no number; export the task anew.")
         items.setdefault(int(row["item_number"]), _item(row))

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from harness.tasks.tables import Row
 
 COLUMNS = frozenset({"item", "rater", "elicitation", "value"})
-PROVENANCE = frozenset({"rated_at", "form", "instructions"})  # columns of `harness annotate`
+PROVENANCE = ("form", "instructions", "rated_at")  # columns of `harness annotate`
+KNOWN_COLUMNS = COLUMNS.union(PROVENANCE)
 ELICITATIONS: dict[object, HumanElicitation] = {
     None: "forced_choice",
     "": "forced_choice",
@@ -134,7 +135,7 @@ def _check_rated(where: str, items: Sequence[Item], rated: set[str]) -> None:
 
 
 def _rating(row: Row, rules: _Rules, where: str) -> tuple[Rating, bool]:
-    if unknown_columns := row.keys() - COLUMNS - PROVENANCE:
+    if unknown_columns := row.keys() - KNOWN_COLUMNS:
         unknown = short(min(unknown_columns))
         raise TaskError(
             f"{where}: unknown column {unknown}; use item, rater, elicitation and value only."
@@ -155,7 +156,8 @@ def _rating(row: Row, rules: _Rules, where: str) -> tuple[Rating, bool]:
         value, is_foreign = read(row["value"], rules)
     except _BadValueError as error:
         _refuse(where, Rating(item, rater, elicitation, ""), error.reason, str(error))
-    return Rating(item, rater, elicitation, value), is_foreign
+    made = tuple((name, as_text(row[name])) for name in PROVENANCE if row.get(name))
+    return Rating(item, rater, elicitation, value, made), is_foreign
 
 
 def _option(value: object, rules: _Rules) -> tuple[str, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
@@ -99,13 +99,15 @@ class Rating:
 
     Its value is an option key, a tuple of them for a response set, or CANNOT_ASSESS; on a
     continuous scale, a number as `harness.tasks.schema.number_text` writes it; on a text scale, a
-    text.
+    text. When and how it was made are the columns that `harness annotate` adds, with their cells;
+    they are no part of what the rating says.
     """
 
     item: str
     rater: str
     elicitation: HumanElicitation
     value: str | tuple[str, ...]
+    provenance: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -1,32 +1,23 @@
-"""Writing a task folder, and reading when and how its ratings were made."""
+"""Writing a task folder."""
 
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 import yaml
 
 from harness.files import read_file, write_file
-from harness.tasks.human_ratings import PROVENANCE
-from harness.tasks.load import task_tables
 from harness.tasks.schema import TASK_FILE
-from harness.tasks.tables import read_rows
-from harness.tasks.tables.checks import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from harness.tasks.model import Task
 
-    Provenance: TypeAlias = Mapping[tuple[str, str, str], dict[str, Any]]
 
-
-def write_task(
-    task: Task, folder: Path, *, item_text: bool, provenance: Provenance | None = None
-) -> None:
+def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
     """Write a task into a folder, which is created if need be.
 
     Parameters
@@ -39,8 +30,6 @@ def write_task(
     item_text : bool
         Whether items keep their fields and images, or only id, group, criterion and the right
         answer, where `AltTestFields.gold` names it.
-    provenance : mapping, optional
-        When and how ratings were made, by item, rater and elicitation.
 
     Raises
     ------
@@ -57,9 +46,9 @@ def write_task(
         | {name: value for name, value in item.fields.items() if item_text or name == gold}
         for item in task.items
     ]
-    made = provenance or {}
     ratings = [
-        msgspec.to_builtins(r) | made.get((r.item, r.rater, r.elicitation), {})
+        {"item": r.item, "rater": r.rater, "elicitation": r.elicitation, "value": r.value}
+        | dict(r.provenance)
         for r in (*task.ratings, *task.ignored)
     ]
     lines = msgspec.json.Encoder().encode_lines
@@ -71,8 +60,8 @@ def write_task(
         write_file(folder / name, read_file(task.folder / name))
 
 
-def write_version(task: Task, before: Task, folder: Path, ids: Mapping[str, str]) -> None:
-    """Write a version of a task, with the prompts of the task before and how ratings were made.
+def write_version(task: Task, before: Task, folder: Path) -> None:
+    """Write a version of a task, with the prompts of the task before.
 
     Parameters
     ----------
@@ -80,19 +69,13 @@ def write_version(task: Task, before: Task, folder: Path, ids: Mapping[str, str]
         The version, and what it was made from.
     folder : Path
         See `write_task`.
-    ids : mapping of str to str
-        Ids of items in the version, by their ids before, where they differ.
 
     Raises
     ------
     OSError
         If the folder cannot be written.
     """
-    provenance = {
-        (ids.get(item, item), rater, elicitation): cells
-        for (item, rater, elicitation), cells in read_provenance(before).items()
-    }
-    write_task(task, folder, item_text=True, provenance=provenance)
+    write_task(task, folder, item_text=True)
     for name in set(before.prompts.values()):
         shutil.copyfile(before.folder / name, folder / name)
 
@@ -125,22 +108,3 @@ class _PlainDumper(yaml.SafeDumper):
 
 
 _PlainDumper.add_representer(str, _PlainDumper.represent_text)
-
-
-def read_provenance(task: Task) -> dict[tuple[str, str, str], dict[str, str]]:
-    """Return the columns that `harness annotate` adds, by item, rater and elicitation.
-
-    Ratings without any are left out.
-
-    Raises
-    ------
-    TaskError
-        If the ratings of the task's folder cannot be read.
-    """
-    path = task_tables(task.folder).get("ratings")
-    made = {}
-    for _, row in read_rows(path) if path else ():
-        if cells := {name: as_text(row[name]) for name in sorted(PROVENANCE) if row.get(name)}:
-            elicitation = as_text(row.get("elicitation") or "forced_choice")
-            made[as_text(row["item"]), as_text(row["rater"]), elicitation] = cells
-    return made

@@ -22,7 +22,6 @@ from harness.runs import RunConfig
 from harness.tasks import CANNOT_ASSESS, load_task, read_changes
 from harness.tasks.columns.cell_values import labels_of
 from harness.tasks.tables import Limits
-from harness.tasks.write import read_provenance
 
 NAMED = {",": "commas", ";": "semicolons", "\t": "tabs"}
 JUDGES = {
@@ -779,6 +778,6 @@ def test_times_of_ratings_are_kept(tmp_path):
     assert plan.mapping.rated_at == "timestamp"
     task = load_task(make_task(plan, tmp_path / "mine").folder)
     assert [c.after for c in read_changes(task.folder)] == [task.content_hash]
-    made = read_provenance(task)
-    assert made["d4", "ann_2", "forced_choice"] == {"rated_at": "2026-01-01T10:41:00"}
+    made = {(r.item, r.rater): dict(r.provenance) for r in task.ratings}
+    assert made["d4", "ann_2"] == {"rated_at": "2026-01-01T10:41:00"}
     assert len(made) == 10

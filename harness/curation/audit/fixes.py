@@ -274,7 +274,7 @@ def next_version(name: str) -> Path:
 
 
 def _write(task: Task, result: Repair, folder: Path) -> None:
-    write_version(result.task, task, folder, result.items)
+    write_version(result.task, task, folder)
     verdicts = verdicts_of(task)
     if verdicts:
         write_file(folder / VERDICTS, _verdicts(verdicts, result).encode())

@@ -22,7 +22,6 @@ from harness.stats.data.rater_deviation import (
 from harness.stats.inference.estimate import wilson_interval
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import unit_numbers
-from harness.tasks.write import read_provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -213,10 +212,10 @@ def rating_times(task: Task) -> dict[tuple[str, str], float]:
     Ratings without a time, or whose ``rated_at`` is no ISO 8601 time, are left out.
     """
     times: dict[tuple[str, str], float] = {}
-    for (item, rater, elicitation), cells in read_provenance(task).items():
-        if elicitation == "forced_choice" and "rated_at" in cells:
+    for r in task.ratings:
+        if r.elicitation == "forced_choice" and (rated_at := dict(r.provenance).get("rated_at")):
             with suppress(ValueError):
-                times[item, rater] = datetime.fromisoformat(cells["rated_at"]).timestamp()
+                times[r.item, r.rater] = datetime.fromisoformat(rated_at).timestamp()
     return times
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -27,25 +28,6 @@ CHUNK = 2_000_000  # characters hashed at once
 SEPARATORS = re.compile(r"[\W_]+")
 PRIMES = np.array([0x100000001B3**i % 2**64 for i in range(SHINGLE)], dtype=np.uint64)
 Cluster = tuple[str, ...]
-PATTERNS: Mapping[str, re.Pattern[str]] = {
-    "e-mail address": re.compile(
-        r"(?<![\w.+-])[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{2,63}){1,4}"
-    ),
-    "phone number": re.compile(
-        r"(?<![\w+])(?:\+\d{1,3}[ .-]?(?:\(?\d{1,4}\)?[ .-]?){2,5}\d{2,4}"
-        r"|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?!\w)"
-    ),
-    "card number": re.compile(r"(?<![\w.])\d(?:[ -]?\d){12,18}(?![\w.])"),
-    "IBAN": re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"),
-    "social security number": re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])"),
-    "API key": re.compile(
-        r"\b(?:sk-[A-Za-z0-9_-]{20,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}"
-        r"|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{35}|hf_[A-Za-z0-9]{30,})"
-    ),
-    "private key": re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----"),
-}
-
-LITERALS: Mapping[str, str] = {"e-mail address": "@", "private key": "PRIVATE KEY"}
 
 
 def duplicates(task: Task, items: Sequence[Item]) -> tuple[list[Cluster], list[Cluster]]:
@@ -183,7 +165,54 @@ def _is_iban(text: str) -> bool:
     return int("".join(str(int(char, 36)) for char in compact[4:] + compact[:4])) % 97 == 1
 
 
-CHECKS: Mapping[str, Callable[[str], bool]] = {"card number": _passes_luhn, "IBAN": _is_iban}
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What a kind of secret or personal data looks like.
+
+    Attributes
+    ----------
+    regex : re.Pattern
+        Of what may be one.
+    is_valid : callable
+        Whether a match is one.
+    literal : str
+        Stands in each match: a text without it is not searched, which is quicker.
+    """
+
+    regex: re.Pattern[str]
+    is_valid: Callable[[str], bool] = bool
+    literal: str = ""
+
+
+PATTERNS: Mapping[str, Pattern] = {
+    "e-mail address": Pattern(
+        re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{2,63}){1,4}"),
+        literal="@",
+    ),
+    "phone number": Pattern(
+        re.compile(
+            r"(?<![\w+])(?:\+\d{1,3}[ .-]?(?:\(?\d{1,4}\)?[ .-]?){2,5}\d{2,4}"
+            r"|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?!\w)"
+        )
+    ),
+    "card number": Pattern(
+        re.compile(r"(?<![\w.])\d(?:[ -]?\d){12,18}(?![\w.])"), is_valid=_passes_luhn
+    ),
+    "IBAN": Pattern(
+        re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"),
+        is_valid=_is_iban,
+    ),
+    "social security number": Pattern(re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")),
+    "API key": Pattern(
+        re.compile(
+            r"\b(?:sk-[A-Za-z0-9_-]{20,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}"
+            r"|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{35}|hf_[A-Za-z0-9]{30,})"
+        )
+    ),
+    "private key": Pattern(
+        re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----"), literal="PRIVATE KEY"
+    ),
+}
 
 
 def items_by_pattern(items: Iterable[Item]) -> dict[str, tuple[int, tuple[str, ...]]]:
@@ -193,10 +222,9 @@ def items_by_pattern(items: Iterable[Item]) -> dict[str, tuple[int, tuple[str, .
     for item in items:
         text = "\n".join(item.fields.values())
         for kind, pattern in PATTERNS.items():
-            if LITERALS.get(kind, "") not in text:  # quicker than the pattern
+            if pattern.literal not in text:
                 continue
-            check = CHECKS.get(kind)
-            n = sum(check is None or check(match[0]) for match in pattern.finditer(text))
+            n = sum(pattern.is_valid(match[0]) for match in pattern.regex.finditer(text))
             if n:
                 n_matches[kind] += n
                 matching.setdefault(kind, []).append(item.id)
