@@ -246,44 +246,34 @@ def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
     if task.rater_ids == "positional":
         return None
     row = {item.id: i for i, item in enumerate(items)}
-    place: dict[str, int] = {}
-    ratings: dict[str, list[tuple[int, int, int]]] = {"forced_choice": [], "response_set": []}
-    answers = {rating.value for rating in task.ratings} - {CANNOT_ASSESS}
-    answer_at = {value: _place_of(value, task.space) for value in answers}
-    for rating in task.ratings:
-        if rating.item in row and rating.value in answer_at:
-            elicitation, answer = answer_at[rating.value]
-            rater = place.setdefault(rating.rater, len(place))
-            ratings[elicitation].append((row[rating.item], rater, answer))
-    widths = {
-        "forced_choice": len(task.space.options),
-        "response_set": len(task.space.sets),
-    }
+    choices: dict[str | tuple[str, ...], int] = {}
+    sets: dict[str | tuple[str, ...], int] = {}
+    for value in {rating.value for rating in task.ratings} - {CANNOT_ASSESS}:
+        if isinstance(value, str):
+            choices[value] = task.space.option_index(value)
+        else:
+            sets[value] = task.space.set_index(value)
     return RaterPanel(
-        **{
-            elicitation: _crossed(of_elicitation, len(items), widths[elicitation])
-            for elicitation, of_elicitation in ratings.items()
-        }
+        forced_choice=_crossed(task, row, choices, len(task.space.options)),
+        response_set=_crossed(task, row, sets, len(task.space.sets)),
     )
 
 
-def _place_of(value: str | tuple[str, ...], space: OptionSpace) -> tuple[Elicitation, int]:
-    """Return the elicitation of a rating and the place of its option or response set."""
-    if isinstance(value, str):
-        return "forced_choice", space.option_index(value)
-    return "response_set", space.set_index(value)
-
-
 def _crossed(
-    ratings: Sequence[tuple[int, int, int]], n_items: int, n_answers: int
+    task: Task, row: Mapping[str, int], answer: Mapping[str | tuple[str, ...], int], n_answers: int
 ) -> CrossedRatings | None:
-    """Number the raters of one elicitation; None where it has no ratings."""
+    """Return the ratings with some answers, raters as they come; None where there are none."""
+    ratings = [r for r in task.ratings if r.value in answer and r.item in row]
     if not ratings:
         return None
-    item, rater, answer = np.array(ratings, dtype=np.int64).T
-    raters, place = np.unique(rater, return_inverse=True)
-    shape = (n_items, len(raters), n_answers)
-    return CrossedRatings(item, place, answer, shape, group=np.arange(n_items))
+    place = {rater: j for j, rater in enumerate(dict.fromkeys(r.rater for r in ratings))}
+    return CrossedRatings(
+        np.array([row[r.item] for r in ratings]),
+        np.array([place[r.rater] for r in ratings]),
+        np.array([answer[r.value] for r in ratings]),
+        (len(row), len(place), n_answers),
+        group=np.arange(len(row)),
+    )
 
 
 def judge_table(

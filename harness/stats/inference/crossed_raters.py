@@ -10,7 +10,7 @@ import numpy as np
 from harness.stats.data.arrays import blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from harness.stats.data.arrays import FloatArray, IntArray
 
@@ -59,15 +59,15 @@ class CrossedRatings:
         n, _, K = self.shape
         return np.bincount(self.item * K + self.option, minlength=n * K).reshape(n, K)
 
-    def who_chose(self, option: int, rows: IntArray) -> FloatArray:
-        """Return (m, n'): 1 where a rater chose an option for the items at ``rows``, in order."""
-        chosen = self.option == option
-        place = np.searchsorted(rows, self.item[chosen])
-        among = place < len(rows)
-        among[among] = rows[place[among]] == self.item[chosen][among]
-        ones = np.zeros((self.shape[1], len(rows)))
-        ones[self.rater[chosen][among], place[among]] = 1.0
-        return ones
+    def by_option(self, rows: slice) -> Iterator[FloatArray]:
+        """Yield who chose each option for a run of items: (m, n') matrices of 0 and 1."""
+        _, m, K = self.shape
+        among = np.flatnonzero((self.item >= rows.start) & (self.item < rows.stop))
+        for k in range(K):
+            chosen = among[self.option[among] == k]
+            ones = np.zeros((m, rows.stop - rows.start))
+            ones[self.rater[chosen], self.item[chosen] - rows.start] = 1.0
+            yield ones
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,28 +116,28 @@ def leave_out(
         One per side.
     """
     n, m, K = ratings.shape
-    counts, runs = ratings.counts(), [np.arange(n)[run] for run in blocks(n)] or [np.arange(0)]
-    first = [side(counts[runs[0]], runs[0]) for side in sides]
+    counts, items, runs = ratings.counts(), np.arange(n), list(blocks(n))
+    first = [side(counts[runs[0]], items[runs[0]]) for side in sides]
     totals = [sums.sum(axis=0) for sums in first]
     for run in runs[1:]:
         totals = [
-            t + side(counts[run], run).sum(axis=0) for t, side in zip(totals, sides, strict=True)
+            t + side(counts[run], items[run]).sum(axis=0)
+            for t, side in zip(totals, sides, strict=True)
         ]
     without = [np.tile(total, (m, 1)) for total in totals]
     cells: list[list[list[FloatArray]]] = [[] for _ in sides]
     times = []
     for run in runs:
-        sums = first if run is runs[0] else [side(counts[run], run) for side in sides]
-        for k in range(K):
+        sums = first if run is runs[0] else [side(counts[run], items[run]) for side in sides]
+        for k, chose in enumerate(ratings.by_option(run)):
             rated = np.flatnonzero(counts[run, k])
-            rows = run[rated]
+            rows = items[run][rated]
             fewer = counts[rows] - np.eye(K, dtype=np.int64)[k]
             times.append(counts[rows, k].astype(np.float64))
-            chose = ratings.who_chose(k, rows)
             for s, side in enumerate(sides):
                 changes = side(fewer, rows) - sums[s][rated]
                 cells[s].append([value(totals[s] + changes) for value in values])
-                without[s] += chose @ changes
+                without[s] += chose[:, rated] @ changes
     return [
         LeftOut(
             raters=tuple(value(of_side) for value in values),
