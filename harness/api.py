@@ -169,6 +169,7 @@ class RunOptions(ValidationOptions, total=False):
     allow_redirects: bool
     batch: bool
     shuffle_options: bool
+    new_ledger: bool
     item_text: bool
     resume: bool | str | Path
     out: str | Path | None
@@ -292,6 +293,8 @@ def run(
             Whether providers' batch interfaces are used.
         shuffle_options : bool
             Whether each sample is shown the options in another order.
+        new_ledger : bool
+            Whether judges that were tried on these ratings before count no more.
         item_text : bool
             Whether the run folder keeps the items' texts (True).
         resume : bool, str or Path
@@ -383,9 +386,13 @@ def validate(
     criterion: str | None = None,
     limit: int | None = None,
     seed: int = 0,
+    new_ledger: bool = False,
     **options: Unpack[ValidationOptions],
 ) -> Validation:
     """Validate verdicts of judges against the human ratings of a task.
+
+    Like the command, it counts the judges in the ledger of these ratings, which lies in the user's
+    data folder (``$XDG_DATA_HOME``) or beside ``task.yaml``.
 
     Parameters
     ----------
@@ -404,6 +411,8 @@ def validate(
         Only the first items.
     seed : int
         Of the resampling.
+    new_ledger : bool
+        Whether judges that were tried on these ratings before count no more.
     **options
         tau : float
             Share of raters who must allow an option for it to count; the task's by default.
@@ -459,11 +468,12 @@ def validate(
     if isinstance(task, Run):
         if verdicts is not None or mapping or criterion or limit or seed:
             raise HarnessError("a run is validated with its own verdicts, items and seed")
-        return validate_run(task._folder, choices)  # noqa: SLF001 -- its own module
+        return validate_run(task._folder, choices, new_ledger=new_ledger)  # noqa: SLF001 -- its own module
     with TemporaryDirectory() as scratch:
         loaded, own_verdicts = _read_task(task, mapping, Path(scratch))
         file = own_verdicts if verdicts is None else _verdict_file(verdicts, Path(scratch))
-        settings = {"criterion": criterion, "limit": limit, "choices": choices, "seed": seed}
+        settings: dict[str, Any] = {"criterion": criterion, "limit": limit, "choices": choices}
+        settings |= {"seed": seed, "new_ledger": new_ledger}
         call = partial(validate_verdicts, loaded, file, **settings)
         try:
             return _in_thread(call, StopRequests()) if _loop_is_running() else call()

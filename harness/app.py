@@ -23,6 +23,7 @@ from harness.errors import (
     TaskError,
 )
 from harness.judging.calibration import content_free_items
+from harness.judging.fingerprints import fingerprints_of
 from harness.judging.judges.config import (
     ENSEMBLE,
     judges_folder,
@@ -66,6 +67,7 @@ from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import merge_parts
 from harness.judging.voting import WEIGHTED
+from harness.ledger import count_run, count_verdicts
 from harness.ratings import select_items
 from harness.report import write_report
 from harness.runs import RunConfig, RunFolder, default_out, list_runs, model_change
@@ -436,6 +438,12 @@ def start(plan: Plan, out: Path) -> RunFolder:
         skipped=plan.skipped,
         prompts=plan.prompts,
         embedder=plan.embedder,
+        fingerprints=fingerprints_of(
+            (*plan.specs, *plan.ensembles),
+            plan.task,
+            plan.prompts,
+            {job.judge.spec.name for job in plan.jobs if job.judge.reads_prompts},
+        ),
     )
 
 
@@ -723,8 +731,10 @@ def _complete(plan: Plan, folder: RunFolder) -> RunResult:
     return RunResult(folder, validation, run_cost_usd(folder), ExitCode.DONE)
 
 
-def finish(folder: RunFolder, *, task: Task | None = None) -> Validation:
+def finish(folder: RunFolder, *, task: Task | None = None, new_ledger: bool = False) -> Validation:
     """Validate the verdicts of a run folder and write the results into it.
+
+    Its judges are counted in the ledger of the ratings, unless they were; see `count_run`.
 
     Parameters
     ----------
@@ -732,6 +742,8 @@ def finish(folder: RunFolder, *, task: Task | None = None) -> Validation:
         The run.
     task : Task, optional
         The folder's copy of the task, where it is loaded already.
+    new_ledger : bool
+        Whether judges that were tried on these ratings before count no more.
 
     Raises
     ------
@@ -739,6 +751,7 @@ def finish(folder: RunFolder, *, task: Task | None = None) -> Validation:
         If the folder cannot be read or written.
     """
     source = source_of(folder, task)
+    source = replace(source, tried=count_run(folder, source, new_ledger=new_ledger))
     validation = validate(source)
     write_report(folder, validation, source)
     if folder.manifest.state == "asked":
@@ -746,33 +759,46 @@ def finish(folder: RunFolder, *, task: Task | None = None) -> Validation:
     return validation
 
 
-def validate_run(folder: RunFolder, choices: Choices | None = None) -> Validation:
+def validate_run(
+    folder: RunFolder, choices: Choices | None = None, *, new_ledger: bool = False
+) -> Validation:
     """Validate the verdicts of a run folder again, and write the results into it.
 
     Nothing is written with other choices than the run's own, or where another version of the
-    schema wrote ``metrics.json``: that folder stays as it is.
+    schema wrote ``metrics.json``: that folder stays as it is, and so does the ledger.
 
     Raises
     ------
     HarnessError
-        If the folder cannot be read or written.
+        If the folder cannot be read or written, or a new ledger is asked for where nothing is.
     """
     chosen = choices.explicit() if choices else {}
-    if chosen or folder.kept_metrics:
-        return validate(replace(source_of(folder), **chosen))
-    return finish(folder)
+    if not chosen and not folder.kept_metrics:
+        return finish(folder, new_ledger=new_ledger)
+    if new_ledger:
+        raise RunError(
+            f"{folder.path}: with other choices, or beside metrics of another version, nothing is "
+            "written; start a new ledger without them."
+        )
+    return validate(replace(source_of(folder), **chosen))
 
 
 def validate_verdicts(
     task: str | Task,
     verdicts: Path | None,
+    *,
+    criterion: str | None = None,
+    new_ledger: bool = False,
     **settings: Any,  # noqa: ANN401 -- of `source_of_verdicts`
 ) -> Validation:
     """Validate verdicts from another tool; without verdicts, describe the human ratings.
 
-    Parameters are those of `source_of_verdicts`.
+    The judges are counted in the ledger of the ratings. Other parameters are those of
+    `source_of_verdicts`.
     """
-    return validate(embedded(source_of_verdicts(task, verdicts, **settings)))
+    source = embedded(source_of_verdicts(task, verdicts, criterion=criterion, **settings))
+    tried = count_verdicts(source, criterion, new_ledger=new_ledger)
+    return validate(replace(source, tried=tried))
 
 
 def _configured(

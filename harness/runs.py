@@ -10,6 +10,7 @@ embeddings.jsonl  every vector of a text, where texts are compared by them, appe
 verdicts.damaged  lines of the log whose checksum is wrong, if any
 rate.jsonl        changes of the request rate of remote judges
 batches.json      batches whose results are not in the log yet (--batch)
+ledger.jsonl      the judges tried on the same ratings when the run was validated
 metrics.json      every number with its interval and its n
 ranking.csv       the ranking alone
 judge-card.md     one page to publish beside an evaluation
@@ -115,6 +116,8 @@ class RunConfig(BaseModel):
         Whether providers' batch interfaces are used.
     shuffle_options : bool
         Whether each sample is shown the options in another order.
+    new_ledger : bool
+        Whether judges that were tried on these ratings before count no more.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -136,6 +139,7 @@ class RunConfig(BaseModel):
     allow_redirects: bool = False
     batch: bool = False
     shuffle_options: bool = False
+    new_ledger: bool = False
 
     @property
     def added_cap(self) -> int | None:
@@ -176,6 +180,8 @@ class Manifest(BaseModel):
         The most that the run may have cost so far; None before it had a limit of cost.
     hashes : dict of str to str
         Content hashes of the task and the prompts.
+    fingerprints : dict of str to str
+        Of each judge, as it is counted in a ledger; see `harness.judging.fingerprints`.
     seal : str
         HMAC of the other members under a key of the user who started the run; "" without one.
     """
@@ -194,6 +200,7 @@ class Manifest(BaseModel):
     asking_s: float | None = Field(None, ge=0, allow_inf_nan=False)
     paid_at_most_usd: float | None = Field(None, ge=0, allow_inf_nan=False)
     hashes: dict[Literal["task", "prompts"], str] = Field(min_length=2)
+    fingerprints: dict[str, str] = {}
     versions: dict[str, str]
     seal: str = ""
 
@@ -239,6 +246,7 @@ class RunFolder:
         skipped: dict[str, str],
         prompts: Prompts,
         embedder: JudgeSpec | None = None,
+        fingerprints: dict[str, str] | None = None,
     ) -> RunFolder:
         """Create a run folder below ``out``, with its manifest and a copy of the task.
 
@@ -256,6 +264,7 @@ class RunFolder:
             embedder=embedder,
             skipped=skipped,
             hashes={"task": task.content_hash, "prompts": prompts.hash},
+            fingerprints=fingerprints or {},
             versions=versions(),
         )
         folder = cls(path, manifest, sealed=True)

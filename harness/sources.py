@@ -14,6 +14,7 @@ from harness.analysis.inputs import shared_items
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import RunError
 from harness.judging.calibration import PREFIX as CONTENT_FREE_ID
+from harness.judging.fingerprints import fingerprint_of_verdicts
 from harness.judging.judges.embedding import decode_vector, text_id
 from harness.judging.judges.judge_registry import easier_strategies, notice_of
 from harness.judging.judges.pricing import TOKEN_LIMITS
@@ -22,6 +23,7 @@ from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.prompts.strategies import SOFT, STRUCTURED, VERBALISED, is_structured
 from harness.judging.storage.verdict_log import read_log
 from harness.judging.voting import WEIGHTED, vote_weights, with_votes
+from harness.ledger import tried_in_run
 from harness.ratings import select_items
 from harness.runs import RunFolder
 from harness.tasks import CANNOT_ASSESS, Task, load_task
@@ -78,6 +80,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         seed=config.seed,
         notes=(*_notes(manifest, reading), *_weights_in_words(manifest, replies, task)),
         verdicts_hash=verdicts_hash,
+        tried=tried_in_run(folder),
         **config.choices.explicit(),
     )
     if task.embedding is None or not folder.embeddings.exists():
@@ -287,9 +290,11 @@ def source_of_verdicts(
     loaded = load_task(task) if isinstance(task, str) else task
     items = select_items(loaded, criterion=criterion, limit=limit)
     selected = {item.id for item in items}
+    of_file: dict[str, list[Verdict]] = {}
     by_judge: dict[str, list[Verdict]] = {}
     n_left_out: Counter[str] = Counter()
     for verdict in read_external(verdicts, loaded) if verdicts else ():
+        of_file.setdefault(verdict.judge, []).append(verdict)
         if verdict.item in selected:
             by_judge.setdefault(verdict.judge, []).append(verdict)
         else:
@@ -297,7 +302,10 @@ def source_of_verdicts(
     return Source(
         task=loaded,
         items=items,
-        judges=tuple(JudgeFacts(name=judge) for judge in by_judge),
+        judges=tuple(
+            JudgeFacts(name=judge, fingerprint=fingerprint_of_verdicts(of_file[judge]))
+            for judge in by_judge
+        ),
         verdicts=by_judge,
         planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
         seed=seed,

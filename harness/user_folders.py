@@ -1,4 +1,4 @@
-"""The user's cache folder, and their state folder with the key of their seal and tracebacks."""
+"""The user's folders: cache, data, and state with the key of their seal and tracebacks."""
 
 from __future__ import annotations
 
@@ -83,6 +83,12 @@ def _hmac(file: Path, data: bytes) -> str:
     if len(key) != KEY_BYTES:
         raise OSError(f"{file}: damaged")
     return hmac.digest(key, data, "sha256").hex()
+
+
+def data_folder() -> Path:
+    """Return ``judge-harness`` in the user's data folder (``$XDG_DATA_HOME``)."""
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "judge-harness"
 
 
 def cache_folder() -> Path:

@@ -357,6 +357,7 @@ def _footing(
         criteria=compared.criteria,
         panel=panel,
         margin=margin_of(source, compared, metric),
+        baseline_level=source.baseline_level,
     )
 
 

@@ -170,8 +170,8 @@ class Evidence:
     n_items_for_human : int
         Items from which a judge can be shown to be no worse than one human; see `least_items`.
     alpha : float
-        Error probability of each test of the first judge: that of the decision divided by
-        ``n_tried``, as the judge was chosen among so many.
+        Error probability of each test of the first judge: that of the decision, divided by
+        ``n_tried`` where all were tried at once; see `TriedJudges.share`.
     without_raters : tuple of WithoutRater
         Of each rater who gave at least 1 in 20 of the ratings; empty where raters are not named or
         fewer than three, or the judge is not recommended anyway.
@@ -179,7 +179,11 @@ class Evidence:
         Replies per item in the annotator test, drawn once; None where judges give distributions, or
         there is no test.
     n_tried : int
-        Judges among which the first was chosen.
+        Judges that were tried on these ratings so far.
+    n_tried_before : int
+        Those of them that are not compared here.
+    n_forgotten : int
+        Judges that were tried before the ledger was started anew.
     judges : tuple of JudgeEvidence
         Ranked ones first, best first.
     baselines : tuple of BaselineEvidence
@@ -218,6 +222,8 @@ class Evidence:
     without_raters: tuple[WithoutRater, ...] = ()
     ranks_by: str = ""
     left_out: tuple[Exclusion, ...] = ()
+    n_tried_before: int = 0
+    n_forgotten: int = 0
 
     @property
     def human_is_apart(self) -> bool:
@@ -391,7 +397,7 @@ def evidence_of(
             estimate=footing.estimate(
                 name, estimates[name], is_first=name == order[0], method=source.interval
             ),
-            annotator_test=annotator_tests.of(name, alpha=alpha_of(source)),
+            annotator_test=annotator_tests.of(name, alpha=source.alpha),
             difference=_difference(source, footing, name, order[0]) if name != order[0] else None,
             close_to_first=name in close,
             **footing_facts(footing, name),
@@ -421,9 +427,11 @@ def evidence_of(
         min_answered=footing.min_answered,
         margin=margin,
         annotator_reason=annotator_tests.reason,
-        n_items_for_human=least_items(alpha_of(source), source.worth),
-        alpha=alpha_of(source),
-        n_tried=n_tried(source),
+        n_items_for_human=least_items(source.alpha, source.worth),
+        alpha=source.alpha,
+        n_tried=source.tried_judges.n,
+        n_tried_before=source.tried_judges.n_before,
+        n_forgotten=source.tried_judges.n_forgotten,
         judges=tuple(judges),
         baselines=tuple(baseline_evidence(footing, name) for name in footing.baselines),
         **_one_human(footing, judges[0]),
@@ -447,16 +455,6 @@ def _completeness(
         "n_planned": n_planned,
         "answered_fraction": _number(answered_fraction),
     }
-
-
-def n_tried(source: Source) -> int:
-    """Return among how many judges the best was chosen."""
-    return max(1, len(source.judges))
-
-
-def alpha_of(source: Source) -> float:
-    """Return the error probability of each test of the best judge."""
-    return round(1.0 - source.confidence, EQUAL_DIGITS) / n_tried(source)
 
 
 def deciding_evidence(source: Source) -> Evidence | None:

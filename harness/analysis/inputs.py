@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 N_RESAMPLES = 2000
 AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
 Humans: TypeAlias = Literal["rated", "reconstructed"]
+DIGITS = 12  # of an error probability
 WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
 
 
@@ -74,6 +75,9 @@ class JudgeFacts(Frozen):
         Tokens that a reply may have; None where it is not limited or not known.
     other_strategies : tuple of str
         Strategies that it could be asked with, too, and that leave less to parse.
+    fingerprint : str
+        Hash of all its verdicts where they were made elsewhere; that of a judge of a run stands in
+        the manifest.
     """
 
     name: str
@@ -81,6 +85,31 @@ class JudgeFacts(Frozen):
     model: str = ""
     max_tokens: int | None = None
     other_strategies: tuple[str, ...] = ()
+    fingerprint: str = ""
+
+
+class TriedJudges(Frozen):
+    """Where the judges of a validation stand among all that were tried on the same ratings.
+
+    Attributes
+    ----------
+    n : int
+        How many had been tried with the last of these.
+    n_before : int
+        How many of them are not among these.
+    share : float
+        Share of the error probability of the decision that a test of each of these has. J judges
+        that are the first to be tried, all at once, have 1 / J each; where k of them are new, they
+        have k / J of it for all, thus k / J^2 each. So the shares of a series of validations have
+        a limit, which those of 1 / J have not.
+    n_forgotten : int
+        Judges that were tried before the ledger was started anew.
+    """
+
+    n: int
+    n_before: int = 0
+    share: float
+    n_forgotten: int = 0
 
 
 class Choices(Frozen):
@@ -144,6 +173,8 @@ class Source:
         SHA-256 of the verdict log of a run.
     vectors : mapping of str to array, or None
         Of texts, where the task compares them by embeddings; of length 1.
+    tried : TriedJudges or None
+        The count of a ledger; None to count these judges alone.
     """
 
     task: Task
@@ -169,6 +200,7 @@ class Source:
     replies_voted_on: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
     verdicts_hash: str = ""
     vectors: Mapping[str, FloatArray] | None = None
+    tried: TriedJudges | None = None
 
     @property
     def cutoff(self) -> float:
@@ -179,6 +211,23 @@ class Source:
     def ranking_elicitation(self) -> RanksBy:
         """Which ratings rank unless a metric is named."""
         return ranking_elicitation(self.task, self.ranks_by, self.humans)
+
+    @property
+    def tried_judges(self) -> TriedJudges:
+        """Where its judges stand among all that were tried, by the ledger where there is one."""
+        n = max(1, len(self.judges))
+        return self.tried or TriedJudges(n=n, share=1.0 / n)
+
+    @property
+    def alpha(self) -> float:
+        """Error probability of each test of the best judge, which was chosen among those tried."""
+        return round(1.0 - self.confidence, DIGITS) * self.tried_judges.share
+
+    @property
+    def baseline_level(self) -> float:
+        """Confidence level of the comparisons of all judges with all baselines together."""
+        share = self.tried_judges.share * max(1, len(self.judges))
+        return 1.0 - (1.0 - self.confidence) * min(share, 1.0)
 
     def own_replies(self, judge: str) -> Sequence[Verdict]:
         """Return a judge's verdicts on single replies; those of an ensemble are its members'."""

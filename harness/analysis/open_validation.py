@@ -124,6 +124,7 @@ def _footing(scale: OpenScale, metric: Metric) -> Footing:
         min_answered=source.min_answered,
         weights=sampling_weights(source.items),
         margin=_margin(scale, metric),
+        baseline_level=source.baseline_level,
     )
 
 

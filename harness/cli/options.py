@@ -249,6 +249,13 @@ LIMITS: dict[str, Any] = {
     "max_cost_soft": MaxCostSoft,
 }
 SERVER: dict[str, Any] = {"base_url": BaseUrl, "key_env": KeyEnv, "judges_file": JudgesFile}
+NewLedger = Annotated[
+    bool,
+    typer.Option(
+        "--new-ledger",
+        help="Do not count the judges tried on these ratings before; the verdict says so.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Details = Annotated[
     bool,

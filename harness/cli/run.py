@@ -81,6 +81,7 @@ def run(
         typer.Option("--batch", help="Use batch interfaces, which cost less, where they exist."),
     ] = False,
     shuffle_options: options.ShuffleOptions = False,
+    new_ledger: options.NewLedger = False,
     out: options.Out = None,
     place: dict[str, Any],
     item_text: Annotated[
@@ -127,6 +128,7 @@ def run(
             allow_redirects=allow_redirects,
             batch=batch,
             shuffle_options=shuffle_options,
+            new_ledger=new_ledger,
             item_text=item_text,
             **limits,
             **server,

@@ -32,6 +32,7 @@ def validate(
     choices: dict[str, Any],
     fail_unless: options.FailUnless = None,
     seed: options.Seed = 0,
+    new_ledger: options.NewLedger = False,
     as_json: options.Json = False,
     details: options.Details = False,
     quiet: options.Quiet = False,
@@ -57,12 +58,18 @@ def validate(
         if task or verdicts:
             raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
         folder = RunFolder.open(run)
-        validation = validate_run(folder, checked)
+        validation = validate_run(folder, checked, new_ledger=new_ledger)
         if folder.kept_metrics and not checked.explicit():
             echo(folder.kept_metrics, err=True)
     elif task is not None:
         validation = validate_verdicts(
-            task, verdicts, criterion=criterion, limit=limit, choices=checked, seed=seed
+            task,
+            verdicts,
+            criterion=criterion,
+            limit=limit,
+            choices=checked,
+            seed=seed,
+            new_ledger=new_ledger,
         )
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")

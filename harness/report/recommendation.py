@@ -100,21 +100,21 @@ def sentences(v: Validation) -> list[str]:
     if v.decision.leader is None:
         return _texts(v, _undefined, _next, _notice)
     evidence = (_evidence, _human, _annotator_test, _others, _differences, _beta, _usual)
-    return _texts(v, _choice, *evidence, _next, _notice)
+    return _texts(v, _choice, _tried, *evidence, _next, _notice)
 
 
 def summary(v: Validation) -> list[str]:
     """Return the verdict, one line of why, other judges that may do, and the next step."""
     if v.decision.leader is None:
         return sentences(v)
-    return _texts(v, _choice, _human, _others, _next, _notice)
+    return _texts(v, _choice, _tried, _human, _others, _next, _notice)
 
 
 def reasons(v: Validation) -> list[str]:
     """Return what the verdict rests on without numbers, and the other judges that may do."""
     if v.decision.leader is None:
         return []
-    return _texts(v, partial(_human, numbers=False), _others)
+    return _texts(v, _tried, partial(_human, numbers=False), _others)
 
 
 def further_evidence(v: Validation) -> list[str]:
@@ -183,6 +183,22 @@ def _choice(v: Validation) -> str:
     best = "" if alone else "the best, "
     who = f"{leader} ({best}{number(check.value)}) is"
     return f"Use none{assumed}: {who} not significantly better than {baseline}."
+
+
+def _tried(v: Validation) -> str:
+    """Say how many judges were tried on these ratings, if not all of them now."""
+    evidence, leader = v.evidence, v.decision.leader
+    assert evidence is not None
+    n, n_before, parts = evidence.n_tried, evidence.n_tried_before, []
+    if n_before:
+        which = f"{leader} is the {ordinal(n)} judge tried on these ratings"
+        if n - n_before > 1:
+            which = f"{n} judges were tried on these ratings, {n_before} of them before this run"
+        parts.append(f"{which}, so each test allows an error of {evidence.alpha:.2g}.")
+    if evidence.n_forgotten:
+        n_forgotten = counted([evidence.n_forgotten], "judge")
+        parts.append(f"Not counted, as a new ledger was started: {n_forgotten} tried before.")
+    return " ".join(parts)
 
 
 def property_words(text: str) -> str:
@@ -569,6 +585,13 @@ def _break_even(v: Validation) -> str:
 
 def _notice(v: Validation) -> str:
     return f"Note: {v.task.notice}." if v.task.notice else ""
+
+
+def ordinal(n: int) -> str:
+    """Return a number as in "14th"."""
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    is_teen = n % 100 // 10 == 1
+    return f"{n}{'th' if is_teen else endings.get(n % 10, 'th')}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.app import prompts_of
 from harness.errors import RunError, TaskError
+from harness.judging.fingerprints import QUESTION
 from harness.judging.judges.config import bundled_judges, load_judges, user_file, with_max_tokens
 from harness.judging.judges.cost_limit import with_reply_cap
 from harness.judging.judges.judge_registry import registered
@@ -30,24 +31,6 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
 
 MIN_COMPARABLE = 0.8  # of the items of a baseline; with fewer, no judge is comparable
-QUESTION = frozenset(
-    {
-        "property",
-        "instructions",
-        "scale",
-        "options",
-        "bounds",
-        "response_sets",
-        "abstain",
-        "pairwise",
-        "rubric",
-        "lexicon",
-        "verbalised",
-        "text",
-        "image",
-        "prompts",
-    }
-)  # fields of a task that judges are asked with; others, such as the source, change no answer
 SAME = "; compare with the same as in the baseline, or validate anew: {anew}"
 CAUSES = {
     "question": "the task's question or options have changed",

@@ -76,6 +76,7 @@ class Machine:
             "HOME": str(self._home),
             "XDG_CACHE_HOME": str(self._home / "cache"),
             "XDG_CONFIG_HOME": str(self._home / "config"),
+            "XDG_DATA_HOME": str(self._home / "data"),
             "HARNESS_RUNS": str(self.runs),
         }
         process = start_harness(*arguments, cwd=self._home, env=os.environ | home)

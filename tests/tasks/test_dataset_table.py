@@ -205,6 +205,7 @@ def facts_in_a_process(folder, address, home, **env):
         "HF_ENDPOINT": address,
         "HF_HOME": str(home / "hf"),
         "XDG_CACHE_HOME": str(home / "cache"),
+        "XDG_DATA_HOME": str(home / "data"),
         "HARNESS_CACHE": "",
         "HF_HUB_OFFLINE": "0",
         **env,

@@ -89,6 +89,7 @@ def open_footing(
     min_answered: float = MIN_ANSWERED,
     weights: FloatArray | None = None,
     margin: Margin | None = None,
+    baseline_level: float | None = None,
 ) -> Footing:
     """Compare judges by a metric on the items that all ranked ones answered.
 
@@ -110,6 +111,8 @@ def open_footing(
         How often each item counts. Default: once.
     margin : Margin, optional
         Of the test that a judge is not worse than one human. Default: there is no test.
+    baseline_level : float, optional
+        As in `footing_of`.
     """
     n = len(rated)
     answered = np.array([judge.answered[rated] for judge in judges]).reshape(len(judges), -1)
@@ -126,6 +129,7 @@ def open_footing(
         of_judges,
         of_baselines,
         resampling,
+        baseline_level=baseline_level,
         baselines=baselines,
         n_discordant=_n_discordant([judge.scores for judge in ranked], shared, units),
         n_replies=1.0,

@@ -277,6 +277,7 @@ def common_footing(
     criteria: Sequence[str] | None = None,
     panel: RaterPanel | None = None,
     margin: Margin | None = None,
+    baseline_level: float | None = None,
 ) -> Footing:
     """Compare judges by a metric on common footing.
 
@@ -314,6 +315,8 @@ def common_footing(
         Who gave which rating; see `evaluate`.
     margin : Margin, optional
         Of the test that a judge is not worse than one human. Default: there is no test.
+    baseline_level : float, optional
+        As in `footing_of`.
 
     Returns
     -------
@@ -350,6 +353,7 @@ def common_footing(
         of_judges,
         of_baselines,
         resampling,
+        baseline_level=baseline_level,
         n_discordant=n_discordant,
         n_replies=n_replies,
         items=items,
@@ -396,6 +400,7 @@ def footing_of(
     n_discordant: IntArray,
     raters: RaterCovariance | None = None,
     baselines: Iterable[str] = BASELINES,
+    baseline_level: float | None = None,
     **about: Any,  # noqa: ANN401 -- further fields of Footing
 ) -> Footing:
     """Compare values on the same resamples: rank sets, interval of the winner, beaten baselines.
@@ -412,6 +417,9 @@ def footing_of(
         On how many units two judges differ.
     baselines : C names, optional
         Of the baselines.
+    baseline_level : float, optional
+        Confidence level of all comparisons with baselines together. Default: that of
+        ``resampling``.
     n_units, raters, **about
         Fields of `Footing`.
     """
@@ -445,7 +453,10 @@ def footing_of(
     if drawn.shape[1] > 1 and np.isfinite(drawn[:R]).all() and usable.any():
         rivals = losses[usable], drawn[usable]
         of_pairs = freedom[:R, usable]
-        beats[:, usable[R:]] = better_than(*judges, *rivals, freedom=of_pairs, **settings)
+        level = resampling.level if baseline_level is None else baseline_level
+        beats[:, usable[R:]] = better_than(
+            *judges, *rivals, freedom=of_pairs, level=level, n_units=n_units
+        )
     return Footing(
         metric=metric,
         values=frozen(of_judges.values),

@@ -1,0 +1,84 @@
+"""Fingerprints of judges: what tells one judge from another, whatever it is called."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from harness.judging.judges.config import ENSEMBLE
+from harness.judging.prompts.requests import ELICITATIONS, template_name
+from harness.judging.prompts.strategies import n_demonstrations
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.prompts.requests import Prompts
+    from harness.tasks import Task
+
+QUESTION = frozenset(
+    {
+        "property",
+        "instructions",
+        "scale",
+        "options",
+        "bounds",
+        "response_sets",
+        "abstain",
+        "pairwise",
+        "rubric",
+        "lexicon",
+        "verbalised",
+        "text",
+        "image",
+        "prompts",
+    }
+)  # fields of a task that judges are asked with; others, such as the source, change no answer
+N_DIGITS = 16
+
+
+def fingerprints_of(
+    specs: Sequence[JudgeSpec], task: Task, prompts: Prompts, prompted: Container[str]
+) -> dict[str, str]:
+    """Return the fingerprint of each judge, by name: 16 hex digits.
+
+    Model, address, parameters, strategy, and of the judges named in ``prompted`` their templates,
+    demonstrations and the task's question. How often and how fast a judge is asked is no part.
+    """
+    described = task.described()
+    question = {name: described[name] for name in sorted(QUESTION & described.keys())}
+    prints: dict[str, str] = {}
+    for spec in sorted(specs, key=lambda spec: spec.kind == ENSEMBLE):
+        asked: list[object] = [spec.kind, spec.model, spec.base_url, spec.sent_params]
+        asked += [spec.strategy, spec.votes, bool(spec.both_orders), spec.rule, spec.replies]
+        asked += [sorted(prints[member] for member in spec.members)]
+        if spec.name in prompted:
+            asked += [question, _shown(spec, prompts)]
+        prints[spec.name] = _digest(asked)
+    return prints
+
+
+def _shown(spec: JudgeSpec, prompts: Prompts) -> list[object]:
+    """Return the templates of a judge, its demonstrations and whether options are shuffled."""
+    names = [template_name(kind, spec.strategy, spec.prompts) for kind in ELICITATIONS]
+    texts = [prompts.templates[name].text for name in names if name in prompts.templates]
+    drawn = prompts.demonstrations if n_demonstrations(spec.strategy) else None
+    shown = "" if drawn is None else drawn.to_json(item_text=True).decode()
+    return [texts, shown, prompts.orders is not None]
+
+
+def fingerprint_of_verdicts(verdicts: Iterable[Verdict]) -> str:
+    """Return the fingerprint of a judge of which only the verdicts are known."""
+    return _digest(
+        sorted(
+            json.dumps([v.item, v.elicitation, v.sample, v.outcome, v.value], default=str)
+            for v in verdicts
+        )
+    )
+
+
+def _digest(content: object) -> str:
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:N_DIGITS]

@@ -1,0 +1,256 @@
+"""The ledger of judges that were tried on the same ratings: a plain file, a line per validation.
+
+It is ``ledger.jsonl`` in the task's folder where there is one, else a file per hash of ratings in
+the user's data folder. A run folder holds a copy, as it was when the run was validated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.analysis.inputs import TriedJudges
+from harness.checksummed_log import ChecksummedLog
+from harness.errors import HarnessError, RunError
+from harness.files import bounded_lines, reader
+from harness.tasks.folders import find_task
+from harness.user_folders import data_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from harness.analysis import Source
+    from harness.runs import RunFolder
+    from harness.tasks import Task
+
+LEDGER = "ledger.jsonl"
+N_DIGITS = 16
+LOCK_S = 30.0  # longest wait for another process that appends
+POLL_S = 0.02
+
+
+class Line(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A line of a ledger.
+
+    Attributes
+    ----------
+    ratings : str
+        Hash of the ratings, see `ratings_hash`.
+    at : str
+        UTC time.
+    run : str
+        Name of the run folder; "" for verdicts that were made elsewhere.
+    judges : dict of str to str
+        The judges that were first tried then: names by fingerprint.
+    new_ledger : bool
+        Whether the judges in the lines before it count no more.
+    """
+
+    ratings: str
+    at: str
+    run: str = ""
+    judges: dict[str, str] = {}
+    new_ledger: bool = False
+
+
+_DECODE = msgspec.json.Decoder(Line).decode
+
+
+def ratings_hash(task: Task, criterion: str | None = None) -> str:
+    """Return the hash of the ratings of a task: 16 hex digits.
+
+    The same for any order of them, and however many items are selected; with a criterion, of the
+    items with it alone.
+    """
+    ids = {item.id for item in task.items if criterion in {None, item.criterion}}
+    rows = ([r.item, r.rater, r.elicitation, r.value] for r in task.ratings if r.item in ids)
+    text = "\n".join(sorted(json.dumps(row, default=sorted) for row in rows))
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:N_DIGITS]
+
+
+def ledger_file(ratings: str, task_folder: Path | None) -> Path:
+    """Return where the judges that are tried on some ratings are counted."""
+    if task_folder is not None and (shared := task_folder / LEDGER).exists():
+        return shared
+    return data_folder() / "ledgers" / f"{ratings}.jsonl"
+
+
+def tried_in_run(folder: RunFolder) -> TriedJudges | None:
+    """Return how many judges had been tried when a run was validated; None before that.
+
+    Raises
+    ------
+    RunError
+        If the copy of the ledger cannot be read.
+    """
+    return tried_judges(read_ledger(folder.path / LEDGER), folder.manifest.fingerprints.values())
+
+
+def count_run(folder: RunFolder, source: Source, *, new_ledger: bool = False) -> TriedJudges | None:
+    """Count the judges of a run in the ledger, and copy the ledger into its folder.
+
+    A run whose copy holds all its judges is not counted again: it gives the same result anywhere.
+
+    Raises
+    ------
+    RunError
+        If a ledger cannot be read or written.
+    """
+    config, names = folder.manifest.config, _answering(source)
+    judges = {folder.manifest.fingerprints.get(name, ""): name for name in names}
+    judges.pop("", None)
+    copied = read_ledger(folder.path / LEDGER)
+    counted = {print_ for line in since_reset(copied) for print_ in line.judges}
+    if not judges or (copied and not new_ledger and counted.issuperset(judges)):
+        return tried_judges(copied, judges)
+    task_folder = None
+    if folder.sealed:
+        with suppress(HarnessError):
+            task_folder = find_task(config.task)
+    ratings = ratings_hash(source.task, config.criterion)
+    lines = record(
+        ledger_file(ratings, task_folder),
+        ratings,
+        judges,
+        run=folder.path.name,
+        new_ledger=new_ledger or (config.new_ledger and not copied),
+    )
+    folder.write(LEDGER, b"".join(map(_encoded, lines)))
+    return tried_judges(lines, judges)
+
+
+def count_verdicts(
+    source: Source, criterion: str | None, *, new_ledger: bool = False
+) -> TriedJudges | None:
+    """Count the judges of verdicts that were made elsewhere; see `count_run`."""
+    names = set(_answering(source))
+    judges = {judge.fingerprint: judge.name for judge in source.judges if judge.name in names}
+    if not judges:
+        return None
+    ratings = ratings_hash(source.task, criterion)
+    file = ledger_file(ratings, source.task.folder)
+    return tried_judges(record(file, ratings, judges, new_ledger=new_ledger), judges)
+
+
+def _answering(source: Source) -> list[str]:
+    """Return the judges that gave an answer: of the others, nothing was tried."""
+    return [
+        name
+        for name, verdicts in source.verdicts.items()
+        if any(verdict.outcome == "answered" for verdict in verdicts)
+    ]
+
+
+def record(
+    file: Path, ratings: str, judges: Mapping[str, str], *, run: str = "", new_ledger: bool = False
+) -> tuple[Line, ...]:
+    """Append the judges that a ledger does not hold; return its lines about the ratings.
+
+    Raises
+    ------
+    RunError
+        If it cannot be read or written.
+    """
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    with _locked(file) as log:
+        lines = [line for line in read_ledger(file) if line.ratings == ratings]
+        added = [Line(ratings=ratings, at=now, new_ledger=True)] if new_ledger and lines else []
+        counted = {p for line in since_reset([*lines, *added]) for p in line.judges}
+        if new := {p: name for p, name in judges.items() if p not in counted}:
+            added.append(Line(ratings=ratings, at=now, run=run, judges=new))
+        try:
+            log.write(b"".join(map(_encoded, added)))
+        except OSError as error:
+            raise _unusable(file, error) from None
+    return (*lines, *added)
+
+
+def read_ledger(file: Path) -> tuple[Line, ...]:
+    """Return the lines of a ledger; none where there is no file.
+
+    Raises
+    ------
+    RunError
+        If it cannot be read, or a line is none of a ledger.
+    """
+    lines = []
+    try:
+        with reader(file) as opened:
+            for number, line in enumerate(bounded_lines(opened), start=1):
+                try:
+                    lines.append(_DECODE(line))
+                except (ValueError, RecursionError):
+                    raise RunError(
+                        f"{file}: line {number} is no line of a ledger; restore it, or remove the "
+                        "file to count from the next validation on."
+                    ) from None
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read ({error.strerror}).") from None
+    return tuple(lines)
+
+
+def since_reset(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return the lines after the newest that begins a new ledger."""
+    starts = [i for i, line in enumerate(lines) if line.new_ledger]
+    return lines[starts[-1] + 1 :] if starts else lines
+
+
+def tried_judges(lines: Sequence[Line], fingerprints: Collection[str]) -> TriedJudges | None:
+    """Return where judges stand among all tried on some ratings; None where they are not counted.
+
+    A judge that the ledger has twice counts where it is first.
+    """
+    counted, own = set[str](), []
+    current = since_reset(lines)
+    for line in current:
+        new = line.judges.keys() - counted
+        counted |= new
+        if new & set(fingerprints):
+            own.append((len(counted), len(new)))
+    if not own:
+        return None
+    n_tried, n_own = max(n for n, _ in own), len(counted & set(fingerprints))
+    return TriedJudges(
+        n=n_tried,
+        n_before=n_tried - n_own,
+        share=min(n_new / n**2 for n, n_new in own),
+        n_forgotten=len({p for line in lines for p in line.judges} - counted),
+    )
+
+
+def _encoded(line: Line) -> bytes:
+    return msgspec.json.encode(line) + b"\n"
+
+
+def _locked(file: Path) -> ChecksummedLog:
+    """Open a ledger for appending, once no other process has it open."""
+    give_up_s = time.monotonic() + LOCK_S
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        while True:
+            try:
+                return ChecksummedLog(file, durable=True)
+            except BlockingIOError:
+                if time.monotonic() > give_up_s:
+                    raise
+                time.sleep(POLL_S)
+    except OSError as error:
+        raise _unusable(file, error) from None
+
+
+def _unusable(file: Path, error: OSError) -> RunError:
+    return RunError(
+        f"{file}: the judges tried on these ratings cannot be counted ({error.strerror}); name "
+        "another folder with $XDG_DATA_HOME, or create ledger.jsonl in the task's folder."
+    )
