@@ -90,6 +90,7 @@ def test_run_ranks_judges_and_writes_its_folder(finished):
         "metrics.json",
         "ranking.csv",
         "judge-card.md",
+        "ledger.jsonl",
         "report.html",
     }
     assert {path.name for path in folder.iterdir()} == names
