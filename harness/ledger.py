@@ -19,6 +19,7 @@ from harness.analysis.inputs import TriedJudges
 from harness.checksummed_log import ChecksummedLog
 from harness.errors import HarnessError, RunError
 from harness.files import bounded_lines, reader
+from harness.stats.inference.multiple_testing import share_in_series
 from harness.tasks.folders import find_task
 from harness.user_folders import data_folder
 
@@ -224,7 +225,7 @@ def tried_judges(lines: Sequence[Line], fingerprints: Collection[str]) -> TriedJ
     return TriedJudges(
         n=n_tried,
         n_before=n_tried - n_own,
-        share=min(n_new / n**2 for n, n_new in own),
+        share=min(share_in_series(n, n_new) for n, n_new in own),
         n_forgotten=len({p for line in lines for p in line.judges} - counted),
     )
 

@@ -98,10 +98,8 @@ class TriedJudges(Frozen):
     n_before : int
         How many of them are not among these.
     share : float
-        Share of the error probability of the decision that a test of each of these has. J judges
-        that are the first to be tried, all at once, have 1 / J each; where k of them are new, they
-        have k / J of it for all, thus k / J^2 each. So the shares of a series of validations have
-        a limit, which those of 1 / J have not.
+        Share of the error probability of the decision that a test of each of these has; see
+        `share_in_series`.
     n_forgotten : int
         Judges that were tried before the ledger was started anew.
     """
