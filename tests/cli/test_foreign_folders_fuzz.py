@@ -265,6 +265,7 @@ def check_folder(data: st.DataObject, largest: int) -> None:
         shutil.rmtree(place)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=16,
     phases=(Phase.generate,),

@@ -130,6 +130,7 @@ def kill_and_resume(place, stub, *, kills: int, seed: int, elicitations=BOTH) ->
     return out
 
 
+@pytest.mark.slow
 def test_kill_at_ten_random_moments_loses_nothing_and_repeats_only_what_was_in_flight(place, stub):
     """After ten kill -9, every unit has one verdict, every line once written still stands, and the
     server saw at most the calls in flight once more per kill."""

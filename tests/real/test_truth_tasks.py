@@ -67,6 +67,7 @@ def run_qags(truth, tmp_path, *arguments: str) -> Validation:
     return validation
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.timeout(400)
 def test_embedded_judges_complete_qags(truth, tmp_path):

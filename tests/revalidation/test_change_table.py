@@ -25,6 +25,7 @@ def test_the_table_has_a_row_for_each_change(published):
     assert [row.split(" | ")[0].removeprefix("| ") for row in published[2:]] == list(CHANGES)
 
 
+@pytest.mark.slow
 def test_published_rows_are_what_happens(tmp_path, stub, published):
     """Look of notice, sentence and exit code of some of them."""
     watch = Watch(tmp_path, stub)

@@ -59,6 +59,7 @@ def look(run, *arguments, code=0):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_an_ensemble_changes_with_its_members(run_of, tmp_path, stub):
     """Votes are computed from a look's replies; a member with other parameters takes the ensemble
     out; nothing is asked for an ensemble itself."""

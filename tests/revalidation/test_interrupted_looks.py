@@ -57,6 +57,7 @@ def occupied(folder) -> int:
     return (usage.f_blocks - usage.f_bfree) * usage.f_frsize
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_a_folder_that_the_next_look_uses(schedule, small_disk):
     """However much room is left, the look ends with 2 and one line, or is done; with room again the
     same command is, and the folder holds one look."""
@@ -196,6 +197,7 @@ def printed_by_failures(schedule) -> str:
     return "\n".join(texts)
 
 
+@pytest.mark.slow
 def test_every_command_that_failures_print_works_when_pasted(tmp_path, stub, monkeypatch):
     """From the folder where the failure was seen, and as it stands."""
     monkeypatch.chdir(tmp_path)
