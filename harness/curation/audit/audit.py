@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.analysis.decision import verdict_and_judge
 from harness.analysis.evidence import deciding_evidence
-from harness.curation.audit.decision_effects import suspected_errors, with_effects
+from harness.curation.audit.decision_effects import suspected_errors, usual_answers, with_effects
 from harness.curation.audit.finding import Audit, Finding, NotChecked
 from harness.curation.audit.rating_checks import (
     RatedChoices,
     drift_findings,
     few_item_raters,
     option_findings,
+    pair_findings,
     rater_facts,
     rater_findings,
     rating_times,
@@ -28,8 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from harness.analysis import Source
     from harness.curation.audit.finding import Kind, RaterFacts
     from harness.curation.audit.text_checks import Cluster
+    from harness.stats.data.arrays import IntArray
     from harness.tasks import Task
 
 
@@ -67,6 +72,8 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
     evidence = deciding_evidence(source) if source else None
     decision, judge = verdict_and_judge(evidence) if source else (None, None)
     findings = [*(suspected_errors(source) if source else ()), *_data_findings(task, facts)]
+    if facts:
+        findings += pair_findings(rated, _single_answers(source) if source else ())
     times = rating_times(task) if facts else {}
     if times:
         findings += drift_findings(task, rated, times)
@@ -88,6 +95,20 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
             _not_checked(task, rated, has_verdicts=source is not None, has_times=bool(times))
         ),
     )
+
+
+def _single_answers(source: Source) -> Iterator[tuple[str, IntArray]]:
+    """Yield each judge with the option that it chose most often for each item of the task.
+
+    -1 where there is none, or several.
+    """
+    number = {item.id: i for i, item in enumerate(source.task.items)}
+    places = [number[item.id] for item in source.items]
+    for judge, shares in usual_answers(source):
+        options = np.full(len(number), -1)
+        is_only = shares == 1.0
+        options[places] = np.where(is_only.any(axis=1), is_only.argmax(axis=1), -1)
+        yield judge, options
 
 
 def _data_findings(task: Task, facts: Sequence[RaterFacts]) -> Iterator[Finding]:

@@ -29,6 +29,8 @@ TITLES = {
     "options_spelt_twice": "options spelt twice",
     "same_answer_raters": "raters who always answer alike",
     "deviating_raters": "raters unlike the others",
+    "excess_agreement": "raters who agree unusually often",
+    "excess_agreement_with_judge": "raters who agree unusually often with a judge",
     "drifting_raters": "raters who change over time",
     "suspected_rating_errors": "suspected rating errors",
     "secrets_or_personal_data": "secrets or personal data",

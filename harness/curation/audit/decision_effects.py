@@ -46,9 +46,9 @@ def _importance(finding: Finding) -> tuple[bool, bool, float]:
 
 
 def _effect(finding: Finding, source: Source, baseline: Evidence) -> Effect | None:
-    if not (finding.left_out_items or finding.raters):
+    if not (finding.left_out_items or finding.left_out_raters):
         return None
-    rest = source_without(source, set(finding.left_out_items), set(finding.raters))
+    rest = source_without(source, set(finding.left_out_items), set(finding.left_out_raters))
     if len(rest.items) < MIN_LEFT:
         return None
     evidence = deciding_evidence(rest)
@@ -107,7 +107,7 @@ def suspected_errors(source: Source) -> Iterator[Finding]:
     most_frequent = np.nanmax(np.nanmean(human_modes, axis=0)) if (m > 0).any() else 1.0
     good = [
         np.nan_to_num(judge_modes)
-        for judge_modes in _judge_modes(source)
+        for _, judge_modes in usual_answers(source)
         if _lower_bound(source, human_modes, judge_modes) > most_frequent
     ]
     if len(good) < MIN_JUDGES:
@@ -129,11 +129,12 @@ def suspected_errors(source: Source) -> Iterator[Finding]:
         )
 
 
-def _judge_modes(source: Source) -> Iterator[FloatArray]:
-    """Yield the most frequent option of each judge, (n, K); nan without an answer."""
+def usual_answers(source: Source) -> Iterator[tuple[str, FloatArray]]:
+    """Yield each judge with its most frequent options, (n, K); nan without an answer."""
     for facts in source.judges:
         rows = source.verdicts[facts.name]
-        yield modes(judge_table(source.task, source.items, facts.name, rows).forced_choice)
+        table = judge_table(source.task, source.items, facts.name, rows)
+        yield facts.name, modes(table.forced_choice)
 
 
 def _lower_bound(source: Source, human_modes: FloatArray, judge_modes: FloatArray) -> float:

@@ -17,6 +17,8 @@ Kind: TypeAlias = Literal[
     "options_spelt_twice",
     "same_answer_raters",
     "deviating_raters",
+    "excess_agreement",
+    "excess_agreement_with_judge",
     "drifting_raters",
     "suspected_rating_errors",
     "secrets_or_personal_data",
@@ -66,7 +68,7 @@ class Finding:
     n : int
         How many items, raters or options it is about.
     items, raters, options : tuple of str
-        All of them.
+        All of them; of pairs of raters, the two of each in turn.
     clusters : tuple of tuple of str
         Items that are duplicates of each other, the first in file order first.
     effect : Effect or None
@@ -90,6 +92,11 @@ class Finding:
         if self.clusters:
             return tuple(item for cluster in self.clusters for item in cluster[1:])
         return self.items
+
+    @property
+    def left_out_raters(self) -> tuple[str, ...]:
+        """Raters to leave out: of pairs, the second."""
+        return self.raters[1::2] if self.kind == "excess_agreement" else self.raters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

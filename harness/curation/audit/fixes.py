@@ -37,6 +37,8 @@ DECIDE_YOURSELF = {
     "unused_options": "you know whether raters were offered them",
     "same_answer_raters": "leaving raters out is your decision",
     "deviating_raters": "leaving raters out is your decision",
+    "excess_agreement": "leaving raters out is your decision",
+    "excess_agreement_with_judge": "leaving raters out is your decision",
     "drifting_raters": "leaving raters out is your decision",
     "suspected_rating_errors": "raters or judges may be right; another rating decides",
     "secrets_or_personal_data": "verdicts rest on the texts as they are",

@@ -13,6 +13,7 @@ import numpy as np
 
 from harness.curation.audit.finding import Finding, RaterFacts
 from harness.report.formatting import counted
+from harness.stats.data.excess_agreement import ExcessAgreement, excess_agreement
 from harness.stats.data.rater_deviation import (
     Choices,
     drift_p_values,
@@ -26,7 +27,7 @@ from harness.tasks.model import unit_numbers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from harness.stats.data.arrays import FloatArray
+    from harness.stats.data.arrays import FloatArray, IntArray
     from harness.tasks import Task
 
 LEVEL = 0.05  # chance of any false flag among interchangeable raters
@@ -197,6 +198,56 @@ def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
             n=len(low),
             raters=low,
         )
+
+
+def pair_findings(rated: RatedChoices, judges: Iterable[tuple[str, IntArray]]) -> Iterator[Finding]:
+    """Find raters who agree with each other, or with a judge, more than with anybody else."""
+    names = rated.raters
+    pairs = _significant(excess_agreement(rated.choices), 1)
+    if pairs:
+        yield Finding(
+            kind="excess_agreement",
+            what=_pairs_in_words([(names[p.first], names[p.second], p) for p in pairs]),
+            why="They may have worked together or used the same source, and then count as one "
+            "rater; or they see what the others do not.",
+            action="Ask how they rated before anybody is left out, the others included.",
+            n=len(pairs),
+            raters=tuple(names[j] for p in pairs for j in (p.first, p.second)),
+        )
+    answers = list(judges)
+    like = [
+        (names[p.first], judge, p)
+        for judge, options in answers
+        for p in _significant(excess_agreement(rated.choices, options), len(answers))
+    ]
+    if like:
+        yield Finding(
+            kind="excess_agreement_with_judge",
+            what=_pairs_in_words(like),
+            why="The rater may have used such a model, or the judge may have been made from these "
+            "ratings; what it gains by them says nothing about other raters.",
+            action="Ask how the rater worked and the judge was made, or collect another rater.",
+            n=len(like),
+            raters=tuple(dict.fromkeys(rater for rater, _, _ in like)),
+        )
+
+
+def _significant(pairs: Iterable[ExcessAgreement], n_tests: int) -> list[ExcessAgreement]:
+    return [
+        pair
+        for pair in pairs
+        if n_tests * pair.p_adjusted <= LEVEL
+        and pair.agreement - pair.next_highest >= MIN_DIFFERENCE
+    ]
+
+
+def _pairs_in_words(pairs: Iterable[tuple[str, str, ExcessAgreement]]) -> str:
+    agreements = "; ".join(
+        f"{first} and {second} agree on {pair.agreement:.0%} of {pair.n_items:,} items, and with "
+        f"nobody else on more than {pair.next_highest:.0%}"
+        for first, second, pair in pairs
+    )
+    return f"{agreements} (any false flag: at most {LEVEL:.0%})"
 
 
 def is_low(fact: RaterFacts) -> bool:

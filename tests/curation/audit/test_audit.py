@@ -217,6 +217,26 @@ def test_findings_that_change_the_decision_come_first(tmp_path):
     assert changes == sorted(changes, reverse=True)
 
 
+def test_the_honest_rater_beside_a_copy_is_not_the_one_who_is_named(tmp_path):
+    """Who copied, and who pasted a judge's answers, are named with whom they agree."""
+    rng = random.Random(5)
+    truth = [rng.choice("AB") for _ in range(150)]
+    choices = {f"r{j}": rated_like(truth, rng, 0.15) for j in range(4)}
+    choices["copy"] = rated_like(choices["r0"], rng, 0.02)
+    judge = rated_like(truth, rng, 0.15)
+    choices["pasted"] = rated_like(judge, rng, 0.02)
+    task = load_task(write_task(tmp_path / "task", sentences(150), choices))
+    rows = [{"item": f"i{i}", "judge": "j", "value": judge[i]} for i in range(150)]
+    write_jsonl(tmp_path / "verdicts.jsonl", rows)
+    audit = audit_task(task, tmp_path / "verdicts.jsonl")
+    alike = finding(audit, "excess_agreement")
+    assert alike.raters == ("r0", "copy")
+    assert alike.left_out_raters == ("copy",)
+    assert alike.what.startswith("r0 and copy agree on ")
+    assert finding(audit, "excess_agreement_with_judge").raters == ("pasted",)
+    assert "deviating_raters" not in {row.kind for row in audit.findings}
+
+
 def test_effects_are_those_of_whole_validations(planted, tmp_path):
     """Decision and largest change are those of `validate` on what is left."""
     task, rng = load_task(planted), random.Random(4)
@@ -232,7 +252,7 @@ def test_effects_are_those_of_whole_validations(planted, tmp_path):
     findings = [row for row in audit_task(task, tmp_path / "verdicts.jsonl").findings if row.effect]
     assert {"deviating_raters", "duplicate_items"} <= {row.kind for row in findings}
     for row in findings:
-        rest = validate(source_without(source, set(row.left_out_items), set(row.raters)))
+        rest = validate(source_without(source, set(row.left_out_items), set(row.left_out_raters)))
         changes = [abs(judge.value - before[judge.judge]) for judge in rest.evidence.judges]
         assert (row.effect.verdict, row.effect.judge) == (
             rest.decision.verdict,
