@@ -13,6 +13,7 @@ from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import NO_POSITIVE
 from harness.stats.data.resolved_tables import AbstentionMode
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import estimate_all
 from harness.stats.metrics.confusion import DIAGNOSTICS
 from harness.stats.metrics.judge_agreement import Ensemble
@@ -211,10 +212,10 @@ def _estimates(
             sums.append([item_sums])
             parts.append((name, part))
     resampling = p.resampling(groups=p.groups)
-    units = resampling.units(len(p.human.items))
+    engine = Engine.draw(resampling.units(len(p.human.items)), resampling)
     raters, *judges = (
         {metric: result.estimate for metric, result in results.items()}
-        for results in estimate_all(sums, units, resampling)
+        for results in estimate_all(sums, engine)
     )
     estimates: dict[str, dict[str, dict[str, Estimate]]] = {name: {} for name in cells}
     for (name, part), by_metric in zip(parts, judges, strict=True):

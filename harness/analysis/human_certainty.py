@@ -21,7 +21,8 @@ from harness.stats import (
 )
 from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.labels import majority_shares, means, medians, modes
-from harness.stats.inference.bootstrap import Units, merged
+from harness.stats.inference.bootstrap import Units
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import estimate_all
 from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
 from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.stats import RatingTable
     from harness.stats.data.arrays import FloatArray
-    from harness.stats.inference.bootstrap import Resamples
     from harness.stats.metrics.binned_divergence import BinBy
 
 
@@ -246,8 +246,8 @@ def section(p: Prepared) -> Certainty:
     compared = p.on_common_items(p.judges)
     judges = {table.name: scale.counts(table) for table in compared}
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
-    strata, units = _strata(human, scale), Units.of(len(human), p.groups)
-    resamples = p.resampling().draw(units).kept()
+    strata = _strata(human, scale)
+    engine = Engine.draw(Units.of(len(human), p.groups), p.resampling()).kept()
     by_judge = stratify(
         human,
         judges or {"": np.zeros_like(human)},
@@ -275,7 +275,7 @@ def section(p: Prepared) -> Certainty:
                 strata=tuple(_judge_part(part, table, kept) for part in by_judge[table.name]),
                 held_out=held_out[table.name],
                 bins=_judge_bins(human, judges[table.name], by, scale),
-                binned=_binned(p, scale, (human, judges[table.name]), units, resamples),
+                binned=_binned(scale, (human, judges[table.name]), engine),
                 **_risk(p, table),
             )
             for table, kept in zip(p.judges, compared, strict=True)
@@ -331,14 +331,10 @@ def _shown(measures: Mapping[str, Estimate], reason: str = "") -> dict[str, Esti
 
 
 def _binned(
-    p: Prepared,
-    scale: Scale,
-    counts: tuple[FloatArray, FloatArray],
-    units: Units,
-    resamples: Resamples,
+    scale: Scale, counts: tuple[FloatArray, FloatArray], engine: Engine
 ) -> dict[str, Estimate]:
     """Estimate the divergence over all bins; judges are compared on the same resamples."""
-    first, of_kinds, drawn = merged(units, resamples, *counts)
+    first, of_kinds = engine.of_kinds(*counts)
     h, j = (side[first] for side in counts)
     by: BinBy = "median" if scale.level == "ordinal" else "majority"
     members, _ = bins_of(h, by, options=scale.options, scale=scale.numbers)
@@ -347,8 +343,8 @@ def _binned(
         metrics=binned_metrics(len(scale.options)),
         nothing=NO_OVERLAP,
     )
-    batch = sums.within(np.ones(len(h), dtype=np.bool_), of_kinds.times)
-    [by_metric] = estimate_all([[batch]], of_kinds, p.resampling(), drawn)
+    batch = sums.within(np.ones(len(h), dtype=np.bool_), of_kinds.units.times)
+    [by_metric] = estimate_all([[batch]], of_kinds)
     return {name: result.estimate for name, result in by_metric.items()}
 
 

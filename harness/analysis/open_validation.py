@@ -161,7 +161,7 @@ def _engine(scale: OpenScale) -> Engine:
     weights, n_items = sampling_weights(scale.source.items), len(scale.source.items)
     resampling = scale.resampling()
     units = resampling.units(n_items)
-    return Engine(np.ones(n_items) if weights is None else weights, units, resampling)
+    return Engine.draw(units, resampling, weights)
 
 
 def _margin(scale: OpenScale, metric: Metric) -> Margin:

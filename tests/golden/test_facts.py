@@ -9,7 +9,8 @@ from support.known_answers import Result, load_dataset, reproduce, units_of
 from support.rating_tables import seeded
 
 from harness import stats
-from harness.stats.inference.bootstrap import Resamples, Units, replicate
+from harness.stats.inference.bootstrap import Units
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.metric import mean
 from harness.stats.metrics.alpha import krippendorff_alpha
 
@@ -95,8 +96,7 @@ def test_cluster_bootstrap_se(golden):
         errors = []
         for of_item in (groups, None):
             units = Units.of(len(items), of_item)
-            draws = Resamples.draw(units, 4000, np.random.default_rng(0))
-            [[estimate]] = replicate([sums], units, draws)
+            [[estimate]] = Engine.draw(units, seeded(n_resamples=4000)).of_sums([sums])
             errors.append(float(estimate.replicates.std()))
         estimate = stats.bootstrap(
             contributions,

@@ -15,6 +15,7 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, numbered
 from harness.stats.data.resolved_tables import enough_met
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import (
     Estimate,
     ItemSums,
@@ -155,7 +156,7 @@ def _estimated(
         units = resampling.units(len(groups[0][0].contributions))
     else:
         groups, units = average_over_criteria(groups, criteria)
-    results = estimate_all(groups, units, resampling)
+    results = estimate_all(groups, Engine.draw(units, resampling))
     return {
         judge: {name: result.estimate for name, result in by_metric.items()}
         for judge, by_metric in zip(cells, results, strict=True)

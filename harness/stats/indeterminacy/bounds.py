@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from harness.stats.data.arrays import FloatArray, ratio
 from harness.stats.data.rating_table import Cut, Distributions, check_rows, check_tau, reaches
 from harness.stats.indeterminacy.sensitivity import Flips
 from harness.stats.indeterminacy.translation import sensitivity_family
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import (
     Estimate,
     ItemSums,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Resamples, Resampling, Units
+    from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.estimate import Exclusion
 
 Kind: TypeAlias = Literal["free_per_item", "common"]
@@ -154,9 +156,10 @@ def free_bounds(
     dist = Distributions.of(human)
     ends = [reaches(end, tau)[:, None] for end in meets_bounds(dist.O, human.space, positive)]
     rated = [Side.of(table, Cut(tau, tuple(positive)), downstream.METRICS) for table in judges]
-    units = resampling.units(len(human.items))
     jobs = [_free_jobs(ends[0], ends[1], side.forms["decision"], dist.n_forced) for side in rated]
-    estimates = estimate_all(jobs, units, replace(resampling, method="percentile"))
+    units = resampling.units(len(human.items))
+    engine = Engine.draw(units, replace(resampling, method="percentile"))
+    estimates = estimate_all(jobs, engine)
     return {
         table.name: {
             row.name: Bound(
@@ -245,16 +248,13 @@ def common_bounds(
     meets = human.space.meets(positive)[:, None].astype(np.float64)
     first, last = (dist.O @ (F_reverse.T @ meets) for F_reverse in ends)
     flips = Flips.of(first, last, tau)
-    units = resampling.units(len(human.items))
-    resamples = resampling.draw(units)
+    engine = Engine.draw(resampling.units(len(human.items)), resampling)
     computed = sum(limit.low < limit.high for limit in limits) <= 1
     bounds: dict[str, dict[str, Bound]] = {}
     for table in judges:
         judge = Side.of(table, Cut(tau, tuple(positive)), downstream.METRICS).forms["decision"]
         bounds[table.name] = {
-            row.name: _common(
-                row, flips, judge, (units, resamples, resampling.level), computed=computed
-            )
+            row.name: _common(row, flips, judge, engine, computed=computed)
             for row in downstream.METRICS
         }
     return bounds
@@ -276,14 +276,8 @@ def _ends(space: OptionSpace, limits: Sequence[Limit]) -> tuple[FloatArray, Floa
 
 
 def _common(
-    row: Metric,
-    flips: Flips,
-    judge: FloatArray,
-    drawn: tuple[Units, Resamples, float],
-    *,
-    computed: bool,
+    row: Metric, flips: Flips, judge: FloatArray, engine: Engine, *, computed: bool
 ) -> Bound:
-    units, resamples, level = drawn
     base, added = flips.gains(row, judge)
     used, n = int((base[:, 1] > 0).sum()), len(judge)
     missing = _missing(flips.start, judge)
@@ -292,13 +286,9 @@ def _common(
     if reason:
         na = Estimate(value=None, reason=reason, n_used=used, n_excluded=n - used, excluded=missing)
         return Bound(na, na, "common")
-    values = _extremes(base, added, flips, np.ones((1, n)))[:, 0]
-    weights = resamples.weights() if units.n_units > 1 else iter(())
-    blocks = [_extremes(base, added, flips, block[:, units.of_item]) for block in weights]
-    replicates = np.concatenate(blocks, axis=1) if blocks else np.empty((2, 0))
     ends = []
-    for value, ends_of_resamples in zip(values, replicates, strict=True):
-        interval, undefined_share = percentile_interval(ends_of_resamples, level, units.kind)
+    for value, replicates in zip(*engine.of([partial(_extremes, base, added, flips)]), strict=True):
+        interval, undefined_share = percentile_interval(replicates, engine.level, engine.units.kind)
         ends.append(
             Estimate(
                 value=float(value),
@@ -306,7 +296,7 @@ def _common(
                 n_used=used,
                 n_excluded=n - used,
                 excluded=missing,
-                n_resamples=ends_of_resamples.size,
+                n_resamples=replicates.size,
                 undefined_share=undefined_share,
             )
         )

@@ -10,6 +10,7 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
 from harness.stats.data.rating_table import Cut, Distributions, omega_of
 from harness.stats.indeterminacy.translation import F_hat, pairs_by_item
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.metrics.registry import metrics_named
@@ -234,18 +235,19 @@ def _replicates(
     counted: FloatArray,
 ) -> FloatArray:
     """Return the (J, M, B) values in each resample, with F' of its own pairs."""
-    units = resampling.units(len(human.items))
-    resamples = resampling.draw(units)
-    values = np.full((len(sides), len(rows), resamples.n_replicates), np.nan)
-    if not values.size:
-        return values
+    engine = Engine.draw(resampling.units(len(human.items)), resampling)
     implied = implied_in_resamples(human)
+    J, M = len(sides), len(rows)
     of_judges = [np.concatenate([side.forms[row.judge_form] for side in sides]) for row in rows]
-    blocks = (weights[:, units.of_item] for weights in resamples.blocks())
-    for b, weights in enumerate(row for block in blocks for row in block):
-        raters = Side.of(human, cut, rows, implied(weights))
+
+    def fitted(times: FloatArray) -> FloatArray:
+        values = np.empty((J, M))
+        raters = Side.of(human, cut, rows, implied(times))
         for m, row in enumerate(rows):
-            vectors = np.tile(raters.forms[row.human_form], (len(sides), 1))
-            added = row.contributions(vectors, of_judges[m]).reshape(len(sides), len(weights), -1)
-            values[:, m, b] = row.value((weights * counted) @ added)
-    return values
+            vectors = np.tile(raters.forms[row.human_form], (J, 1))
+            added = row.contributions(vectors, of_judges[m]).reshape(J, len(times), -1)
+            values[:, m] = row.value((times * counted) @ added)
+        return values.ravel()
+
+    drawn = engine.refitted(fitted, J * M)
+    return drawn.reshape(J, M, drawn.shape[1])

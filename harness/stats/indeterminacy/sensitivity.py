@@ -23,6 +23,7 @@ from harness.stats.indeterminacy.translation import (
     reconstruct_theta,
     sensitivity_family,
 )
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
 from harness.stats.inference.metric import Metric, mean, no_items, weighted
 from harness.stats.metrics import downstream
@@ -205,7 +206,8 @@ def beta_sweep(
             for sums, side in zip(fixed_sums, sides, strict=True)
         ]
         jobs.append([_prevalence(human_side)])
-    estimates = estimate_all(jobs, resampling.units(len(human.items)), resampling)
+    engine = Engine.draw(resampling.units(len(human.items)), resampling)
+    estimates = estimate_all(jobs, engine)
     width = len(judges) + 1
     names = tuple(table.name for table in judges)
     return tuple(
@@ -328,7 +330,8 @@ def prevalences(
         jobs.append([_mean_of("reconstructed", implied, dist.n_forced)])
         expected = _expected(by_choice, share, end, tau, (dist.n_forced, dist.n_sets))
         jobs.append([_mean_of("difference", sets - expected, dist.n_sets)])
-    estimated = estimate_all(jobs, resampling.units(len(human.items)), resampling)
+    engine = Engine.draw(resampling.units(len(human.items)), resampling)
+    estimated = estimate_all(jobs, engine)
     choice, response_set, *rest = (
         entry.estimate for by_name in estimated for entry in by_name.values()
     )

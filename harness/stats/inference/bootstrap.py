@@ -1,8 +1,7 @@
-"""The bootstrap: what is resampled, how often, and the sums of every metric in each resample.
+"""The bootstrap: what is resampled, how often, and the sums in each resample.
 
-`Resampling` is what a caller chooses. It makes `Units` (items, or groups of them) and `Resamples`
-(the draws). `replicate` evaluates metrics on them: what items add is summed by one matrix product
-for all judges, metrics and replicates together.
+`Resampling` is what a caller chooses. It makes `Units`, items or groups of them; `Resamples` are
+the draws. `harness.stats.inference.engine` evaluates statistics on them.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from harness.stats.data.arrays import (
     MANY,
     N_SUMS,
     BoolArray,
-    Counts,
     FloatArray,
     IntArray,
     Kinds,
+    Rows,
     Summands,
     blocks,
     frozen,
@@ -30,14 +29,13 @@ from harness.stats.data.arrays import (
     joined_steps,
     sums_by_step,
     total,
+    weighted_total,
 )
 from harness.stats.inference.interval_methods import IntervalMethod, check_level, check_method
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harness.stats.inference.estimate import ItemSums
-    from harness.stats.inference.metric import Metric
 
 Unit: TypeAlias = Literal["item", "group", "criterion"]
 CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
@@ -100,10 +98,6 @@ class Resampling:
     def units(self, n_items: int) -> Units:
         """Return what is resampled among n items; ValueError if ``groups`` has another length."""
         return Units.of(n_items, self.groups)
-
-    def draw(self, units: Units) -> Resamples:
-        """Take one seed from the generator for resamples of these units."""
-        return Resamples.draw(units, self.n_resamples, self.rng)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -194,37 +188,45 @@ class Resamples:
                 block[:] = rng.multinomial(self.n_units, self.times / self.n_units, len(block))
             yield block
 
-    def totals(self, parts: Sequence[Summands]) -> FloatArray:
-        """Return the (B, D) resampled sums of contributions (U, d), those of all parts in a row."""
-        blocks = [sums.copy() for sums in self._sums(parts, self._distinct(parts))]
-        return np.concatenate([np.empty((0, _width(parts))), *blocks])
-
     def sums(
-        self, parts: Sequence[Summands], units: Units, of_items: Sequence[Summands]
+        self, parts: Sequence[Summands], units: Units
     ) -> tuple[FloatArray, Iterable[FloatArray]]:
-        """Return the (D,) sums over all items, and blocks (b, D) of those that `totals` returns.
+        """Return the (D,) sums over all items of contributions (n, d), and blocks (b, D) of them.
 
-        Each block is in the memory of the one before. ``parts`` are what the units contribute.
+        Those of all parts stand in a row. Each block is in the memory of the one before.
         """
-        distinct = self._distinct(parts)
-        is_plain = distinct is None and self.times is None and units.kind == "item"
+        by_unit = units.sums(parts)
+        if (distinct := self._distinct(by_unit)) is not None:
+            rows, times = distinct
+            return units.totals(parts), self.of_rows(times).products([rows])
+        is_plain = self.times is None and self.drawn is None and units.kind == "item"
         if is_plain and parts and self.n_units > MANY:
             totals, resampled = self._block_sums(parts)
             return totals, [resampled]
-        return units.totals(of_items), self._sums(parts, distinct)
+        return units.totals(parts), self.products(by_unit)
 
     def _distinct(self, parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
+        """Return the (R, D) different rows of all parts and how many units each stands for.
+
+        Units are told apart by one number each, and compared afterwards. None where most differ.
+        """
         if not self.n_replicates or not parts or self.drawn is not None:
             return None
-        return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
+        times = self.times
+        if times is None:
+            rng = np.random.default_rng(0)
+            factors = [rng.random((part.shape[1], 1)) for part in parts]
 
-    def _sums(
-        self, parts: Sequence[Summands], distinct: tuple[FloatArray, IntArray] | None
-    ) -> Iterator[FloatArray]:
-        if distinct is not None:
-            rows, times = distinct
-            return self.of_rows(times).products([rows])
-        return self.products(parts)
+            def one_number(*rows: FloatArray) -> FloatArray:
+                parts = (x @ factor for x, factor in zip(rows, factors, strict=True))
+                return np.asarray(sum(parts))
+
+            kinds = Kinds.few(len(parts[0]) // ALIKE, Rows(one_number, tuple(parts)))
+            if kinds is None or not all(kinds.hold_for(part) for part in parts):
+                return None
+            parts, times = [part[kinds.first] for part in parts], kinds.times
+        kinds = Kinds.of(*parts)
+        return np.hstack([part[kinds.first] for part in parts]), kinds.times_of(times)
 
     def products(self, parts: Sequence[Summands]) -> Iterator[FloatArray]:
         """Yield weights times contributions, (b, D), without those that add nothing."""
@@ -282,53 +284,6 @@ def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArra
     if b > 1:
         drawn += np.repeat(np.arange(0, b * n_units, n_units), n_drawn)  # a range for each
     return np.bincount(drawn, minlength=b * n_units).reshape(b, n_units)
-
-
-def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
-    """Return the (R, D) different rows of all (U, d) and how often each occurs; None if R is large.
-
-    Rows are told apart by one number each, and compared afterwards.
-    """
-    n, rng = len(parts[0]), np.random.default_rng(0)
-    factors, most = [rng.random(part.shape[1]) for part in parts], n // ALIKE
-
-    def one_number(n_rows: int) -> FloatArray:
-        number = np.empty(n_rows)
-        for at in blocks(n_rows):
-            number[at] = sum(part[at] @ factor for part, factor in zip(parts, factors, strict=True))
-        return number
-
-    if len(np.unique(one_number(min(2 * most, n)))) > most:  # the others need not be compared
-        return None
-    number = one_number(n)
-    numbers = np.unique(number)
-    if len(numbers) > most:
-        return None
-    place = np.searchsorted(numbers, number)
-    one_of = np.empty(len(numbers), dtype=np.int64)
-    one_of[place] = np.arange(n)  # any of them
-    if not all(_repeats(part, one_of, place) for part in parts):
-        return None
-    times = np.bincount(place, minlength=len(numbers))
-    return _merged([part[one_of] for part in parts], times)
-
-
-def _merged(parts: Sequence[Summands], times: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return the different rows of (R, d) parts side by side, in an order of their own.
-
-    And how many units each stands for, given how many the rows do.
-    """
-    rows = np.hstack(parts)
-    order = np.lexsort(rows.T[::-1])
-    rows = rows[order]
-    first = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)])
-    return rows[first], np.add.reduceat(times[order], np.flatnonzero(first))
-
-
-def _repeats(rows: Summands, one_of: IntArray, place: IntArray) -> bool:
-    """Whether (U, d) rows are those at ``one_of`` again, each at its place."""
-    few = rows[one_of]
-    return all(np.array_equal(few[place[at]], rows[at]) for at in blocks(len(rows)))
 
 
 def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
@@ -398,46 +353,59 @@ class Units:
             return int(np.count_nonzero(np.bincount(self.of_item[used])))
         return how_many(used, self.times)
 
-    def sums(self, contributions: Summands) -> Summands:
-        """Return (U, d): the (n, d) contributions added up within each unit."""
-        return self.sums_of_parts([contributions])[0]
-
-    def sums_of_parts(self, parts: Sequence[Summands]) -> list[Summands]:
-        """Return the `sums` of each of several contributions."""
+    def sums(self, parts: Sequence[Summands]) -> Sequence[Summands]:
+        """Return (U, d) for each of several (n, d) contributions: added up within each unit."""
         if self.kind == "item":
-            return list(parts)
+            return parts
         from scipy.sparse import csc_array  # noqa: PLC0415 -- heavy
 
         n = len(self.of_item)
         of_unit = csc_array((np.ones(n), self.of_item, np.arange(n + 1)), shape=(self.n_units, n))
         return [np.asarray(of_unit @ np.asarray(part)) for part in parts]
 
-    def total(self, by_unit: Summands) -> FloatArray:
-        """Return (d,): the sum over all units of what `sums` returns."""
-        return total(by_unit, self.times)
-
     def totals(self, parts: Sequence[Summands]) -> FloatArray:
-        """Return (D,): the totals of all parts in a row."""
-        return np.concatenate([self.total(part) for part in parts] or [np.empty(0)])
+        """Return (D,): the sums over all items of several (n, d) contributions in a row."""
+        return np.concatenate([total(part, self.times) for part in parts] or [np.empty(0)])
 
 
-def merged(
-    units: Units, resamples: Resamples, *tables: Counts
-) -> tuple[IntArray, Units, Resamples]:
-    """Keep one item of each kind that (n, ...) tables tell apart, where items are resampled.
+@dataclass(frozen=True, slots=True, repr=False)
+class UnitWeights:
+    """(B, n) weights of items whose units are resampled, for products with what items add.
 
-    Returns
-    -------
-    first : (R,) int array
-        An item of each kind.
-    units, resamples
-        Of these, each standing for all items of its kind.
+    Attributes
+    ----------
+    times : (B, U) array
+        How often each unit was drawn.
+    units : Units
+        What was drawn.
+    weights : (n,) array or None
+        How often each item counts; None for once.
     """
-    n = len(units.of_item)
-    if units.kind != "item":
-        return np.arange(n), units, resamples
-    kinds = Kinds.few(n // 2, *tables) or Kinds.single(n)
-    return kinds.first, Units.alike(kinds.times), resamples.of_kinds(kinds)
+
+    times: FloatArray
+    units: Units
+    weights: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __getitem__(self, b: int) -> UnitWeights:
+        return replace(self, times=self.times[b])
+
+    def __matmul__(self, rows: FloatArray) -> FloatArray:
+        """Return (B, d): the product with (n, d) rows, which are added up within units first."""
+        of_items = rows if self.weights is None else rows * self.weights[:, None]
+        return np.asarray(self.times @ np.asarray(self.units.sums([of_items])[0]))
+
+
+Weights: TypeAlias = FloatArray | UnitWeights  # (B, n)
+
+
+def weighted_totals(rows: FloatArray, weights: Weights) -> FloatArray:
+    """Return (B, d): the product of (B, n) weights and (n, d) rows; of one row `weighted_total`."""
+    if isinstance(weights, np.ndarray) and len(weights) == 1:
+        return weighted_total(rows, weights[0])[None]
+    return np.asarray(weights @ rows)
 
 
 @lru_cache(maxsize=8)  # the items of a task, and those that some judges share
@@ -447,84 +415,3 @@ def _grouped(groups: tuple[str | None, ...]) -> tuple[IntArray, int]:
     index = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     of_item = np.fromiter((index[key] for key in keys), np.int64, len(keys))
     return frozen(of_item), len(index)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Replicated:
-    """A statistic's sums, value and replicates.
-
-    Attributes
-    ----------
-    totals : (d,) array
-        Sums over all items.
-    value : float
-        nan where undefined.
-    replicates : (B,) array
-        Value in each resample; nan where undefined. Empty without resampling.
-    """
-
-    totals: FloatArray
-    value: float
-    replicates: FloatArray
-
-
-def replicate(
-    sums: Sequence[ItemSums], units: Units, resamples: Resamples
-) -> list[list[Replicated]]:
-    """Evaluate metrics of the same items on the data and on one set of resamples.
-
-    Parameters
-    ----------
-    sums : sequence of ItemSums
-        All over the same n items.
-    units : Units
-        What is resampled of these items.
-    resamples : Resamples
-        Of these units.
-
-    All contributions enter one matrix product, so that replicate ``b`` of any two metrics saw the
-    same items: differences between them are paired. Columns that are 0 everywhere are not
-    resampled.
-
-    Returns
-    -------
-    list of list of Replicated
-        One per metric of each of ``sums``.
-    """
-    columns: dict[int, slice] = {}
-    different: list[Summands] = []
-    width = 0
-    for item_sums in sums:
-        contributions = item_sums.contributions
-        if id(contributions) not in columns:
-            d = contributions.shape[1]
-            columns[id(contributions)] = slice(width, width + d)
-            different.append(contributions)
-            width += d
-    totals, blocks = resamples.sums(units.sums_of_parts(different), units, different)
-    places = [columns[id(item_sums.contributions)] for item_sums in sums]
-    values = [np.empty((len(item_sums.metrics), resamples.n_replicates)) for item_sums in sums]
-    start = 0
-    for resampled in blocks:
-        end = start + len(resampled)
-        for item_sums, place, replicates in zip(sums, places, values, strict=True):
-            _evaluate(item_sums.metrics, resampled[:, place], replicates[:, start:end])
-        start = end
-    return [
-        [
-            _replicated(metric, frozen(totals[place]), frozen(of_metric))
-            for metric, of_metric in zip(item_sums.metrics, replicates, strict=True)
-        ]
-        for item_sums, place, replicates in zip(sums, places, values, strict=True)
-    ]
-
-
-def _evaluate(metrics: Sequence[Metric], sums: FloatArray, values: FloatArray) -> None:
-    """Fill (M, b) with the values of metrics of (b, d) sums."""
-    sums = sums if sums.any() else np.zeros((1, sums.shape[1]))
-    for metric, of_metric in zip(metrics, values, strict=True):
-        of_metric[:] = metric.value(sums)
-
-
-def _replicated(metric: Metric, totals: FloatArray, replicates: FloatArray) -> Replicated:
-    return Replicated(totals, float(metric.value(totals)), replicates)

@@ -1,18 +1,32 @@
-"""Values of judges, raters and baselines on all items and on the same resamples of them."""
+"""Values of judges, raters and baselines on all items and on the same resamples of them.
+
+An `Engine` binds what is resampled, how often items count, and the draws. It evaluates sides, which
+are functions of the items' weights, and sums of what items add, by one matrix product for all
+judges, metrics and resamples together.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from harness.stats.data.arrays import Kinds, frozen
+from harness.stats.inference.bootstrap import CHUNK_CELLS, Resamples, Units, UnitWeights
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from harness.stats.data.arrays import FloatArray
-    from harness.stats.inference.bootstrap import Resampling, Units
+    from harness.stats.data.arrays import BoolArray, Counts, FloatArray, IntArray, Summands
+    from harness.stats.inference.bootstrap import Resampling, Weights
+    from harness.stats.inference.estimate import ItemSums
+    from harness.stats.inference.interval_methods import IntervalMethod
+    from harness.stats.inference.metric import Metric
 
-Side: TypeAlias = "Callable[[FloatArray], FloatArray]"  # (B, n) weights of items -> (B,) values
+Side: TypeAlias = "Callable[[FloatArray], FloatArray]"  # (B, n) weights -> (B,) values, or (S, B)
+AnyWeights = TypeVar("AnyWeights", bound="Weights")
+SideOfTotals: TypeAlias = "Callable[[Weights], FloatArray]"  # uses weights in products alone
 
 
 class Drawn(NamedTuple):
@@ -22,37 +36,211 @@ class Drawn(NamedTuple):
     replicates: FloatArray
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Replicated:
+    """A statistic's sums, value and replicates.
+
+    Attributes
+    ----------
+    totals : (d,) array
+        Sums over all items.
+    value : float
+        nan where undefined.
+    replicates : (B,) array
+        Value in each resample; nan where undefined. Empty without resampling.
+    """
+
+    totals: FloatArray
+    value: float
+    replicates: FloatArray
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Engine:
     """Resamples of some items, drawn once, on which any side can be evaluated.
 
     Attributes
     ----------
-    weights : (n,) array
-        How often each item counts.
     units : Units
         What is resampled.
     resamples : Resamples
         The draws; they are the same however often a side is evaluated.
+    level : float
+        Confidence level of intervals.
+    method : {"score", "percentile"}
+        How intervals are made.
+    weights : (n,) array or None
+        How often each item counts; None for once.
     """
 
-    def __init__(self, weights: FloatArray, units: Units, resampling: Resampling) -> None:
-        self.weights = weights
-        self.units = units
-        self.level = resampling.level
-        self.method = resampling.method
-        self.resamples = resampling.draw(units)
+    units: Units
+    resamples: Resamples
+    level: float
+    method: IntervalMethod
+    weights: FloatArray | None = None
+
+    @classmethod
+    def draw(
+        cls, units: Units, resampling: Resampling, weights: FloatArray | None = None
+    ) -> Engine:
+        """Take one seed from the generator of a resampling for resamples of these units."""
+        counts_once = weights is None or bool((weights == 1).all())
+        return cls(
+            units=units,
+            resamples=Resamples.draw(units, resampling.n_resamples, resampling.rng),
+            level=resampling.level,
+            method=resampling.method,
+            weights=None if counts_once else weights,
+        )
+
+    def __repr__(self) -> str:
+        return f"Engine({self.resamples!r})"
+
+    def kept(self) -> Engine:
+        """Draw the weights once for all passes, where they are few enough to be kept."""
+        return replace(self, resamples=self.resamples.kept())
+
+    def of_kinds(self, *tables: Counts) -> tuple[IntArray, Engine]:
+        """Keep one item of each kind that (n, ...) tables tell apart, where items are resampled.
+
+        Returns
+        -------
+        first : (R,) int array
+            An item of each kind.
+        engine : Engine
+            Of these, each standing for all items of its kind.
+        """
+        n = len(self.units.of_item)
+        if self.units.kind != "item":
+            return np.arange(n), self
+        kinds = Kinds.few(n // 2, *tables) or Kinds.single(n)
+        resamples = self.resamples.of_kinds(kinds)
+        return kinds.first, replace(self, units=Units.alike(kinds.times), resamples=resamples)
+
+    def only(self, rows: BoolArray) -> Engine:
+        """Keep some of the items, (n,) bool, of the same groups."""
+        return replace(self, units=self.units.only(rows))
 
     def of(self, sides: Iterable[Side]) -> Drawn:
-        """Return values and replicates of some sides; no replicates without resamples."""
-        every = list(sides)
-        values = np.array([float(side(self.weights[None])[0]) for side in every])
-        if not every or not self.resamples.n_replicates:
-            return Drawn(values, np.empty((len(every), self.resamples.n_replicates)))
-        blocks = [[side(weights) for side in every] for weights in self._weights_of_items()]
-        return Drawn(values, np.concatenate(blocks, axis=1))
+        """Return values and replicates of some sides; no replicates without resamples.
 
-    def _weights_of_items(self) -> Iterator[FloatArray]:
-        """Yield the (b, n) weights of the items, block by block of resamples."""
+        A side may be several that are evaluated together.
+        """
+        blocks = (
+            times if self.weights is None else times * self.weights
+            for times in self._times_of_items()
+        )
+        return _drawn(list(sides), self._item_weights[None], blocks)
+
+    def of_totals(self, side: SideOfTotals) -> Drawn:
+        """As `of`, for a side that uses weights in products alone: items are added up by unit."""
+        if self.units.times is not None:
+            return self.of([side])
+        drawn = self.resamples.blocks() if self.resamples.n_replicates else ()
+        blocks = (UnitWeights(times, self.units, self.weights) for times in drawn)
+        return _drawn([side], self._item_weights[None], blocks)
+
+    @property
+    def _item_weights(self) -> FloatArray:
+        """Return (n,): how often each item counts in the data."""
+        weights = np.ones(len(self.units.of_item)) if self.weights is None else self.weights
+        return weights if self.units.times is None else weights * self.units.times
+
+    def refitted(self, fitted: Callable[[FloatArray], FloatArray], n_values: int) -> FloatArray:
+        """Return the (S, B) values of what is fitted anew in each resample.
+
+        Parameters
+        ----------
+        fitted : callable
+            ``(n,) how often each item was drawn -> (S,) values``.
+        n_values : int
+            S.
+        """
+        blocks = self._times_of_items() if n_values else ()
+        values = [fitted(times) for block in blocks for times in block]
+        return np.array(values).reshape(len(values), n_values).T
+
+    def _times_of_items(self) -> Iterator[FloatArray]:
+        """Yield how often each item was drawn, (b, n), block by block of resamples."""
+        if not self.resamples.n_replicates:
+            return
+        step = max(1, CHUNK_CELLS // max(len(self.units.of_item), 1))
         for by_unit in self.resamples.blocks():
-            times = by_unit if self.units.kind == "item" else by_unit[:, self.units.of_item]
-            yield times * self.weights
+            for start in range(0, len(by_unit), step):
+                times = by_unit[start : start + step]
+                yield times if self.units.kind == "item" else times[:, self.units.of_item]
+
+    def of_sums(self, sums: Sequence[ItemSums]) -> list[list[Replicated]]:
+        """Evaluate metrics of the same items on the data and on the resamples.
+
+        All contributions enter one matrix product, so that replicate ``b`` of any two metrics saw
+        the same items: differences between them are paired. Columns that are 0 everywhere are not
+        resampled. Weights are those of the sums; see `ItemSums.weighted`.
+
+        Parameters
+        ----------
+        sums : sequence of ItemSums
+            All over the same n items.
+
+        Returns
+        -------
+        list of list of Replicated
+            One per metric of each of ``sums``.
+        """
+        columns: dict[int, slice] = {}
+        different: list[Summands] = []
+        width = 0
+        for item_sums in sums:
+            contributions = item_sums.contributions
+            if id(contributions) not in columns:
+                d = contributions.shape[1]
+                columns[id(contributions)] = slice(width, width + d)
+                different.append(contributions)
+                width += d
+        totals, blocks = self.resamples.sums(different, self.units)
+        places = [columns[id(item_sums.contributions)] for item_sums in sums]
+        B = self.resamples.n_replicates
+        values = [np.empty((len(item_sums.metrics), B)) for item_sums in sums]
+        start = 0
+        for resampled in blocks:
+            end = start + len(resampled)
+            for item_sums, place, replicates in zip(sums, places, values, strict=True):
+                _evaluate(item_sums.metrics, resampled[:, place], replicates[:, start:end])
+            start = end
+        return [
+            [
+                _replicated(metric, frozen(totals[place]), frozen(of_metric))
+                for metric, of_metric in zip(item_sums.metrics, replicates, strict=True)
+            ]
+            for item_sums, place, replicates in zip(sums, places, values, strict=True)
+        ]
+
+
+def _drawn(
+    sides: Sequence[Callable[[AnyWeights], FloatArray]],
+    of_data: AnyWeights,
+    blocks: Iterable[AnyWeights],
+) -> Drawn:
+    """Evaluate sides with the weights of the data, (1, n), and with blocks of drawn ones."""
+    values = _evaluated(sides, of_data)
+    replicates = [_evaluated(sides, weights) for weights in blocks]
+    return Drawn(values[:, 0], np.concatenate([values[:, :0], *replicates], axis=1))
+
+
+def _evaluated(
+    sides: Sequence[Callable[[AnyWeights], FloatArray]], weights: AnyWeights
+) -> FloatArray:
+    """Return the (S, B) values of some sides under (B, n) weights."""
+    values = [np.atleast_2d(side(weights)) for side in sides]
+    return np.concatenate([np.empty((0, len(weights))), *values])
+
+
+def _evaluate(metrics: Sequence[Metric], sums: FloatArray, values: FloatArray) -> None:
+    """Fill (M, b) with the values of metrics of (b, d) sums."""
+    sums = sums if sums.any() else np.zeros((1, sums.shape[1]))
+    for metric, of_metric in zip(metrics, values, strict=True):
+        of_metric[:] = metric.value(sums)
+
+
+def _replicated(metric: Metric, totals: FloatArray, replicates: FloatArray) -> Replicated:
+    return Replicated(totals, float(metric.value(totals)), replicates)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import how_many, median
-from harness.stats.inference.bootstrap import Unit, Units, replicate
+from harness.stats.inference.bootstrap import Unit, Units
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import (
     IntervalMethod,
     Sampled,
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Summands
-    from harness.stats.inference.bootstrap import Replicated, Resamples, Resampling, Unit
+    from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.crossed_raters import RaterVariance
+    from harness.stats.inference.engine import Replicated
 
 
 EMPTY = "empty_stratum"
@@ -282,7 +284,7 @@ class Estimated:
         """The (B,) values in the resamples."""
         return self.sampled.replicates
 
-    def minus(self, other: Estimated, unit: Unit, resampling: Resampling) -> Estimate:
+    def minus(self, other: Estimated, engine: Engine) -> Estimate:
         """Subtract an estimate of the same resamples; NA with the reason of either."""
         first, second = self.sampled, other.sampled
         value, replicates = first.value - second.value, first.replicates - second.replicates
@@ -295,7 +297,7 @@ class Estimated:
             is_share=False,
         )
         interval, why_none = make_interval(
-            difference, level=resampling.level, unit=unit, method=resampling.method
+            difference, level=engine.level, unit=engine.units.kind, method=engine.method
         )
         return replace(
             other.estimate,
@@ -309,23 +311,16 @@ class Estimated:
 
 
 def estimate_all(
-    groups: Sequence[Iterable[ItemSums]],
-    units: Units,
-    resampling: Resampling,
-    resamples: Resamples | None = None,
+    groups: Sequence[Iterable[ItemSums]], engine: Engine
 ) -> list[dict[str, Estimated]]:
-    """Evaluate the metrics of all groups on the same resamples.
+    """Evaluate the metrics of all groups on the resamples of an engine.
 
     Parameters
     ----------
     groups : sequence of iterable of ItemSums
         All over the same n items.
-    units : Units
-        What is resampled of these items.
-    resampling : Resampling
-        How intervals are made.
-    resamples : Resamples, optional
-        Of these units, shared with other metrics. Default: new ones.
+    engine : Engine
+        The resamples of these items.
 
     Returns
     -------
@@ -333,11 +328,10 @@ def estimate_all(
         Per group, by name of the metric.
     """
     groups = [tuple(group) for group in groups]
-    drawn = resampling.draw(units) if resamples is None else resamples
-    results = iter(replicate([sums for group in groups for sums in group], units, drawn))
+    results = iter(engine.of_sums([sums for group in groups for sums in group]))
     return [
         {
-            metric.name: _estimated(metric, sums, result, units, resampling)
+            metric.name: _estimated(metric, sums, result, engine)
             for sums in group
             for metric, result in zip(sums.metrics, next(results), strict=True)
         }
@@ -345,10 +339,9 @@ def estimate_all(
     ]
 
 
-def _estimated(
-    metric: Metric, sums: ItemSums, result: Replicated, units: Units, resampling: Resampling
-) -> Estimated:
-    times, used = units.times, sums.entered
+def _estimated(metric: Metric, sums: ItemSums, result: Replicated, engine: Engine) -> Estimated:
+    units, used = engine.units, sums.entered
+    times = units.times
     n_used, undefined = how_many(used, times), bool(np.isnan(result.value))
     per_item = sums.n_ratings[used] if sums.n_ratings is not None else np.empty(0)
     sampled = Sampled(
@@ -362,9 +355,9 @@ def _estimated(
     )
     interval, why_none = make_interval(
         sampled,
-        level=resampling.level,
+        level=engine.level,
         unit=units.kind,
-        method=resampling.method,
+        method=engine.method,
         estimand=metric.estimand,
     )
     estimate = Estimate(
@@ -447,8 +440,8 @@ def estimate_sums(
     lengths = {len(item_sums.contributions) for item_sums in checked}
     if len(lengths) != 1:
         raise ValueError(f"sums are over {sorted(lengths)} items; wanted one number of items")
-    units = resampling.units(lengths.pop())
-    results = estimate_all([[item_sums] for item_sums in checked], units, resampling)
+    engine = Engine.draw(resampling.units(lengths.pop()), resampling)
+    results = estimate_all([[item_sums] for item_sums in checked], engine)
     return {
         key: {name: estimated.estimate for name, estimated in result.items()}
         for key, result in zip(sums, results, strict=True)
@@ -545,7 +538,7 @@ def average_over_criteria(
 
 
 def _averaged(metric: Metric, sums: ItemSums, units: Units) -> ItemSums:
-    by_criterion = np.asarray(units.sums(sums.contributions))
+    by_criterion = np.asarray(units.sums([sums.contributions])[0])
     values = metric.value(by_criterion)
     undefined = np.isnan(values)
     n_undefined = int(undefined.sum())

@@ -121,7 +121,7 @@ def open_footing(
     shared[rated] = sharing.shared
     ranked = [judge for judge, is_ranked in zip(judges, sharing.ranked, strict=True) if is_ranked]
     units = resampling.units(n)
-    engine = Engine(np.ones(n) if weights is None else weights, units, resampling)
+    engine = Engine.draw(units, resampling, weights)
     of_judges = engine.of([judge.valued(shared) for judge in ranked])
     of_baselines = engine.of([valued(shared) for valued in baselines.values()])
     return footing_of(

@@ -11,6 +11,7 @@ from harness.stats.data.arrays import FloatArray, Kinds, frozen
 from harness.stats.data.rating_table import ELICITATION_OF, Cut, RatingTable, check_tau
 from harness.stats.indeterminacy.translation import F_hat, Translation
 from harness.stats.inference.bootstrap import ALIKE, Units
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import (
     Estimate,
     Estimated,
@@ -271,11 +272,11 @@ def evaluate(
             for group in (*metric_groups, agreement_group)
         ]
     jobs = [*metric_groups, *beta_groups, agreement_group]
-    results = estimate_all(jobs, resampled, resampling)
+    results = estimate_all(jobs, Engine.draw(resampled, resampling))
     compared, betas, agreement = results[: len(names)], results[len(names) : -1], results[-1]
     if criteria is not None:
         averaged, units = average_over_criteria(metric_groups, criteria)
-        compared = estimate_all(averaged, units, resampling)
+        compared = estimate_all(averaged, Engine.draw(units, resampling))
     human_translation, *translations = [
         TableTranslation(F_hat(table), beta["beta"].estimate, beta["cross_call_beta"].estimate)
         for table, beta in zip((human, *judges), betas, strict=True)

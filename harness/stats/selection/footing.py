@@ -19,10 +19,10 @@ from harness.stats.data.arrays import (
     weighted_total,
 )
 from harness.stats.data.rating_table import ELICITATION_OF, Cut, Distributions, aggregate
-from harness.stats.inference.bootstrap import ALIKE, Resamples
+from harness.stats.inference.bootstrap import ALIKE, Units, weighted_totals
 from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, linearized
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
-from harness.stats.inference.engine import Drawn
+from harness.stats.inference.engine import Drawn, Engine
 from harness.stats.inference.estimate import TOO_FEW, make_interval
 from harness.stats.inference.interval_methods import IntervalMethod, Sampled
 from harness.stats.inference.metric import mean
@@ -36,7 +36,6 @@ from harness.stats.selection.rank_sets import (
 )
 from harness.stats.selection.references import (
     BASELINES,
-    added_exactly,
     baseline_values,
     best_constants,
     most_frequent_answers,
@@ -59,13 +58,14 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Resampling, Unit, Units
+    from harness.stats.inference.bootstrap import Resampling, Unit, Weights
     from harness.stats.inference.crossed_raters import CrossedRatings, RaterVariance
+    from harness.stats.inference.engine import SideOfTotals
     from harness.stats.inference.estimate import Estimate, Interval
     from harness.stats.inference.metric import Metric
     from harness.stats.inference.non_inferiority import Margin
     from harness.stats.selection.rater_panel import RaterPanel
-    from harness.stats.selection.references import Add, OneHuman
+    from harness.stats.selection.references import OneHuman
     from harness.stats.selection.replies import Vectors
 
 
@@ -346,7 +346,7 @@ def common_footing(
     raters = None
     if ratings is not None and replies:
         raters = scoring.rater_covariance(ratings, replies, shared, n_replies)
-    n_discordant = _n_discordant([np.asarray(units.sums(of_judge)) for of_judge in sums])
+    n_discordant = _n_discordant([np.asarray(of_judge) for of_judge in units.sums(sums)])
 
     return footing_of(
         metric,
@@ -471,12 +471,6 @@ def footing_of(
         raters=raters,
         **about,
     )
-
-
-def _times_of_items(units: Units, resamples: Resamples) -> Iterator[FloatArray]:
-    """Yield how often each item was drawn, (n,), resample by resample."""
-    for by_unit in resamples.blocks():
-        yield from by_unit if units.kind == "item" else by_unit[:, units.of_item]
 
 
 def _freedom(raters: RaterCovariance | None, replicates: FloatArray, n_units: int) -> FloatArray:
@@ -644,64 +638,41 @@ class Scoring:
     ) -> tuple[Drawn, Drawn]:
         """Evaluate judges and baselines on all items and on the same resamples of them.
 
-        ``fit`` makes the scoring of a resample, where it is not the same in all.
+        ``fit`` makes the scoring of a resample, where it is not the same in all. Items that are
+        rated and answered alike are drawn together where there are few kinds.
         """
-        units = resampling.units(len(shared))
-        resamples = resampling.draw(units)
-        point = self.evaluator(sums, shared, n_replies, add=added_exactly)(self.weights[None])
-        every = point[:, :0]
-        if resamples.n_replicates and fit is not None:
-            every = np.hstack(
-                [
-                    scoring.evaluator(
-                        [scoring.sums(z, shared, n_replies) for z in replies], shared, n_replies
-                    )((times * self.weights)[None])
-                    for times in _times_of_items(units, resamples)
-                    for scoring in [fit(times)]
-                ]
-            )
-        elif resamples.n_replicates:
+        units, scoring, J = resampling.units(len(shared)), self, len(sums)
+        if fit is not None:
+
+            def fitted(times: FloatArray) -> FloatArray:
+                scoring = fit(times)
+                sums = [scoring.sums(z, shared, n_replies) for z in replies]
+                return scoring.side(sums, shared, n_replies)((times * self.weights)[None])[:, 0]
+
+            values = self.side(sums, shared, n_replies)(self.weights[None])[:, 0]
+            engine = Engine.draw(units, resampling)
+            drawn = Drawn(values, engine.refitted(fitted, len(values)))
+        else:
             kinds = self.few_kinds(replies, shared) if units.kind == "item" else None
-            evaluated = self.in_resamples(
-                sums, shared, n_replies, resamples=resamples, units=units, kinds=kinds
-            )
-            every = np.hstack(list(evaluated))
-        J, values = len(sums), [self.value_of(of_judge) for of_judge in sums]
-        return Drawn(np.array(values), every[:J]), Drawn(point[J:, 0], every[J:])
-
-    def in_resamples(
-        self,
-        sums: Sequence[FloatArray],
-        shared: BoolArray,
-        n_replies: float,
-        *,
-        resamples: Resamples,
-        units: Units,
-        kinds: Kinds | None,
-    ) -> Iterator[FloatArray]:
-        """Yield (J + C, b) values of judges and baselines until all resamples were drawn.
-
-        Items that are rated and answered alike are drawn together where there are few kinds.
-        """
-        if kinds is None:
-
-            def by_unit(rows: FloatArray) -> FloatArray:
-                return np.asarray(units.sums(rows * self.weights[:, None]))
-
-            yield from map(
-                self.evaluator(sums, shared, n_replies, by_unit=by_unit), resamples.blocks()
-            )
-            return
-        at = kinds.first
-        scoring = replace(
-            self,
-            counts=self.counts[at],
-            human_vectors=self.human_vectors[at],
-            weights=self.weights[at],
+            if kinds is not None:
+                at, units = kinds.first, Units.alike(kinds.times)
+                scoring, shared = self.only(at), shared[at]
+                sums = [of_judge[at] for of_judge in sums]
+            engine = Engine.draw(units, resampling, scoring.weights)
+            drawn = engine.of_totals(scoring.side(sums, shared, n_replies))
+        return (
+            Drawn(drawn.values[:J], drawn.replicates[:J]),
+            Drawn(drawn.values[J:], drawn.replicates[J:]),
         )
-        values = scoring.evaluator([of_judge[at] for of_judge in sums], shared[at], n_replies)
-        for times in resamples.of_rows(kinds.times).blocks():
-            yield values(times * scoring.weights)
+
+    def only(self, rows: IntArray) -> Scoring:
+        """Keep some of the items."""
+        return replace(
+            self,
+            counts=self.counts[rows],
+            human_vectors=self.human_vectors[rows],
+            weights=self.weights[rows],
+        )
 
     def few_kinds(self, replies: Sequence[Replies], shared: BoolArray) -> Kinds | None:
         """Tell apart items that add the same to all values; None where most differ."""
@@ -710,24 +681,13 @@ class Scoring:
         columns = (np.nan_to_num(table, nan=-1.0) for table in tables)
         return Kinds.few(len(shared) // ALIKE, *columns)
 
-    def evaluator(
-        self,
-        sums: Sequence[FloatArray],
-        shared: BoolArray,
-        n_replies: float,
-        *,
-        by_unit: Callable[[FloatArray], FloatArray] = np.asarray,
-        add: Add = np.matmul,
-    ) -> Callable[[FloatArray], FloatArray]:
-        """Return a function of (B, U) weights: (J + C, B) values of judges and baselines.
+    def side(self, sums: Sequence[FloatArray], shared: BoolArray, n_replies: float) -> SideOfTotals:
+        """Return judges with such (n, d) contributions, then baselines, as one side."""
+        together = np.hstack([np.empty((len(shared), 0)), *sums])
 
-        ``sums`` are those of the judges; ``by_unit`` and ``add`` are those of `baseline_values`.
-        """
-        together = by_unit(np.hstack([np.empty((len(shared), 0)), *sums]))
-
-        def values(weights: FloatArray) -> FloatArray:
-            totals = np.split(weights @ together, len(sums), axis=1) if sums else []
-            of_judges = [self.metric.value(of_judge) for of_judge in totals]
+        def values(weights: Weights) -> FloatArray:
+            totals = weighted_totals(together, weights)
+            by_judge = np.split(totals, len(sums), axis=1) if sums else []
             of_baselines = baseline_values(
                 self.metric.contributions,
                 self.metric.value,
@@ -737,11 +697,10 @@ class Scoring:
                 vectors=self.judge_form,
                 evaluated=shared,
                 weights=weights,
-                by_unit=by_unit,
-                add=add,
                 squared=self.metric.squared,
                 better=self.metric.better,
             )
+            of_judges = [self.metric.value(of_judge) for of_judge in by_judge]
             return np.array([*of_judges, *(of_baselines[name] for name in BASELINES)])
 
         return values
@@ -780,7 +739,7 @@ class Scoring:
                 self.human_vectors,
                 self.counts,
                 vectors=self.judge_form,
-                weigh=lambda rows: self.weights[None] @ rows,
+                weights=self.weights[None],
                 squared=self.metric.squared,
             ),
             self.metric.better,

@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.data.rating_table import Cut
+from harness.stats.inference.bootstrap import weighted_totals
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import percentile_ends
@@ -173,9 +174,9 @@ def _bootstrap(
     """Return percentile ends of the difference over resamples of both runs alike."""
 
     def value(side: FloatArray, weights: FloatArray) -> FloatArray:
-        return metric.value(weights @ side)
+        return metric.value(weighted_totals(side, weights))
 
-    engine = Engine(np.ones(len(sums[0])), units, resampling)
+    engine = Engine.draw(units, resampling)
     _, replicates = engine.of(partial(value, side) for side in sums)
     if not replicates.size:
         return None

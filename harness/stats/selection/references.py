@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_shares, weighted_total
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_shares
+from harness.stats.inference.bootstrap import weighted_totals
 from harness.stats.inference.metric import losses_of
 from harness.stats.selection.replies import MAX_DRAWS, Replies, draw_probability
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.stats.data.arrays import BoolArray, IntArray
+    from harness.stats.inference.bootstrap import Weights
     from harness.stats.inference.metric import Better, SquaredDistance
     from harness.stats.selection.replies import Contributions, Vectors
 
     Totals = Callable[[Sequence[FloatArray]], list[FloatArray]]
-    Add = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 BASELINES = ("uniform", "prior", "most_frequent", "best_constant")
@@ -44,9 +45,7 @@ def baseline_values(
     *,
     vectors: Vectors,
     evaluated: BoolArray | None = None,
-    weights: FloatArray | None = None,
-    by_unit: Vectors = np.asarray,
-    add: Add = np.matmul,
+    weights: Weights | None = None,
     squared: SquaredDistance | None = None,
     better: Better = "higher",
 ) -> dict[str, FloatArray]:
@@ -71,55 +70,40 @@ def baseline_values(
         ``(n, W) shares -> (n, D')``: rating vectors in the judge's form.
     evaluated : (n,) bool array, optional
         The items on which the metric is computed; the baselines are fitted on all.
-    weights : (B, U) array, optional
-        How often each unit counts, in fitting and in the metric. Default: once.
-    by_unit : callable, optional
-        ``(n, d) -> (U, d)``: what items add, summed within units. Default: each item is a unit.
-    add : callable, optional
-        ``(B, U) weights, (U, d) rows -> (B, d)``: their product; see `added_exactly`.
+    weights : (B, n) array, optional
+        How often each item counts, in fitting and in the metric. Default: once.
     """
     n, W = np.shape(counts)
     weights = np.ones((1, n)) if weights is None else weights
-    pooled = add(weights, by_unit(np.asarray(counts)))
-
-    def inside(rows: FloatArray) -> FloatArray:
-        return by_unit(rows if evaluated is None else np.where(evaluated[:, None], rows, 0.0))
-
-    def everywhere(rows: FloatArray) -> FloatArray:
-        return add(weights, by_unit(rows))
-
+    compared = human if evaluated is None else np.where(evaluated[:, None], human, np.nan)
+    pooled = weighted_totals(np.asarray(counts, dtype=np.float64), weights)
     uniform = np.full((len(weights), W), 1.0 / W)
     unrated = pooled.sum(axis=1) == 0
     prior = np.where(unrated[:, None], uniform, row_shares(pooled))
     distributions = {"uniform": uniform, "prior": prior}
 
-    def weigh(rows: FloatArray) -> FloatArray:
-        return add(weights, inside(rows))
-
     def score(shares: FloatArray) -> FloatArray:
         judge = vectors(shares)
-        return inside(contributions(human, np.broadcast_to(judge, (n, judge.shape[1]))))
+        return contributions(compared, np.broadcast_to(judge, (n, judge.shape[1])))
 
     if squared is None:
-        totals = _totals_by_draw(score, weights, W, n_replies, add=add)
+        totals = _totals_by_draw(score, weights, W, n_replies)
     else:
-        totals = _totals_in_closed_form(human, vectors, weigh, n_replies, squared)
+        totals = _totals_in_closed_form(compared, vectors, weights, n_replies, squared)
     values = dict(zip(distributions, map(value, totals(list(distributions.values()))), strict=True))
     values["prior"] = np.where(unrated, np.nan, values["prior"])
-    values["most_frequent"] = _constant_values(
-        score, value, weights, most_frequent_answers(pooled), add=add
-    )
+    values["most_frequent"] = _constant_values(score, value, weights, most_frequent_answers(pooled))
     fitted = values_of_constants(
         contributions,
         value,
         human,
         counts,
         vectors=vectors,
-        weigh=everywhere,
+        weights=weights,
         squared=squared,
     )
     values["best_constant"] = _constant_values(
-        score, value, weights, best_constants(fitted, better), add=add
+        score, value, weights, best_constants(fitted, better)
     )
     return {name: values[name] for name in BASELINES}
 
@@ -142,7 +126,7 @@ def values_of_constants(
     counts: IntArray | FloatArray,
     *,
     vectors: Vectors,
-    weigh: Vectors,
+    weights: Weights,
     squared: SquaredDistance | None = None,
 ) -> FloatArray:
     """Return (B, W): what always giving an answer is worth on all items.
@@ -154,65 +138,52 @@ def values_of_constants(
     ----------
     contributions, value, human, counts, vectors, squared
         As in `baseline_values`.
-    weigh : callable
-        ``(n, d) rows -> (B, d)``: their sums under each row of weights.
+    weights : (B, n) array
+        How often each item counts.
     """
     n, W = np.shape(counts)
     if squared is not None:
-        return value(_totals_of_constants(human, vectors, weigh, W, squared))
-    by_answer = {}
+        return value(_totals_of_constants(human, vectors, weights, W, squared))
+    values = np.full((len(weights), W), np.nan)
     given = np.asarray(counts).sum(axis=0) > 0
     for k in np.flatnonzero(given | (W <= MOST_CONSTANTS)).tolist():
         judge = vectors(np.eye(W)[k : k + 1])
         rows = contributions(human, np.broadcast_to(judge, (n, judge.shape[1])))
-        by_answer[k] = value(weigh(rows))
-    n_weights = len(weigh(np.zeros((n, 1))))
-    values = np.full((n_weights, W), np.nan)
-    for k, of_answer in by_answer.items():
-        values[:, k] = of_answer
+        values[:, k] = value(weighted_totals(rows, weights))
     return values
 
 
 def _totals_of_constants(
     human: FloatArray,
     vectors: Vectors,
-    weigh: Vectors,
+    weights: Weights,
     n_answers: int,
     squared: SquaredDistance,
 ) -> FloatArray:
     """Return the (B, W, 2) totals of always giving each answer, for a squared distance."""
-    sums, squares, n_items = _squared_sums(human, weigh, squared)
+    sums, squares, n_items = _squared_sums(human, weights, squared)
     judge = squared.linear(vectors(np.eye(n_answers)))
     distance = squares[:, None] - 2.0 * sums @ judge.T + n_items[:, None] * (judge**2).sum(axis=1)
     n_rated = np.broadcast_to(n_items[:, None], distance.shape)
     return np.stack([squared.per_entry(judge.shape[1]) * distance, n_rated], axis=-1)
 
 
-def added_exactly(weights: FloatArray, rows: FloatArray) -> FloatArray:
-    """Return (B, d): the product of (B, U) weights and (U, d) rows, whatever the rows' order."""
-    return np.array([weighted_total(rows, row) for row in weights])
-
-
 def _constant_values(
     score: Vectors,
     value: Callable[[FloatArray], FloatArray],
-    weights: FloatArray,
+    weights: Weights,
     most_frequent: BoolArray,
-    *,
-    add: Add,
 ) -> FloatArray:
     """Return (B,) means over the tied answers of what always giving that answer is worth."""
     B, W = most_frequent.shape
     values = np.zeros((B, W))
     for k in np.flatnonzero(most_frequent.any(axis=0)):
-        constant = value(add(weights, score(np.eye(W)[k : k + 1])))
+        constant = value(weighted_totals(score(np.eye(W)[k : k + 1]), weights))
         values[:, k] = np.where(most_frequent[:, k], constant, 0.0)
     return ratio(values.sum(axis=1), most_frequent.sum(axis=1).astype(np.float64))
 
 
-def _totals_by_draw(
-    score: Vectors, weights: FloatArray, W: int, n_replies: float, *, add: Add
-) -> Totals:
+def _totals_by_draw(score: Vectors, weights: Weights, W: int, n_replies: float) -> Totals:
     """Return a function from (B, W) distributions to (B, d) totals expected from r replies."""
 
     def at_distribution(shares: FloatArray) -> FloatArray:
@@ -233,7 +204,8 @@ def _totals_by_draw(
             draws = [np.bincount(drawn, minlength=W).astype(np.float64) for drawn in batch]
             scores = np.stack([score(drawn[None] / r) for drawn in draws], axis=1)
             n, M, d = scores.shape
-            sums = add(weights, scores.reshape(n, M * d)).reshape(len(weights), M, d)
+            sums = weighted_totals(scores.reshape(n, M * d), weights)
+            sums = sums.reshape(len(weights), M, d)
             for i, judge in enumerate(replies):
                 probability = np.column_stack([draw_probability(judge, drawn) for drawn in draws])
                 totals[i] = totals[i] + np.einsum("bm,bmd->bd", probability, sums)
@@ -245,12 +217,12 @@ def _totals_by_draw(
 def _totals_in_closed_form(
     human: FloatArray,
     vectors: Vectors,
-    weigh: Vectors,
+    weights: Weights,
     n_replies: float,
     squared: SquaredDistance,
 ) -> Totals:
     """Do as `_totals_by_draw` for a squared distance."""
-    sums, squares, n_items = _squared_sums(human, weigh, squared)
+    sums, squares, n_items = _squared_sums(human, weights, squared)
 
     def totals(shares: FloatArray) -> FloatArray:
         judge = squared.linear(vectors(shares))
@@ -264,7 +236,7 @@ def _totals_in_closed_form(
 
 
 def _squared_sums(
-    human: FloatArray, weigh: Vectors, squared: SquaredDistance
+    human: FloatArray, weights: Weights, squared: SquaredDistance
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the raters' (B, D) sums, (B,) sums of squares and (B,) numbers of items."""
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)
@@ -272,7 +244,7 @@ def _squared_sums(
     raters = np.where(rated[:, None], raters, 0.0)
     D = raters.shape[1]
     rows = np.column_stack([raters, (raters**2).sum(axis=1), rated])
-    sums, squares, n_items = np.split(weigh(rows), [D, D + 1], axis=1)
+    sums, squares, n_items = np.split(weighted_totals(rows, weights), [D, D + 1], axis=1)
     return sums, squares[:, 0], n_items[:, 0]
 
 

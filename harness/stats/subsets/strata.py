@@ -25,7 +25,7 @@ from harness.stats.data.labels import (
     n_distinct,
     numbers_of,
 )
-from harness.stats.inference.bootstrap import merged
+from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
 from harness.stats.inference.metric import (
     SHARE,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from harness.stats.data.arrays import BoolArray, Counts
-    from harness.stats.inference.bootstrap import Resampling, Units
+    from harness.stats.inference.bootstrap import Resampling
     from harness.stats.metrics.alpha import Level
     from harness.stats.metrics.binned_divergence import BinBy
 
@@ -295,22 +295,20 @@ def stratify(
     counts = {name: _of_shape(h, judge) for name, judge in judges.items()}
     if not strata:
         raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
-    units = resampling.units(len(h))
-    resamples = resampling.draw(units).kept()
+    engine = Engine.draw(resampling.units(len(h)), resampling).kept()
     members = [stratum.members(h, scale) for stratum in strata]
     different = {inside.tobytes(): inside for inside in members}  # "PA = 1" is "unique = 1"
 
     def estimates(parts: _Parts, *tables: FloatArray) -> dict[bytes, _Estimates]:
         """Return the results of each part in each of the different strata."""
-        first, of_kinds, drawn = merged(units, resamples, *tables)
+        first, of_kinds = engine.of_kinds(*tables)
         sums = {
             name: [replace(of_part, used=of_part.entered) for of_part in group]
             for name, group in parts(*(table[first] for table in tables), level, scale).items()
         }
         by_members = {}
         for key, inside in different.items():
-            groups, of_stratum = _in_stratum(sums.values(), of_kinds, inside[first])
-            results = estimate_all(groups, of_stratum, resampling, drawn)
+            results = estimate_all(*_in_stratum(sums.values(), of_kinds, inside[first]))
             by_members[key] = dict(zip(sums, results, strict=True))
         return by_members
 
@@ -324,7 +322,7 @@ def stratify(
             share_of_items=float(inside.mean()) if len(h) else None,
             n_labels_seen=int(h[inside].any(axis=0).sum()),
             delta={
-                name: hh[name].minus(hw_mw[other], units.kind, resampling)
+                name: hh[name].minus(hw_mw[other], engine)
                 for name, other in counterparts(hh, hw_mw).items()
             },
             **{
@@ -345,17 +343,18 @@ def stratify(
 
 
 def _in_stratum(
-    groups: Iterable[Sequence[ItemSums]], units: Units, inside: BoolArray
-) -> tuple[list[list[ItemSums]], Units]:
+    groups: Iterable[Sequence[ItemSums]], engine: Engine, inside: BoolArray
+) -> tuple[list[list[ItemSums]], Engine]:
     """Return what the items of a stratum, (n,) bool, add, and how they are resampled.
 
     The other items are left out of their groups; where items are resampled, they add nothing.
     """
-    if units.kind != "group":
-        return [[sums.within(inside, units.times) for sums in group] for group in groups], units
+    if engine.units.kind != "group":
+        times = engine.units.times
+        return [[sums.within(inside, times) for sums in group] for group in groups], engine
     within = inside[inside]
     kept = [[sums.only(inside).within(within) for sums in group] for group in groups]
-    return kept, units.only(inside)
+    return kept, engine.only(inside)
 
 
 def _of_shape(human: FloatArray, judge: Counts) -> FloatArray:

@@ -59,11 +59,17 @@ def alike(n_each):
     return np.repeat(weighted([0.0, 1.0, 2.5, 0.25]), n_each, axis=0)
 
 
+def totals(n, n_resamples, seed, *parts):
+    """Sums of contributions in resamples of n items, those of all parts in a row."""
+    _, drawn = bootstrap.Resamples(n, n_resamples, seed).sums(parts, bootstrap.Units.of(n, None))
+    return np.concatenate([block.copy() for block in drawn])
+
+
 def test_units_that_contribute_alike_are_drawn_together():
     """What is resampled once may draw rows instead of units: totals vary as if units were drawn."""
     sums = alike(100)
-    rows = bootstrap.Resamples(400, 20_000, 3).totals([sums])
-    units = bootstrap.Resamples(400, 20_000, 4).totals([sums])
+    rows = totals(400, 20_000, 3, sums)
+    units = totals(400, 20_000, 4, sums)
     assert (rows[:, 1] == 400).all()
     assert rows.mean(axis=0) == pytest.approx(sums.sum(axis=0), rel=0.002)
     assert rows.std(axis=0) == pytest.approx(units.std(axis=0), rel=0.03)
@@ -74,15 +80,15 @@ def test_units_that_contribute_alike_are_drawn_together():
 def test_statistics_of_one_walk_stay_paired():
     """Statistics that are one number by definition have one number in every replicate."""
     sums = alike(100)
-    both = bootstrap.Resamples(400, 500, 3).totals([sums, 2.0 * sums])
+    both = totals(400, 500, 3, sums, 2.0 * sums)
     np.testing.assert_allclose(both[:, 2:], 2.0 * both[:, :2], rtol=1e-12)
 
 
 def test_units_that_differ_are_drawn_one_by_one():
     """With nothing to draw together, the draws are those that everybody else sees."""
     sums = weighted(np.random.default_rng(0).normal(size=60))
-    once = bootstrap.Resamples(60, 30, 3).totals([sums])
-    np.testing.assert_array_equal(once, bootstrap.Resamples(60, 30, 3).totals([sums]))
+    once = totals(60, 30, 3, sums)
+    np.testing.assert_array_equal(once, totals(60, 30, 3, sums))
 
 
 @pytest.fixture
@@ -105,7 +111,7 @@ def test_many_units_are_drawn_block_by_block(n_resamples):
     values = np.random.default_rng(0).normal(size=400)
     walk, units = bootstrap.Resamples(400, n_resamples, 3), bootstrap.Units.of(400, None)
     parts = [rows_of(values), weighted(values)]
-    totals, [result] = walk.sums(parts, units, parts)
+    totals, [result] = walk.sums(parts, units)
     np.testing.assert_allclose(totals, [values.sum(), 400.0] * 2)
     assert result.shape == (n_resamples, 4)
     np.testing.assert_array_equal(result[:, :2], result[:, 2:])
@@ -121,10 +127,10 @@ def test_replicates_of_many_units_do_not_depend_on_memory(monkeypatch):
     """They are the same however many are held at once."""
     values = np.random.default_rng(0).normal(size=400)
     units = bootstrap.Units.of(400, None)
-    _, whole = bootstrap.Resamples(400, 7, 3).sums([rows_of(values)], units, [rows_of(values)])
+    _, whole = bootstrap.Resamples(400, 7, 3).sums([rows_of(values)], units)
     monkeypatch.setattr(bootstrap, "CHUNK_CELLS", 150)
     monkeypatch.setattr(bootstrap, "DRAWN_CELLS", 64)
-    _, chunks = bootstrap.Resamples(400, 7, 3).sums([rows_of(values)], units, [rows_of(values)])
+    _, chunks = bootstrap.Resamples(400, 7, 3).sums([rows_of(values)], units)
     np.testing.assert_allclose(chunks, whole, rtol=1e-12)
 
 
@@ -132,7 +138,7 @@ def test_order_of_units_is_nothing_where_they_are_drawn_together():
     """The same rows in another order give the same replicates."""
     sums = alike(100)
     again = sums[np.random.default_rng(1).permutation(400)]
-    ordered, reordered = (bootstrap.Resamples(400, 50, 3).totals([each]) for each in (sums, again))
+    ordered, reordered = (totals(400, 50, 3, each) for each in (sums, again))
     np.testing.assert_array_equal(ordered, reordered)
 
 

@@ -20,7 +20,7 @@ def test_sides_that_are_asked_for_apart_see_the_same_resamples(groups):
     x, y = np.arange(6.0), np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0])
     weights = np.array([1.0, 2.0, 1.0, 1.0, 0.5, 1.0])
     resampling = seeded(n_resamples=50, groups=groups)
-    engine = Engine(weights, resampling.units(6), resampling)
+    engine = Engine.draw(resampling.units(6), resampling, weights)
     together = engine.of([mean_of(x), mean_of(y)])
     apart = [engine.of([mean_of(scores)]) for scores in (x, y)]
     means = [np.average(scores, weights=weights) for scores in (x, y)]
@@ -32,6 +32,12 @@ def test_sides_that_are_asked_for_apart_see_the_same_resamples(groups):
 def test_without_resamples_there_are_values_alone():
     """No replicates, of no side and of some."""
     resampling = seeded(n_resamples=0)
-    engine = Engine(np.ones(3), resampling.units(3), resampling)
+    engine = Engine.draw(resampling.units(3), resampling)
     assert engine.of([mean_of(np.arange(3.0))]).replicates.shape == (1, 0)
     assert engine.of([]).replicates.shape == (0, 0)
+
+
+def test_no_sides_had_no_resamples_and_could_not_stand_beside_others():
+    """No sides have as many replicates, of none, as the sides that they stand beside."""
+    resampling = seeded(n_resamples=7)
+    assert Engine.draw(resampling.units(3), resampling).of([]).replicates.shape == (0, 7)
