@@ -129,6 +129,7 @@ def interval_coverage(n_data_sets: int, n_resamples: int = RESAMPLES) -> dict[st
     return {name: count / n_data_sets for name, count in hits.items()}
 
 
+COLUMNS = 2
 TABLE = """\
 # How often intervals hold what they estimate
 
@@ -161,9 +162,9 @@ def page(shares: dict[str, float], n_data_sets: int) -> str:
 
 
 def stored_shares(text: str) -> dict[str, float]:
-    """Read the table of a page again."""
-    rows = [line.split("|") for line in text.splitlines() if line.endswith("% |")]
-    return {name.strip(): float(share.strip(" %")) / 100 for _, name, share, _ in rows}
+    """Read the table of a page again, the one of two columns."""
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.endswith("% |")]
+    return {row[0].strip(): float(row[1].strip(" %")) / 100 for row in rows if len(row) == COLUMNS}
 
 
 if __name__ == "__main__":
