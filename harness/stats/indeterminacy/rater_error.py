@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio
+from harness.stats.data.arrays import TOLERANCE, FloatArray
 from harness.stats.data.rating_table import Distributions, check_rows
-from harness.stats.inference.estimate import ItemSums, estimate_sums
-from harness.stats.inference.metric import Metric, always, mean
+from harness.stats.inference.metric import mean
 from harness.stats.metrics.multi_label import mse
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Resampling
-    from harness.stats.inference.estimate import Estimate
 
 HALF = 0.5
 
@@ -115,62 +112,6 @@ def selection_effect(F: FloatArray, space: OptionSpace, *, option: str) -> Float
     held = space.membership[k]
     sizes = space.membership.sum(axis=0)[held]
     return np.asarray((sizes * array[..., k, held]).mean(axis=-1), dtype=np.float64)
-
-
-def selection_effects(
-    table: RatingTable,
-    *,
-    resampling: Resampling,
-) -> dict[str, Estimate]:
-    """Estimate Gamma of each option from paired ratings, pooled over items.
-
-    Parameters
-    ----------
-    table : RatingTable
-        With ``joint``; pairs whose choice is outside their set are left out.
-    resampling : Resampling
-        How intervals are made.
-
-    Returns
-    -------
-    dict of str to Estimate
-        By option. NA "no_pairs", or "set_never_endorsed" where a set that holds the option beside
-        others has no pair, so that F is unknown there.
-    """
-    space, n = table.space, len(table.items)
-    joint = np.zeros((n, *space.membership.shape)) if table.joint is None else table.joint
-    inside = np.where(space.membership, joint, 0).astype(np.float64)
-    batches = {}
-    for k, option in enumerate(space.options):
-        held = np.flatnonzero(space.membership[k] & (space.membership.sum(axis=0) > 1))
-        pairs = inside.sum(axis=1)
-        sums = [inside[:, k, held], pairs[:, held], pairs.sum(axis=1, keepdims=True)]
-        alone = bool(space.membership[k].sum() > len(held))
-        batches[option] = ItemSums(
-            contributions=np.hstack(sums),
-            metrics=(_gamma_metric(space.membership[:, held].sum(axis=0), alone=alone),),
-            nothing="no_pairs",
-        )
-    estimates = estimate_sums(batches, resampling=resampling)
-    return {option: by_metric["selection_effect"] for option, by_metric in estimates.items()}
-
-
-def _gamma_metric(sizes: FloatArray, *, alone: bool) -> Metric:
-    """Read Gamma off how often (H,) sets were endorsed and the option chosen; alone it is 1."""
-    H = len(sizes)
-
-    def value(totals: FloatArray) -> FloatArray:
-        chosen, endorsed = totals[..., :H], totals[..., H : 2 * H]
-        effects = (sizes * ratio(chosen, endorsed)).sum(axis=-1) + alone
-        return np.where(totals[..., -1] > 0, effects / (H + alone), np.nan)
-
-    return Metric(
-        name="selection_effect",
-        value=value,
-        reason=always("set_never_endorsed"),
-        paper="Guerdan et al. 2025, section 6",
-        bounds=(0.0, float(max(sizes, default=1))),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import Distributions, RatingTable
 
 SweepVariant: TypeAlias = Literal["keeps_choice", "table_2"]
-STRENGTHS = (1e-3, 1e6)  # pseudo-pairs; beyond these the item, or the pool, decides alone
-MIN_PAIRS = 2  # one pair in a column does not show how much items differ
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -321,17 +319,12 @@ class ItemTranslation:
         and response sets from independent calls. "" elsewhere.
     n_pairs : (n,) int array
         Pairs that were counted, those whose choice is outside their set left out.
-    strength, strength_reverse : float or None
-        Pseudo-pairs by which columns of F and of its reverse are shrunk: 0 for none, inf where the
-        items differ no more than chance, None where no item has enough pairs.
     """
 
     F: FloatArray
     F_reverse: FloatArray
     reasons: tuple[str, ...]
     n_pairs: IntArray
-    strength: float | None = 0.0
-    strength_reverse: float | None = 0.0
 
     def __repr__(self) -> str:
         return f"ItemTranslation({len(self.F)} items, {self.n_pairs.sum()} pairs)"
@@ -364,41 +357,6 @@ def F_hat_by_item(table: RatingTable) -> ItemTranslation:
     )
 
 
-def F_hat_shrunk(table: RatingTable) -> ItemTranslation:
-    """Shrink each item's F and its reverse towards the pool by empirical Bayes.
-
-    Parameters
-    ----------
-    table : RatingTable
-        With ``joint``.
-
-    Returns
-    -------
-    ItemTranslation
-        Posterior means. An item without pairs is the pool. All nan without pairs, and where no item
-        has two pairs in a column, which would show how much items differ.
-
-    Notes
-    -----
-    Empirical Bayes: each column of an item is drawn from a Dirichlet distribution with the pooled
-    column as its mean and one strength common to all columns, which maximises the marginal
-    (Dirichlet-multinomial) likelihood. The pool is zero off the support, hence so is the result.
-    """
-    inside, pool = pairs_by_item(table), F_hat(table)
-    F, strength = _shrink(inside, pool.F)
-    F_reverse, strength_reverse = _shrink(inside.swapaxes(1, 2), pool.F_reverse)
-    reason = "too_few_pairs" if inside.any() else "no_pairs"
-    identified = strength is not None or strength_reverse is not None
-    return ItemTranslation(
-        F=frozen(F),
-        F_reverse=frozen(F_reverse),
-        reasons=("" if identified else reason,) * len(inside),
-        n_pairs=frozen(inside.sum(axis=(1, 2))),
-        strength=strength,
-        strength_reverse=strength_reverse,
-    )
-
-
 def pairs_by_item(table: RatingTable) -> IntArray:
     """Return (n, K, V): the pairs of each item whose choice is in the endorsed set."""
     n = len(table.items)
@@ -416,39 +374,3 @@ def _reasons(table: RatingTable, inside: IntArray) -> tuple[str, ...]:
     called = table.forced_choice.any(axis=1) & table.response_set.any(axis=1)
     missing = np.where(called, "not_identified", "no_pairs")
     return tuple(np.where(paired, "", missing).tolist())
-
-
-def _shrink(counts: IntArray, pool: FloatArray) -> tuple[FloatArray, float | None]:
-    """Return posterior means (n, R, C) of (n, R, C) counts, and the strength of the prior."""
-    strength = _strength(counts, pool)
-    if strength is None:
-        return np.full(counts.shape, np.nan), None
-    if np.isinf(strength):
-        return np.broadcast_to(pool, counts.shape).copy(), strength
-    prior = strength * pool
-    return ratio(counts + prior, counts.sum(axis=1, keepdims=True) + strength), strength
-
-
-def _strength(counts: IntArray, pool: FloatArray) -> float | None:
-    """Maximise the Dirichlet-multinomial likelihood of (n, R, C) counts around the (R, C) pool."""
-    from scipy.optimize import minimize_scalar  # noqa: PLC0415 -- takes a while to load
-    from scipy.special import gammaln  # noqa: PLC0415 -- the same
-
-    totals = counts.sum(axis=1)
-    open_columns = (pool > 0).sum(axis=0) > 1
-    telling = totals[:, open_columns]
-    if not telling.size or telling.max() < MIN_PAIRS:
-        return 0.0 if totals.any() and not open_columns.any() else None
-    drawn = telling[telling > 0].astype(np.float64)
-    i, r, c = np.nonzero(np.where(open_columns, counts, 0))
-    counted, base = counts[i, r, c].astype(np.float64), pool[r, c]
-
-    def cost(log_strength: float) -> float:
-        a = np.exp(log_strength)
-        hits = gammaln(a * base + counted) - gammaln(a * base)
-        return float((gammaln(a + drawn) - gammaln(a)).sum() - hits.sum())
-
-    low, high = np.log(STRENGTHS)
-    optimum = minimize_scalar(cost, bounds=(low, high), method="bounded")
-    no_spread = -float((counted * np.log(base)).sum())
-    return float("inf") if no_spread <= optimum.fun + 1e-6 else float(np.exp(optimum.x))

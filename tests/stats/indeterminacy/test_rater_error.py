@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.rating_tables import count_table, random_table
+from support.rating_tables import random_table
 
-from harness.stats import METRICS, OptionSpace, Resampling, find_metric
+from harness.stats import METRICS, OptionSpace, find_metric
 from harness.stats.data.rating_table import Distributions
 from harness.stats.indeterminacy.rater_error import (
     error_matrix,
@@ -14,7 +14,6 @@ from harness.stats.indeterminacy.rater_error import (
     mse_without_rater_error,
     rank_under_rater_error,
     selection_effect,
-    selection_effects,
 )
 
 BINARY = OptionSpace.powerset(("toxic", "fine"))
@@ -138,24 +137,6 @@ def test_models_of_other_sizes_are_refused():
         rank_under_rater_error(third, np.eye(2), (third, third), BINARY.membership)
     with pytest.raises(ValueError, match=r"E has shape \(3, 2\)"):
         rank_under_rater_error(third, np.eye(3)[:, :2], (third, third), BINARY.membership)
-
-
-def test_selection_effect_is_counted_from_pairs():
-    """Two of three who endorse both choose fine: 4/3 as likely as chance, averaged with 1 alone."""
-    pairs = [[(("toxic", "fine"), "fine")] * 2 + [(("toxic", "fine"), "toxic")]] * 2
-    rng = np.random.default_rng(0)
-    effects = selection_effects(
-        count_table("z", pairs=pairs), resampling=Resampling(rng=rng, n_resamples=20)
-    )
-    assert effects["fine"].value == pytest.approx((1 + 4 / 3) / 2)
-    assert effects["toxic"].value == pytest.approx((1 + 2 / 3) / 2)
-    assert (effects["fine"].interval, effects["fine"].interval_reason) == (None, "too_few_items")
-    alone = selection_effects(
-        count_table("z", pairs=[[(("fine",), "fine")]]), resampling=Resampling(rng=rng)
-    )
-    assert (alone["fine"].value, alone["fine"].reason) == (None, "set_never_endorsed")
-    nobody = selection_effects(count_table("z", [["fine"]]), resampling=Resampling(rng=rng))
-    assert (nobody["fine"].value, nobody["fine"].reason) == (None, "no_pairs")
 
 
 def test_error_of_half_the_raters_cannot_be_undone():

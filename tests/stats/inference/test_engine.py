@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.rating_tables import seeded
 
+from harness.stats.inference.bootstrap import weighted_totals
 from harness.stats.inference.engine import Engine
 
 
@@ -41,3 +42,20 @@ def test_no_sides_had_no_resamples_and_could_not_stand_beside_others():
     """No sides have as many replicates, of none, as the sides that they stand beside."""
     resampling = seeded(n_resamples=7)
     assert Engine.draw(resampling.units(3), resampling).of([]).replicates.shape == (0, 7)
+
+
+@pytest.mark.parametrize("groups", [None, ["a", "a", "b", "c", "c", "c"]])
+def test_sums_of_groups_had_other_values_than_their_items(groups):
+    """Items added up by unit before they are resampled give what their own weights give."""
+    rows = np.array([[3.0, 1.0], [1.0, 1.0], [4.0, 0.5], [1.0, 1.0], [5.0, 2.0], [9.0, 1.0]])
+    weights = np.array([1.0, 2.0, 1.0, 1.0, 0.5, 1.0])
+    resampling = seeded(n_resamples=50, groups=groups)
+    engine = Engine.draw(resampling.units(6), resampling, weights)
+
+    def ratio_of_sums(weights):
+        numerator, denominator = weighted_totals(rows, weights).T
+        return numerator / denominator
+
+    of_units, of_items = engine.of_totals(ratio_of_sums), engine.of([ratio_of_sums])
+    assert of_units.values == pytest.approx(of_items.values)
+    np.testing.assert_allclose(of_units.replicates, of_items.replicates)

@@ -6,16 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from support.dataset_facts import dataset_facts
-from support.rating_tables import estimates_of, seeded, split_options
+from support.rating_tables import split_options
 
-from harness.stats.data.rating_table import hard
 from harness.stats.metrics.binned_divergence import (
     binned_divergence,
     binned_metrics,
     binned_sums,
     bins_of,
 )
-from harness.stats.metrics.downstream import win_rate_metrics, win_sums
 
 LIKERT = ("1", "2", "3")
 counts_of_items = arrays.arrays(np.int64, (7, 3), elements=st.integers(0, 3))
@@ -94,29 +92,6 @@ def test_bad_input_is_refused_by_name(call, message):
     """The message names the argument and what was wanted."""
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_win_rates_of_both_sides_and_their_difference():
-    """Ties of the mode are split; an option that means a tie is nobody's win."""
-    human = hard(np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0, 0, 1], [0, 1, 0]]))
-    judge = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [np.nan] * 3])
-    measures = win_rate_metrics(("A", "B", "tie"))
-    result = estimates_of(
-        win_sums(human, judge),
-        measures,
-        resampling=seeded(n_resamples=200),
-    )
-    assert result["human_win_rate[A]"].value == pytest.approx(1.5 / 3)
-    assert result["judge_win_rate[A]"].value == pytest.approx(2 / 3)
-    assert result["win_rate_difference[A]"].value == pytest.approx(0.5 / 3)
-    assert result["human_win_rate[tie]"].value == pytest.approx(1 / 3)
-    assert result["win_rate_difference[A]"].interval_reason == "too_few_items"
-    nobody = estimates_of(
-        win_sums(human[:0], judge[:0]),
-        measures,
-        resampling=seeded(),
-    )
-    assert {estimate.reason for estimate in nobody.values()} == {"no_items"}
 
 
 def test_facts_by_pairs_against_by_hand():
