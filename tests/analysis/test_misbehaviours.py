@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.analysis_inputs import source_of, task_of
+from support.analysis_inputs import indeterminate_source, indeterminate_task, source_of, task_of
 
 from harness.analysis import validate
+from harness.report.formatting import number
+from harness.report.recommendation import sentences
 from harness.tasks import CANNOT_ASSESS
 
 RATERS = ("r0", "r1", "r2", "r3", "r4")
@@ -196,3 +198,25 @@ def test_a_good_judge_holds_without_any_one_rater():
     nameless = task.model_copy(update={"rater_ids": "positional"})
     check = validate(source_of(nameless, {"good": good})).decision.checks["without_each_rater"]
     assert (check.passed, check.reason) == (None, "positional_raters")
+
+
+@pytest.mark.parametrize("metric", ["prevalence_bias", "marginal_drift(h/h)"])
+def test_a_metric_whose_best_is_0_had_the_interval_of_its_magnitude(metric):
+    """The interval is that of the signed value, and the rival is the baseline nearest to 0.
+
+    A bias of -.2 stood beside an interval from .05 to .35, and the best baseline was the least.
+    """
+    source = indeterminate_source(indeterminate_task(paired=60), metric=metric, min_answered=0.8)
+    result = validate(source)
+    values = [row.value for row in result.evidence.judges]
+    assert min(values) < 0
+    assert [abs(value) for value in values] == sorted(abs(value) for value in values)
+    for row in result.evidence.judges:
+        interval = row.estimate.interval
+        assert interval.low < row.value < interval.high
+    baselines = {row.name: row.value for row in result.evidence.baselines}
+    check = result.decision.checks["beats_baselines"]
+    assert abs(baselines[check.rival]) == min(map(abs, baselines.values()))
+    assert min(baselines.values()) != baselines[check.rival]
+    text = " ".join(sentences(result))
+    assert f"{result.decision.leader} (the best, {number(values[0])}) is not" in text
