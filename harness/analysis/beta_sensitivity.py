@@ -518,5 +518,5 @@ def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonF | None, Estimate |
             table, positive, resampling=p.resampling(groups=p.groups)
         )
     else:
-        fit = F_by_likelihood(table, rng=p.rng())
+        fit = F_by_likelihood(table, resampling=p.resampling(groups=p.groups))
     return fit if fit.n_items else None, beta

@@ -126,6 +126,8 @@ class HumanResult:
         Where the response sets come from that judges are compared with.
     F : rows of options by columns of response sets
         From pairs; None without pairs.
+    F_low, F_high : rows of options by columns of response sets
+        Ends of its intervals.
     n_endorsed : tuple of int
         Pairs behind each column of F.
     n_outside : int
@@ -145,6 +147,8 @@ class HumanResult:
     agreement: dict[str, Estimate]
     beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
+    F_low: tuple[tuple[float | None, ...], ...] | None = None
+    F_high: tuple[tuple[float | None, ...], ...] | None = None
     n_endorsed: tuple[int, ...] = ()
     n_outside: int = 0
     prevalence: Prevalences | None = None
@@ -170,7 +174,7 @@ class JudgeResult:
     own : Estimate
         The metric that ranks, on the items that this judge answered and of all its replies: not
         comparable between judges.
-    F, n_endorsed, n_outside
+    F, F_low, F_high, n_endorsed, n_outside
         As in `HumanResult`.
     order_bias : tuple of PlaceBias
         By place; empty where the options were not shuffled.
@@ -189,6 +193,8 @@ class JudgeResult:
     beta: Estimate
     cross_call_beta: Estimate
     F: tuple[tuple[float | None, ...], ...] | None
+    F_low: tuple[tuple[float | None, ...], ...] | None = None
+    F_high: tuple[tuple[float | None, ...], ...] | None = None
     n_endorsed: tuple[int, ...] = ()
     n_outside: int = 0
     cost: Cost

@@ -25,11 +25,12 @@ from harness.analysis.result import (
     settings_of,
     task_facts,
 )
-from harness.analysis.serialize import rows_of
+from harness.analysis.serialize import DIGITS, rows_of
 from harness.ratings import rater_panel
 from harness.stats import reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.indeterminacy.sensitivity import prevalences
+from harness.stats.indeterminacy.translation_intervals import F_intervals
 from harness.stats.inference.crossed_raters import MIN_RATERS
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import SETS_RANK_FROM, share_with_sets
@@ -37,7 +38,7 @@ from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 if TYPE_CHECKING:
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.analysis.result import HumanResult, JudgeResult
-    from harness.stats import Estimate
+    from harness.stats import Estimate, RatingTable
     from harness.stats.indeterminacy.sensitivity import Prevalences
     from harness.stats.selection.evaluation import TableTranslation
 
@@ -221,7 +222,7 @@ def _human_result(p: Prepared, agreement: dict[str, Estimate]) -> HumanResult:
         sets=p.sets,
         agreement=agreement,
         beta=evaluation.human_translation.beta,
-        **_of_pairs(evaluation.human_translation),
+        **_of_pairs(p, p.compared.human, evaluation.human_translation),
         prevalence=_prevalence(p),
     )
 
@@ -242,6 +243,7 @@ def _prevalence(p: Prepared) -> Prevalences | None:
 def _judge_result(p: Prepared, facts: JudgeFacts, ranked: Estimate) -> JudgeResult:
     source, evaluation = p.source, p.own
     translation, replies = evaluation.translations[facts.name], source.own_replies(facts.name)
+    table = next(table for table in p.compared.judges if table.name == facts.name)
     return judge_result(
         source,
         facts,
@@ -249,20 +251,26 @@ def _judge_result(p: Prepared, facts: JudgeFacts, ranked: Estimate) -> JudgeResu
         own=evaluation.estimates[facts.name][p.metric],
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,
-        **_of_pairs(translation),
+        **_of_pairs(p, table, translation),
         order_bias=order_bias(replies, source.items, source.confidence),
         position=position_effects(replies, source.task, source.items, source.confidence),
     )
 
 
-def _of_pairs(translation: TableTranslation) -> dict[str, Any]:
-    """F as rows of options by columns of response sets, and the pairs behind it.
+def _of_pairs(p: Prepared, table: RatingTable, translation: TableTranslation) -> dict[str, Any]:
+    """F as rows of options by columns of response sets, its intervals and the pairs behind it.
 
     None for a column that no pair endorsed, and for F without pairs.
     """
     pool = translation.translation
+    if not pool.n_pairs:
+        return {"F": None, "n_outside": pool.n_outside}
+    units = p.resampling(groups=p.compared.groups).units(len(table.items))
+    low, high = F_intervals(table, units, level=p.source.confidence)
     return {
-        "F": rows_of(pool.F) if pool.n_pairs else None,
-        "n_endorsed": tuple(pool.n_endorsed.tolist()) if pool.n_pairs else (),
+        "F": rows_of(pool.F),
+        "F_low": rows_of(low, digits=DIGITS),
+        "F_high": rows_of(high, digits=DIGITS),
+        "n_endorsed": tuple(pool.n_endorsed.tolist()),
         "n_outside": pool.n_outside,
     }

@@ -340,10 +340,12 @@ def heat_map(
     cell_width: float = 54.0,
     row_counts: Sequence[Cell] = (),
     links: Sequence[Sequence[str]] = (),
+    spans: Sequence[Sequence[str]] = (),
 ) -> Chart:
     """Draw a table of numbers, darker the closer they are to ``top``; None is NA.
 
-    ``row_counts`` gives the sample size of each row, ``links`` where a click on each cell leads.
+    ``row_counts`` gives the sample size of each row, ``links`` where a click on each cell leads,
+    ``spans`` the interval of each cell, as text.
     """
     across = cell_width * len(column_names)
     longest = MAX_LABEL if MAX_NARROW_LABEL + across > WIDE else MAX_NARROW_LABEL
@@ -365,15 +367,17 @@ def heat_map(
         marks += [label(end + 6, y + 19, f"n {n}", "small") for n in counts]
         for j, column in enumerate(column_names):
             value, box = values[i][j], (left + cell_width * j, y, cell_width)
-            title = f"{row}, {column}: {number(value, digits)}" + "".join(
+            span = spans[i][j] if spans else ""
+            title = f"{row}, {column}: {number(value, digits)} {span}".rstrip() + "".join(
                 f", n {n}" for n in counts
             )
             link = links[i][j] if links else ""
-            marks += _heat_cell(box, value, top, digits, title=title, link=link)
-            rows.append((row, column, value, *counts))
+            marks += _heat_cell(box, value, top, digits, title=title, link=link, span=span)
+            rows.append((row, column, value, *counts, *((span,) if spans else ())))
     count_width = max((len(f"n {n}") for n in row_counts), default=0) * CHARACTER
     width = max(end + count_width + 4, left + len(titles.x) * CHARACTER)
-    columns = (titles.y or "row", titles.x or "column", "value", *(("n",) if row_counts else ()))
+    more = (*(("n",) if row_counts else ()), *(("interval",) if spans else ()))
+    columns = (titles.y or "row", titles.x or "column", "value", *more)
     height = head + CELL * len(row_names) + 4
     fields = (titles.name, titles.title, titles.alt, width, height, tuple(marks))
     return Chart(*fields, columns, tuple(rows), stub=left)
@@ -399,6 +403,7 @@ def _heat_cell(
     *,
     title: str,
     link: str,
+    span: str,
 ) -> list[Mark]:
     x, y, width = box
     share = 0.0 if value is None or top <= 0 else min(max(value / top, 0.0), 1.0)
@@ -406,9 +411,11 @@ def _heat_cell(
     place = {"x": x + 1, "y": y + 1, "width": width - 2, "height": CELL - 2, "rx": 3.0}
     kind = "na" if value is None else "on-heat" if shade >= DARK_SHADE else "in-heat"
     text = number(value, digits)
+    middle = x + width / 2
     return [
         replace(mark("rect", f"heat s{shade}", place, title=title), link=link),
-        label(x + width / 2, y + 19, text, kind, "middle"),
+        label(middle, y + (13 if span else 19), text, kind, "middle"),
+        *([label(middle, y + 25, span, f"small {kind}", "middle")] if span else []),
     ]
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.analysis.serialize import rows_of
 from harness.report.charts import Titles, heat_map, interval_chart, items_link
-from harness.report.formatting import choice_labels, counted, estimate
+from harness.report.formatting import bounds, choice_labels, counted, estimate, translation_cells
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.error_analysis import Confusion, JudgeErrors
     from harness.analysis.result import HumanResult
-    from harness.analysis.serialize import Matrix
     from harness.report.charts import Chart
+    from harness.report.formatting import TranslationCells
 
 LENIENCY = (
     ("precision", "Precision: share of the items called positive that are positive", None),
@@ -141,7 +140,7 @@ def _of_pairs(v: Validation, name: str, side: HumanResult | JudgeResult) -> Char
     n_pairs = sum(side.n_endorsed)
     origin = f"from {n_pairs} pairs of {name}. Beta is {estimate(side.beta)}"
     title = f"{name} · {counted([n_pairs], 'pair')}"
-    return _translation(v, side.F or (), (name, title, origin), side.n_endorsed)
+    return _translation(v, translation_cells(side), (name, title, origin), side.n_endorsed)
 
 
 def _by_likelihood(v: Validation, name: str) -> Chart | None:
@@ -157,19 +156,19 @@ def _by_likelihood(v: Validation, name: str) -> Chart | None:
     calls = f"{fit.n_forced} choices and {fit.n_sets} sets on {counted([fit.n_items])}"
     title = f"{name} · by likelihood, {counted([fit.n_items])}"
     origin = f"by maximum likelihood from {calls}"
-    return _translation(v, rows_of(fit.F), (name, title, origin))
+    return _translation(v, translation_cells(fit), (name, title, origin))
 
 
 def _translation(
     v: Validation,
-    matrix: Matrix,
+    cells: TranslationCells,
     texts: tuple[str, str, str],
     n_endorsed: Sequence[int] = (),
 ) -> Chart:
     """Draw one F; ``texts`` are whose it is, the title, and how it was estimated."""
     name, title, origin = texts
-    columns = list(zip(*matrix, strict=True))
-    defined = [i for i, cells in enumerate(columns) if any(cell is not None for cell in cells)]
+    columns = list(zip(*cells, strict=True))
+    defined = [i for i, column in enumerate(columns) if any(x is not None for x, _, _ in column)]
     labels = choice_labels(v)
     sets = [f"{{{', '.join(labels[key] for key in keys)}}}" for keys in v.task.response_sets]
     alt = f"Probability of each choice (columns), given the response set endorsed (rows), {origin}."
@@ -177,7 +176,8 @@ def _translation(
         Titles(f"translation-{unique_slug(name)}", title, alt, x="choice", y="endorsed set"),
         [sets[i] for i in defined],
         list(labels.values()),
-        [columns[i] for i in defined],
-        cell_width=_cell_width(list(labels.values()), 54.0),
+        [[value for value, _, _ in columns[i]] for i in defined],
+        spans=[[bounds(low, high, 2) for _, low, high in columns[i]] for i in defined],
+        cell_width=_cell_width(list(labels.values()), 84.0),
         row_counts=[n_endorsed[i] for i in defined] if n_endorsed else (),
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from harness.analysis.serialize import rows_of
 from harness.plain_text import picture
 from harness.stats import Estimate
+from harness.stats.indeterminacy.likelihood import CommonF
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -14,7 +16,11 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.analysis.evidence import Evidence
+    from harness.analysis.result import HumanResult, JudgeResult
     from harness.stats import Interval
+
+Entry: TypeAlias = "tuple[float | None, float | None, float | None]"  # value, ends of the interval
+TranslationCells: TypeAlias = "list[list[Entry]]"
 
 REASONS = {
     "no_items": "no item has both sides",
@@ -255,6 +261,15 @@ def choice_labels(validation: Validation) -> dict[str, str]:
     labels = validation.task.options
     is_class = validation.settings.mode == "third_class"
     return {**labels, CANNOT_ASSESS: CANNOT_ASSESS} if is_class else labels
+
+
+def translation_cells(side: HumanResult | JudgeResult | CommonF) -> TranslationCells:
+    """Return F by option, then response set: each entry with the ends of its interval."""
+    if isinstance(side, CommonF):
+        matrices = [rows_of(matrix) for matrix in (side.F, side.low, side.high)]
+    else:
+        matrices = [side.F or (), side.F_low or (), side.F_high or ()]
+    return [list(zip(*rows, strict=True)) for rows in zip(*matrices, strict=True)]
 
 
 def options(validation: Validation) -> str:

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.analysis.order_bias import in_words
-from harness.analysis.serialize import rows_of
 from harness.report.formatting import (
     choice_labels,
     compared_on,
@@ -17,6 +16,8 @@ from harness.report.formatting import (
     percent,
     raters_covered,
     reason,
+    translation_cells,
+    with_bounds,
 )
 from harness.report.prevalence_text import prevalence_lines
 from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.result import Settings
-    from harness.analysis.serialize import Matrix
     from harness.analysis.systems import SideResult, SystemRanking
+    from harness.report.formatting import TranslationCells
     from harness.stats import Ranking
 
 
@@ -68,33 +69,40 @@ def translation_text(v: Validation, judge: JudgeResult) -> str:
     if judge.F is not None:
         n_endorsed = judge.n_endorsed
         reasons = ("never_endorsed",) * len(v.task.response_sets)
-        columns = _columns(v, judge.F, reasons, n_endorsed)
+        columns = _columns(v, translation_cells(judge), reasons, n_endorsed)
         return f"from pairs ({counted([sum(n_endorsed)], 'pair')}): {'; '.join(columns)}"
     fit = v.sensitivity.judge_translations.get(judge.name) if v.sensitivity else None
     if fit is None:
         return f"NA ({reason(judge.beta)}, and no item with independent calls of both kinds)"
     calls = f"{counted([fit.n_items])}, {fit.n_forced} choices and {fit.n_sets} sets"
-    columns = _columns(v, rows_of(fit.F), fit.reasons)
+    columns = _columns(v, translation_cells(fit), fit.reasons)
     return f"by maximum likelihood ({calls}): {'; '.join(columns)}"
 
 
 def _columns(
-    v: Validation, matrix: Matrix, reasons: tuple[str, ...], n_endorsed: tuple[int, ...] = ()
+    v: Validation,
+    cells: TranslationCells,
+    reasons: tuple[str, ...],
+    n_endorsed: tuple[int, ...] = (),
 ) -> Iterator[str]:
     """Yield each set of several options with its choices, then how many are NA and why."""
     undefined: Counter[str] = Counter()
     labels = choice_labels(v)
     for i, (keys, shares) in enumerate(
-        zip(v.task.response_sets, zip(*matrix, strict=True), strict=True)
+        zip(v.task.response_sets, zip(*cells, strict=True), strict=True)
     ):
         if len(keys) == 1:
             continue
-        if None in shares:
+        if any(share is None for share, _, _ in shares):
             undefined[reasons[i].replace("_", " ")] += 1
             continue
         chances = dict(zip(labels, shares, strict=True))
         n = f" ({counted([n_endorsed[i]], 'pair')})" if n_endorsed else ""
-        choices = ", ".join(f"{labels[key]} {number(chances[key], 2)}" for key in keys)
+        choices = ", ".join(
+            f"{labels[key]} {with_bounds(value, low, high, 2)}"
+            for key in keys
+            for value, low, high in [chances[key]]
+        )
         yield f"{{{', '.join(labels[key] for key in keys)}}}{n} {choices}"
     if undefined:
         yield ", ".join(f"{counted([n], 'set')} NA ({why})" for why, n in undefined.items())

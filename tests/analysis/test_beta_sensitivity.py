@@ -288,7 +288,7 @@ def test_translation_of_independent_calls_is_that_of_the_likelihood(source, resu
     p = prepare(source)
     assert set(result.judge_translations) == {"strict", "lenient", "random"}
     for table, n in zip(p.judges, (53, 60), strict=False):
-        expected = F_by_likelihood(table, rng=p.rng())
+        expected = F_by_likelihood(table, resampling=p.resampling(groups=p.groups))
         matrix = result.judge_translations[table.name]
         assert (matrix.n_items, matrix.n_forced, matrix.n_sets) == (n, n, n)
         assert matrix.reasons == expected.reasons

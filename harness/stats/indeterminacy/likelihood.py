@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, frozen, ratio
+from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
 from harness.stats.indeterminacy.profile_likelihood import ShareProfile
+from harness.stats.indeterminacy.translation_intervals import effective_units, share_intervals
 from harness.stats.inference.estimate import Estimate, Interval, exclusions, wilson_interval
 
 if TYPE_CHECKING:
@@ -46,6 +48,9 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
     reasons : V strings
         "" where column v is known; "never_endorsed"; "not_identified" where the items differ too
         little to tell; "no_calls" where no item has both kinds of call; "not_computed".
+    low, high : (K, V) array
+        Ends of the interval of each entry; nan off the support, for sets of one option, and below
+        20 items or groups.
     n_items : int
         Items with forced-choice and response-set calls.
     n_forced, n_sets : int
@@ -56,6 +61,8 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
 
     F: FloatArray
     reasons: tuple[str, ...]
+    low: FloatArray
+    high: FloatArray
     n_items: int
     n_forced: int
     n_sets: int
@@ -67,7 +74,8 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
             return NotImplemented
         names = ("reasons", "n_items", "n_forced", "n_sets", "converged")
         alike = all(getattr(self, name) == getattr(other, name) for name in names)
-        return alike and np.array_equal(self.F, other.F, equal_nan=True)
+        pairs = ((self.F, other.F), (self.low, other.low), (self.high, other.high))
+        return alike and all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
     def __repr__(self) -> str:
         calls = f"{self.n_forced} forced and {self.n_sets} set calls"
@@ -77,10 +85,12 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
     def not_computed(cls, space: OptionSpace) -> Self:
         """Return what stands for a fit that would take too long."""
         F, reasons = np.full(space.membership.shape, np.nan), ("not_computed",) * len(space.sets)
-        return cls(F=F, reasons=reasons, n_items=0, n_forced=0, n_sets=0, converged=True)
+        return cls(
+            F=F, reasons=reasons, low=F, high=F, n_items=0, n_forced=0, n_sets=0, converged=True
+        )
 
 
-def F_by_likelihood(table: RatingTable, *, rng: np.random.Generator) -> CommonF:
+def F_by_likelihood(table: RatingTable, *, resampling: Resampling) -> CommonF:
     """Fit one F to forced choices and response sets that were asked for independently.
 
     Parameters
@@ -88,8 +98,9 @@ def F_by_likelihood(table: RatingTable, *, rng: np.random.Generator) -> CommonF:
     table : RatingTable
         Counts of both elicitations. Calls that were part of a pair are left out where the table
         counts them in: they are no independent calls.
-    rng : numpy Generator
-        Draws the values of theta over which the likelihood is averaged.
+    resampling : Resampling
+        The generator, which draws the values of theta over which the likelihood is averaged;
+        groups and level of the intervals. There are no resamples, as each would need a fit.
 
     Returns
     -------
@@ -106,24 +117,41 @@ def F_by_likelihood(table: RatingTable, *, rng: np.random.Generator) -> CommonF:
 
     A column is known only if the items differ enough: the second moments of theta, free of sampling
     noise, must show every direction of F in which the column could move.
+
+    Intervals are of the normal distribution with the variance of the infinitesimal jackknife
+    (Jaeckel 1972), which counts groups as one, and never narrower than Wilson's at the effective
+    number of items with the set. In simulations of two options, 60 or 120 items and 5 or 10 calls
+    of each kind, 90 to 98 % of them hold an entry of .05 to .95.
     """
     calls = _Calls.of(table)
-    fitted = _fit(calls, table.space, rng) if calls.used.any() else None
-    return _common(calls, table.space, fitted)
+    fitted = _fit(calls, table.space, resampling.rng) if calls.used.any() else None
+    return _common(calls, table.space, fitted, resampling)
 
 
-def _common(calls: _Calls, space: OptionSpace, fitted: tuple[_Fit, _Draws] | None) -> CommonF:
+def _common(
+    calls: _Calls,
+    space: OptionSpace,
+    fitted: tuple[_Fit, _Draws] | None,
+    resampling: Resampling,
+) -> CommonF:
     reasons = _reasons(calls, space)
     F = np.full(space.membership.shape, np.nan)
+    low, high = np.full((2, *F.shape), np.nan)
     converged = True
     if fitted is not None:
-        fit, _ = fitted
+        fit, draws = fitted
         identified = np.array([not reason for reason in reasons])
         F[:, identified] = fit.F[:, identified]
         converged = fit.converged
+        of_item = resampling.units(len(calls.used)).of_item[calls.used]
+        ends = _ends(fit, draws, space.membership, of_item, resampling.level)
+        chosen = space.membership & (space.membership.sum(axis=0) > 1) & identified
+        low, high = (np.where(chosen, end, np.nan) for end in ends)
     return CommonF(
         F=frozen(F),
         reasons=reasons,
+        low=frozen(low),
+        high=frozen(high),
         n_items=int(calls.used.sum()),
         n_forced=int(calls.forced.sum()),
         n_sets=int(calls.sets.sum()),
@@ -199,7 +227,7 @@ def F_and_beta_by_likelihood(
         excluded=exclusions([("no_calls", n - n_used)]),
         counts={"forced_calls": float(calls.forced.sum()), "set_calls": float(calls.sets.sum())},
     )
-    return _common(calls, space, fitted), beta
+    return _common(calls, space, fitted, resampling), beta
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -358,6 +386,32 @@ def _lengthen(start: FloatArray, first: FloatArray, second: FloatArray) -> Float
     longer = start + 2.0 * length * change + length**2 * bend
     inside = np.maximum(longer, KEPT * second)
     return np.asarray(inside / inside.sum(axis=0), dtype=np.float64)
+
+
+def _ends(
+    fit: _Fit, draws: _Draws, support: BoolArray, of_item: IntArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the (K, V) ends of the intervals of F; nan with too few units."""
+    units, unit_of = np.unique(of_item, return_inverse=True)
+    low, high = np.full((2, *support.shape), np.nan)
+    if len(units) < MIN_UNITS:
+        return low, high
+    kept, part = draws.kept, fit.F[:, draws.kept]
+    endorsed = np.zeros((len(units), len(kept)))
+    np.add.at(endorsed, unit_of, fit.theta)
+    floor = share_intervals(
+        np.where(support, fit.F, np.nan), effective_units(endorsed) * np.ones((len(support), 1)),
+        level=level,
+    )  # fmt: skip
+    _, scores = _scores(draws, part)
+    moves = _directions(support[:, kept]).reshape(-1, part.size)
+    along = scores.reshape(len(scores), -1) @ moves.T
+    influence = np.zeros((len(units), part.size))
+    np.add.at(influence, unit_of, along @ np.linalg.pinv(along.T @ along, rcond=RANK) @ moves)
+    reach = NormalDist().inv_cdf((1.0 + level) / 2.0) * np.sqrt((influence**2).sum(axis=0))
+    reach = reach.reshape(part.shape)
+    low[:, kept], high[:, kept] = np.maximum(part - reach, 0.0), np.minimum(part + reach, 1.0)
+    return np.minimum(low, floor[0]), np.maximum(high, floor[1])
 
 
 def _beta(fit: _Fit, meets: BoolArray, negative: BoolArray) -> float:
