@@ -99,9 +99,20 @@ def revalidate(
         typer.Option(
             metavar="LOOK",
             min=1,
-            help="Ask nothing; start a new baseline with the replies since this look.",
+            help="Start a new baseline with the replies since this look, after the look that "
+            "raised an alarm; ask for those that it lacks then.",
         ),
     ] = None,
+    exclude: Annotated[
+        int | None,
+        typer.Option(
+            metavar="LOOK", min=1, help="Ask nothing; drop the replies of this look, --because."
+        ),
+    ] = None,
+    because: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Why a look is excluded.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept a judge that is worse.")] = False,
     if_due: Annotated[
         Period | None,
         typer.Option(
@@ -127,6 +138,7 @@ def revalidate(
       harness revalidate runs/toxicity-20260101T120000Z-1a2b3c
       harness revalidate --fail-on worse,outcome-rate>0.05,'mse(srs/srs)>0.1'
       harness revalidate --accept 4
+      harness revalidate --exclude 3 --because "outage of the gateway"
     """
     from harness.revalidation.fail_on import check_metrics
     from harness.revalidation.revalidate import LookOptions
@@ -137,15 +149,19 @@ def revalidate(
     look_options = LookOptions(**size, **asking)
     if if_due is not None:
         _end_unless_due(folder, if_due, conditions, quiet=quiet, as_json=as_json)
-    if accept is not None:
+    if (because is None) != (exclude is None):
+        raise typer.BadParameter("go together; give both", param_hint="--exclude and --because")
+    if exclude is not None and because is not None:
+        _exclude(folder, exclude, because, dry_run=dry_run)
+    elif accept is not None:
         if size["anchor"] is not None or size["baseline_replies"] is not None:
             raise typer.BadParameter(
-                "asks nothing; leave --anchor out, and give --baseline-replies in the next look",
+                "keeps the items; leave --anchor out, and give --baseline-replies in the next look",
                 param_hint="--accept",
             )
         if fail_on != FAIL_ON:
             raise typer.BadParameter("compares nothing; leave --fail-on out", param_hint="--accept")
-        _accept(folder, accept, look_options, dry_run=dry_run)
+        _accept(folder, accept, look_options, dry_run=dry_run, confirmed=yes, quiet=quiet)
     elif dry_run:
         check_metrics(conditions, folder, asking["task"])
         _print_costs(folder, look_options, as_json=as_json)
@@ -226,20 +242,63 @@ def _conditions(fail_on: str) -> tuple[Condition, ...]:
         raise typer.BadParameter(str(error), param_hint="--fail-on") from None
 
 
-def _accept(folder: RunFolder, number: int, look_options: LookOptions, *, dry_run: bool) -> None:
+def _accept(
+    folder: RunFolder,
+    number: int,
+    look_options: LookOptions,
+    *,
+    dry_run: bool,
+    confirmed: bool,
+    quiet: bool,
+) -> None:
+    from harness.cli.progress import watch
     from harness.revalidation.revalidate import accept_look
 
-    baseline = accept_look(folder, number, look_options, dry_run=dry_run)
-    echo(
-        f"Baseline {baseline.number} of this run {'would start' if dry_run else 'starts'} with "
-        f"look {number}: {baseline.n_replies} "
-        f"{'reply' if baseline.n_replies == 1 else 'replies'} per item. The chance of a false "
-        f"alarm is {baseline.alpha:.0%} for each baseline."
-    )
+    command = _command(folder, look_options, "--accept", str(number), *["--yes"] * confirmed)
+    with watch({}, quiet=quiet or dry_run) as observer:
+        accepted = accept_look(
+            *(folder, number, look_options, observer),
+            command=command,
+            dry_run=dry_run,
+            confirmed=confirmed,
+        )
+    baseline, n = accepted.baseline, accepted.n_asked
+    looks = f"look {', '.join(map(str, accepted.pooled))}" if accepted.pooled else "no look so far"
+    asked = f", and {replies_of(n)} per item asked anew" if n else ""
+    if dry_run:
+        echo(f"A new baseline would hold the replies of {looks}{asked}. Nothing was written.")
+    elif baseline is not None:
+        echo(
+            f"Baseline {baseline.number} of this run holds the replies of {looks}{asked}: "
+            f"{replies_of(baseline.n_replies)} per item. The chance of a false "
+            f"alarm is {baseline.alpha:.0%} for each baseline."
+        )
+        if baseline.n_replies < ADVISED_REPLIES:
+            echo(f"Ask for more in the next look: --baseline-replies {ADVISED_REPLIES}")
+    raise typer.Exit(accepted.exit_code)
+
+
+def replies_of(n: int) -> str:
+    """Return a number of replies with its noun."""
+    return "1 reply" if n == 1 else f"{n} replies"
+
+
+def _exclude(folder: RunFolder, number: int, because: str, *, dry_run: bool) -> None:
+    from harness.revalidation.revalidate import exclude_look
+
+    look = exclude_look(folder, number, because, dry_run=dry_run)
+    verdicts = ", ".join(f"{judge.judge} {judge.verdict}" for judge in look.judges)
+    verb = "would be" if dry_run else "are"
+    echo(f"The replies of look {number} {verb} excluded. Look {look.number} then: {verdicts}.")
     if dry_run:
         echo("Nothing was written.")
-    elif baseline.n_replies < ADVISED_REPLIES:
-        echo(f"Ask for more in the next look: --baseline-replies {ADVISED_REPLIES}")
+
+
+def _command(folder: RunFolder, look_options: LookOptions, *more: str) -> str:
+    """Return the command that goes on with what was stopped."""
+    import shlex
+
+    return shlex.join(["harness", "revalidate", str(folder.path), *look_options.words(), *more])
 
 
 def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool) -> None:
@@ -250,12 +309,10 @@ def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool)
 
 
 def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) -> Revalidation:
-    import shlex
-
     from harness.cli.progress import watch
     from harness.revalidation.revalidate import plan_look, revalidate
 
-    command = shlex.join(["harness", "revalidate", str(folder.path), *look_options.words()])
+    command = _command(folder, look_options)
     with watch(plan_look(folder, look_options).n_planned, quiet=quiet) as observer:
         return revalidate(folder, look_options, observer, command=command)
 

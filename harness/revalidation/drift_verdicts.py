@@ -71,18 +71,10 @@ def assess_look(
     much worse a judge may become, as a share of the metric's range.
     """
     assessed = look
-    if not look.causes:
-        baseline, earlier, look = _on_comparable_items(baseline, earlier, look)
-    streams = [_stream(earlier, look, stream) for stream in baseline.streams]
-    p_values: dict[str, dict[str, float]] = {judge: {} for judge in baseline.judges}
-    for stream in streams:
-        p_values[stream.judge][stream.elicitation] = stream.p_value
-    changes = changed_judges(p_values, alpha=baseline.alpha)
-    alarms = _alarms(streams, changes)
+    shown = evidence_at(baseline, earlier, look)
+    baseline, earlier, look = shown.baseline, shown.earlier, shown.look
     metrics, scorer = compare_metrics(yardstick, baseline.streams, look.streams)
-    evidence = Evidence(
-        baseline, earlier, look, yardstick, streams, changes, alarms, metrics, scorer, margin
-    )
+    evidence = Assessment(shown, yardstick, metrics, scorer, margin)
     n_replies = replies_per_item(look.streams)
     return replace(
         assessed,
@@ -94,31 +86,69 @@ def assess_look(
             )
             for judge in baseline.judges
         ),
-        results=tuple(_stream_result(stream) for stream in streams),
-        all_alike=_all_alike(alarms, baseline.judges),
+        results=tuple(_stream_result(stream) for stream in shown.streams),
+        all_alike=_all_alike(shown.alarms, baseline.judges),
         decision=decision_on(yardstick, look.streams, n_replies) if n_replies else None,
     )
 
 
+def evidence_at(baseline: Baseline, earlier: Sequence[Look], look: Look) -> LookEvidence:
+    """Test a look and those before it on the items that it can compare."""
+    if not look.causes:
+        baseline, earlier, look = _on_comparable_items(baseline, earlier, look)
+    streams = [_stream(earlier, look, stream) for stream in baseline.streams]
+    p_values: dict[str, dict[str, float]] = {judge: {} for judge in baseline.judges}
+    for stream in streams:
+        p_values[stream.judge][stream.elicitation] = stream.p_value
+    changes = changed_judges(p_values, alpha=baseline.alpha)
+    alarms = _alarms(streams, changes)
+    return LookEvidence(baseline, earlier, look, streams, changes, alarms)
+
+
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a look and those before it show about all judges.
+class LookEvidence:
+    """What a look and those before it show about changes of all judges.
 
     Attributes
     ----------
     alarms : mapping of (judge, elicitation) to LookResult
         The streams that changed, at the look of the alarm.
-    metrics : mapping of str to mapping of str to MetricChange
-        By judge and metric.
     """
 
     baseline: Baseline
     earlier: Sequence[Look]
     look: Look
-    yardstick: Yardstick
     streams: Sequence[Stream]
     changes: Mapping[str, JudgeChange]
     alarms: Mapping[tuple[str, str], LookResult]
+
+    def path(self, judge: str, elicitation: str) -> StreamPath:
+        """Return the evidence of a stream, look by look."""
+        streams = (s for s in self.streams if (s.judge, s.elicitation) == (judge, elicitation))
+        return next(streams).path
+
+    def first_alarm(self, judge: str) -> tuple[Stream, LookResult] | None:
+        """Return the stream of a judge that changed first, and the evidence then."""
+        own = [
+            (stream, self.alarms[judge, stream.elicitation])
+            for stream in self.streams
+            if stream.judge == judge and stream.elicitation in self.changes[judge].elicitations
+        ]
+        return min(own, key=lambda alarm: alarm[1].look, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What a look shows about all judges.
+
+    Attributes
+    ----------
+    metrics : mapping of str to mapping of str to MetricChange
+        By judge and metric.
+    """
+
+    shown: LookEvidence
+    yardstick: Yardstick
     metrics: Mapping[str, dict[str, MetricChange]]
     scorer: Scorer | None
     margin: float
@@ -127,11 +157,11 @@ class Evidence:
         self, judge: str, provider: Provider, verdict: JudgeVerdict, reason: str
     ) -> JudgeResult:
         """Return the result of a judge; its verdict is given where it has no replies."""
-        change, alarm = self.changes[judge], self._first_alarm(judge)
-        streams = [stream for stream in self.streams if stream.judge == judge]
+        change, alarm = self.shown.changes[judge], self.shown.first_alarm(judge)
+        streams = [stream for stream in self.shown.streams if stream.judge == judge]
         scorer, threshold = self.scorer, change.threshold
         scores = _scores_of(streams, scorer) if scorer else None
-        before = (look.judge(judge) for look in self.earlier)
+        before = (look.judge(judge) for look in self.shown.earlier)
         worse = any(result and result.verdict == "worse" for result in before) or bool(
             alarm
             and (
@@ -155,22 +185,13 @@ class Evidence:
             **(self._change(*alarm) if alarm else {}),
         )
 
-    def _first_alarm(self, judge: str) -> tuple[Stream, LookResult] | None:
-        """Return the stream of a judge that changed first, and the evidence then."""
-        own = [
-            (stream, self.alarms[judge, stream.elicitation])
-            for stream in self.streams
-            if stream.judge == judge and stream.elicitation in self.changes[judge].elicitations
-        ]
-        return min(own, key=lambda alarm: alarm[1].look, default=None)
-
     def _change(self, stream: Stream, alarm: LookResult) -> dict[str, Any]:
         """Return the fields of a result that say since when a judge changed, and what."""
         strongest = alarm.strongest
         first_look = strongest.window.first_look
-        since = (*self.earlier, self.look)[first_look - 1]
+        since = (*self.shown.earlier, self.shown.look)[first_look - 1]
         changes = AnswerChanges.since(
-            first_look, stream.counts, stream.replies, self.baseline.items
+            first_look, stream.counts, stream.replies, self.shown.baseline.items
         )
         return {
             "since": since.number,
@@ -186,8 +207,10 @@ class Evidence:
         After a baseline of one reply per item, the first look completes what later looks compare
         with.
         """
-        power = self.baseline.power[judge]
-        return power.is_enough or (power.reason == "one_baseline_reply" and bool(self.earlier))
+        power = self.shown.baseline.power[judge]
+        return power.is_enough or (
+            power.reason == "one_baseline_reply" and bool(self.shown.earlier)
+        )
 
 
 def _on_comparable_items(

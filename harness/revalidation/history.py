@@ -358,6 +358,8 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     left_out : dict of str to str
         Items of the baseline that are not as they were, each with the reason: they were not asked,
         and enter no test of this look.
+    excluded : dict of int to str
+        Looks since the baseline, up to this, whose replies were excluded, each with the reason.
     other_ratings : bool
         Whether the ratings are not those of the baseline, so that metrics changed for that reason.
     streams : tuple of StreamReplies
@@ -376,6 +378,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     at: str
     causes: tuple[str, ...] = ()
     left_out: dict[str, str] = {}
+    excluded: dict[int, str] = {}
     other_ratings: bool = False
     judges: tuple[JudgeResult, ...]
     results: tuple[StreamResult, ...] = ()
@@ -414,9 +417,14 @@ class HistoryReading:
     n_damaged: int = 0
 
     def add(self, record: Baseline | Look) -> None:
-        """Add a line; a baseline replaces one of the same number, which had fewer replies."""
+        """Add a line; it replaces one of the same number.
+
+        That is a baseline that had fewer replies, or a look before another was excluded.
+        """
         if isinstance(record, Look):
+            self.looks = [look for look in self.looks if look.number != record.number]
             self.looks.append(record)
+            self.looks.sort(key=lambda look: look.number)
             return
         if self.baselines and self.baselines[-1].number == record.number:
             self.baselines.pop()
@@ -515,8 +523,8 @@ class HistoryFile(ChecksummedLog):
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
 
-    def append(self, record: Baseline | Look) -> None:
-        """Write a line.
+    def append(self, *records: Baseline | Look) -> None:
+        """Write lines, at once.
 
         Raises
         ------
@@ -524,7 +532,7 @@ class HistoryFile(ChecksummedLog):
             If it cannot be written; earlier lines stay as they are.
         """
         try:
-            self.write(with_checksum(_ENCODER.encode(record)))
+            self.write(b"".join(with_checksum(_ENCODER.encode(record)) for record in records))
         except OSError as error:
             raise RunError(f"{self.path}: cannot be written ({error.strerror}); {KEPT}") from None
 

@@ -261,7 +261,7 @@ def with_command(sentence: str) -> str:
 
 
 def content_lines(look: Look, baseline: Baseline) -> Iterator[str]:
-    """Say which items are left out, and that ratings have changed."""
+    """Say which items and looks are left out, and that ratings have changed."""
     if look.left_out and not look.causes:
         by_reason: dict[str, list[str]] = {}
         for item, reason in look.left_out.items():
@@ -273,6 +273,8 @@ def content_lines(look: Look, baseline: Baseline) -> Iterator[str]:
         n = len(look.left_out)
         verb = "is" if n == 1 else "are"
         yield f"{n} of {counted([len(baseline.items)])} {verb} left out. {named}."
+    for excluded, reason in look.excluded.items():
+        yield f"The replies of look {excluded} are excluded: {visible(reason)}"
     if look.other_ratings:
         yield (
             "The ratings have changed since the baseline: metrics may differ from those of earlier "

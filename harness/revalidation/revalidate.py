@@ -44,6 +44,7 @@ from harness.revalidation.history import (
     Provider,
     read_history,
 )
+from harness.revalidation.incidents import looks_to_accept, without_look
 from harness.revalidation.metric_changes import Yardstick, decision_on
 from harness.revalidation.occasion import (
     FOLDER,
@@ -58,7 +59,12 @@ from harness.revalidation.occasion import (
     replies_of_occasions,
     with_ensembles,
 )
-from harness.revalidation.reply_categories import StreamReplies, joined, stream_of
+from harness.revalidation.reply_categories import (
+    StreamReplies,
+    joined,
+    replies_per_item,
+    stream_of,
+)
 from harness.runs import RunFolder
 from harness.stats.drift.changed_judges import ALPHA
 from harness.tasks import write_task
@@ -230,25 +236,98 @@ def export_baseline(
         RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
 
 
-def accept_look(
-    run: RunFolder, number: int, options: LookOptions, *, dry_run: bool = False
-) -> Baseline:
-    """Start a new baseline with the replies of a look and of all looks after it; return it.
+class Accepted(NamedTuple):
+    """A baseline that is made of looks that were accepted.
 
-    With ``dry_run`` nothing is written.
+    Attributes
+    ----------
+    baseline : Baseline or None
+        None where more replies would be or are still to be asked for.
+    pooled : tuple of int
+        The looks whose replies it holds.
+    n_asked : int
+        Replies per item that it has besides, from an occasion of its own.
+    exit_code : ExitCode
+        Why asking was stopped, if it was.
+    """
+
+    baseline: Baseline | None
+    pooled: tuple[int, ...]
+    n_asked: int
+    exit_code: ExitCode = ExitCode.DONE
+
+
+def accept_look(
+    run: RunFolder,
+    number: int,
+    options: LookOptions,
+    observer: Observer,
+    *,
+    command: str,
+    dry_run: bool = False,
+    confirmed: bool = False,
+) -> Accepted:
+    """Start a new baseline with the replies of a look and of all looks after it.
+
+    Those up to the look that raised an alarm are left out, and the baseline is then completed to as
+    many replies per item as the old one has. With ``dry_run`` nothing is asked or written.
+
+    Raises
+    ------
+    HarnessError
+        If there is no such look since the last baseline, a judge has not replied since then or
+        cannot be asked, or is worse and that is not ``confirmed``.
+    """
+    _check_destinations(run, options)
+    if dry_run:
+        sitting = _without_writing(run, options)
+        return sitting.accept(number, None, confirmed=True)
+    with HistoryFile.open(run.path) as file:
+        sitting = Sitting.begin(run, options, file)
+        accepted = sitting.accept(number, observer, confirmed=confirmed)
+        if accepted.baseline is not None:
+            sitting.append(accepted.baseline)
+            if accepted.n_asked:
+                close_occasion(run, accepted.baseline.occasion)
+    if accepted.exit_code:
+        observer.say(how_to_resume(command, accepted.exit_code, options.max_cost))
+    return accepted
+
+
+def exclude_look(run: RunFolder, number: int, because: str, *, dry_run: bool = False) -> Look:
+    """Drop the replies of a look, and return the last look as it is without them.
+
+    Its weight stays spent. With ``dry_run`` nothing is written.
 
     Raises
     ------
     RunError
-        If there is no such look since the last baseline, or a judge has not replied since then.
+        If there is no such look since the last baseline, or the history cannot be written.
     """
+    history = read_history(run.path / FILE)
     if dry_run:
-        return _without_writing(run, options).accepted_baseline(number)
+        return _excluded(run, history, number, because)[-1]
     with HistoryFile.open(run.path) as file:
-        sitting = Sitting.begin(run, options, file)
-        baseline = sitting.accepted_baseline(number)
-        sitting.append(baseline)
-    return baseline
+        looks = _excluded(run, read_history(file.path), number, because)
+        file.append(*looks)
+    return looks[-1]
+
+
+def _excluded(run: RunFolder, history: HistoryReading, number: int, because: str) -> list[Look]:
+    looks = history.looks_since_baseline
+    baseline = _check_look(run, history, "--exclude", number)
+    return without_look(baseline, looks, number, because)
+
+
+def _check_look(run: RunFolder, history: HistoryReading, option: str, number: int) -> Baseline:
+    """Return the baseline of a look; refuse one that is not compared with the newest."""
+    numbers = [look.number for look in history.looks_since_baseline]
+    if history.baseline is None or number not in numbers:
+        raise RunError(
+            f"{run.path / FILE}: {option} {number}: no such look since the last baseline; there "
+            f"are: {', '.join(map(str, numbers)) or 'none'}."
+        )
+    return history.baseline
 
 
 def _without_writing(run: RunFolder, options: LookOptions) -> Sitting:
@@ -319,11 +398,12 @@ class Sitting:
             sitting.check_fixed(history.baseline)
         return sitting
 
-    def append(self, record: Baseline | Look) -> None:
-        """Write a line of the history."""
+    def append(self, *records: Baseline | Look) -> None:
+        """Write lines of the history."""
         assert self.file is not None
-        self.file.append(record)
-        self.history.add(record)
+        self.file.append(*records)
+        for record in records:
+            self.history.add(record)
 
     def check_fixed(self, baseline: Baseline) -> None:
         """Refuse an anchor or baseline replies that are not those of the baseline.
@@ -369,18 +449,8 @@ class Sitting:
             if baseline is None:
                 self.append(self.first_baseline())
             return None
-        reasons: list[str] = []
         if baseline is not None:
-            content = self.comparable(baseline)
-            left_out = self.judges_left_out(baseline, content)
-            reasons += content.causes or [
-                f"{item}: {why}" for item, why in content.left_out.items()
-            ]
-            reasons += [f"{judge}: {reason}" for judge, (_, reason) in left_out.items()]
-        if reasons:
-            raise RunError(
-                f"{self.run.path / FILE}: no replies can be added to the baseline: {reasons[0]}."
-            )
+            self.check_comparable(baseline)
         occasion = self.history.next_occasion
         plan = self.plan(self.run.manifest.asked_judges, n_missing)
         answers = self.ask(plan, occasion, observer)
@@ -391,23 +461,28 @@ class Sitting:
         close_occasion(self.run, occasion)
         return None
 
+    def check_comparable(self, baseline: Baseline) -> None:
+        """Refuse to ask for replies of a baseline where something else differs than the judge."""
+        content = self.comparable(baseline)
+        left_out = self.judges_left_out(baseline, content)
+        reasons = [*content.causes] or [f"{item}: {why}" for item, why in content.left_out.items()]
+        reasons += [f"{judge}: {reason}" for judge, (_, reason) in left_out.items()]
+        if reasons:
+            raise RunError(
+                f"{self.run.path / FILE}: no replies can be added to the baseline: {reasons[0]}."
+            )
+
     def topped_up(self, answers: Answers) -> Baseline:
         """Return the newest baseline with the replies of one more occasion."""
-        baseline, task = self.history.baseline, self.setup.task
+        baseline, occasion = self.history.baseline, self.history.next_occasion
         assert baseline is not None, "there is one to add to"
-        ids = baseline.items
-        occasion = self.history.next_occasion
-        fixed = FixedInRun(baseline.content_free, baseline.vote_weights)
-        verdicts = self.verdicts_on(answers.verdicts, fixed, occasion)
-        streams = tuple(
-            joined([s, stream_of(verdicts, s.judge, s.elicitation, ids, task)])
-            for s in baseline.streams
-        )
+        more = self.asked_streams(baseline, answers, occasion)
+        streams = tuple(map(joined, zip(baseline.streams, more, strict=True)))
         return replace(
             baseline,
             occasion=occasion,
             n_occasions=baseline.n_occasions + 1,
-            **self.facts_of(streams, ids),
+            **self.facts_of(streams, baseline.items),
         )
 
     def first_baseline(self, more: Answers | None = None) -> Baseline:
@@ -470,26 +545,66 @@ class Sitting:
             )
         return streams
 
-    def accepted_baseline(self, number: int) -> Baseline:
-        """Make a baseline of the replies of a look and of all looks after it."""
-        before, where = self.history.baseline, self.run.path / FILE
-        looks = [look for look in self.history.looks_since_baseline if look.number >= number]
-        if before is None or not looks or looks[0].number != number:
-            numbers = [str(look.number) for look in self.history.looks_since_baseline]
+    def accept(self, number: int, observer: Observer | None, *, confirmed: bool) -> Accepted:
+        """Make a baseline of looks from a number on; without an observer nothing is asked."""
+        before = _check_look(self.run, self.history, "--accept", number)
+        since = self.history.looks_since_baseline
+        looks, had_alarm = looks_to_accept(since, number)
+        worse = [judge.judge for judge in since[-1].judges if judge.verdict == "worse"]
+        if worse and not confirmed:
             raise RunError(
-                f"{where}: --accept {number}: no such look since the last baseline; there are: "
-                f"{', '.join(numbers) or 'none'}."
+                f"{self.run.path}: {', '.join(worse)} agrees less with the raters than at the "
+                "baseline. To accept that: harness revalidate "
+                f"{quote(str(self.run.path))} --accept {number} --yes"
             )
-        streams = tuple(_joined_looks(stream, looks, where) for stream in before.streams)
+        pooled = tuple(look.number for look in looks if look.streams)
+        n_pooled = sum(replies_per_item(look.streams) for look in looks)
+        n_asked = max(before.n_replies - n_pooled, 0) if had_alarm else 0
+        answers = None
+        if n_asked:
+            if observer is None:
+                return Accepted(None, pooled, n_asked)
+            self.check_comparable(before)
+            plan = self.plan(self.run.manifest.asked_judges, n_asked)
+            answers = self.ask(plan, self.history.next_occasion, observer)
+            if not answers.is_over:
+                return Accepted(None, pooled, n_asked, answers.exit_code)
+        return Accepted(self.accepted_baseline(number, looks, answers), pooled, n_asked)
+
+    def accepted_baseline(
+        self, number: int, looks: Sequence[Look], answers: Answers | None
+    ) -> Baseline:
+        """Make a baseline of the replies in some looks, and of those that were asked besides."""
+        before, occasion = self.history.baseline, self.history.next_occasion
+        assert before is not None, "its looks are accepted"
+        more: list[StreamReplies] = []
+        if answers is not None:
+            more = self.asked_streams(before, answers, occasion)
+        streams = tuple(
+            _joined_looks(stream, looks, more, self.run.path, number) for stream in before.streams
+        )
+        first = looks[0].number if looks else 1 + self.history.looks[-1].number
+        providers = {judge: _last_provider(judge, looks) for judge in before.judges}
         return replace(
             before,
             number=before.number + 1,
-            occasion=0,
-            accepted=number,
-            n_occasions=len(looks),
-            providers={judge: _last_provider(judge, looks) for judge in before.judges},
+            occasion=occasion if answers else 0,
+            accepted=first,
+            n_occasions=len(looks) + bool(answers),
+            providers=providers | (_providers(answers.verdicts) if answers else {}),
             **self.facts_of(streams, before.items),
         )
+
+    def asked_streams(
+        self, baseline: Baseline, answers: Answers, occasion: int
+    ) -> list[StreamReplies]:
+        """Return the replies of an occasion to the items of a baseline."""
+        fixed = FixedInRun(baseline.content_free, baseline.vote_weights)
+        verdicts, task = self.verdicts_on(answers.verdicts, fixed, occasion), self.setup.task
+        return [
+            stream_of(verdicts, s.judge, s.elicitation, baseline.items, task)
+            for s in baseline.streams
+        ]
 
     def facts_of(self, streams: tuple[StreamReplies, ...], ids: Sequence[str]) -> dict[str, Any]:
         """Return the fields of a baseline that rest on its replies: decision, power and replies."""
@@ -570,13 +685,8 @@ class Sitting:
         self, baseline: Baseline, answers: Answers, content: Comparable
     ) -> tuple[Look, LeftOut]:
         """Return a look that is not assessed, and the judges that did not reply."""
-        occasion, task = self.history.next_occasion, self.setup.task
-        fixed = FixedInRun(baseline.content_free, baseline.vote_weights)
-        verdicts = self.verdicts_on(answers.verdicts, fixed, occasion)
-        streams = [
-            stream_of(verdicts, s.judge, s.elicitation, baseline.items, task)
-            for s in baseline.streams
-        ]
+        occasion = self.history.next_occasion
+        streams = self.asked_streams(baseline, answers, occasion)
         replied = {stream.judge for stream in streams if stream.n_replies}
         ended = {judge: explain(reason) for judge, reason in answers.ended.items()}
         silent: LeftOut = {
@@ -584,6 +694,7 @@ class Sitting:
             for judge, reason in with_ensembles(self.run.manifest.judges, ended).items()
             if judge not in replied
         }
+        earlier = self.history.looks_since_baseline
         look = Look(
             number=1 + max((look.number for look in self.history.looks), default=0),
             occasion=occasion,
@@ -591,6 +702,7 @@ class Sitting:
             at=now(),
             causes=content.causes,
             left_out=content.left_out,
+            excluded=earlier[-1].excluded if earlier else {},
             other_ratings=baseline.ratings_hash != ratings_hash(self.setup, baseline.items),
             judges=(),
             ended=answers.ended,
@@ -665,14 +777,21 @@ def _providers(verdicts: Sequence[Verdict]) -> dict[str, Provider]:
     return {judge: provider_of(own) for judge, own in by_judge.items()}
 
 
-def _joined_looks(stream: StreamReplies, looks: Sequence[Look], where: Path) -> StreamReplies:
-    """Join the replies of a stream in some looks."""
+def _joined_looks(
+    stream: StreamReplies,
+    looks: Sequence[Look],
+    more: Sequence[StreamReplies],
+    run: Path,
+    number: int,
+) -> StreamReplies:
+    """Join the replies of a stream in some looks, and in what was asked besides."""
     replies = [look.stream(stream.judge, stream.elicitation) for look in looks]
-    occasions = [row for row in replies if row is not None]
+    replies += [s for s in more if (s.judge, s.elicitation) == (stream.judge, stream.elicitation)]
+    occasions = [row for row in replies if row is not None and row.n_replies]
     if not occasions:
         raise RunError(
-            f"{where}: --accept {looks[0].number}: {stream.judge} has not replied since then; "
-            f"first: harness revalidate {quote(str(where.parent))}"
+            f"{run / FILE}: --accept {number}: {stream.judge} has not replied since then; "
+            f"first: harness revalidate {quote(str(run))}"
         )
     return joined(occasions)
 
