@@ -252,16 +252,15 @@ def _accept(
     quiet: bool,
 ) -> None:
     from harness.cli.progress import watch
-    from harness.revalidation.revalidate import accept_look
+    from harness.revalidation.revalidate import accept_look, plan_acceptance
 
     command = _command(folder, look_options, "--accept", str(number), *["--yes"] * confirmed)
-    with watch({}, quiet=quiet or dry_run) as observer:
-        accepted = accept_look(
-            *(folder, number, look_options, observer),
-            command=command,
-            dry_run=dry_run,
-            confirmed=confirmed,
-        )
+    accepted = plan_acceptance(folder, number, look_options)
+    if not dry_run:
+        with watch(accepted.n_planned, quiet=quiet) as observer:
+            accepted = accept_look(
+                folder, number, look_options, observer, command=command, confirmed=confirmed
+            )
     baseline, n = accepted.baseline, accepted.n_asked
     looks = f"look {', '.join(map(str, accepted.pooled))}" if accepted.pooled else "no look so far"
     asked = f", and {replies_of(n)} per item asked anew" if n else ""

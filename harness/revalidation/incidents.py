@@ -84,7 +84,6 @@ def _again(
             since=None,
             since_at="",
             what="",
-            changed_elicitations=(),
             n_changed=0,
             changed_items=(),
             margin=None,

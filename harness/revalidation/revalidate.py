@@ -70,7 +70,7 @@ from harness.stats.drift.changed_judges import ALPHA
 from harness.tasks import write_task
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Mapping, Sequence
     from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
@@ -249,12 +249,15 @@ class Accepted(NamedTuple):
         Replies per item that it has besides, from an occasion of its own.
     exit_code : ExitCode
         Why asking was stopped, if it was.
+    n_planned : mapping of str to int
+        Replies of each judge that would be asked.
     """
 
     baseline: Baseline | None
     pooled: tuple[int, ...]
     n_asked: int
     exit_code: ExitCode = ExitCode.DONE
+    n_planned: Mapping[str, int] = {}
 
 
 def accept_look(
@@ -264,13 +267,12 @@ def accept_look(
     observer: Observer,
     *,
     command: str,
-    dry_run: bool = False,
     confirmed: bool = False,
 ) -> Accepted:
     """Start a new baseline with the replies of a look and of all looks after it.
 
     Those up to the look that raised an alarm are left out, and the baseline is then completed to as
-    many replies per item as the old one has. With ``dry_run`` nothing is asked or written.
+    many replies per item as the old one has.
 
     Raises
     ------
@@ -279,9 +281,6 @@ def accept_look(
         cannot be asked, or is worse and that is not ``confirmed``.
     """
     _check_destinations(run, options)
-    if dry_run:
-        sitting = _without_writing(run, options)
-        return sitting.accept(number, None, confirmed=True)
     with HistoryFile.open(run.path) as file:
         sitting = Sitting.begin(run, options, file)
         accepted = sitting.accept(number, observer, confirmed=confirmed)
@@ -292,6 +291,18 @@ def accept_look(
     if accepted.exit_code:
         observer.say(how_to_resume(command, accepted.exit_code, options.max_cost))
     return accepted
+
+
+def plan_acceptance(run: RunFolder, number: int, options: LookOptions) -> Accepted:
+    """Return what accepting a look would do; nothing is asked or written.
+
+    Raises
+    ------
+    HarnessError
+        As `accept_look`, but for a judge that is worse.
+    """
+    _check_destinations(run, options)
+    return _without_writing(run, options).accept(number, None, confirmed=True)
 
 
 def exclude_look(run: RunFolder, number: int, because: str, *, dry_run: bool = False) -> Look:
@@ -562,10 +573,10 @@ class Sitting:
         n_asked = max(before.n_replies - n_pooled, 0) if had_alarm else 0
         answers = None
         if n_asked:
-            if observer is None:
-                return Accepted(None, pooled, n_asked)
             self.check_comparable(before)
             plan = self.plan(self.run.manifest.asked_judges, n_asked)
+            if observer is None:
+                return Accepted(None, pooled, n_asked, n_planned=plan.n_planned)
             answers = self.ask(plan, self.history.next_occasion, observer)
             if not answers.is_over:
                 return Accepted(None, pooled, n_asked, answers.exit_code)

@@ -59,6 +59,7 @@ COMMANDS = {
     "revalidate --baseline-replies": ("revalidate", "--baseline-replies", "2"),
     "revalidate --fail-on": ("revalidate", "--fail-on", "changed,worse", "--max-cost", "1"),
     "revalidate --accept": ("revalidate", "--accept", "1"),
+    "revalidate --exclude": ("revalidate", "--exclude", "1", "--because", "an outage"),
     "revalidate --if-due": ("revalidate", "--if-due", "week"),
 }
 
@@ -68,9 +69,9 @@ def test_dry_run_wrote_a_new_baseline(place):
     before = contents(place)
     shown = invoke("revalidate", "--accept", 1, "--dry-run")
     assert shown.exit_code == 0, shown.output
-    assert "would start with look 1" in shown.stdout
+    assert "would hold the replies of look 1" in shown.stdout
     assert contents(place) == before
-    assert "starts with look 1" in invoke("revalidate", "--accept", 1).stdout
+    assert "holds the replies of look 1" in invoke("revalidate", "--accept", 1).stdout
     assert contents(place) != before
 
 

@@ -44,8 +44,10 @@ def test_a_judge_that_changed_is_told_from_a_noisy_one(tmp_path, stub):
     printed = invoke("history", schedule.run).stdout
     assert "spoilt-2-2026-01-01" not in printed
     assert "spoilt-2 *" in printed
-    accepted = invoke("revalidate", schedule.run, "--accept", 2)
-    assert accepted.stdout.startswith("Baseline 2 of this run starts with look 2: 2 replies")
+    assert "spoilt agrees less" in str(invoke("revalidate", schedule.run, "--accept", 2).exception)
+    accepted = invoke("revalidate", schedule.run, "--accept", 2, "--yes")
+    assert accepted.stdout.startswith("Baseline 2 of this run holds the replies of ")
+    assert "asked anew: 3 replies per item" in accepted.stdout
     assert not {"changed", "worse"} & set(verdicts(schedule.look()).values())
 
 

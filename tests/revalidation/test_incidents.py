@@ -1,0 +1,109 @@
+"""Looks that are excluded with a reason, and baselines that are accepted after an alarm."""
+
+from __future__ import annotations
+
+from support.look_schedules import Schedule, majority, other, replies, verdicts
+from support.processes import invoke
+
+from harness.revalidation.history import FILE, read_history
+
+N = 40
+BECAUSE = "outage of the gateway"
+
+
+def flipped(i: int) -> str:
+    return other(majority(i))
+
+
+def schedule_with(tmp_path, stub, *answers, samples=2):
+    """A judge that was validated on the majority, and looks at it while it answers otherwise."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, samples=samples, n=N)
+    for answer in answers:
+        stub.set_table("judge", replies(N, answer))
+        schedule.look(code=None)
+    return schedule
+
+
+def exclude(schedule, look):
+    return invoke("revalidate", schedule.run, "--exclude", look, "--because", BECAUSE)
+
+
+def test_an_incident_is_excluded_and_every_later_look_prints_it(tmp_path, stub):
+    """Its replies leave the tests, nothing is asked, and its place in the schedule stays spent."""
+    schedule = schedule_with(tmp_path, stub, majority, flipped, majority)
+    assert schedule.look("--if-due", "week", code=1)["failed"] != []
+    asked = stub.stats()["requests"]
+    done = exclude(schedule, 2)
+    assert done.exit_code == 0, done.output
+    assert "Look 3 then: judge stable." in done.stdout
+    assert stub.stats()["requests"] == asked
+    before = read_history(schedule.run / FILE)
+    assert [look.number for look in before.looks] == [1, 2, 3]
+    assert before.looks[1].streams == ()
+    assert BECAUSE in before.looks[1].judges[0].reason
+    look = schedule.look()
+    assert (look["number"], verdicts(look)) == (4, {"judge": "stable"})
+    assert look["excluded"] == {"2": BECAUSE}
+    assert look["results"][0]["evidence"]["look"] == 4
+    assert f"The replies of look 2 are excluded: {BECAUSE}" in " ".join(
+        invoke("revalidate", schedule.run).stdout.split()
+    )
+
+
+def test_an_alarm_that_other_looks_raise_is_not_closed(tmp_path, stub):
+    """Neither by excluding a later look, nor the first of two that raise it each by itself."""
+    schedule = schedule_with(tmp_path, stub, majority, flipped, flipped)
+    for look, since in ((3, 2), (2, 2)):
+        if look == 2:
+            schedule = schedule_with(tmp_path / "again", stub, majority, flipped, flipped)
+        assert exclude(schedule, look).exit_code == 0
+        last = read_history(schedule.run / FILE).looks[-1]
+        assert last.judges[0].verdict in {"changed", "worse"}
+        assert last.judges[0].since >= since
+        assert schedule.look(code=1)["excluded"] == {str(look): BECAUSE}
+
+
+def test_a_look_is_excluded_with_a_reason_or_not_at_all(tmp_path, stub):
+    """Without a reason, or without such a look, nothing is written; a dry run writes nothing."""
+    schedule = schedule_with(tmp_path, stub, majority)
+    before = (schedule.run / FILE).read_bytes()
+    assert invoke("revalidate", schedule.run, "--exclude", 1).exit_code == 2
+    assert invoke("revalidate", schedule.run, "--because", BECAUSE).exit_code == 2
+    assert "no such look" in str(exclude(schedule, 7).exception)
+    shown = invoke("revalidate", schedule.run, "--exclude", 1, "--because", BECAUSE, "--dry-run")
+    assert "Nothing was written" in shown.stdout
+    assert (schedule.run / FILE).read_bytes() == before
+
+
+def test_a_judge_that_is_worse_is_accepted_only_with_yes(tmp_path, stub):
+    """The refusal prints the command that accepts it, and asks for nothing."""
+    schedule = schedule_with(tmp_path, stub, majority, flipped, flipped)
+    assert verdicts(schedule.look(code=1)) == {"judge": "worse"}
+    asked = stub.stats()["requests"]
+    refused = invoke("revalidate", schedule.run, "--accept", 2)
+    assert "judge agrees less with the raters" in str(refused.exception)
+    assert "--accept 2 --yes" in str(refused.exception)
+    assert stub.stats()["requests"] == asked
+    assert invoke("revalidate", schedule.run, "--accept", 2, "--yes").exit_code == 0
+    assert schedule.look()["baseline"] == 2
+
+
+def test_a_look_that_raised_the_alarm_is_no_part_of_the_accepted_baseline(tmp_path, stub):
+    """It was chosen for its replies: those after it are taken, and what is missing is asked."""
+    schedule = schedule_with(tmp_path, stub, majority, flipped, flipped, samples=3)
+    opened = [
+        look.number
+        for look in read_history(schedule.run / FILE).looks
+        if look.judges[0].verdict in {"changed", "worse"}
+    ]
+    assert opened == [2, 3]
+    asked = stub.stats()["requests"]
+    shown = invoke("revalidate", schedule.run, "--accept", 2, "--dry-run")
+    assert "look 3, and 2 replies per item asked anew" in shown.stdout
+    assert stub.stats()["requests"] == asked
+    accepted = invoke("revalidate", schedule.run, "--accept", 2, "--yes")
+    assert "look 3, and 2 replies per item asked anew: 3 replies per item" in accepted.stdout
+    assert stub.stats()["requests"] == asked + 2 * N
+    baseline = read_history(schedule.run / FILE).baseline
+    assert (baseline.number, baseline.n_replies, baseline.accepted) == (2, 3, 3)
+    assert verdicts(schedule.look()) == {"judge": "stable"}
