@@ -170,6 +170,7 @@ class RunOptions(ValidationOptions, total=False):
     batch: bool
     shuffle_options: bool
     new_ledger: bool
+    holdout: float | None
     item_text: bool
     resume: bool | str | Path
     out: str | Path | None
@@ -295,6 +296,8 @@ def run(
             Whether each sample is shown the options in another order.
         new_ledger : bool
             Whether judges that were tried on these ratings before count no more.
+        holdout : float
+            Share of the items that no run shows or scores until ``harness confirm``.
         item_text : bool
             Whether the run folder keeps the items' texts (True).
         resume : bool, str or Path

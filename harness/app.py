@@ -13,7 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from harness.analysis import Choices, check_choices, validate
-from harness.elicitation_items import elicitations_of, items_by_elicitation, orders_of
+from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of, orders_of
 from harness.embeddings import embed, embedded, embedder_of, run_cost_usd
 from harness.errors import (
     ExitCode,
@@ -67,10 +67,16 @@ from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import merge_parts
 from harness.judging.voting import WEIGHTED
-from harness.ledger import count_run, count_verdicts
-from harness.ratings import select_items
+from harness.ledger import (
+    check_unspent,
+    count_run,
+    count_verdicts,
+    fix_holdout,
+    holdout_of,
+)
+from harness.ratings import is_held_out
 from harness.report import write_report
-from harness.runs import RunConfig, RunFolder, default_out, list_runs, model_change
+from harness.runs import CONFIRMATION, RunConfig, RunFolder, default_out, list_runs, model_change
 from harness.sources import source_of, source_of_verdicts
 from harness.stats.selection.replies import MIN_SAMPLES
 from harness.stopping import StopRequests, run_until_stopped
@@ -229,8 +235,10 @@ def plan_run(
         **settings,
     )
     file = judges_file or user_file()
+    holdout = holdout_of(loaded, config.criterion, config.holdout, new_ledger=config.new_ledger)
     config = config.model_copy(
         update={
+            "holdout": holdout,
             "reply_cap": config.added_cap,
             "max_tokens": max_tokens,
             "judges_from": str(file.absolute()) if file else None,
@@ -250,7 +258,8 @@ def plan_run(
     specs = tuple(_configured(spec, config, loaded, both_orders) for spec in asked)
     _check_property(loaded, specs)
     strategies = {spec.strategy for spec in specs}
-    drawn = _drawn(pool or loaded, items_by_elicitation(loaded, config), strategies, config.seed)
+    shown = _shown(pool or loaded, holdout)
+    drawn = _drawn(shown, items_by_elicitation(loaded, config), strategies, config.seed)
     prompts = Prompts.load(
         loaded,
         strategies=strategies,
@@ -301,6 +310,23 @@ def plan_resumed_run(
     JudgeError
         If a judge of a run that was made elsewhere is not confirmed.
     """
+    loaded = _confirmed_task(folder, task, judges_file, base_url, key_env)
+    folder.sealed = True
+    changes: dict[str, object] = {} if max_cost is None else {"max_cost": max_cost}
+    if max_cost_soft:
+        changes["max_cost_soft"] = True
+    return _plan_rest(folder, loaded, changes)
+
+
+def _confirmed_task(
+    folder: RunFolder,
+    task: str | None = None,
+    judges_file: Path | None = None,
+    base_url: str | None = None,
+    key_env: str | None = None,
+    **_: object,
+) -> Task:
+    """Return the task of a run, once it is sure where its requests go; see `plan_resumed_run`."""
     manifest = folder.manifest
     if not folder.sealed:
         registry = load_judges(judges_file)
@@ -312,12 +338,7 @@ def plan_resumed_run(
             f"{folder.path}: a resumed run keeps its options; leave --task, --judges-file, "
             "--base-url and --key-env out, or start a new run."
         )
-    loaded = folder.load_task(task)
-    folder.sealed = True
-    changes: dict[str, object] = {} if max_cost is None else {"max_cost": max_cost}
-    if max_cost_soft:
-        changes["max_cost_soft"] = True
-    return _plan_rest(folder, loaded, changes)
+    return folder.load_task(task)
 
 
 def _plan_rest(folder: RunFolder, task: Task, changes: Mapping[str, object]) -> Plan:
@@ -339,15 +360,66 @@ def _plan_rest(folder: RunFolder, task: Task, changes: Mapping[str, object]) -> 
     )
 
 
-def prompts_of(folder: RunFolder, task: Task) -> Prompts:
-    """Read the templates of a run, bound to its task.
+def plan_confirmation(
+    folder: RunFolder,
+    judge: str,
+    **settings: Any,  # noqa: ANN401 -- of `plan_resumed_run`
+) -> Plan:
+    """Plan to ask a judge of a run about the items that were held out, or the rest of that.
+
+    Its run folder is ``confirmation`` in that of the run. Parameters are those of
+    `plan_resumed_run`.
+
+    Raises
+    ------
+    RunError
+        If the run holds nothing out, has no such judge, or the items were used; else as
+        `plan_resumed_run`.
+    """
+    manifest = folder.manifest
+    if manifest.config.holdout is None or manifest.config.confirms:
+        raise RunError(f"{folder.path}: holds no items out; start a run with --holdout 0.3.")
+    specs = tuple(spec for spec in manifest.asked_judges if spec.name == judge)
+    if not specs:
+        names = ", ".join(spec.name for spec in manifest.asked_judges)
+        raise RunError(f"{folder.path}: no judge {judge!r} to confirm; name one of {names}.")
+    if (folder.path / CONFIRMATION / "manifest.json").exists():
+        begun = RunFolder.open(folder.path / CONFIRMATION)
+        if begun.manifest.state != "done" and begun.manifest.judges[0].name == judge:
+            return plan_resumed_run(begun, **settings)
+    loaded = _confirmed_task(folder, **settings)
+    check_unspent(folder, loaded)
+    changes = {name: settings.get(name) for name in ("max_cost", "max_cost_soft")}
+    config = manifest.config.model_copy(
+        update={"confirms": folder.path.name, "limit": None, "new_ledger": False}
+        | {name: value for name, value in changes.items() if value}
+    )
+    prompts = prompts_of(folder, loaded, specs)
+    return _plan(loaded, config, specs, prompts, embedder=manifest.embedder)
+
+
+def _shown(pool: Task, holdout: float | None) -> Task:
+    """Return where demonstrations are drawn from: a task without the items that are held out."""
+    if holdout is None:
+        return pool
+    items = tuple(item for item in pool.items if not is_held_out(item, holdout))
+    ids = {item.id for item in items}
+    kept = {
+        name: tuple(rating for rating in getattr(pool, name) if rating.item in ids)
+        for name in ("ratings", "ignored")
+    }
+    return pool.model_copy(update={"items": items, **kept})
+
+
+def prompts_of(folder: RunFolder, task: Task, judges: Sequence[JudgeSpec] | None = None) -> Prompts:
+    """Read the templates of a run, or those of some of its judges, bound to its task.
 
     Raises
     ------
     PromptError
         If a template is missing or wrong.
     """
-    judges = folder.manifest.judges
+    judges = folder.manifest.judges if judges is None else judges
     return Prompts.load(
         task,
         folder.prompts,
@@ -430,7 +502,7 @@ def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
 
 def start(plan: Plan, out: Path) -> RunFolder:
     """Create the run folder; see `RunFolder.create`."""
-    return RunFolder.create(
+    folder = RunFolder.create(
         out,
         plan.task,
         plan.config,
@@ -445,6 +517,8 @@ def start(plan: Plan, out: Path) -> RunFolder:
             {job.judge.spec.name for job in plan.jobs if job.judge.reads_prompts},
         ),
     )
+    fix_holdout(folder, plan.task)
+    return folder
 
 
 def run_plan(
@@ -796,7 +870,8 @@ def validate_verdicts(
     The judges are counted in the ledger of the ratings. Other parameters are those of
     `source_of_verdicts`.
     """
-    source = embedded(source_of_verdicts(task, verdicts, criterion=criterion, **settings))
+    settings |= {"criterion": criterion, "new_ledger": new_ledger}
+    source = embedded(source_of_verdicts(task, verdicts, **settings))
     tried = count_verdicts(source, criterion, new_ledger=new_ledger)
     return validate(replace(source, tried=tried))
 
@@ -846,7 +921,7 @@ def _plan(
     prompts: Prompts,
     **fields: Any,  # noqa: ANN401 -- the other ones of the plan
 ) -> Plan:
-    items = select_items(task, criterion=config.criterion, limit=config.limit)
+    items = items_of(task, config)
     if not any(task.has_text(item) for item in items):
         raise TaskError(
             f"{task.folder}: the task has labels but no texts, so no judge can be asked; "

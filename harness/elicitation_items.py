@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 ItemsByElicitation = dict["Elicitation", tuple["Item", ...]]
 
 
+def items_of(task: Task, config: RunConfig) -> tuple[Item, ...]:
+    """Return the items of a run; see `select_items`."""
+    return select_items(
+        task,
+        criterion=config.criterion,
+        limit=config.limit,
+        holdout=config.holdout,
+        held_out=bool(config.confirms),
+    )
+
+
 def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
     """Return the items of a run by elicitation, in the order of asking.
 
@@ -44,7 +55,7 @@ def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
     TaskError
         If no item has the criterion.
     """
-    items = select_items(task, criterion=config.criterion, limit=config.limit)
+    items = items_of(task, config)
     if config.elicitations is not None:
         return {name: items for name in config.elicitations if name in task.elicitations}
     planned: ItemsByElicitation = {"forced_choice": items}

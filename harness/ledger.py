@@ -19,6 +19,8 @@ from harness.analysis.inputs import TriedJudges
 from harness.checksummed_log import ChecksummedLog
 from harness.errors import HarnessError, RunError
 from harness.files import bounded_lines, reader
+from harness.ratings import select_items
+from harness.runs import CONFIRMATION
 from harness.stats.inference.multiple_testing import share_in_series
 from harness.tasks.folders import find_task
 from harness.user_folders import data_folder
@@ -53,7 +55,11 @@ class Line(
     judges : dict of str to str
         The judges that were first tried then: names by fingerprint.
     new_ledger : bool
-        Whether the judges in the lines before it count no more.
+        Whether the lines before it count no more.
+    holdout : float or None
+        Share of the items that is held out from then on.
+    confirmed : dict of str to str
+        The judge that was asked about the held-out items of ``run``: name by fingerprint.
     """
 
     ratings: str
@@ -61,6 +67,8 @@ class Line(
     run: str = ""
     judges: dict[str, str] = {}
     new_ledger: bool = False
+    holdout: float | None = None
+    confirmed: dict[str, str] = {}
 
 
 _DECODE = msgspec.json.Decoder(Line).decode
@@ -93,7 +101,10 @@ def tried_in_run(folder: RunFolder) -> TriedJudges | None:
     RunError
         If the copy of the ledger cannot be read.
     """
-    return tried_judges(read_ledger(folder.path / LEDGER), folder.manifest.fingerprints.values())
+    lines, manifest = read_ledger(folder.path / LEDGER), folder.manifest
+    if manifest.config.confirms:
+        return _confirming(lines)
+    return tried_judges(lines, manifest.fingerprints.values())
 
 
 def count_run(folder: RunFolder, source: Source, *, new_ledger: bool = False) -> TriedJudges | None:
@@ -110,16 +121,14 @@ def count_run(folder: RunFolder, source: Source, *, new_ledger: bool = False) ->
     judges = {folder.manifest.fingerprints.get(name, ""): name for name in names}
     judges.pop("", None)
     copied = read_ledger(folder.path / LEDGER)
+    if config.confirms:
+        return _confirming(copied)
     counted = {print_ for line in since_reset(copied) for print_ in line.judges}
     if not judges or (copied and not new_ledger and counted.issuperset(judges)):
         return tried_judges(copied, judges)
-    task_folder = None
-    if folder.sealed:
-        with suppress(HarnessError):
-            task_folder = find_task(config.task)
-    ratings = ratings_hash(source.task, config.criterion)
+    file, ratings = _ledger_of(folder, source.task)
     lines = record(
-        ledger_file(ratings, task_folder),
+        file,
         ratings,
         judges,
         run=folder.path.name,
@@ -127,6 +136,128 @@ def count_run(folder: RunFolder, source: Source, *, new_ledger: bool = False) ->
     )
     folder.write(LEDGER, b"".join(map(_encoded, lines)))
     return tried_judges(lines, judges)
+
+
+def _ledger_of(folder: RunFolder, task: Task) -> tuple[Path, str]:
+    """Return the ledger of a run, and the hash of its ratings."""
+    config, task_folder = folder.manifest.config, None
+    if folder.sealed:
+        with suppress(HarnessError):
+            task_folder = find_task(config.task)
+    ratings = ratings_hash(task, config.criterion)
+    return ledger_file(ratings, task_folder), ratings
+
+
+def _confirming(lines: Sequence[Line]) -> TriedJudges:
+    """Return the standing of the judge that is confirmed: the only one on its items."""
+    n_forgotten = len({p for line in lines for p in line.confirmed}) - 1
+    return TriedJudges(n=1, share=1.0, n_forgotten=max(n_forgotten, 0), held_out=True)
+
+
+def check_unspent(folder: RunFolder, task: Task) -> None:
+    """Check, before anything is asked, that no judge was confirmed on the held-out items of a run.
+
+    Raises
+    ------
+    RunError
+        If one was, or a ledger cannot be read.
+    """
+    file, ratings = _ledger_of(folder, task)
+    own = read_ledger(folder.path / CONFIRMATION / LEDGER)
+    _check_unspent(since_reset(_about(file, ratings)) or own)
+
+
+def _check_unspent(lines: Sequence[Line]) -> None:
+    for line in lines:
+        if line.confirmed:
+            names = ", ".join(line.confirmed.values())
+            raise RunError(
+                f"the held-out items were used at {line.at}, to confirm {names} of {line.run}, and "
+                "cannot be used again; to confirm another judge, have more items rated."
+            )
+
+
+def recorded_holdout(task: Task, criterion: str | None) -> float | None:
+    """Return the share of the items that the ledger of some ratings holds out; None for none."""
+    ratings = ratings_hash(task, criterion)
+    current = since_reset(_about(ledger_file(ratings, task.folder), ratings))
+    return next((line.holdout for line in current if line.holdout is not None), None)
+
+
+def holdout_of(
+    task: Task, criterion: str | None, wanted: float | None, *, new_ledger: bool
+) -> float | None:
+    """Return the share of the items that a new run holds out.
+
+    Raises
+    ------
+    RunError
+        If another share is fixed, or judges were tried on the items that are to be held out.
+    TaskError
+        If the share has no item.
+    """
+    ratings = ratings_hash(task, criterion)
+    file = ledger_file(ratings, task.folder)
+    current = () if new_ledger else since_reset(_about(file, ratings))
+    recorded = next((line.holdout for line in current if line.holdout is not None), None)
+    if wanted is None or wanted == recorded:
+        return recorded
+    if recorded is not None:
+        raise RunError(
+            f"{file}: a holdout of {recorded:g} is fixed for these ratings; leave --holdout out."
+        )
+    if tried := [name for line in current for name in line.judges.values()]:
+        n_tried = "1 judge was" if len(tried) == 1 else f"{len(tried)} judges were"
+        raise RunError(
+            f"{file}: {n_tried} tried on all of these items, e.g. {tried[0]}; hold items out "
+            "before the first judge is tried, or have more items rated."
+        )
+    select_items(task, criterion=criterion, limit=None, holdout=wanted, held_out=True)
+    return wanted
+
+
+def fix_holdout(folder: RunFolder, task: Task) -> None:
+    """Record which share of the items a new run holds out, or that it uses them.
+
+    Raises
+    ------
+    RunError
+        If the held-out items were used, or the ledger cannot be read or written.
+    """
+    config = folder.manifest.config
+    if config.holdout is None:
+        return
+    file, ratings = _ledger_of(folder, task)
+    with _locked(file) as log:
+        lines = _about(file, ratings)
+        added = (_confirmed if config.confirms else _fixed)(folder, ratings, lines)
+        log.write(b"".join(map(_encoded, added)))
+    folder.write(LEDGER, b"".join(map(_encoded, [*lines, *added])))
+
+
+def _confirmed(folder: RunFolder, ratings: str, lines: Sequence[Line]) -> list[Line]:
+    """Return the line by which the held-out items are used."""
+    _check_unspent(since_reset(lines))
+    judges = {p: name for name, p in folder.manifest.fingerprints.items()}
+    run = folder.manifest.config.confirms
+    return [Line(ratings=ratings, at=_now(), run=run, confirmed=judges)]
+
+
+def _fixed(folder: RunFolder, ratings: str, lines: Sequence[Line]) -> list[Line]:
+    """Return the lines by which items are held out, unless they are already."""
+    config, now = folder.manifest.config, _now()
+    added = [Line(ratings=ratings, at=now, new_ledger=True)] if config.new_ledger and lines else []
+    if all(line.holdout is None for line in since_reset([*lines, *added])):
+        added.append(Line(ratings=ratings, at=now, run=folder.path.name, holdout=config.holdout))
+    return added
+
+
+def _about(file: Path, ratings: str) -> tuple[Line, ...]:
+    return tuple(line for line in read_ledger(file) if line.ratings == ratings)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def count_verdicts(
@@ -161,9 +292,9 @@ def record(
     RunError
         If it cannot be read or written.
     """
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    now = _now()
     with _locked(file) as log:
-        lines = [line for line in read_ledger(file) if line.ratings == ratings]
+        lines = _about(file, ratings)
         added = [Line(ratings=ratings, at=now, new_ledger=True)] if new_ledger and lines else []
         counted = {p for line in since_reset([*lines, *added]) for p in line.judges}
         if new := {p: name for p, name in judges.items() if p not in counted}:
@@ -194,7 +325,7 @@ def read_ledger(file: Path) -> tuple[Line, ...]:
                         f"{file}: line {number} is no line of a ledger; restore it, or remove the "
                         "file to count from the next validation on."
                     ) from None
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError as error:
         raise RunError(f"{file}: cannot be read ({error.strerror}).") from None

@@ -6,6 +6,7 @@ among them.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -34,13 +35,22 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
 
 
-def select_items(task: Task, *, criterion: str | None, limit: int | None) -> tuple[Item, ...]:
+def select_items(
+    task: Task,
+    *,
+    criterion: str | None,
+    limit: int | None,
+    holdout: float | None = None,
+    held_out: bool = False,
+) -> tuple[Item, ...]:
     """Select the items of a run: those with a criterion, then the first ``limit`` of them.
+
+    Without the ``holdout``, a share of all items, or of it alone where ``held_out``.
 
     Raises
     ------
     TaskError
-        If no item has the criterion.
+        If no item has the criterion, or none is left.
     """
     selected = [item for item in task.items if criterion is None or item.criterion == criterion]
     if not selected:
@@ -49,7 +59,25 @@ def select_items(task: Task, *, criterion: str | None, limit: int | None) -> tup
             f"task {task.name}: no item has criterion {criterion!r}; "
             f"known are {', '.join(criteria) if criteria else 'none'}."
         )
+    if holdout is not None:
+        items = selected
+        selected = [item for item in items if is_held_out(item, holdout) == held_out]
+        if not selected:
+            n_held_out = 0 if held_out else len(items)
+            raise TaskError(
+                f"task {task.name}: {n_held_out} of {len(items)} items are held out; choose "
+                "another --holdout."
+            )
     return tuple(selected[:limit])
+
+
+def is_held_out(item: Item, share: float) -> bool:
+    """Whether an item is among a share of all items, whatever other items there are.
+
+    By a hash of its group, or of its id where it has none: items of a group stay together.
+    """
+    digest = hashlib.sha256(f"holdout\0{item.group or item.id}".encode(errors="replace")).digest()
+    return int.from_bytes(digest[:8]) < share * 2.0**64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

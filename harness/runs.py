@@ -11,6 +11,7 @@ verdicts.damaged  lines of the log whose checksum is wrong, if any
 rate.jsonl        changes of the request rate of remote judges
 batches.json      batches whose results are not in the log yet (--batch)
 ledger.jsonl      the judges tried on the same ratings when the run was validated
+confirmation/     a run folder: the judge that was asked about the held-out items
 metrics.json      every number with its interval and its n
 ranking.csv       the ranking alone
 judge-card.md     one page to publish beside an evaluation
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 MAX_MANIFEST_BYTES = 1 << 26
+CONFIRMATION = "confirmation"  # folder, in that of a run, of its judge on held-out items
 MAX_SAMPLES = 10_000  # as of a judge
 N_PAIRS = 100  # enough to estimate beta
 State = Literal["planned", "running", "asked", "done", "stopped"]
@@ -118,6 +120,10 @@ class RunConfig(BaseModel):
         Whether each sample is shown the options in another order.
     new_ledger : bool
         Whether judges that were tried on these ratings before count no more.
+    holdout : float or None
+        Share of the items that is neither shown nor scored until it is confirmed on.
+    confirms : str
+        Name of the run whose held-out items these are; "" for a run that is no confirmation.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -140,6 +146,8 @@ class RunConfig(BaseModel):
     batch: bool = False
     shuffle_options: bool = False
     new_ledger: bool = False
+    holdout: float | None = Field(None, gt=0, lt=1)
+    confirms: str = ""
 
     @property
     def added_cap(self) -> int | None:
@@ -256,7 +264,8 @@ class RunFolder:
             If it cannot be written.
         """
         now = datetime.now(UTC)
-        path = out / f"{task.name}-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        name = f"{task.name}-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        path = out / (CONFIRMATION if config.confirms else name)
         manifest = Manifest(
             created=now.isoformat(timespec="seconds"),
             config=config,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis import Choices, JudgeFacts, Source
 from harness.analysis.inputs import shared_items
-from harness.elicitation_items import elicitations_of, items_by_elicitation
+from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of
 from harness.errors import RunError
 from harness.judging.calibration import PREFIX as CONTENT_FREE_ID
 from harness.judging.fingerprints import fingerprint_of_verdicts
@@ -23,13 +23,13 @@ from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.prompts.strategies import SOFT, STRUCTURED, VERBALISED, is_structured
 from harness.judging.storage.verdict_log import read_log
 from harness.judging.voting import WEIGHTED, vote_weights, with_votes
-from harness.ledger import tried_in_run
-from harness.ratings import select_items
+from harness.ledger import recorded_holdout, tried_in_run
+from harness.ratings import is_held_out, select_items
 from harness.runs import RunFolder
 from harness.tasks import CANNOT_ASSESS, Task, load_task
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
@@ -66,7 +66,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     samples = samples_of(manifest)
     source = Source(
         task=task,
-        items=select_items(task, criterion=config.criterion, limit=config.limit),
+        items=items_of(task, config),
         judges=tuple(_facts(spec, task) for spec in manifest.judges),
         verdicts=with_votes(manifest.judges, replies, task),
         replies_voted_on=_voting_replies(manifest, replies),
@@ -78,7 +78,11 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
             for spec in manifest.judges
         },
         seed=config.seed,
-        notes=(*_notes(manifest, reading), *_weights_in_words(manifest, replies, task)),
+        notes=(
+            *_on_holdout(folder, task),
+            *_notes(manifest, reading),
+            *_weights_in_words(manifest, replies, task),
+        ),
         verdicts_hash=verdicts_hash,
         tried=tried_in_run(folder),
         **config.choices.explicit(),
@@ -86,6 +90,21 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     if task.embedding is None or not folder.embeddings.exists():
         return source
     return replace(source, vectors=read_vectors(folder.embeddings, texts_of(source)))
+
+
+def _on_holdout(folder: RunFolder, task: Task) -> Iterator[str]:
+    """Say which items are held out, or that these were."""
+    config = folder.manifest.config
+    if config.confirms:
+        yield f"these items were held out of {config.confirms}"
+    elif config.holdout is not None:
+        command = f"harness confirm {folder.path.name} --judge NAME"
+        yield f"{_n_held_out(task, config.holdout)}, and neither shown nor scored until: {command}"
+
+
+def _n_held_out(task: Task, share: float) -> str:
+    n = sum(is_held_out(item, share) for item in task.items)
+    return f"{n} of {len(task.items)} items are held out"
 
 
 def _facts(spec: JudgeSpec, task: Task) -> JudgeFacts:
@@ -264,8 +283,11 @@ def source_of_verdicts(
     limit: int | None = None,
     choices: Choices | None = None,
     seed: int = 0,
+    new_ledger: bool = False,
 ) -> Source:
     """Read a task and a file of verdicts from another tool.
+
+    Items that are held out by the ledger of these ratings are left out.
 
     Parameters
     ----------
@@ -281,14 +303,19 @@ def source_of_verdicts(
         How the verdicts are validated.
     seed : int
         Of the resampling.
+    new_ledger : bool
+        Whether the ledger is started anew, so that nothing is held out.
 
     Raises
     ------
     TaskError, VerdictError
         If the task or the file is wrong.
+    RunError
+        If the ledger cannot be read.
     """
     loaded = load_task(task) if isinstance(task, str) else task
-    items = select_items(loaded, criterion=criterion, limit=limit)
+    holdout = recorded_holdout(loaded, criterion) if verdicts and not new_ledger else None
+    items = select_items(loaded, criterion=criterion, limit=limit, holdout=holdout)
     selected = {item.id for item in items}
     of_file: dict[str, list[Verdict]] = {}
     by_judge: dict[str, list[Verdict]] = {}
@@ -309,7 +336,10 @@ def source_of_verdicts(
         verdicts=by_judge,
         planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
         seed=seed,
-        notes=_note_left_out(n_left_out, by_judge),
+        notes=(
+            *([] if holdout is None else [_n_held_out(loaded, holdout)]),
+            *_note_left_out(n_left_out, by_judge),
+        ),
         **(choices or Choices()).explicit(),
     )
 

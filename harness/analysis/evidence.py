@@ -184,6 +184,8 @@ class Evidence:
         Those of them that are not compared here.
     n_forgotten : int
         Judges that were tried before the ledger was started anew.
+    held_out : bool
+        Whether the items are those that were held out of all other runs.
     judges : tuple of JudgeEvidence
         Ranked ones first, best first.
     baselines : tuple of BaselineEvidence
@@ -224,6 +226,7 @@ class Evidence:
     left_out: tuple[Exclusion, ...] = ()
     n_tried_before: int = 0
     n_forgotten: int = 0
+    held_out: bool = False
 
     @property
     def human_is_apart(self) -> bool:
@@ -432,6 +435,7 @@ def evidence_of(
         n_tried=source.tried_judges.n,
         n_tried_before=source.tried_judges.n_before,
         n_forgotten=source.tried_judges.n_forgotten,
+        held_out=source.tried_judges.held_out,
         judges=tuple(judges),
         baselines=tuple(baseline_evidence(footing, name) for name in footing.baselines),
         **_one_human(footing, judges[0]),

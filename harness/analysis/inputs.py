@@ -102,12 +102,15 @@ class TriedJudges(Frozen):
         `share_in_series`.
     n_forgotten : int
         Judges that were tried before the ledger was started anew.
+    held_out : bool
+        Whether it is one judge, on items that no judge was tried on.
     """
 
     n: int
     n_before: int = 0
     share: float
     n_forgotten: int = 0
+    held_out: bool = False
 
 
 class Choices(Frozen):

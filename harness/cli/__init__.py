@@ -56,6 +56,9 @@ class CommandSource(NamedTuple):
 COMMANDS = {
     "run": CommandSource("run:run", "Ask judges about a task and rank them."),
     "validate": CommandSource("validate:validate", "Validate a run, or verdicts of another tool."),
+    "confirm": CommandSource(
+        "confirm:confirm", "Ask a judge of a run about the items that were held out."
+    ),
     "systems": CommandSource("systems:systems", "Rank the systems that a pairwise task compares."),
     "study": CommandSource("study:study", "Put the results of several tasks together."),
     "report": CommandSource("report:report", "Write the report of a run, or compare two."),

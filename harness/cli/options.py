@@ -430,6 +430,13 @@ def checked_choices(options: dict[str, object]) -> Choices:
         raise typer.BadParameter(f"{fault['input']!r}: {fault['msg']}", param_hint=name) from None
 
 
+def checked_holdout(share: float | None) -> float | None:
+    """Refuse a holdout that is no share of the items."""
+    if share is not None and not 0.0 < share < 1.0:
+        raise typer.BadParameter("expected a share between 0 and 1", param_hint="--holdout")
+    return share
+
+
 def check_fail_unless(least: str | None) -> None:
     """Refuse a ``--fail-unless`` that is no verdict, before anything is paid."""
     if least is not None and least not in VERDICTS:

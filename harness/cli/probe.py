@@ -97,6 +97,7 @@ def _ask_probe(
 ) -> None:
     from harness.app import plan_resumed_run, plan_run
     from harness.cli.run import print_costs, run_with_progress
+    from harness.ledger import recorded_holdout
     from harness.probe.flip_rates import check_judges, check_probe, write_probe
     from harness.ratings import select_items
     from harness.runs import find_run
@@ -112,7 +113,8 @@ def _ask_probe(
     else:
         options.check_limits(**limits)
         loaded = load_task(options.required_task(task))
-        items = select_items(loaded, criterion=criterion, limit=limit)
+        holdout = recorded_holdout(loaded, criterion)
+        items = select_items(loaded, criterion=criterion, limit=limit, holdout=holdout)
         plan = plan_run(
             _changed_task(probe, loaded, items, perturbations),
             options.split(judges, "--judges"),

@@ -82,6 +82,13 @@ def run(
     ] = False,
     shuffle_options: options.ShuffleOptions = False,
     new_ledger: options.NewLedger = False,
+    holdout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of the items that no run shows or scores until harness confirm, e.g. 0.3.",
+        ),
+    ] = None,
     out: options.Out = None,
     place: dict[str, Any],
     item_text: Annotated[
@@ -129,6 +136,7 @@ def run(
             batch=batch,
             shuffle_options=shuffle_options,
             new_ledger=new_ledger,
+            holdout=options.checked_holdout(holdout),
             item_text=item_text,
             **limits,
             **server,
@@ -144,7 +152,7 @@ def run(
         codes += [result.exit_code, options.exit_code_of(result.validation, fail_unless)]
         finished[result.folder.path.name] = result.validation
         if len(plans) == 1 or not as_json:
-            _print(result, quiet=quiet, as_json=as_json, details=details)
+            print_result(result, quiet=quiet, as_json=as_json, details=details)
     if len(finished) > 1:
         if not as_json:
             echo("")
@@ -219,7 +227,8 @@ def run_with_progress(
         return run_plan(plan, observer=observer, out=out, **asking)
 
 
-def _print(result: RunResult, *, quiet: bool, as_json: bool, details: bool) -> None:
+def print_result(result: RunResult, *, quiet: bool, as_json: bool, details: bool) -> None:
+    """Print a validation as JSON, or as text with the place of its page."""
     from harness.analysis.serialize import indented
     from harness.report.text import render
 

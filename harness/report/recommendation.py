@@ -190,6 +190,9 @@ def _tried(v: Validation) -> str:
     evidence, leader = v.evidence, v.decision.leader
     assert evidence is not None
     n, n_before, parts = evidence.n_tried, evidence.n_tried_before, []
+    if evidence.held_out:
+        n_items = counted([evidence.n_items], "held-out item")
+        parts.append(f"{leader} is tested alone, on {n_items} that no judge was tried on before.")
     if n_before:
         which = f"{leader} is the {ordinal(n)} judge tried on these ratings"
         if n - n_before > 1:

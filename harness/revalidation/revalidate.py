@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from harness.analysis.inputs import sampling_weights
 from harness.app import Plan, how_to_resume, make_job
-from harness.elicitation_items import elicitations_of, items_by_elicitation
+from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of
 from harness.errors import ExitCode, JudgeUnavailable, RunError
 from harness.files import read_file, write_file, writing_to
 from harness.judging.calibration import PREFIX
@@ -21,7 +21,6 @@ from harness.judging.judges.judge_registry import check, check_destinations, rea
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.judging.storage.verdict_log import VerdictLog
-from harness.ratings import select_items
 from harness.revalidation.baseline_design import draw_anchor, power_by_judge
 from harness.revalidation.causes import (
     Comparable,
@@ -763,7 +762,7 @@ class Sitting:
     def run_items(self) -> tuple[Item, ...]:
         """Return the items of the run."""
         config = self.run.manifest.config
-        return select_items(self.setup.task, criterion=config.criterion, limit=config.limit)
+        return items_of(self.setup.task, config)
 
     def draw(self) -> tuple[Item, ...]:
         """Draw the anchor of a new baseline."""

@@ -32,6 +32,7 @@ START = "<!-- tests/benchmarks/series.py writes what follows -->"
 N_JUDGES = 20
 SHOWN = (1, 2, 5, 20)  # judges whose power is shown
 RATER, JUDGE = 0.85, 0.9  # accuracy
+HOLDOUT = 0.3
 
 
 def of_weight(weight: float) -> list[float]:
@@ -61,7 +62,23 @@ def panel_p(tests: list[DecidingTest]) -> float:
     return 1.0 if p is None else p
 
 
-def at_annotator_boundary(rng: np.random.Generator, *, n: int, m: int, alike: float) -> list[float]:
+def p_values(outcomes: np.ndarray, m: int) -> list[float]:
+    """Test judges against m raters; outcomes, (J, n, raters), are -1 where the judge wins.
+
+    Raters without outcomes are beaten on every item.
+    """
+    n = outcomes.shape[1]
+    beaten = [DecidingTest(0.0, "exact", n, n, 0)] * (m - outcomes.shape[2])
+    n_won, n_lost = ((outcomes == sign).sum(axis=1).tolist() for sign in (-1, 1))
+    return [
+        panel_p([*beaten, *map(partial(test_of_counts, n), *counts)])
+        for counts in zip(n_won, n_lost, strict=True)
+    ]
+
+
+def at_annotator_boundary(
+    rng: np.random.Generator, *, n: int, m: int, alike: float = 0.0
+) -> np.ndarray:
     """Draw judges that lose to just as many of m raters as allowed, by exactly the margin.
 
     ``alike`` is the correlation of two judges on an item.
@@ -70,16 +87,17 @@ def at_annotator_boundary(rng: np.random.Generator, *, n: int, m: int, alike: fl
     correlation = max(float(rng.choice([-0.5, 0.0, 0.5, 0.9])), -1.0 / (n_null - 1.0))
     spread = np.full((n_null, n_null), correlation) + (1.0 - correlation) * np.eye(n_null)
     p_win, center = float(rng.choice([0.02, 0.2])), np.zeros(n_null)
-    beaten = [DecidingTest(0.0, "exact", n, n, 0)] * (m - n_null)
     common = rng.multivariate_normal(center, spread, n, method="eigh")
     own = rng.multivariate_normal(center, spread, (N_JUDGES, n), method="eigh")
     latent = ndtr(sqrt(alike) * common + sqrt(1.0 - alike) * own)
-    n_won = (latent < p_win).sum(axis=1).tolist()
-    n_lost = (latent > 1.0 - p_win - EPS).sum(axis=1).tolist()
-    return [
-        panel_p([*beaten, *map(partial(test_of_counts, n), *counts)])
-        for counts in zip(n_won, n_lost, strict=True)
-    ]
+    return np.where(latent < p_win, -1, (latent > 1.0 - p_win - EPS).astype(int))
+
+
+def tested(
+    rng: np.random.Generator, *, draw: Callable[..., np.ndarray], m: int, **design: float
+) -> list[float]:
+    """Draw judges, and return their p-values."""
+    return p_values(draw(rng, m=m, **design), m)
 
 
 def against_one_human(
@@ -105,20 +123,42 @@ def against_one_human(
     return p_values
 
 
-def good_judges(rng: np.random.Generator, *, n: int, m: int) -> list[float]:
-    """Draw judges that are better than each rater; the annotator test."""
+def good_judges(rng: np.random.Generator, *, n: int, m: int) -> np.ndarray:
+    """Draw judges that are better than each rater."""
     truth = rng.integers(2, size=n)
     ratings = raters_of(truth, m, RATER, rng)
-    others = [np.delete(ratings, rater, axis=1) for rater in range(m)]
-    alike = [(others[j] == ratings[:, [j]]).mean(axis=1) for j in range(m)]
-    p_values = []
-    for _ in range(N_JUDGES):
-        labels = raters_of(truth, 1, JUDGE, rng)
-        own = [(other == labels).mean(axis=1) for other in others]
-        won = [int((a > b).sum()) for a, b in zip(own, alike, strict=True)]
-        lost = [int((a < b).sum()) for a, b in zip(own, alike, strict=True)]
-        p_values.append(panel_p(list(map(partial(test_of_counts, n), won, lost))))
-    return p_values
+    labels = raters_of(truth, N_JUDGES, JUDGE, rng)
+    others = np.stack([np.delete(ratings, rater, axis=1) for rater in range(m)], axis=1)
+    of_raters = (others == ratings[:, :, None]).mean(axis=2)
+    of_judges = (others[None] == labels.T[:, :, None, None]).mean(axis=3)
+    return np.sign(of_raters - of_judges).astype(int)
+
+
+def confirmed(
+    rng: np.random.Generator, *, draw: Callable[..., np.ndarray], n: int, m: int
+) -> tuple[bool, bool]:
+    """Say whether the best of the judges on other items passes on those held out.
+
+    And whether the first judge does, which was not chosen.
+    """
+    outcomes = draw(rng, n=n, m=m)
+    n_tried = n - round(HOLDOUT * n)
+    best = int(np.argmin(p_values(outcomes[:, :n_tried], m)))
+    chosen, first = p_values(outcomes[[best, 0], n_tried:], m)
+    return chosen <= ALPHA, first <= ALPHA
+
+
+def holdout_rows(n_replicates: int) -> list[str]:
+    """Simulate the best of twenty judges on held-out items, beside one judge."""
+    rows = []
+    for draw, n, m in product((at_annotator_boundary, good_judges), (150, 500), (3, 5)):
+        rngs = (np.random.default_rng([19, i]) for i in range(n_replicates))
+        passed = np.array([confirmed(rng, draw=draw, n=n, m=m) for rng in rngs])
+        name = draw.__name__.replace("_", " ").replace("at annotator", "judges at the")
+        cells = (f"{100 * share:.1f} %" for share in passed.mean(axis=0))
+        held_out = f"{round(HOLDOUT * n)} of {n} items held out"
+        rows.append(f"| {name}: {held_out}, {m} raters | {' | '.join(cells)} |")
+    return rows
 
 
 def passes(
@@ -141,7 +181,7 @@ def size_rows(n_replicates: int) -> list[str]:
     """Simulate how often any judge of a series passes, each at its null boundary."""
     rows = []
     for n, m, alike in product((50, 150), (3, 5), (0.0, 0.5, 0.8)):
-        draw = partial(at_annotator_boundary, n=n, m=m, alike=alike)
+        draw = partial(tested, draw=at_annotator_boundary, n=n, m=m, alike=alike)
         name = f"annotator test: {n} items, {m} raters, correlation of the judges {alike:g}"
         rows.append(share_row(name, passes(draw, n_replicates, None)))
     for agreement, n in product((0.8, 0.9, 0.97), (180, 400)):
@@ -161,7 +201,9 @@ def power_rows(n_replicates: int) -> list[str]:
     """Simulate how often the first, second, ... judge passes, all good."""
     n, rows = 150, []
     agreement = RATER**2 + (1.0 - RATER) ** 2
-    draws = {f"annotator test, {m} raters": (partial(good_judges, n=n, m=m), None) for m in (3, 5)}
+    draws = {}
+    for m in (3, 5):
+        draws[f"annotator test, {m} raters"] = partial(tested, draw=good_judges, n=n, m=m), None
     human = partial(against_one_human, n=n, agreement=agreement, accuracy=JUDGE)
     draws["one human of three without names"] = human, n
     for name, (draw, n_items) in draws.items():
@@ -193,6 +235,14 @@ The 20th is compared with one human on {least:,} items at least.
 {header}
 {powers}
 
+With a [holdout](how-to/ledger.md#hold-items-out), twenty judges are tried on 70 % of the items; the
+best of them is confirmed on the other 30 %, as the only judge. The share that passes is that of a
+judge that was not chosen:
+
+| | confirmed, the best of 20 | the first judge, on the same items |
+| --- | --- | --- |
+{confirmed}
+
 Made by `tests/benchmarks/series.py`.
 """
 
@@ -202,6 +252,7 @@ def render(n_replicates: int) -> str:
     header = f"| | {' | '.join(RULES)} |\n|{' --- |' * (len(RULES) + 1)}"
     shares = RULES[f"c = {LATER:g}, as tested"]
     return PAGE_TEXT.format(
+        confirmed="\n".join(holdout_rows(n_replicates)),
         header=header,
         later=LATER,
         least=least_items(ALPHA * shares[-1], MARGIN.value),

@@ -18,7 +18,7 @@ TABLE = "id,text,ann,bob\n" + "".join(
 
 @pytest.fixture
 def place(tmp_path, stub, monkeypatch):
-    """A folder with a task, a table and a finished run with two looks at its judge."""
+    """A folder with tasks, a table, a run with a holdout and one with two looks at its judge."""
     stub.reset()
     make_task_folder(tmp_path / "task", 8)
     judge = {"model": "stub", "base_url": stub.url(), "price": {"input": 1, "output": 2}}
@@ -28,6 +28,9 @@ def place(tmp_path, stub, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = ("--judges", "far", "--judges-file", "judges.yaml")
     assert invoke("run", "--task", "task", *asked).exit_code == 0
+    make_task_folder(tmp_path / "held", 20)
+    held_out = ("--judges", "random", "--holdout", "0.5", "--out", "held-runs")
+    assert invoke("run", "--task", "held", *held_out).exit_code == 0
     for _ in range(2):
         assert invoke("revalidate").exit_code == 0
     stub.reset()
@@ -55,6 +58,7 @@ COMMANDS = {
         *("--judges-file", "judges.yaml"),
     ),
     "curate import": ("curate", "import", "table.csv", "--as", "mine"),
+    "confirm": ("confirm", "--judge", "random", "--out", "held-runs"),
     "revalidate": ("revalidate",),
     "revalidate --baseline-replies": ("revalidate", "--baseline-replies", "2"),
     "revalidate --fail-on": ("revalidate", "--fail-on", "changed,worse", "--max-cost", "1"),

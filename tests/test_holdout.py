@@ -1,0 +1,176 @@
+"""Items that are held out are neither shown nor scored until a judge is confirmed on them, once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from support.processes import invoke
+from support.task_folders import make_task_folder
+
+import harness
+from harness.errors import RunError, TaskError
+from harness.judging.storage.verdict_log import read_log
+from harness.ratings import is_held_out
+from harness.runs import CONFIRMATION, RunFolder
+from harness.tasks import Item
+
+N, SHARE = 40, 0.3
+
+
+@pytest.fixture
+def task(tmp_path, monkeypatch):
+    """A small task; runs go into the working folder."""
+    monkeypatch.chdir(tmp_path)
+    folder = make_task_folder(tmp_path / "small", N, response_sets=False)
+    with (folder / "task.yaml").open("a", encoding="utf-8") as file:
+        file.write("lexicon: {positive: B, negative: A}\n")
+    return folder
+
+
+def held_out_ids(task, share=SHARE):
+    """Return the ids of the items that are held out."""
+    return {item.id for item in harness.load_task(task).items if is_held_out(item, share)}
+
+
+def run_of(task, *judges, **options):
+    """Run embedded judges; return the folder."""
+    return harness.run(task, judges=list(judges or ("random",)), out="runs", **options)
+
+
+def confirm(run, judge="random", *options):
+    """Confirm a judge by the command line."""
+    return invoke("confirm", run.path, "--judge", judge, *options)
+
+
+def asked_items(folder):
+    """Return the ids of the items that judges were asked about."""
+    return {verdict.item for verdict in read_log(folder / "verdicts.jsonl").final.values()}
+
+
+def test_held_out_items_are_in_no_result_before_the_confirmation(task):
+    """No verdict, number, table, card or page of a run is of an item that is held out."""
+    held_out = held_out_ids(task)
+    assert 0 < len(held_out) < N
+    run = run_of(task, holdout=SHARE)
+    assert asked_items(run.path) == {f"i{i}" for i in range(N)} - held_out
+    assert run.validation.evidence.n_items == N - len(held_out)
+    texts = [f"comment number {name[1:]}." for name in held_out]
+    for name in ("verdicts.jsonl", "metrics.json", "ranking.csv", "judge-card.md", "report.html"):
+        shown = (run.path / name).read_text("utf-8")
+        assert not [text for text in texts if text in shown]
+        assert not [item for item in held_out if f'"{item}"' in shown]
+    words = " ".join(invoke("report", run.path, "--out", "page.html").stdout.split())
+    assert not [text for text in texts if text in words]
+
+
+def test_the_holdout_depends_on_the_item_alone(task):
+    """An item is held out or not whatever other items there are; those of a group together."""
+    fewer = harness.load_task(make_task_folder(task.parent / "fewer", 20)).items
+    ids = held_out_ids(task)
+    assert {item.id for item in fewer if is_held_out(item, SHARE)} == {
+        item for item in ids if int(item[1:]) < 20
+    }
+    of_group = {is_held_out(Item(id=f"x{i}", fields={}, group="g"), 0.5) for i in range(30)}
+    assert len(of_group) == 1
+    many = [Item(id=f"x{i}", fields={}) for i in range(4000)]
+    assert sum(is_held_out(item, SHARE) for item in many) == pytest.approx(1200, abs=100)
+
+
+def test_later_runs_and_verdicts_leave_the_same_items_out(task):
+    """The holdout is fixed for the ratings, whoever is tried on them and with what."""
+    run_of(task, holdout=SHARE)
+    held_out = held_out_ids(task)
+    assert not asked_items(run_of(task, "lexicon").path) & held_out
+    rows = [{"item": f"i{i}", "judge": "other", "value": "AB"[i % 2]} for i in range(N)]
+    validation = harness.validate(task, rows)
+    assert validation.evidence.n_items == N - len(held_out)
+    assert f"{len(held_out)} of {N} items are held out" in validation.notes
+
+
+def test_a_judge_is_confirmed_once_and_at_its_own_level(task):
+    """It is tested alone, on the held-out items, however many were tried on the others."""
+    rows = [{"item": f"i{i}", "judge": "other", "value": "AB"[i % 2]} for i in range(N)]
+    run = run_of(task, "random", "lexicon", holdout=SHARE)
+    harness.validate(task, rows)
+    shown = confirm(run)
+    assert shown.exit_code == 0, shown.stderr
+    assert "is tested alone, on" in " ".join(shown.stdout.split())
+    own = RunFolder.open(run.path / CONFIRMATION)
+    assert asked_items(own.path) == held_out_ids(task)
+    evidence = harness.load_run(own.path).validation.evidence
+    assert evidence.alpha == pytest.approx(0.05)
+    assert (evidence.n_tried, evidence.held_out) == (1, True)
+    assert evidence.n_items == len(held_out_ids(task))
+
+
+@pytest.mark.parametrize("judge", ["random", "lexicon"])
+def test_a_second_confirmation_is_refused_and_says_when_the_first_was(task, judge):
+    """Neither the same judge nor another of any run is confirmed on the items again."""
+    run, other = (run_of(task, "random", "lexicon", holdout=SHARE) for _ in "ab")
+    assert confirm(run).exit_code == 0
+    verdicts = (run.path / CONFIRMATION / "verdicts.jsonl").read_bytes()
+    at = RunFolder.open(run.path / CONFIRMATION).manifest.created[:10]
+    for again in (run, other):
+        refused = confirm(again, judge)
+        assert isinstance(refused.exception, RunError)
+        assert refused.exception.exit_code == 2
+        assert f"were used at {at}" in str(refused.exception)
+        assert f"to confirm random of {run.path.name}" in str(refused.exception)
+    assert (run.path / CONFIRMATION / "verdicts.jsonl").read_bytes() == verdicts
+    assert not (other.path / CONFIRMATION).exists()
+
+
+def test_a_run_folder_that_was_moved_keeps_its_confirmation(task, monkeypatch):
+    """It is refused on another machine too, and validated with the same result."""
+    run = run_of(task, holdout=SHARE)
+    assert confirm(run).exit_code == 0
+    metrics = (run.path / CONFIRMATION / "metrics.json").read_bytes()
+    monkeypatch.setenv("XDG_DATA_HOME", "elsewhere")
+    assert isinstance(confirm(run).exception, RunError)
+    assert invoke("validate", run.path / CONFIRMATION).exit_code == 0
+    assert (run.path / CONFIRMATION / "metrics.json").read_bytes() == metrics
+
+
+def test_a_confirmation_that_only_shows_its_cost_uses_nothing(task):
+    """``--dry-run`` leaves the items for the confirmation."""
+    run = run_of(task, holdout=SHARE)
+    assert confirm(run, "random", "--dry-run").exit_code == 0
+    assert not (run.path / CONFIRMATION).exists()
+    assert confirm(run).exit_code == 0
+
+
+def test_items_that_judges_were_tried_on_cannot_be_held_out(task):
+    """A holdout is fixed before the first judge, and is not changed."""
+    run_of(task)
+    with pytest.raises(RunError, match="1 judge was tried on all of these items"):
+        run_of(task, holdout=SHARE)
+    anew = run_of(task, holdout=SHARE, new_ledger=True)
+    assert not asked_items(anew.path) & held_out_ids(task)
+    with pytest.raises(RunError, match="is fixed for these ratings"):
+        run_of(task, holdout=0.5)
+
+
+def test_runs_and_judges_that_cannot_be_confirmed_are_named(task):
+    """A run without a holdout, an unknown judge, and a holdout of all or no items."""
+    with pytest.raises(TaskError, match="40 of 40 items are held out"):
+        run_of(task, holdout=0.9999)
+    with pytest.raises(TaskError, match="0 of 40 items are held out"):
+        run_of(task, holdout=0.0001)
+    assert invoke("run", "--task", task, "--holdout", "1.5").exit_code == 2
+    run = run_of(task, holdout=SHARE)
+    assert "name one of random" in str(confirm(run, "nobody").exception)
+    shutil.rmtree(run.path.parent)
+    plain = run_of(make_task_folder(task.parent / "other", 12))
+    assert "holds no items out" in str(confirm(plain).exception)
+
+
+def test_a_confirmed_run_is_history_of_the_ledger(task):
+    """The ledger has a line when items are held out, and one when they are used."""
+    run = run_of(task, holdout=SHARE)
+    confirm(run)
+    lines = (run.path / CONFIRMATION / "ledger.jsonl").read_text("utf-8").splitlines()
+    first, *_, last = map(json.loads, lines)
+    assert first["holdout"] == SHARE
+    assert (last["run"], list(last["confirmed"].values())) == (run.path.name, ["random"])
