@@ -382,8 +382,8 @@ def _selected(name: str, losses: Mapping[str, FloatArray], judges: tuple[str, ..
         defined = ~np.isnan(losses[goal])
         least = np.where(defined, losses[goal], np.inf).min(axis=1)
         cost = np.where(defined.any(axis=1), suffered - least, np.nan)
-        sign = 1.0 if find_metric(goal, METRICS).is_error else -1.0
-        values[goal] = rows_of((sign * suffered)[None], digits=DIGITS)[0]
+        selected = find_metric(goal, METRICS).of_losses(suffered)
+        values[goal] = rows_of(selected[None], digits=DIGITS)[0]
         cost = np.where(np.abs(cost) <= TOLERANCE, 0.0, cost)
         extra[goal] = rows_of(cost[None], digits=DIGITS)[0]
     return Selection(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SELECTED = ("consistency", "absolute_bias")
 CORRELATED = ("consistency_spearman", "absolute_bias_spearman")
 QUANTITIES = (*SELECTED, *CORRELATED)
+CONSISTENCY, BIAS = downstream.METRICS
 CUT_FORMS = frozenset(form for form, aggregation in FORMS.items() if aggregation.is_cut)
 
 
@@ -178,7 +179,7 @@ def _outcome(cell: Cell, t: int, m: int, row: Metric) -> dict[str, float]:
     chosen = chosen_by(losses)
     if not chosen.any():
         return dict.fromkeys(QUANTITIES, np.nan)
-    consistency, distance = cell.consistency[t], np.abs(cell.bias[t])
+    consistency, distance = cell.consistency[t], BIAS.unsigned(cell.bias[t])
     outcomes = (
         float(consistency[chosen].mean()),
         float(distance[chosen].mean()),

@@ -15,7 +15,8 @@ from harness.report.judge_charts import (
     n_items_used,
     slug,
 )
-from harness.report.recommendation import CONSISTENCY, GOAL_WORDS
+from harness.report.recommendation import GOAL_WORDS
+from harness.stats import METRICS, find_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,11 +39,11 @@ def curve_charts(v: Validation) -> list[Chart]:
         return []
     surfaces = grid.judges
     tau = nearest_index(grid.taus, v.settings.tau)
-    biases = [row for s in surfaces.values() for row in s.bias]
-    highest = max((abs(x) for x in _defined(biases)), default=1.0)
+    biases = [unsigned("prevalence_bias", row) for s in surfaces.values() for row in s.bias]
+    highest = max(_defined(biases), default=1.0)
     lowest = min(_defined([row for s in surfaces.values() for row in s.consistency]), default=0.0)
     consistency = {name: s.consistency[tau] for name, s in surfaces.items()}
-    bias = {name: absolute(s.bias[tau]) for name, s in surfaces.items()}
+    bias = {name: unsigned("prevalence_bias", s.bias[tau]) for name, s in surfaces.items()}
     return [
         _curves(v, grid, "decision_consistency", consistency, (lowest, 1.0)),
         _curves(v, grid, "prevalence_bias", bias, (0.0, highest)),
@@ -53,9 +54,10 @@ def _defined(rows: Iterable[Sequence[float | None]]) -> list[float]:
     return [value for row in rows for value in row if value is not None]
 
 
-def absolute(values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Return magnitudes; NA stays NA."""
-    return tuple(None if value is None else abs(value) for value in values)
+def unsigned(goal: str, values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Return values without their signs where 0 is best; NA stays NA."""
+    metric = find_metric(goal, METRICS)
+    return tuple(None if value is None else float(metric.unsigned(value)) for value in values)
 
 
 def nearest_index(grid: Sequence[float], value: float) -> int:
@@ -71,19 +73,21 @@ def _curves(
     ends: tuple[float, float],
 ) -> Chart:
     even = v.sensitivity.break_evens.get(goal) if v.sensitivity else None
-    styles, is_consistency = judge_styles(v), goal == CONSISTENCY
-    better = READING["higher" if is_consistency else "lower"]
+    styles, metric = judge_styles(v), find_metric(goal, METRICS)
     judges = [judge.name for judge in v.ranked_judges if judge.name in values]
     lines = judge_lines(v, {judge: (grid.betas, values[judge]) for judge in judges})
     estimates = [(j.beta.value, j.name, styles[j.name]) for j in v.ranked_judges]
     estimates.append((v.humans.beta.value, "raters", "rater"))
     dots = measured_dots(v, goal)
-    name = GOAL_WORDS[goal] if is_consistency else f"absolute {GOAL_WORDS[goal]}"
+    name = f"absolute {GOAL_WORDS[goal]}" if metric.zero_is_best else GOAL_WORDS[goal]
     titles = Titles(
         slug(goal) + "-by-beta",
         f"{name} by beta".capitalize(),
         " ".join(
-            [f"One line per judge over beta of the raters, {better}.", best_by_beta(even)]
+            [
+                f"One line per judge over beta of the raters, {READING[metric.better]}.",
+                best_by_beta(even),
+            ]
             + [f"{dot.name}: {dot.y:.3f}." for dot in dots]
         ).strip(),
         x=f"beta of the raters, {grid_items(v)}",
@@ -118,11 +122,12 @@ def measured_dots(v: Validation, goal: str) -> list[Dot]:
         Dot(
             f"{judge.name}, measured on {counted([judge.metrics[goal].n_used])}",
             beta,
-            abs(value),
+            value,
             styles[judge.name],
         )
         for judge in v.ranked_judges
-        if judge.name in grid.judges and (value := judge.metrics[goal].value) is not None
+        if judge.name in grid.judges
+        for value in _defined([unsigned(goal, [judge.metrics[goal].value])])
     ]
 
 

@@ -128,6 +128,14 @@ def test_metric_keeps_its_choice_over_beta(source, result):
     assert len(set(result.selections["mse(srs/srs)"].judges)) > 1
 
 
+def test_bias_of_the_selected_judge_was_below_zero(result):
+    """What a metric selects has the bias that the page announces: without its sign."""
+    selected = [s.values["prevalence_bias"] for s in result.selections.values()]
+    biases = [bias for row in selected for bias in row if bias is not None]
+    assert max(biases) > 0.0
+    assert min(biases) >= 0.0
+
+
 def test_sweep_and_strata_shared_items_by_a_rule_of_their_own():
     """An item with fewer replies than judges are compared at is in neither, as in no metric.
 

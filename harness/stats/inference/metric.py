@@ -168,9 +168,17 @@ class Metric:
         """Whether values on either side of 0 are worse."""
         return self.better == "zero"
 
-    def losses(self, values: FloatArray) -> FloatArray:
+    def losses(self, values: ArrayLike) -> FloatArray:
         """Turn values into losses: the lower, the better."""
         return losses_of(values, self.better)
+
+    def of_losses(self, losses: FloatArray) -> FloatArray:
+        """Turn losses back into values, without their signs where 0 is best."""
+        return losses if self.is_error or self.zero_is_best else -losses
+
+    def unsigned(self, values: ArrayLike) -> FloatArray:
+        """Return values without their signs where 0 is best, else as they are."""
+        return self.of_losses(self.losses(values))
 
     def loss_signs(self, values: FloatArray | float) -> FloatArray:
         """Return whether the loss rises (1) or falls (-1) as a value rises; 0 at the best one."""
