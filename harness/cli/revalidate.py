@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -228,9 +229,17 @@ def _print_json(ending: dict[str, Any], look: Look | None) -> None:
 
 
 def _end(ending: dict[str, Any]) -> None:
+    in_actions = os.environ.get("GITHUB_ACTIONS") == "true"
     for line in ending["failed"]:
         echo(f"harness: {line}.", err=True)
+        if in_actions:
+            echo(f"::error title=harness revalidate::{_escaped(line)}", err=True)
     raise typer.Exit(ending["exit_code"])
+
+
+def _escaped(text: str) -> str:
+    """Escape the message of a workflow command of GitHub Actions."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _conditions(fail_on: str) -> tuple[Condition, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from support.look_schedules import Schedule, majority, other, replies, verdicts
 from support.processes import invoke
 
+from harness.cli.revalidate import _escaped
 from harness.revalidation.history import FILE, read_history
 
 N = 40
@@ -107,3 +108,16 @@ def test_a_look_that_raised_the_alarm_is_no_part_of_the_accepted_baseline(tmp_pa
     baseline = read_history(schedule.run / FILE).baseline
     assert (baseline.number, baseline.n_replies, baseline.accepted) == (2, 3, 3)
     assert verdicts(schedule.look()) == {"judge": "stable"}
+
+
+def test_a_failed_condition_is_an_annotation_in_github_actions(tmp_path, stub, monkeypatch):
+    """On stderr, so that --json stays JSON, and nowhere else; a message is one line."""
+    schedule = schedule_with(tmp_path, stub, majority, flipped)
+    annotation = "::error title=harness revalidate::judge is "
+    for value, is_printed in (("true", True), ("", False)):
+        monkeypatch.setenv("GITHUB_ACTIONS", value)
+        ended = invoke("revalidate", schedule.run, "--if-due", "week", "--json")
+        assert ended.exit_code == 1
+        assert (annotation in ended.stderr) is is_printed
+        assert "::error" not in ended.stdout
+    assert _escaped("50% of it\r\n::error::x") == "50%25 of it%0D%0A::error::x"
