@@ -107,12 +107,12 @@ class Rows:
     ----------
     make : callable
         What becomes of some items of every array: (b, d).
-    per_item : tuple of (n, ...) arrays or Rows
+    per_item : tuple of (n, ...) arrays
         Of these.
     """
 
     make: Callable[..., FloatArray]
-    per_item: tuple[NDArray[Any] | Rows, ...]
+    per_item: tuple[NDArray[Any], ...]
 
     def __len__(self) -> int:
         return len(self.per_item[0])
@@ -257,7 +257,7 @@ class Kinds:
     of_item: IntArray
 
     @classmethod
-    def of(cls, *tables: Counts | Rows) -> Self:
+    def of(cls, *tables: Counts) -> Self:
         """Tell apart the items of tables, each (n, ...).
 
         Notes
@@ -270,11 +270,9 @@ class Kinds:
         return cls.single(n) if kinds is None else kinds
 
     @classmethod
-    def few(cls, most: int, *tables: Counts | Rows) -> Self | None:
+    def few(cls, most: int, *tables: Counts) -> Self | None:
         """As `of`, but None as soon as more than so many kinds are seen."""
         n = len(tables[0])
-        if 2 * most < n and cls.few(most, *(table[: 2 * most] for table in tables)) is None:
-            return None  # the others need not be compared
         code: IntArray = np.zeros(n, dtype=np.int64)
         width, limit = 1, max(TABLE, 4 * n)
         for column in _varying(tables):
@@ -303,27 +301,16 @@ class Kinds:
     @property
     def times(self) -> IntArray:
         """How many items are of each kind: (R,)."""
-        return self.times_of(None)
-
-    def hold_for(self, rows: Summands) -> bool:
-        """Return whether (n, d) rows are the same for all items of a kind."""
-        few = rows[self.first]
-        every = blocks(len(rows))
-        return all(np.array_equal(few[self.of_item[at]], rows[at]) for at in every)
-
-    def times_of(self, times: IntArray | None) -> IntArray:
-        """Return (R,): `times` where each item stands for so many, (n,), or for one."""
-        return np.bincount(self.of_item, times, minlength=len(self.first)).astype(np.int64)
+        return np.bincount(self.of_item, minlength=len(self.first))
 
     def __repr__(self) -> str:
         return f"Kinds({len(self.first)} of {len(self.of_item)} items)"
 
 
-def _varying(tables: Iterable[Counts | Rows]) -> Iterator[Counts]:
+def _varying(tables: Iterable[Counts]) -> Iterator[Counts]:
     """Give the columns, (n,), of tables (n, ...) in which items differ."""
     for table in tables:
-        rows = np.asarray(table, dtype=np.float64) if isinstance(table, Rows) else table
-        columns = rows.reshape(len(rows), prod(rows.shape[1:]))
+        columns = table.reshape(len(table), prod(table.shape[1:]))
         if columns.size:
             for k in np.flatnonzero(columns.max(axis=0) != columns.min(axis=0)).tolist():
                 yield columns[:, k]

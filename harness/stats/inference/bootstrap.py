@@ -21,7 +21,6 @@ from harness.stats.data.arrays import (
     FloatArray,
     IntArray,
     Kinds,
-    Rows,
     Summands,
     blocks,
     frozen,
@@ -206,27 +205,9 @@ class Resamples:
         return units.totals(parts), self.products(by_unit)
 
     def _distinct(self, parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
-        """Return the (R, D) different rows of all parts and how many units each stands for.
-
-        Units are told apart by one number each, and compared afterwards. None where most differ.
-        """
         if not self.n_replicates or not parts or self.drawn is not None:
             return None
-        times = self.times
-        if times is None:
-            rng = np.random.default_rng(0)
-            factors = [rng.random((part.shape[1], 1)) for part in parts]
-
-            def one_number(*rows: FloatArray) -> FloatArray:
-                parts = (x @ factor for x, factor in zip(rows, factors, strict=True))
-                return np.asarray(sum(parts))
-
-            kinds = Kinds.few(len(parts[0]) // ALIKE, Rows(one_number, tuple(parts)))
-            if kinds is None or not all(kinds.hold_for(part) for part in parts):
-                return None
-            parts, times = [part[kinds.first] for part in parts], kinds.times
-        kinds = Kinds.of(*parts)
-        return np.hstack([part[kinds.first] for part in parts]), kinds.times_of(times)
+        return _distinct_rows(parts) if self.times is None else _merged(parts, self.times)
 
     def products(self, parts: Sequence[Summands]) -> Iterator[FloatArray]:
         """Yield weights times contributions, (b, D), without those that add nothing."""
@@ -284,6 +265,53 @@ def _drawn(rng: np.random.Generator, n_drawn: IntArray, n_units: int) -> IntArra
     if b > 1:
         drawn += np.repeat(np.arange(0, b * n_units, n_units), n_drawn)  # a range for each
     return np.bincount(drawn, minlength=b * n_units).reshape(b, n_units)
+
+
+def _distinct_rows(parts: Sequence[Summands]) -> tuple[FloatArray, IntArray] | None:
+    """Return the (R, D) different rows of all (U, d) and how often each occurs; None if R is large.
+
+    Rows are told apart by one number each, and compared afterwards.
+    """
+    n, rng = len(parts[0]), np.random.default_rng(0)
+    factors, most = [rng.random(part.shape[1]) for part in parts], n // ALIKE
+
+    def one_number(n_rows: int) -> FloatArray:
+        number = np.empty(n_rows)
+        for at in blocks(n_rows):
+            number[at] = sum(part[at] @ factor for part, factor in zip(parts, factors, strict=True))
+        return number
+
+    if len(np.unique(one_number(min(2 * most, n)))) > most:  # the others need not be compared
+        return None
+    number = one_number(n)
+    numbers = np.unique(number)
+    if len(numbers) > most:
+        return None
+    place = np.searchsorted(numbers, number)
+    one_of = np.empty(len(numbers), dtype=np.int64)
+    one_of[place] = np.arange(n)  # any of them
+    if not all(_repeats(part, one_of, place) for part in parts):
+        return None
+    times = np.bincount(place, minlength=len(numbers))
+    return _merged([part[one_of] for part in parts], times)
+
+
+def _merged(parts: Sequence[Summands], times: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the different rows of (R, d) parts side by side, in an order of their own.
+
+    And how many units each stands for, given how many the rows do.
+    """
+    rows = np.hstack(parts)
+    order = np.lexsort(rows.T[::-1])
+    rows = rows[order]
+    first = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)])
+    return rows[first], np.add.reduceat(times[order], np.flatnonzero(first))
+
+
+def _repeats(rows: Summands, one_of: IntArray, place: IntArray) -> bool:
+    """Whether (U, d) rows are those at ``one_of`` again, each at its place."""
+    few = rows[one_of]
+    return all(np.array_equal(few[place[at]], rows[at]) for at in blocks(len(rows)))
 
 
 def _filled_columns(parts: Sequence[Summands]) -> tuple[FloatArray, BoolArray]:
