@@ -461,7 +461,7 @@ def _evaluated(
         common=common,
         panel=panel,
     )
-    if sets.origin != "reconstructed" or source.level != "micro":
+    if sets.origin != "reconstructed" or source.level != "micro" or not judges:
         return evaluation
     masked = [_on_common_items(table, common or {}) for table in judges]
     return _with_estimated_translation(source, compared, evaluation, masked)

@@ -80,6 +80,7 @@ REFUSED = {
     "position": ("write 'pairwise' with", "probe", "position", *ON_TASK, *JUDGE),
     "systems": ("write 'pairwise' with", "systems", "RUN"),
     "history": ("never re-validated", "history", "RUN"),
+    "confirm": ("holds no items out", "confirm", "RUN", "--judge", "j"),
     "self": ("who wrote the texts is not known", "probe", "self-preference", "RUN", "--own", "j=a"),
 }
 
