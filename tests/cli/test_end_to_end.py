@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.judge_runs import QUICK_RETRIES, RecordingObserver
-from support.processes import run_harness
+from support.processes import call_harness
 from support.task_folders import make_task_folder
 
 from harness.analysis import Validation
@@ -57,7 +57,7 @@ def finished(tmp_path_factory, stub):
     file = judges_file(place, good=local(stub), odd=local(stub, model="other"))
     command = ("run", "--task", "task", "--judges", "good,odd", "--judges-file", file)
     kept = ("--out", "runs", "--cache", "cache")
-    done = run_harness(*command, *kept, cwd=place, env=os.environ | {"HOME": str(place)})
+    done = call_harness(*command, *kept, cwd=place, env=os.environ | {"HOME": str(place)})
     assert done.returncode == 0, done.stderr
     return place, done.stdout
 
@@ -70,7 +70,7 @@ def copied(finished, tmp_path):
 
 def test_alone_it_says_what_to_type_first(tmp_path):
     """`harness` without arguments shows the verbs and a first command."""
-    shown = run_harness(cwd=tmp_path)
+    shown = call_harness(cwd=tmp_path)
     assert "harness run --task toxicity" in shown.stdout + shown.stderr
     for verb in ("run", "validate", "tasks", "judges", "runs", "schema"):
         assert verb in shown.stdout + shown.stderr
@@ -105,7 +105,7 @@ def test_run_ranks_judges_and_writes_its_folder(finished):
 def test_counts_add_up_to_what_was_planned(place, stub):
     """planned = answered + abstained + refused + invalid + failed + not_asked, per elicitation."""
     file = judges_file(place, flaky=local(stub, "400*1"), silent=local(stub, "null"))
-    run_harness(
+    call_harness(
         "run", "--task", "task", "--judges", "flaky,silent", "--judges-file", file, cwd=place
     )
     validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
@@ -120,7 +120,7 @@ def test_validate_recomputes_a_run_from_its_folder_alone(copied, tmp_path):
     before = (copied / "metrics.json").read_bytes()
     for name in ("metrics.json", "ranking.csv", "report.html"):
         (copied / name).unlink()
-    done = run_harness("validate", copied, cwd=tmp_path)
+    done = call_harness("validate", copied, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (copied / "metrics.json").read_bytes() == before
 
@@ -146,7 +146,7 @@ def test_what_cannot_pass_is_told_with_its_number(place, stub):
     """A reply too long to be asked for is final: the run is done, and says how many and why."""
     file = judges_file(place, small=local(stub, "context"))
     command = ("run", "--task", "task", "--judges", "small", "--judges-file", file)
-    done = run_harness(*command, "--limit", "3", cwd=place)
+    done = call_harness(*command, "--limit", "3", cwd=place)
     assert done.returncode == 0
     assert "small: 0/12 replies, 12 failed" in done.stderr
     message = done.stdout.replace("\n", " ")
@@ -157,7 +157,7 @@ def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
     """A refused key stops its judge at the first reply: exit 3, the other judge complete."""
     file = judges_file(place, locked=local(stub, "401", concurrency=1), good=local(stub))
     command = ("run", "--task", "task", "--judges", "locked,good", "--judges-file", file)
-    done = run_harness(*command, cwd=place)
+    done = call_harness(*command, cwd=place)
     assert done.returncode == 3
     validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     locked, good = validation.judge("locked"), validation.judge("good")
@@ -172,7 +172,7 @@ def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
 def test_missing_key_is_one_line_before_anything_is_spent(place, stub):
     """The line names the variable; no run folder appears and no request leaves."""
     file = judges_file(place, paid=local(stub, key_env="MY_MISSING_KEY"))
-    done = run_harness(
+    done = call_harness(
         "run", "--task", "task", "--judges", "paid", "--judges-file", file, cwd=place
     )
     assert done.returncode == 2
@@ -185,7 +185,7 @@ def test_missing_key_is_one_line_before_anything_is_spent(place, stub):
 def test_key_is_in_no_file_and_no_output(place, stub):
     """A key goes to its server and nowhere else."""
     file = judges_file(place, paid=local(stub, "500*1,400*1", key_env="MY_KEY"))
-    done = run_harness(
+    done = call_harness(
         "run",
         "--task",
         "task",
@@ -217,11 +217,11 @@ def test_dry_run_spends_nothing(place, stub):
         file,
         "--dry-run",
     )
-    shown = run_harness(*command, cwd=place)
+    shown = call_harness(*command, cwd=place)
     assert shown.returncode == 0, shown.stderr
     assert "unknown price" in shown.stdout
     assert "$0.0" in shown.stdout
-    quotes = {q["judge"]: q for q in json.loads(run_harness(*command, "--json", cwd=place).stdout)}
+    quotes = {q["judge"]: q for q in json.loads(call_harness(*command, "--json", cwd=place).stdout)}
     assert quotes["cheap"]["calls"] == 12 * 2 * 2
     assert quotes["dear"]["cost_usd"] is None
     assert stub.stats()["requests"] == 0
@@ -233,7 +233,7 @@ def test_max_cost_ends_with_exit_4_and_can_be_resumed_with_a_higher_limit(place,
     price = {"input": 100, "output": 100}
     file = judges_file(place, paid=local(stub, price=price, concurrency=1))
     command = ("run", "--task", "task", "--judges", "paid", "--judges-file", file)
-    done = run_harness(*command, "--max-cost", "0.1", cwd=place)
+    done = call_harness(*command, "--max-cost", "0.1", cwd=place)
     assert done.returncode == 4, done.stderr
     again = f"harness run --resume {only_run(place).relative_to(place)} --max-cost 0.2"
     assert again in done.stderr
@@ -241,8 +241,8 @@ def test_max_cost_ends_with_exit_4_and_can_be_resumed_with_a_higher_limit(place,
     assert 0 < asked < 48
     validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     assert 0 < validation.judge("paid").cost.usd <= 0.1
-    assert run_harness("run", "--resume", cwd=place).returncode == 4
-    done = run_harness("run", "--resume", "--max-cost", "100", cwd=place)
+    assert call_harness("run", "--resume", cwd=place).returncode == 4
+    done = call_harness("run", "--resume", "--max-cost", "100", cwd=place)
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == 48
     manifest = json.loads((only_run(place) / "manifest.json").read_text(encoding="utf-8"))
@@ -253,7 +253,7 @@ def test_max_cost_needs_a_price(place, stub):
     """A limit that cannot be held is refused before anything is spent."""
     file = judges_file(place, dear=local(stub))
     command = ("run", "--task", "task", "--judges", "dear", "--judges-file", file)
-    done = run_harness(*command, "--max-cost", "1", cwd=place)
+    done = call_harness(*command, "--max-cost", "1", cwd=place)
     assert done.returncode == 2
     assert "price" in done.stderr
     assert stub.stats()["requests"] == 0
@@ -261,14 +261,14 @@ def test_max_cost_needs_a_price(place, stub):
 
 def test_task_without_texts_cannot_be_run(tmp_path):
     """`run` on labels alone is exit 2 and points at `validate`."""
-    done = run_harness("run", "--task", "diagnoses", cwd=tmp_path)
+    done = call_harness("run", "--task", "diagnoses", cwd=tmp_path)
     assert done.returncode == 2
     assert "harness validate --task diagnoses" in done.stderr
 
 
 def test_validate_without_verdicts_reports_human_agreement(tmp_path):
     """Fleiss 1971: kappa 0.430 from the published table."""
-    shown = run_harness("validate", "--task", "diagnoses", cwd=tmp_path)
+    shown = call_harness("validate", "--task", "diagnoses", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     [line] = [line for line in shown.stdout.splitlines() if line.startswith("fleiss_kappa ")]
     assert line.split()[1] == "0.430"
@@ -311,7 +311,7 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
 )
 def test_wrong_command_is_exit_2_and_says_what_to_do(place, arguments, words):
     """Wrong words cost nothing and are answered with the right ones."""
-    done = run_harness(*arguments, cwd=place)
+    done = call_harness(*arguments, cwd=place)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     for word in words:
@@ -329,7 +329,7 @@ def test_verdicts_made_elsewhere_are_validated(place):
     results = []
     for name in ("v.csv", "v.jsonl"):
         words = ("--verdicts", name, "--ranks-by", "forced_choice", "--json")
-        done = run_harness("validate", "--task", "task", *words, cwd=place)
+        done = call_harness("validate", "--task", "task", *words, cwd=place)
         assert done.returncode == 0, done.stderr
         results.append(Validation.from_json(done.stdout))
     assert results[0] == results[1]
@@ -343,7 +343,7 @@ def test_verdicts_made_elsewhere_are_validated(place):
 @pytest.mark.parametrize("what", ["metrics", "verdicts", "task", "audit"])
 def test_schemas_are_json(tmp_path, what):
     """`harness schema` prints a JSON schema with properties."""
-    shown = run_harness("schema", what, cwd=tmp_path)
+    shown = call_harness("schema", what, cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert json.loads(shown.stdout)["properties"]
 
@@ -351,14 +351,14 @@ def test_schemas_are_json(tmp_path, what):
 def test_lists_name_what_there_is(finished):
     """tasks, judges and runs list names; --json prints the same as data."""
     place, _ = finished
-    tasks = json.loads(run_harness("tasks", "--json", cwd=place).stdout)
+    tasks = json.loads(call_harness("tasks", "--json", cwd=place).stdout)
     assert {"toxicity", "diagnoses"} <= {task["task"] for task in tasks}
-    assert "simulated" in run_harness("tasks", cwd=place).stdout
-    judges = json.loads(run_harness("judges", "--json", cwd=place).stdout)
+    assert "simulated" in call_harness("tasks", cwd=place).stdout
+    judges = json.loads(call_harness("judges", "--json", cwd=place).stdout)
     assert {"gpt", "claude", "gemini", "mistral", "llama", "smollm2", "lexicon"} <= {
         judge["name"] for judge in judges
     }
-    [run] = json.loads(run_harness("runs", "--json", cwd=place).stdout)
+    [run] = json.loads(call_harness("runs", "--json", cwd=place).stdout)
     assert run["run"] == only_run(place).name
     assert run["state"] == "done"
 
@@ -368,7 +368,7 @@ def test_second_process_on_one_run_folder_is_refused(copied, tmp_path):
     from harness.judging.storage.verdict_log import VerdictLog
 
     with VerdictLog.open(copied / "verdicts.jsonl"):
-        done = run_harness("run", "--resume", copied.name, cwd=tmp_path)
+        done = call_harness("run", "--resume", copied.name, cwd=tmp_path)
     assert done.returncode == 2
     assert "another process" in done.stderr
 
@@ -401,7 +401,7 @@ def test_edited_copy_of_the_task_is_not_resumed_with_old_verdicts(copied, tmp_pa
     RunFolder.open(copied).load_task()
     text = items.read_text(encoding="utf-8").replace("number 3.", "three.")
     items.write_text(text, encoding="utf-8")
-    refused = run_harness("run", "--resume", "copied", cwd=tmp_path)
+    refused = call_harness("run", "--resume", "copied", cwd=tmp_path)
     assert refused.returncode == 2
     assert "the task has changed since copied was started" in refused.stderr
 

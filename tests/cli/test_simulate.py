@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from support.processes import run_harness
+from support.processes import call_harness
 
 from harness.experiments.paper_figures import FIGURES, Size
 
@@ -85,14 +85,14 @@ def test_every_figure_gives_values_of_its_quantities(number):
 
 def test_simulate_prints_tables_and_json(tmp_path):
     """A table per quantity, or every value with its error."""
-    shown = run_harness("simulate", "6", "--quick", "--populations", "2", cwd=tmp_path)
+    shown = call_harness("simulate", "6", "--quick", "--populations", "2", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert "Figure 6." in shown.stdout
     assert "consistency, mean over cut-offs" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
     arguments = ("simulate", "12", "--quick", "--populations", "2", "--json")
-    rows = json.loads(run_harness(*arguments, cwd=tmp_path).stdout)
+    rows = json.loads(call_harness(*arguments, cwd=tmp_path).stdout)
     assert {"figure", "quantity", "value", "standard_error"} <= set(rows[0])
-    wrong = run_harness("simulate", "7", cwd=tmp_path)
+    wrong = call_harness("simulate", "7", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "none of 4, 5, 6" in wrong.stderr

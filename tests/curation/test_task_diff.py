@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
-from support.processes import invoke, run_harness
+from support.processes import call_harness, invoke
 from support.task_folders import make_task_folder, write_jsonl
 
 from harness.curation.task_diff import Changes, diff_text, task_diff
@@ -60,10 +60,10 @@ def test_decisions_are_those_of_validating_each_version(tmp_path):
     write_jsonl(tmp_path / "all.jsonl", rows)
     write_jsonl(tmp_path / "rest.jsonl", [row for row in rows if row["item"] != "i11"])
     arguments = ("curate", "diff", str(before), str(after), "--verdicts", "all.jsonl", "--json")
-    diff = json.loads(run_harness(*arguments, cwd=tmp_path).stdout)
+    diff = json.loads(call_harness(*arguments, cwd=tmp_path).stdout)
     for folder, verdicts, key in ((before, "all", "before"), (after, "rest", "after")):
         arguments = ("--task", str(folder), "--verdicts", f"{verdicts}.jsonl", "--json")
-        alone = json.loads(run_harness("validate", *arguments, cwd=tmp_path).stdout)
+        alone = json.loads(call_harness("validate", *arguments, cwd=tmp_path).stdout)
         assert diff[key]["verdict"] == alone["decision"]["verdict"]
         metric = diff[key]["metric"]
         for judge in alone["judges"]:

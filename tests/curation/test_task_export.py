@@ -7,7 +7,7 @@ import csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.processes import run_harness
+from support.processes import call_harness
 from support.task_folders import make_task_folder, write_jsonl
 
 from harness.curation.task_export import export_task, import_exported
@@ -36,12 +36,12 @@ def test_import_export_import_is_the_identity(tmp_path, ending):
         "-j",
         "gpt-4o",
     )
-    first = run_harness("curate", "import", "t.csv", "--as", "mine", *options, cwd=tmp_path)
+    first = call_harness("curate", "import", "t.csv", "--as", "mine", *options, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     out = f"out.{ending}"
-    done = run_harness("curate", "export", "./mine", out, cwd=tmp_path)
+    done = call_harness("curate", "export", "./mine", out, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    again = run_harness("curate", "import", out, "--as", "again", cwd=tmp_path)
+    again = call_harness("curate", "import", out, "--as", "again", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     original, copy = load_task(tmp_path / "mine"), load_task(tmp_path / "again")
     assert original.content_hash == copy.content_hash

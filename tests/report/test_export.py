@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 from support.hostile_run import BAD_NAME, N_ITEMS
-from support.processes import run_harness
+from support.processes import call_harness
 
 from harness.analysis.run_comparison import compare_runs
 from harness.report import all_charts, judge_card, page
@@ -37,7 +37,7 @@ def copied(folder, tmp_path_factory):
 def written(copied):
     """What `harness report RUN --charts charts` says it leaves behind."""
     command = ("report", copied.path, "--charts", "charts", "--json")
-    done = run_harness(*command, cwd=copied.path.parent)
+    done = call_harness(*command, cwd=copied.path.parent)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -47,7 +47,7 @@ def silent(folder, tmp_path_factory):
     """A small run that keeps no texts."""
     out = tmp_path_factory.mktemp("silent")
     command = ("run", "--task", "task", "--judges", "random", "--no-item-text", "--no-cache")
-    done = run_harness(*command, "--limit", "5", "--out", out, cwd=folder.path.parents[1])
+    done = call_harness(*command, "--limit", "5", "--out", out, cwd=folder.path.parents[1])
     assert done.returncode == 0, done.stderr
     [run] = out.iterdir()
     return RunFolder.open(run)
@@ -69,7 +69,7 @@ def test_report_without_a_name_takes_the_newest_run(folder):
 
 def test_report_of_no_run_says_what_to_type(tmp_path):
     """Where there is no run the fault is one line with the first command."""
-    done = run_harness("report", cwd=tmp_path)
+    done = call_harness("report", cwd=tmp_path)
     assert done.returncode == 2
     assert "harness run --task toxicity" in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -219,7 +219,7 @@ def test_two_runs_are_written_beside_the_second(folder, copied):
 def test_comparison_is_given_as_json(folder, copied):
     """Every number of every judge and metric, and its p-value."""
     command = ("report", folder.path, copied.path, "--json")
-    done = run_harness(*command, cwd=copied.path.parent)
+    done = call_harness(*command, cwd=copied.path.parent)
     assert done.returncode == 0, done.stderr
     stated = json.loads(done.stdout)
     rows = stated["comparison"]["metrics"]
@@ -232,7 +232,7 @@ def test_verdicts_made_elsewhere_get_a_page_too(folder):
     place = folder.path.parents[1]
     rows = "".join(f"i{i},gpt,{'AB'[i % 2]}\n" for i in range(N_ITEMS))
     (place / "verdicts.csv").write_text(f"item,judge,value\n{rows}", encoding="utf-8")
-    done = run_harness("report", "--task", "task", "--verdicts", "verdicts.csv", cwd=place)
+    done = call_harness("report", "--task", "task", "--verdicts", "verdicts.csv", cwd=place)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["small-report.html"]
     html = (place / "small-report.html").read_text(encoding="utf-8")
@@ -250,7 +250,7 @@ def test_verdicts_made_elsewhere_get_a_page_too(folder):
 )
 def test_wrong_arguments_of_report_are_one_line(folder, arguments, message):
     """Invalid arguments are one line on stderr, with exit code 2."""
-    done = run_harness("report", *arguments, cwd=folder.path.parents[1])
+    done = call_harness("report", *arguments, cwd=folder.path.parents[1])
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1

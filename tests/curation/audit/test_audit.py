@@ -11,7 +11,7 @@ import sys
 import jsonschema
 import numpy as np
 import pytest
-from support.processes import run_harness
+from support.processes import call_harness
 from support.task_folders import TASK, write_jsonl
 
 from harness.analysis import validate
@@ -98,7 +98,7 @@ def test_planted_faults_are_found_where_they_are(planted):
 def test_matched_secrets_are_in_no_output(planted, tmp_path):
     """Neither the table nor the JSON repeats an address or a key that was matched."""
     task = load_task(planted)
-    shown = run_harness("curate", "audit", str(planted), "--json", cwd=tmp_path)
+    shown = call_harness("curate", "audit", str(planted), "--json", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     for text in (audit_text(audit_task(task)), shown.stdout):
         assert "i60" in text
@@ -108,8 +108,8 @@ def test_matched_secrets_are_in_no_output(planted, tmp_path):
 
 def test_json_has_the_fields_of_the_published_schema(planted, tmp_path):
     """`harness schema audit` describes what `harness curate audit --json` prints."""
-    schema = json.loads(run_harness("schema", "audit", cwd=tmp_path).stdout)
-    shown = json.loads(run_harness("curate", "audit", str(planted), "--json", cwd=tmp_path).stdout)
+    schema = json.loads(call_harness("schema", "audit", cwd=tmp_path).stdout)
+    shown = json.loads(call_harness("curate", "audit", str(planted), "--json", cwd=tmp_path).stdout)
     jsonschema.validate(shown, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(shown | {"findings": [{"kind": "unknown"}]}, schema)
