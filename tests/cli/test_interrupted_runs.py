@@ -13,7 +13,7 @@ from collections import Counter
 
 import pytest
 from support.judge_runs import n_lines
-from support.processes import run_harness, start_harness
+from support.processes import call_harness, start_harness
 from support.task_folders import make_task_folder
 
 from harness.judging.parsing.verdict import decode
@@ -202,7 +202,7 @@ def test_first_signal_drains_and_the_run_can_be_resumed(place, stub, number, cod
     assert "Resume with: harness run --resume" in err
     before = len(read_log(log_of(place)).final)
     assert stub.stats()["requests"] == before < PLANNED
-    done = run_harness("run", "--resume", cwd=place)
+    done = call_harness("run", "--resume", cwd=place)
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == PLANNED == len(read_log(log_of(place)).final)
 
@@ -224,7 +224,7 @@ def test_closed_terminal_drains_the_run(place, stub):
     assert process.wait(30) == 143
     before = len(read_log(log_of(place)).final)
     assert stub.stats()["requests"] == before < PLANNED
-    assert run_harness("run", "--resume", cwd=place).returncode == 0
+    assert call_harness("run", "--resume", cwd=place).returncode == 0
     assert stub.stats()["requests"] == PLANNED
 
 
@@ -262,9 +262,9 @@ def test_second_signal_stops_at_once(place, stub):
 
 def test_finished_run_asks_nothing_when_run_again(place, stub):
     """A second run of the same job takes everything from the cache."""
-    assert run_harness(*ARGUMENTS, cwd=place).returncode == 0
+    assert call_harness(*ARGUMENTS, cwd=place).returncode == 0
     assert stub.stats()["requests"] == PLANNED
-    again = run_harness(*ARGUMENTS, cwd=place)
+    again = call_harness(*ARGUMENTS, cwd=place)
     assert again.returncode == 0, again.stderr
     assert stub.stats()["requests"] == PLANNED
     assert f"{PLANNED} from the cache" in again.stderr
@@ -277,7 +277,7 @@ def test_replies_of_a_killed_run_are_not_bought_again_by_a_new_one(place, stub):
     kill(process)
     received = len(read_log(log_of(place)).final)
     asked = stub.stats()["requests"]
-    assert run_harness(*ARGUMENTS, cwd=place).returncode == 0
+    assert call_harness(*ARGUMENTS, cwd=place).returncode == 0
     assert stub.stats()["requests"] == asked + PLANNED - received
 
 
@@ -290,7 +290,7 @@ def test_edited_task_is_not_resumed_with_old_verdicts(place):
     items.write_text(
         items.read_text(encoding="utf-8").replace("number 3.", "three."), encoding="utf-8"
     )
-    resumed = run_harness("run", "--resume", cwd=place)
+    resumed = call_harness("run", "--resume", cwd=place)
     assert resumed.returncode == 2
     assert "has changed since" in resumed.stderr
 
@@ -302,7 +302,7 @@ def test_read_only_folder_is_one_clear_line(place):
     else:
         (place / "closed").mkdir(mode=0o555)
         target = place / "closed"
-    result = run_harness(*ARGUMENTS, "--out", target, cwd=place)
+    result = call_harness(*ARGUMENTS, "--out", target, cwd=place)
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
     assert "--out" in result.stderr

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.processes import invoke, run_harness
+from support.processes import call_harness, invoke
 
 from harness import cli
 from harness.cli.output import echo, echo_json
@@ -143,7 +143,7 @@ def test_paths_that_are_no_unicode_are_one_line(tmp_path):
     """A folder whose name is not UTF-8 is refused, listed and written into like any other."""
     name = os.fsdecode(b"run-\xff\x1b")
     (tmp_path / name).mkdir()
-    refused = run_harness("validate", name, cwd=tmp_path)
+    refused = call_harness("validate", name, cwd=tmp_path)
     assert refused.returncode == 2
     assert refused.stderr == "harness: run-\ufffd␛: not a run folder (no manifest.json).\n"
 

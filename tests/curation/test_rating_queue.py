@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.next_ratings import errors, standard_errors
 from support.known_answers import load_dataset, truth_folders
-from support.processes import invoke, run_harness
+from support.processes import call_harness, invoke
 from support.task_folders import make_task_folder
 
 from harness.curation.rating_queue import next_ratings
@@ -201,7 +201,7 @@ def test_the_verdicts_of_a_run_are_read(tmp_path, monkeypatch):
     assert "random items" in " ".join(result.output.split())
     other = make_task_folder(tmp_path / "small", 12)
     for command in (("next", other, *options), ("audit", other)):
-        result = run_harness("curate", *map(str, command), "--verdicts", str(folder), cwd=tmp_path)
+        result = call_harness("curate", *map(str, command), "--verdicts", str(folder), cwd=tmp_path)
         assert result.returncode == 2
         assert "items of this run of task toxicity are not those of task" in result.stderr
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.processes import run_harness
+from support.processes import call_harness
 from support.task_folders import make_truth_task
 
 from harness.analysis import Validation
@@ -25,7 +25,7 @@ def test_released_wax_verdicts_give_the_published_accuracy(truth, tmp_path):
     choices alone rank by JS divergence, and the sentence names a judge."""
     make_truth_task(truth, "wax", tmp_path)
     verdicts = truth / "data" / "wax" / "verdicts.csv"
-    process = run_harness(
+    process = call_harness(
         "validate", "--task", "wax", "--verdicts", verdicts, "--json", cwd=tmp_path
     )
     assert process.returncode == 0, process.stderr
@@ -52,7 +52,7 @@ def test_released_wax_verdicts_give_the_published_accuracy(truth, tmp_path):
 
 def run_qags(truth, tmp_path, *arguments: str) -> Validation:
     make_truth_task(truth, "qags", tmp_path)
-    process = run_harness("run", "--task", "qags", *arguments, cwd=tmp_path)
+    process = call_harness("run", "--task", "qags", *arguments, cwd=tmp_path)
     assert process.returncode == 0, process.stderr
     assert "lexicon skipped" in process.stderr
     [folder] = (tmp_path / "runs").iterdir()

@@ -14,7 +14,7 @@ import time
 
 import pytest
 from support.look_schedules import Schedule, majority, replies, verdicts
-from support.processes import invoke, run_harness, start_harness
+from support.processes import call_harness, invoke, start_harness
 
 from harness.checksummed_log import with_checksum, without_checksum
 from harness.revalidation.history import SCHEMA_VERSION
@@ -68,7 +68,7 @@ def test_a_full_disk_leaves_a_folder_that_the_next_look_uses(schedule, small_dis
         run = folder / f"run-{n_pages}"
         shutil.copytree(schedule.run, run)
         resize(occupied(folder) + n_pages * PAGE)
-        full = run_harness("revalidate", run, "--quiet", cwd=folder.parent)
+        full = call_harness("revalidate", run, "--quiet", cwd=folder.parent)
         assert full.returncode in {0, 2, 3}, full.stderr
         assert "Traceback" not in full.stderr
         n_full += full.returncode != 0
@@ -131,7 +131,7 @@ def test_a_baseline_of_another_version_is_named_in_one_line(schedule):
     schedule.look()
     older(schedule.run / "history.jsonl")
     before = {file: file.read_bytes() for file in schedule.run.rglob("*") if file.is_file()}
-    refused = run_harness("revalidate", schedule.run, cwd=schedule.folder)
+    refused = call_harness("revalidate", schedule.run, cwd=schedule.folder)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert {file: file.read_bytes() for file in schedule.run.rglob("*") if file.is_file()} == before
     asked = schedule.stub.stats()["requests"]
