@@ -21,10 +21,12 @@ import re
 import shlex
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+
+from support.processes import call_harness
 
 BLOCK = re.compile(
     r"^(?:<!-- (?P<note>[^>]*) -->\n+)?(?P<indent> *)```(?P<kind>\w+)(?P<more>[^\n]*)\n"
@@ -74,7 +76,9 @@ def run_command(command: str, cwd: Path) -> tuple[int, str, str]:
         return code, "", err
     if command.startswith("harness") and not SHELL & set(command):
         words = shlex.split(command)[1:]
-        return _in_process([name for word in words for name in _matches(word, cwd)])
+        names = [name for word in words for name in _matches(word, cwd)]
+        called = call_harness(*names, cwd=cwd)
+        return called.returncode, called.stdout, called.stderr
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     process = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", command],
@@ -91,22 +95,6 @@ def _matches(word: str, cwd: Path) -> list[str]:
     """Expand a word with ``*`` in it as a shell does."""
     paths = sorted(str(path.relative_to(cwd)) for path in cwd.glob(word)) if "*" in word else []
     return paths or [word]
-
-
-def _in_process(arguments: list[str]) -> tuple[int, str, str]:
-    from harness.cli import main
-
-    out, err, argv = StringIO(), StringIO(), sys.argv
-    sys.argv = ["harness", *arguments]
-    code = 0
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            main()
-    except SystemExit as end:
-        code = int(end.code or 0)
-    finally:
-        sys.argv = argv
-    return code, out.getvalue(), err.getvalue()
 
 
 def matches_output(shown: str, printed: str) -> bool:
