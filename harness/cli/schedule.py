@@ -36,7 +36,11 @@ def schedule(
     max_cost: options.MaxCost = None,
     store: options.Store = None,
     package: Annotated[
-        str | None, typer.Option(help="What pip installs; this version by default.")
+        str | None,
+        typer.Option(
+            help="Repository (git+https://...) or wheel that a pipeline installs; by default what "
+            "this harness was installed from."
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Write the files into this folder; print them by default.")
@@ -51,7 +55,7 @@ def schedule(
 
     \b
     Examples:
-      harness schedule baselines/toxicity --emit github
+      harness schedule baselines/toxicity --emit github --package harness.whl
       harness schedule RUN --every day --emit cron
     """
     from harness.files import write_file, writing_to
@@ -62,6 +66,7 @@ def schedule(
         keys_of,
         options_of,
         options_of_store,
+        package_of,
     )
     from harness.runs import find_run
 
@@ -72,13 +77,12 @@ def schedule(
         raise typer.BadParameter(str(error), param_hint="--fail-on") from None
     words = options_of(folder, emit, task=task, judges_file=judges_file)
     of_store = options_of_store(store)
-    package = package or of_store.package
     described = Schedule(
         run=run if Path(run).exists() else str(folder.path),
         every=every,
         options=("--fail-on", fail_on, *_asking(samples, max_cost), *words, *of_store.options),
         keys=(*keys_of(folder), *of_store.keys),
-        **({"package": package} if package else {}),
+        package=package_of(emit, package, of_store.extra),
     )
     for name, text in files_of(described, emit).items():
         if output is None:

@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from harness import __version__
 from harness.errors import JudgeError, RunError, TaskError
 from harness.judging.cluster import check_address
 from harness.judging.judges.config import bundled_judges, load_judges
@@ -59,6 +59,8 @@ TEMPLATES: dict[Target, dict[str, str]] = {
 }
 INSIDE_REPOSITORY = {"github", "gitlab"}
 KEYS_FILE = "~/.config/judge-harness/env"
+DISTRIBUTION = "judge-harness"
+REPOSITORY = f"git+https://HOST/OWNER/{DISTRIBUTION}@REVISION"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +78,14 @@ class Schedule:
     keys : tuple of str
         Environment variables that hold the judges' keys; their names alone are written.
     package : str
-        What ``pip install`` installs.
+        What a pipeline installs with ``pip install``; other schedules install nothing.
     """
 
     run: str
     every: Period
     options: tuple[str, ...]
     keys: tuple[str, ...]
-    package: str = f"judge-harness=={__version__}"
+    package: str = ""
 
     @property
     def slug(self) -> str:
@@ -136,11 +138,11 @@ def options_of(
 
 
 class StoreOptions(NamedTuple):
-    """What a shared store adds to a schedule."""
+    """What a shared store adds to a schedule; ``extra`` is that of the package."""
 
     options: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    package: str = ""
+    extra: str = ""
 
 
 def options_of_store(address: str | None) -> StoreOptions:
@@ -157,8 +159,61 @@ def options_of_store(address: str | None) -> StoreOptions:
     variable = (
         "PGPASSWORD" if urlsplit(address).netloc or urlsplit(address).path else "HARNESS_STORE"
     )
-    package = f"judge-harness[postgres]=={__version__}"
-    return StoreOptions(("--store", address), (variable,), package)
+    return StoreOptions(("--store", address), (variable,), "[postgres]")
+
+
+def package_of(target: Target, source: str | None, extra: str = "") -> str:
+    """Return what a pipeline installs; empty where the schedule uses the installed harness.
+
+    Parameters
+    ----------
+    target : {"github", "gitlab", "cron", "systemd"}
+        What calls the harness.
+    source : str or None
+        Address of a repository (``git+https://...``), or of a wheel, or the path of a wheel in the
+        repository; where this harness was installed from by default.
+    extra : str
+        Extra of the package with its brackets, as in ``[postgres]``.
+
+    Raises
+    ------
+    RunError
+        If the source is none of these, or holds a user's name or password, or there is no default.
+    """
+    if target not in INSIDE_REPOSITORY:
+        if source is not None:
+            raise RunError(f"--package does not apply to {target}: it installs nothing.")
+        return ""
+    source = source or _installed_from()
+    if source is None:
+        raise RunError(
+            f"{target} installs the harness: name its repository, --package {REPOSITORY}, or a "
+            "wheel in yours, --package wheels/NAME.whl."
+        )
+    parts = urlsplit(source)
+    if parts.scheme.startswith("http") and not parts.path.endswith(".whl"):
+        source = f"git+{source}"
+    elif not parts.scheme.startswith(("http", "git+")):
+        if parts.scheme or not source.endswith(".whl"):
+            raise RunError(
+                "--package names neither a repository nor a wheel; anyone may claim a name at a "
+                f"package index, so give {REPOSITORY} or the path of a wheel in your repository."
+            )
+        _check_inside(Path(source), "name the wheel by its path there.")
+        return f"./{Path(source)}{extra}"
+    if parts.password or (parts.username and not parts.scheme.endswith("ssh")):
+        raise RunError("--package holds a user's name or password, which would be written down.")
+    return f"{DISTRIBUTION}{extra} @ {source}"
+
+
+def _installed_from() -> str | None:
+    """Return the address that this harness was installed from; None from a folder or an index."""
+    recorded = distribution(DISTRIBUTION).read_text("direct_url.json")  # PEP 610
+    origin = json.loads(recorded) if recorded else {}
+    if "vcs_info" in origin:
+        return f"{origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"
+    address = origin.get("url", "")
+    return address if address.startswith("http") else None
 
 
 def _task_inside(run: RunFolder) -> str | None:

@@ -191,7 +191,8 @@ def printed_by_failures(schedule) -> str:
     schedule.stub.set_table("judge", {}, fault="401")
     printed += [invoke("revalidate", run), invoke("revalidate", run, "--accept", 4)]
     schedule.stub.set_table("judge", replies(N, majority))
-    printed.append(invoke(*("schedule", run, "--emit", "github", "--judges-file", "judges.yaml")))
+    options = ("--judges-file", "judges.yaml", "--package", "judge_harness.whl")
+    printed.append(invoke("schedule", run, "--emit", "github", *options))
     assert stopped["state"] == "done"
     texts += [f"{result.output}\n{result.stderr}\n{result.exception}\n" for result in printed]
     return "\n".join(texts)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -22,6 +24,7 @@ from harness.revalidation.schedule import (
     files_of,
     options_of,
     options_of_store,
+    package_of,
     time_until_due,
 )
 from harness.runs import Manifest, RunConfig, RunFolder
@@ -29,11 +32,13 @@ from harness.runs import Manifest, RunConfig, RunFolder
 CHECKOUT = Path(__file__).resolve().parents[2]
 AWKWARD = 'base lines/it\'s 50% of $5 "x"'
 PROGRAM = f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n'
+SOURCE = "git+https://git.example/team/judge-harness@v1"
 SCHEMAS = {"github": "vendor.github-workflows", "gitlab": "vendor.gitlab-ci"}
 
 
 def schedule_of(run, *, options=(), keys=("OPENAI_API_KEY",)):
-    return Schedule(run=run, every="week", options=options, keys=keys)
+    package = package_of("github", SOURCE)
+    return Schedule(run=run, every="week", options=options, keys=keys, package=package)
 
 
 def only_file(schedule, target):
@@ -190,7 +195,7 @@ def test_steps_of_the_action_check_requirements(place, tmp_path):
 def test_a_workflow_names_the_task_of_an_export(place, monkeypatch):
     """A clone of an export, which holds no item texts, is re-validated without the run."""
     monkeypatch.chdir(place)
-    emitted = invoke("schedule", AWKWARD, "--emit", "github")
+    emitted = invoke("schedule", AWKWARD, "--emit", "github", "--package", SOURCE)
     [job] = yaml.safe_load(emitted.stdout)["jobs"].values()
     [look] = [step["run"] for step in job["steps"] if step.get("name") == "Re-validate"]
     assert look.endswith("--task toxicity")
@@ -269,20 +274,79 @@ def test_keys_are_named_and_never_written(monkeypatch):
 def test_a_store_is_named_and_its_password_never_written(place):
     """The workflow gets it from a secret; an address that holds it is refused."""
     address = "postgresql://me@127.0.0.1/judges"
-    options, keys, package = options_of_store(address)
+    options, keys, extra = options_of_store(address)
+    package = package_of("github", SOURCE, extra)
     described = Schedule(
         run="baselines/a", every="week", options=options, keys=keys, package=package
     )
     text = only_file(described, "github")
     assert f"--store {address}" in text
     assert "PGPASSWORD: ${{ secrets.PGPASSWORD }}" in text
-    assert "judge-harness[postgres]==" in text
+    assert f"pip install 'judge-harness[postgres] @ {SOURCE}'" in text
     assert options_of_store("postgresql://").keys == ("HARNESS_STORE",)
     command = ("schedule", place / AWKWARD, "--emit", "cron", "--store")
     assert f"--store {address}" in invoke(*command, address).output
     refused = invoke(*command, address.replace("me@", "me:hunter2@"))
     assert isinstance(refused.exception, RunError)
     assert "hunter2" not in refused.output + str(refused.exception)
+
+
+@pytest.mark.parametrize(
+    ("source", "installed"),
+    [
+        (SOURCE, f"judge-harness @ {SOURCE}"),
+        ("https://git.example/team/judge-harness", f"judge-harness @ {SOURCE[:-3]}"),
+        ("git+ssh://git@git.example/x", "judge-harness @ git+ssh://git@git.example/x"),
+        ("https://a.example/j-1-py3-none-any.whl", "judge-harness @ https://a.example/j-1-py3-no"),
+        ("wheels/j-1-py3-none-any.whl", "./wheels/j-1-py3-none-any.whl"),
+    ],
+)
+def test_a_pipeline_installs_what_the_user_names(source, installed):
+    """A repository or a wheel, at its address or in the user's repository."""
+    assert package_of("gitlab", source).startswith(installed)
+    assert package_of("gitlab", source, "[postgres]").count("[postgres]") == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "message"),
+    [
+        ("github", "judge-harness==0.1", "neither a repository nor a wheel"),
+        ("gitlab", "file:///home/me/j.whl", "neither a repository nor a wheel"),
+        ("github", "/home/me/j.whl", "its repository alone"),
+        ("github", "https://me:hunter2@git.example/x", "would be written down"),
+        ("github", "git+https://token@git.example/x", "would be written down"),
+        ("cron", SOURCE, "does not apply to cron"),
+    ],
+)
+def test_a_source_that_a_pipeline_cannot_install_is_refused(target, source, message):
+    """A name that anyone may claim, a path of this machine and a secret are not written."""
+    with pytest.raises(RunError, match=message) as refused:
+        package_of(target, source)
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "installed"),
+    [
+        (None, None),
+        ({"url": "file:///home/me/clone", "dir_info": {"editable": True}}, None),
+        (
+            {"url": "https://a.example/x", "vcs_info": {"vcs": "git", "commit_id": "4f2"}},
+            "judge-harness @ git+https://a.example/x@4f2",
+        ),
+        ({"url": "https://a.example/j.whl", "archive_info": {}}, "judge-harness @ https://a.ex"),
+    ],
+)
+def test_a_pipeline_installs_what_is_installed_here(recorded, installed, monkeypatch):
+    """From an address it is the default; from a folder or an index, the user names a source."""
+    text = json.dumps(recorded) if recorded else None
+    here = SimpleNamespace(read_text={"direct_url.json": text}.get)
+    monkeypatch.setattr("harness.revalidation.schedule.distribution", lambda _: here)
+    if installed is None:
+        with pytest.raises(RunError, match="name its repository, --package git"):
+            package_of("github", None)
+    else:
+        assert package_of("github", None).startswith(installed)
 
 
 @pytest.mark.parametrize("run", ["/home/me/runs/x", "../x", "a\nb", "${{ secrets.X }}"])
