@@ -10,11 +10,12 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json, echo_result, write
+from harness.errors import ExitCode
 from harness.revalidation import FAIL_ON, Period
 
 if TYPE_CHECKING:
     from harness.revalidation.fail_on import Condition
-    from harness.revalidation.history import Look
+    from harness.revalidation.history import Baseline, Look
     from harness.revalidation.revalidate import LookOptions, Revalidation
     from harness.runs import RunFolder
 
@@ -92,7 +93,8 @@ def revalidate(
         typer.Option(
             metavar="CONDITIONS",
             help="Exit with 1 on changed, worse, underpowered, 'not comparable', or a limit "
-            "such as outcome-rate>0.05 or 'mse(srs/srs)>0.1'; comma-separated.",
+            "such as outcome-rate>0.05, 'mse(srs/srs)>0.1', or beside the baseline cost>1.5x or "
+            "latency>3x; comma-separated.",
         ),
     ] = FAIL_ON,
     accept: Annotated[
@@ -169,7 +171,8 @@ def revalidate(
     else:
         check_metrics(conditions, folder, asking["task"])
         result = _revalidate(folder, look_options, quiet=quiet)
-        ending = _ending(folder, result.look, conditions, result.exit_code)
+        baseline = result.history.baseline
+        ending = _ending(folder, result.look, baseline, conditions, result.exit_code)
         if as_json:
             _print_json(ending, result.look)
         elif not quiet or ending["exit_code"]:
@@ -195,7 +198,8 @@ def _end_unless_due(
     if wait_s <= 0:
         return
     looks = history.looks_since_baseline
-    ending = _ending(folder, looks[-1] if looks else None, conditions, 0)
+    last = looks[-1] if looks else None
+    ending = _ending(folder, last, history.baseline, conditions, ExitCode.DONE)
     if as_json:
         _print_json(ending | {"due_in_s": round(wait_s)}, None)
     elif not quiet or ending["exit_code"]:
@@ -204,14 +208,17 @@ def _end_unless_due(
 
 
 def _ending(
-    folder: RunFolder, look: Look | None, conditions: tuple[Condition, ...], code: int
+    folder: RunFolder,
+    look: Look | None,
+    baseline: Baseline | None,
+    conditions: tuple[Condition, ...],
+    code: ExitCode,
 ) -> dict[str, Any]:
     """Return how a command ends: run, exit code, conditions that failed and verdict per judge."""
-    from harness.errors import ExitCode
     from harness.revalidation.fail_on import failures
 
-    failed = failures(conditions, look) if look is not None else []
-    codes = [ExitCode(code), *([ExitCode.CHECK_FAILED] if failed else [])]
+    failed = failures(conditions, look, baseline) if look is not None else []
+    codes = [code, *([ExitCode.CHECK_FAILED] if failed else [])]
     return {
         "run": str(folder.path),
         "exit_code": int(ExitCode.most_important(codes)),

@@ -1,4 +1,4 @@
-"""Conditions on which a re-validation fails: verdicts, outcome rates and metrics."""
+"""Conditions on which a re-validation fails: verdicts, outcome rates, metrics, cost, latency."""
 
 from __future__ import annotations
 
@@ -8,33 +8,41 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.estimates import check_metric
 from harness.revalidation.causes import setup_of
+from harness.revalidation.history import COST, LATENCY, Provider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.revalidation.history import Look, StreamResult
+    from harness.revalidation.history import Baseline, Look, StreamResult
     from harness.runs import RunFolder
 
 VERDICTS = ("changed", "worse", "underpowered", "not comparable")
 OUTCOME_RATE = "outcome-rate"
-LIMIT = re.compile(r"(?P<name>.*\S)\s*(?P<sign>[<>])\s*(?P<limit>[-+.0-9e]+)")
+RELATIVE = {figure.name: figure for figure in (COST, LATENCY)}  # to the baseline's
+LIMIT = re.compile(r"(?P<name>.*\S)\s*(?P<sign>[<>])\s*(?P<limit>[-+.0-9e]+)(?P<times>x?)")
 SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A verdict, or a number (``outcome-rate`` or a metric) and its limit with ``>`` or ``<``."""
+    """A verdict, or a number and its limit with ``>`` or ``<``.
+
+    The number is ``outcome-rate``, a metric, or ``cost`` or ``latency`` as a multiple of the
+    baseline's.
+    """
 
     name: str
     sign: str = ""
     limit: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.name}{self.sign}{self.limit:g}" if self.sign else self.name
+        times = "x" if self.name in RELATIVE else ""
+        return f"{self.name}{self.sign}{self.limit:g}{times}" if self.sign else self.name
 
-    def holds(self, value: float) -> bool:
-        """Whether a number is beyond the limit."""
-        return value > self.limit if self.sign == ">" else value < self.limit
+    def holds(self, value: float, unit: float = 1.0) -> bool:
+        """Whether a number is beyond the limit, which is a multiple of ``unit``."""
+        limit = self.limit * unit
+        return value > limit if self.sign == ">" else value < limit
 
 
 def read_conditions(text: str) -> tuple[Condition, ...]:
@@ -53,41 +61,43 @@ def _condition(text: str) -> Condition:
     if name in VERDICTS:
         return Condition(name)
     match = LIMIT.fullmatch(text)
-    if match is not None:
+    if match is not None and bool(match["times"]) == (match["name"] in RELATIVE):
         try:
             return Condition(match["name"], match["sign"], float(match["limit"]))
         except ValueError:
             pass
     raise ValueError(
         f"{text!r} is neither one of {', '.join(VERDICTS)} nor a limit such as "
-        f"{OUTCOME_RATE}>0.05 or 'mse(srs/srs)>0.1'"
+        f"{OUTCOME_RATE}>0.05, 'mse(srs/srs)>0.1' or, beside the baseline, cost>1.5x or latency>3x"
     )
 
 
 def check_metrics(conditions: tuple[Condition, ...], run: RunFolder, task: str | None) -> None:
     """Refuse a limit on a metric that no look at a run will have."""
-    names = {c.name for c in conditions if c.sign} - {OUTCOME_RATE, "beta"}
+    names = {c.name for c in conditions if c.sign} - {OUTCOME_RATE, "beta", *RELATIVE}
     if names:
         setup = setup_of(run, task)
         for name in sorted(names):
             check_metric(setup.task, run.manifest.config.choices, name)
 
 
-def failures(conditions: tuple[Condition, ...], look: Look) -> list[str]:
+def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline | None) -> list[str]:
     """Return why a look fails, a line per judge and condition; empty if it does not.
 
-    A judge that is worse is changed too, and fails both once. A metric that is undefined fails its
-    limit. Judges that were not asked have no outcome rate and no metric.
+    A judge that is worse is changed too, and fails both once. A number that is undefined fails its
+    limit. Judges that were not asked have no numbers.
     """
-    return list(dict.fromkeys(line for c in conditions for line in _failures(c, look)))
+    return list(dict.fromkeys(line for c in conditions for line in _failures(c, look, baseline)))
 
 
-def _failures(condition: Condition, look: Look) -> Iterator[str]:
+def _failures(condition: Condition, look: Look, baseline: Baseline | None) -> Iterator[str]:
     if not condition.sign:
         names = {condition.name, "worse"} if condition.name == "changed" else {condition.name}
         yield from (f"{j.judge} is {j.verdict}" for j in look.judges if j.verdict in names)
     elif condition.name == OUTCOME_RATE:
         yield from _outcome_failures(condition, look)
+    elif condition.name in RELATIVE:
+        yield from _relative_failures(condition, look, baseline)
     else:
         yield from _metric_failures(condition, look)
 
@@ -99,6 +109,26 @@ def _outcome_failures(condition: Condition, look: Look) -> Iterator[str]:
             n = sum(result.outcomes.values())
             yield (
                 f"{result.judge}, {result.elicitation}: {rate:.3g} of {n} replies are no answers "
+                f"({condition})"
+            )
+
+
+def _relative_failures(
+    condition: Condition, look: Look, baseline: Baseline | None
+) -> Iterator[str]:
+    figure = RELATIVE[condition.name]
+    asked = {r.judge for r in look.results if sum(r.outcomes.values())}
+    for judge in look.judges:
+        if judge.judge not in asked:
+            continue
+        provider = baseline.providers.get(judge.judge) if baseline else None
+        before, now = figure.of(provider or Provider()), figure.of(judge.provider)
+        if before is None or now is None:
+            where = "of the baseline" if before is None else "of this look"
+            yield f"{judge.judge}: {condition.name} is NA (that {where} is unknown; {condition})"
+        elif condition.holds(now, before):
+            yield (
+                f"{judge.judge}: {figure.unit}: {now:.3g}, {before:.3g} at the baseline "
                 f"({condition})"
             )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -48,7 +48,11 @@ class Provider(Struct, frozen=True, kw_only=True):
     models, fingerprints : tuple of str
         Model versions and system fingerprints, sorted.
     cost_usd : float or None
-        Sum over the replies; None where a price is unknown.
+        Paid for the replies; None where a price is unknown.
+    usd_per_answered : float or None
+        What the replies cost, also those from the cache, per answer.
+    reply_tokens : float or None
+        Mean number of tokens of a reply, as the provider counts them.
     latency_s : float or None
         Median seconds of a reply.
     n_failed : int
@@ -58,8 +62,39 @@ class Provider(Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
     fingerprints: tuple[str, ...] = ()
     cost_usd: float | None = None
+    usd_per_answered: float | None = None
+    reply_tokens: float | None = None
     latency_s: float | None = None
     n_failed: int = 0
+
+
+class Figure(NamedTuple):
+    """A number that is shown of the replies of an occasion.
+
+    Attributes
+    ----------
+    name, unit : str
+        As shown.
+    field : str
+        Of `Provider`.
+    factor : float
+        From the field to the unit.
+    """
+
+    name: str
+    unit: str
+    field: str
+    factor: float = 1.0
+
+    def of(self, provider: Provider) -> float | None:
+        """Return it in its unit; None where it is not known."""
+        value = getattr(provider, self.field)
+        return None if value is None else self.factor * value
+
+
+COST = Figure("cost", "USD per 1,000 answers", "usd_per_answered", 1000.0)
+TOKENS = Figure("tokens", "mean tokens of a reply", "reply_tokens")
+LATENCY = Figure("latency", "median seconds of a reply", "latency_s")
 
 
 class ComparedJudge(Struct, frozen=True, kw_only=True):

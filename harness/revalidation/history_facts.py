@@ -70,6 +70,8 @@ def _judge(judge: JudgeResult, look: Look) -> dict[str, object]:
             "margin": _rounded(judge.margin),
             "models": list(provider.models),
             "cost_usd": _rounded(provider.cost_usd),
+            "usd_per_answered": _rounded(provider.usd_per_answered),
+            "reply_tokens": _rounded(provider.reply_tokens),
             "latency_s": _rounded(provider.latency_s),
             "n_failed": provider.n_failed,
             "metric": metric if change else "",

@@ -13,6 +13,7 @@ from harness.report.charts import Gap, Region, Series, Titles, line_chart
 from harness.report.date_axis import days
 from harness.report.formatting import number
 from harness.report.html.page import render
+from harness.revalidation.history import COST, LATENCY, TOKENS, Provider
 from harness.revalidation.history_text import (
     STANDING_HEADS,
     baseline_lines,
@@ -51,7 +52,6 @@ MAX_POWER = 6.0  # of ten, of the e-values that are drawn
 MIN_P = 1e-300
 LONG_WAIT = 3.0  # times the usual time between looks, from which on lines are broken
 OUTCOMES = {"invalid": "unreadable", "refused": "refused", "abstained": "abstained"}
-PER_REPLIES = 1000  # for which costs are shown
 Values = Mapping[int, float | None]  # by number of a look
 
 
@@ -253,31 +253,20 @@ class JudgeCharts:
         return self._chart(titles, lines, reach=(0.0,), within=(-inf, inf), styles=styles)
 
     def _provider_charts(self) -> Iterator[Chart]:
-        """Draw the cost and the latency of replies, where they are known."""
-        costs = {look.number: self._cost(look) for look in self.history.looks}
-        latencies: Values = {n: r.provider.latency_s for n, r in self.results.items()}
-        providers = {b.number: b.providers.get(self.judge) for b in self.history.baselines}
-        before: Values = {
-            look.number: provider.latency_s if (provider := providers[look.baseline]) else None
-            for look in self.history.looks
+        """Draw cost, length and latency of replies beside the baseline's, where they are known."""
+        providers = {
+            b.number: b.providers.get(self.judge, Provider()) for b in self.history.baselines
         }
-        if any(costs.values()):
-            unit = f"USD per {PER_REPLIES:,} replies"
-            titles = self._titles("cost", "cost", f"Cost of {self.judge} in {unit}", unit)
-            yield self._chart(titles, {"look": costs}, reach=(0.0,), within=(0.0, inf))
-        if any(latencies.values()):
-            alt = f"Median seconds of a reply of {self.judge}"
-            titles = self._titles("latency", "latency", alt, "seconds")
-            lines = {"look": latencies, "baseline": before}
-            yield self._chart(titles, lines, reach=(0.0,), within=(0.0, inf))
-
-    def _cost(self, look: Look) -> float | None:
-        """Return the cost of many replies of the judge in a look; None where it is not known."""
-        result = self.results.get(look.number)
-        n = sum(sum(r.outcomes.values()) for r in look.results if r.judge == self.judge)
-        if result is None or result.provider.cost_usd is None or not n:
-            return None
-        return PER_REPLIES * result.provider.cost_usd / n
+        for figure in (COST, TOKENS, LATENCY):
+            looks: Values = {n: figure.of(r.provider) for n, r in self.results.items()}
+            before: Values = {
+                look.number: figure.of(providers[look.baseline]) for look in self.history.looks
+            }
+            if any(looks.values()):
+                name, unit = figure.name, figure.unit
+                titles = self._titles(name, name, f"{unit} of {self.judge}", unit)
+                lines = {"look": looks, "baseline": before}
+                yield self._chart(titles, lines, reach=(0.0,), within=(0.0, inf))
 
     def _titles(self, name: str, title: str, alt: str, y: str) -> Titles:
         named = "".join(c if c.isascii() and c.isalnum() else "-" for c in f"{name} {self.judge}")

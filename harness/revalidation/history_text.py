@@ -22,7 +22,7 @@ from harness.report.formatting import (
     with_bounds,
 )
 from harness.report.text_table import draw_table, paragraph
-from harness.revalidation.history import Provider
+from harness.revalidation.history import COST, LATENCY, TOKENS, Provider
 from harness.revalidation.reply_categories import replies_per_item
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
     asked = [result for result in look.results if look.stream(result.judge, result.elicitation)]
     if asked:
         parts += [_flip_table(asked), _metric_table(look, details=details)]
-        parts += [_report_table(look, baseline)] if details else []
+        parts += _report_tables(look, baseline) if details else []
     if look.decision is not None:
         parts.append(paragraph(decision_sentence(look.decision, baseline.decision)))
         parts.append(draw_table(STANDING_HEADS, standing_rows(look.decision)))
@@ -366,19 +366,22 @@ def standing_rows(decision: DecisionFacts) -> list[tuple[str, ...]]:
     ]
 
 
-def _report_table(look: Look, baseline: Baseline) -> str:
-    """Draw the ranks that each judge may have and what its provider reports, before and now."""
-    rows = []
+def _report_tables(look: Look, baseline: Baseline) -> Iterator[str]:
+    """Draw what replies cost, and what else was reported of each judge, before and now."""
+    costs, others = [], []
     for judge in look.judges:
-        before, now = baseline.providers.get(judge.judge), judge.provider
-        cost = "NA" if now.cost_usd is None else f"${now.cost_usd:.4f}"
+        before, now = baseline.providers.get(judge.judge) or Provider(), judge.provider
+        paid = "NA" if now.cost_usd is None else f"${now.cost_usd:.4f}"
         ranks = [_ranks(decision, judge.judge) for decision in (baseline.decision, look.decision)]
-        reported = zip(_reports(before or Provider()), _reports(now), strict=True)
-        pairs = [ranks, *reported]
-        cells = [last if first == last else f"{first} to {last}" for first, last in pairs]
-        rows.append([judge.judge, cost, *cells])
-    heads = ["judge", "cost now", "ranks", "latency", "model version", "fingerprint"]
-    return draw_table(heads, rows)
+        costs.append([judge.judge, paid, *map(_changed, _costs(before), _costs(now))])
+        versions = map(_changed, _versions(before), _versions(now))
+        others.append([judge.judge, _changed(*ranks), *versions])
+    yield draw_table(["judge", "cost now", "$/1,000", "tokens", "latency"], costs)
+    yield draw_table(["judge", "ranks", "model version", "fingerprint"], others)
+
+
+def _changed(before: str, now: str) -> str:
+    return now if before == now else f"{before} to {now}"
 
 
 def _ranks(decision: DecisionFacts | None, judge: str) -> str:
@@ -386,14 +389,16 @@ def _ranks(decision: DecisionFacts | None, judge: str) -> str:
     return "NA" if row is None or row.ranks is None else rank_set(row.ranks)
 
 
-def _reports(provider: Provider) -> tuple[str, str, str]:
-    """Write latency, model versions and fingerprints."""
-    latency = "NA" if provider.latency_s is None else f"{provider.latency_s:.2f} s"
-    return (
-        latency,
-        ", ".join(provider.models) or "NA",
-        ", ".join(provider.fingerprints) or "NA",
-    )
+def _costs(provider: Provider) -> Iterator[str]:
+    """Write cost per 1,000 answers, and tokens and seconds of a reply."""
+    for figure, form in ((COST, "{:.2f}"), (TOKENS, "{:.1f}"), (LATENCY, "{:.2f} s")):
+        value = figure.of(provider)
+        yield "NA" if value is None else form.format(value)
+
+
+def _versions(provider: Provider) -> tuple[str, ...]:
+    """Write model versions and fingerprints."""
+    return tuple(", ".join(names) or "NA" for names in (provider.models, provider.fingerprints))
 
 
 def _cells(change: MetricChange) -> Iterator[str]:

@@ -10,6 +10,7 @@ import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.analysis.judge_costs import cost_of, median_latency_s
@@ -110,10 +111,14 @@ def close_occasion(run: RunFolder, occasion: int) -> None:
 
 def provider_of(verdicts: Sequence[Verdict]) -> Provider:
     """Return what the provider reported about one judge's replies."""
+    cost = cost_of(verdicts)
+    tokens = [v.completion_tokens for v in verdicts if v.completion_tokens is not None]
     return Provider(
         models=tuple(sorted({v.model for v in verdicts if v.model})),
         fingerprints=tuple(sorted({v.fingerprint for v in verdicts if v.fingerprint})),
-        cost_usd=cost_of(verdicts).usd,
+        cost_usd=cost.usd,
+        usd_per_answered=cost.usd_per_answered,
+        reply_tokens=fmean(tokens) if tokens else None,
         latency_s=median_latency_s(verdicts),
         n_failed=sum(verdict.outcome == "failed" for verdict in verdicts),
     )

@@ -39,6 +39,7 @@ N_LOOKS = 8  # after the change
 NOISE = 0.1
 SINCE = re.compile(r"since \d+ \w+(?: \d{4})?")
 DAY = "since 12 Nov"  # in place of the day on which the table was made
+BEYOND = re.compile("harness: (.* at the baseline .*)")
 NOTE = re.compile("left out|ratings have changed|model version")
 UNREADABLE = "I would rather talk about the weather."
 REFUSAL = "I'm sorry, but I can't help with that request."
@@ -78,7 +79,8 @@ class Watch:
         """Look once; return the exit code, and the first sentence with what is noted of it."""
         done = invoke("revalidate", run or self.schedule.run, *more)
         first, *others = done.stdout.split("\n\n")
-        said = " ".join(" ".join([first, *filter(NOTE.search, others)]).split())
+        beyond = BEYOND.findall(done.stderr)
+        said = " ".join(" ".join([first, *filter(NOTE.search, others), *beyond]).split())
         return done.exit_code, SINCE.sub(DAY, said.replace(f"{self.folder}/", ""))
 
     def after(self, name: str, change: Callable[[Watch], object]) -> Row:
@@ -148,6 +150,18 @@ def add_rating(watch: Watch) -> None:
         file.write(json.dumps(row) + "\n")
 
 
+def slower(watch: Watch) -> tuple[object, ...]:
+    """Let each reply take 0.2 s, and set a limit."""
+    watch.reply(steady(9), ms=200)
+    return watch.schedule.run, "--fail-on", "changed,latency>3x"
+
+
+def dearer(watch: Watch) -> tuple[object, ...]:
+    """Let each reply have long reasons, and set a limit."""
+    all_say(REASONS + "\n\nAnswer: {}")(watch)
+    return watch.schedule.run, "--fail-on", "changed,cost>1.5x"
+
+
 def upgrade(watch: Watch) -> None:
     """Let the baseline be of a version that read replies by another grammar."""
     grammar_of(watch.schedule.run / "history.jsonl", 0)
@@ -182,8 +196,8 @@ CHANGES: dict[str, Callable[[Watch], object]] = {
     "5 % abstained, from none": some_say("CANNOT_ASSESS"),
     "5 % refused, from none": some_say(REFUSAL),
     "another model name": lambda watch: watch.reply(steady(8), model="prod-2"),
-    "slow: 0.2 s a reply": lambda watch: watch.reply(steady(9), ms=200),
-    "dearer: long reasons": all_say(REASONS + "\n\nAnswer: {}"),
+    "slow: 0.2 s a reply, latency>3x": slower,
+    "dearer: long reasons, cost>1.5x": dearer,
     "429 (rate limit)": fails("429"),
     "401 (key)": fails("401"),
     "404 (model gone)": fails("404"),

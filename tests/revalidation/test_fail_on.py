@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
+from msgspec.structs import replace
 
 from harness.revalidation.fail_on import Condition, failures, read_conditions
-from harness.revalidation.history import JudgeResult, Look, MetricChange
+from harness.revalidation.history import (
+    Baseline,
+    JudgeResult,
+    Look,
+    MetricChange,
+    Provider,
+)
+
+NOT_ASKED = JudgeResult(judge="b", verdict="not asked")
+
+
+def baseline_of(**reported: float | None):
+    return Baseline(
+        number=1,
+        at="2026-01-01",
+        items=("i1",),
+        n_items_in_run=1,
+        hashes={},
+        item_hashes=("0",),
+        ratings_hash="0",
+        grammar_version=1,
+        providers={"a": Provider(models=("m",), **reported)},
+        alpha=0.05,
+        decision=None,
+        power={},
+        streams=(),
+    )
 
 
 def look_of(*judges):
@@ -23,7 +52,9 @@ def test_conditions_are_split_outside_brackets():
     )
 
 
-@pytest.mark.parametrize("text", ["", "bad", "mse(s/s)", "mse(s/s)>x", ">1", "worse,"])
+@pytest.mark.parametrize(
+    "text", ["", "bad", "mse(s/s)", "mse(s/s)>x", ">1", "worse,", "cost>2", "kappa<2x"]
+)
 def test_what_is_no_condition_is_refused(text):
     """Nothing is ignored."""
     with pytest.raises(ValueError, match="is neither one of changed, worse"):
@@ -35,10 +66,10 @@ def test_a_worse_judge_is_changed_too():
     look = look_of(
         JudgeResult(judge="a", verdict="worse"), JudgeResult(judge="b", verdict="changed")
     )
-    assert failures(read_conditions("changed"), look) == ["a is worse", "b is changed"]
-    assert failures(read_conditions("worse"), look) == ["a is worse"]
-    assert failures(read_conditions("worse,changed"), look) == ["a is worse", "b is changed"]
-    assert failures(read_conditions("underpowered"), look) == []
+    assert failures(read_conditions("changed"), look, None) == ["a is worse", "b is changed"]
+    assert failures(read_conditions("worse"), look, None) == ["a is worse"]
+    assert failures(read_conditions("worse,changed"), look, None) == ["a is worse", "b is changed"]
+    assert failures(read_conditions("underpowered"), look, None) == []
 
 
 def test_a_metric_fails_beyond_its_limit_and_where_it_is_undefined():
@@ -48,8 +79,42 @@ def test_a_metric_fails_beyond_its_limit_and_where_it_is_undefined():
         "f1": MetricChange(baseline=0.5, look=None, reason="no_items"),
     }
     look = look_of(JudgeResult(judge="a", verdict="stable", metrics=metrics))
-    assert failures(read_conditions("kappa<0.3"), look) == []
-    assert failures(read_conditions("kappa<0.45"), look) == [
+    assert failures(read_conditions("kappa<0.3"), look, None) == []
+    assert failures(read_conditions("kappa<0.45"), look, None) == [
         "a: kappa is 0.4 on 10 items (kappa<0.45)"
     ]
-    assert failures(read_conditions("f1<0.1"), look) == ["a: f1 is NA (no_items; f1<0.1)"]
+    assert failures(read_conditions("f1<0.1"), look, None) == ["a: f1 is NA (no_items; f1<0.1)"]
+
+
+def look_at(**reported: float | None):
+    provider = Provider(models=("m",), **reported)
+    asked = SimpleNamespace(judge="a", outcomes={"answered": 5})
+    return replace(
+        look_of(JudgeResult(judge="a", verdict="stable", provider=provider), NOT_ASKED),
+        results=(asked,),
+    )
+
+
+def test_cost_and_latency_fail_beyond_a_multiple_of_the_baselines():
+    """Nothing is said of a judge that was not asked, and free replies are no dearer than free."""
+    conditions = read_conditions("cost>1.5x,latency>3x")
+    before = baseline_of(usd_per_answered=0.002, latency_s=0.5)
+    assert failures(conditions, look_at(usd_per_answered=0.003, latency_s=1.5), before) == []
+    assert failures(conditions, look_at(usd_per_answered=0.0031, latency_s=1.6), before) == [
+        "a: USD per 1,000 answers: 3.1, 2 at the baseline (cost>1.5x)",
+        "a: median seconds of a reply: 1.6, 0.5 at the baseline (latency>3x)",
+    ]
+    free = baseline_of(usd_per_answered=0.0, latency_s=0.5)
+    assert failures(conditions, look_at(usd_per_answered=0.0, latency_s=0.5), free) == []
+
+
+def test_an_unknown_cost_does_not_pass_its_limit():
+    """It may be the look's or the baseline's."""
+    conditions = read_conditions("cost>1.5x")
+    known, unknown = {"usd_per_answered": 0.1}, {"usd_per_answered": None}
+    assert failures(conditions, look_at(**unknown), baseline_of(**known)) == [
+        "a: cost is NA (that of this look is unknown; cost>1.5x)"
+    ]
+    assert failures(conditions, look_at(**known), baseline_of(**unknown)) == [
+        "a: cost is NA (that of the baseline is unknown; cost>1.5x)"
+    ]

@@ -52,7 +52,11 @@ BASELINE = Baseline(
     item_hashes=("0", "1"),
     ratings_hash="0",
     grammar_version=1,
-    providers={"gpt": Provider(models=("gpt-1",), fingerprints=("fp",), latency_s=0.5)},
+    providers={
+        "gpt": Provider(
+            models=("gpt-1",), fingerprints=("fp",), usd_per_answered=0.002, latency_s=0.5
+        )
+    },
     alpha=0.05,
     decision=DecisionFacts(metric="mse(s/s)", verdict="use", judge="gpt", judges=(ONLY,)),
     power={"gpt": DetectionPower(share=0.1)},
@@ -62,7 +66,13 @@ BASELINE = Baseline(
 
 def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
     """What is the same stands once; what is not known is NA."""
-    now = Provider(models=("gpt-2",), fingerprints=("fp",), cost_usd=0.25)
+    now = Provider(
+        models=("gpt-2",),
+        fingerprints=("fp",),
+        cost_usd=0.25,
+        usd_per_answered=0.003,
+        reply_tokens=2.5,
+    )
     look = Look(
         number=1,
         occasion=1,
@@ -74,9 +84,10 @@ def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
         decision=DecisionFacts(metric="mse(s/s)", verdict="none", judge=None),
     )
     text = look_text(look, BASELINE, details=True)
-    [row] = [line for line in text.splitlines() if "$0.2500" in line]
-    cells = re.split(r"  +", row)
-    assert cells == ["gpt", "$0.2500", "1-2 to NA", "0.50 s to NA", "gpt-1 to gpt-2", "fp"]
+    rows = [re.split(r"  +", line.strip()) for line in text.splitlines()]
+    assert ["judge", "cost now", "$/1,000", "tokens", "latency"] in rows
+    assert ["gpt", "$0.2500", "2.00 to 3.00", "NA to 2.5", "0.50 s to NA"] in rows
+    assert ["gpt", "1-2 to NA", "gpt-1 to gpt-2", "fp"] in rows
     assert "gpt: model version gpt-1 before, gpt-2 now." in text
     assert "$0.2500" not in look_text(look, BASELINE)
 
