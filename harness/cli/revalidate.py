@@ -10,7 +10,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json, echo_result, write
-from harness.errors import ExitCode
+from harness.errors import ExitCode, HarnessError
 from harness.revalidation import FAIL_ON, Period
 
 if TYPE_CHECKING:
@@ -24,6 +24,16 @@ Run = Annotated[
     typer.Argument(
         metavar="RUN",
         help="A run, or the folder of an exported baseline; the newest run by default.",
+        show_default=False,
+    ),
+]
+Notify = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        envvar="HARNESS_NOTIFY_URL",
+        help="Post the first sentence to this address, as of a chat's webhook, when the exit code "
+        "is not 0.",
         show_default=False,
     ),
 ]
@@ -122,6 +132,7 @@ def revalidate(
             help="Ask nothing if the last look is younger than this; end as that look did."
         ),
     ] = None,
+    notify: Notify = None,
     asking: dict[str, Any],
     dry_run: options.DryRun = False,
     out: options.Out = None,
@@ -148,6 +159,7 @@ def revalidate(
     from harness.runs import find_run
 
     conditions = _conditions(fail_on)
+    _check_notify(notify)
     folder = find_run(out, run)
     look_options = LookOptions(**size, **asking)
     if if_due is not None:
@@ -157,27 +169,46 @@ def revalidate(
     if exclude is not None and because is not None:
         _exclude(folder, exclude, because, dry_run=dry_run)
     elif accept is not None:
-        if size["anchor"] is not None or size["baseline_replies"] is not None:
-            raise typer.BadParameter(
-                "keeps the items; leave --anchor out, and give --baseline-replies in the next look",
-                param_hint="--accept",
-            )
-        if fail_on != FAIL_ON:
-            raise typer.BadParameter("compares nothing; leave --fail-on out", param_hint="--accept")
+        _check_accept(size, fail_on)
         _accept(folder, accept, look_options, dry_run=dry_run, confirmed=yes, quiet=quiet)
     elif dry_run:
         check_metrics(conditions, folder, asking["task"])
         _print_costs(folder, look_options, as_json=as_json)
     else:
         check_metrics(conditions, folder, asking["task"])
-        result = _revalidate(folder, look_options, quiet=quiet)
+        result = _look(folder, look_options, notify, quiet=quiet)
         baseline = result.history.baseline
         ending = _ending(folder, result.look, baseline, conditions, result.exit_code)
+        if ending["exit_code"]:
+            _notify(notify, _sentence(result), ending)
         if as_json:
             _print_json(ending, result.look)
         elif not quiet or ending["exit_code"]:
             _print_text(folder, result, details=details)
         _end(ending)
+
+
+def _check_accept(size: dict[str, Any], fail_on: str) -> None:
+    """Refuse options that do not go with ``--accept``."""
+    if size["anchor"] is not None or size["baseline_replies"] is not None:
+        raise typer.BadParameter(
+            "keeps the items; leave --anchor out, and give --baseline-replies in the next look",
+            param_hint="--accept",
+        )
+    if fail_on != FAIL_ON:
+        raise typer.BadParameter("compares nothing; leave --fail-on out", param_hint="--accept")
+
+
+def _look(
+    folder: RunFolder, look_options: LookOptions, notify: str | None, *, quiet: bool
+) -> Revalidation:
+    """Ask the judges; an error is posted before it ends the command."""
+    try:
+        return _revalidate(folder, look_options, quiet=quiet)
+    except HarnessError as error:
+        ending = {"run": str(folder.path), "exit_code": int(error.exit_code)}
+        _notify(notify, str(error), ending)
+        raise
 
 
 def _end_unless_due(
@@ -225,6 +256,30 @@ def _ending(
         "failed": failed,
         "verdicts": {judge.judge: judge.verdict for judge in look.judges} if look else {},
     }
+
+
+def _sentence(result: Revalidation) -> str:
+    from harness.revalidation.verdict_sentences import lead
+
+    look, baseline = result.look, result.history.baseline
+    if look is None or baseline is None:
+        return "The look was stopped."
+    return next(sentence for _, sentence in lead(look, baseline))
+
+
+def _check_notify(url: str | None) -> None:
+    from harness.revalidation.notification import check_notify_url
+
+    if url:
+        check_notify_url(url)
+
+
+def _notify(url: str | None, sentence: str, ending: dict[str, Any]) -> None:
+    """Post how a look ended, where an address is given; say it where that failed."""
+    from harness.revalidation.notification import notify
+
+    if url and (problem := notify(url, sentence, ending, ending["run"])):
+        echo(f"harness: --notify: {problem}; the look itself is complete.", err=True)
 
 
 def _print_json(ending: dict[str, Any], look: Look | None) -> None:

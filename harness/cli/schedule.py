@@ -34,6 +34,10 @@ def schedule(
         int, typer.Option(min=1, help="Times each judge is asked per item in a look.")
     ] = 1,
     max_cost: options.MaxCost = None,
+    notify: Annotated[
+        bool,
+        typer.Option("--notify", help="Post alerts to the address in $HARNESS_NOTIFY_URL."),
+    ] = False,
     store: options.Store = None,
     package: Annotated[
         str | None,
@@ -60,6 +64,7 @@ def schedule(
     """
     from harness.files import write_file, writing_to
     from harness.revalidation.fail_on import read_conditions
+    from harness.revalidation.notification import VARIABLE
     from harness.revalidation.schedule import (
         Schedule,
         files_of,
@@ -81,7 +86,7 @@ def schedule(
         run=run if Path(run).exists() else str(folder.path),
         every=every,
         options=("--fail-on", fail_on, *_asking(samples, max_cost), *words, *of_store.options),
-        keys=(*keys_of(folder), *of_store.keys),
+        keys=(*keys_of(folder), *of_store.keys, *((VARIABLE,) if notify else ())),
         package=package_of(emit, package, of_store.extra),
     )
     for name, text in files_of(described, emit).items():

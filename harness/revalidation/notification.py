@@ -1,0 +1,84 @@
+"""Post how a re-validation ended to an address, such as an incoming webhook of a chat."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from harness.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VARIABLE = "HARNESS_NOTIFY_URL"
+TIMEOUT_S = 10.0
+LEAST_ERROR = 400  # HTTP status
+
+
+def check_notify_url(url: str) -> None:
+    """Refuse what is no address, without repeating it: it may hold a secret.
+
+    Raises
+    ------
+    RunError
+        If it is not an http or https address.
+    """
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise RunError(f"--notify (${VARIABLE}) is no address; give it as https://HOST/PATH.")
+
+
+def notify(url: str, sentence: str, ending: Mapping[str, object], run: str) -> str:
+    """Post how a look ended; a post that fails costs a line and nothing else.
+
+    Parameters
+    ----------
+    url : str
+        Where to. It is not logged.
+    sentence : str
+        The first of what was said.
+    ending : mapping
+        Further fields.
+    run : str
+        Folder of the run, the link where no pipeline runs.
+
+    Returns
+    -------
+    str
+        Why it was not accepted; empty if it was.
+    """
+    link = _pipeline() or run
+    content = {"text": f"{sentence} {link}", "link": link, **ending}
+    return asyncio.run(_post(url, content))
+
+
+async def _post(url: str, content: Mapping[str, object]) -> str:
+    import aiohttp  # noqa: PLC0415 -- when needed
+
+    timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
+            session.post(url, json=content, allow_redirects=False) as reply,
+        ):
+            accepted = reply.status < LEAST_ERROR
+            return "" if accepted else f"the server replied with status {reply.status}"
+    except TimeoutError:
+        return f"no reply within {TIMEOUT_S:g} s"
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        return type(error).__name__  # its text may hold the address
+
+
+def _pipeline() -> str:
+    """Return the address of the job of GitHub or GitLab in which this runs; empty elsewhere."""
+    variables = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+    server, repository, number = (os.environ.get(name, "") for name in variables)
+    if server and repository and number:
+        return f"{server}/{repository}/actions/runs/{number}"
+    return os.environ.get("CI_JOB_URL", "")
