@@ -97,6 +97,13 @@ baseline_app = typer.Typer(name="baseline", rich_markup_mode=None)
 def revalidate(
     run: Run = None,
     *,
+    judges: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Watch these judges alone, comma-separated; an ensemble with its members.",
+        ),
+    ] = None,
     size: dict[str, Any],
     fail_on: Annotated[
         str,
@@ -148,6 +155,7 @@ def revalidate(
     \b
     Examples:
       harness revalidate
+      harness revalidate --judges gpt,claude
       harness revalidate --anchor 100 --baseline-replies 5
       harness revalidate runs/toxicity-20260101T120000Z-1a2b3c
       harness revalidate --fail-on worse,outcome-rate>0.05,'mse(srs/srs)>0.1'
@@ -156,14 +164,17 @@ def revalidate(
     """
     from harness.revalidation.fail_on import check_metrics
     from harness.revalidation.revalidate import LookOptions
+    from harness.revalidation.watched_judges import watched_judges
     from harness.runs import find_run
 
     conditions = _conditions(fail_on)
     _check_notify(notify)
     folder = find_run(out, run)
-    look_options = LookOptions(**size, **asking)
+    watched = tuple(options.split(judges, "--judges") or ())
+    look_options = LookOptions(judges=watched, **size, **asking)
+    names = [spec.name for spec in watched_judges(folder, watched)]
     if if_due is not None:
-        _end_unless_due(folder, if_due, conditions, quiet=quiet, as_json=as_json)
+        _end_unless_due(folder, if_due, names, conditions, quiet=quiet, as_json=as_json)
     if (because is None) != (exclude is None):
         raise typer.BadParameter("go together; give both", param_hint="--exclude and --because")
     if exclude is not None and because is not None:
@@ -214,23 +225,25 @@ def _look(
 def _end_unless_due(
     folder: RunFolder,
     every: Period,
+    judges: list[str],
     conditions: tuple[Condition, ...],
     *,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """End as the last look did, if the next one is not due: an alarm stays open."""
+    """End as the last look at some judges did, if the next one is not due: an alarm stays open."""
     from harness.report.formatting import duration
     from harness.revalidation.history import FILE, read_history
     from harness.revalidation.schedule import time_until_due
 
     history = read_history(folder.path / FILE)
-    wait_s = time_until_due(history, every).total_seconds()
-    if wait_s <= 0:
+    last = history.last_look_at(judges)
+    wait_s = time_until_due(last, every).total_seconds()
+    if last is None or wait_s <= 0:
         return
-    looks = history.looks_since_baseline
-    last = looks[-1] if looks else None
-    ending = _ending(folder, last, history.baseline, conditions, ExitCode.DONE)
+    baseline = history.baseline
+    compared = last if baseline and last.baseline == baseline.number else None
+    ending = _ending(folder, compared, baseline, conditions, ExitCode.DONE)
     if as_json:
         _print_json(ending | {"due_in_s": round(wait_s)}, None)
     elif not quiet or ending["exit_code"]:

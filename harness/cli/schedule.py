@@ -23,6 +23,14 @@ def schedule(
     fail_on: Annotated[
         str, typer.Option(help="When a look fails; see harness revalidate.")
     ] = FAIL_ON,
+    judges: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Judges that are watched, comma-separated, or all; by default the best judge and "
+            "those that are not significantly different from it.",
+        ),
+    ] = None,
     judges_file: Annotated[
         Path | None, typer.Option(help="The judges.yaml that names the judges' addresses.")
     ] = None,
@@ -72,7 +80,9 @@ def schedule(
         options_of,
         options_of_store,
         package_of,
+        watched_by_schedule,
     )
+    from harness.revalidation.watched_judges import watched_judges
     from harness.runs import find_run
 
     folder = find_run(out, run)
@@ -80,15 +90,23 @@ def schedule(
         read_conditions(fail_on)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--fail-on") from None
+    watched = watched_by_schedule(folder, options.split(judges, "--judges"))
     words = options_of(folder, emit, task=task, judges_file=judges_file)
     of_store = options_of_store(store)
+    keys = keys_of(watched_judges(folder, watched.judges))
     described = Schedule(
         run=run if Path(run).exists() else str(folder.path),
         every=every,
-        options=("--fail-on", fail_on, *_asking(samples, max_cost), *words, *of_store.options),
-        keys=(*keys_of(folder), *of_store.keys, *((VARIABLE,) if notify else ())),
+        options=(
+            *("--fail-on", fail_on),
+            *_asking(watched.judges, samples, max_cost),
+            *words,
+            *of_store.options,
+        ),
+        keys=(*keys, *of_store.keys, *((VARIABLE,) if notify else ())),
         package=package_of(emit, package, of_store.extra),
     )
+    echo(watched.sentence, err=True)
     for name, text in files_of(described, emit).items():
         if output is None:
             echo(text.removesuffix("\n"))
@@ -98,9 +116,10 @@ def schedule(
             echo(str(write_file(output / name, text.encode())))
 
 
-def _asking(samples: int, max_cost: float | None) -> tuple[str, ...]:
+def _asking(judges: tuple[str, ...], samples: int, max_cost: float | None) -> tuple[str, ...]:
     """Return the options of a look that are not its defaults."""
     return (
+        *(("--judges", ",".join(judges)) if judges else ()),
         *(("--samples", str(samples)) if samples > 1 else ()),
         *(("--max-cost", str(max_cost)) if max_cost is not None else ()),
     )

@@ -60,15 +60,17 @@ def assess_look(
     yardstick: Yardstick,
     *,
     providers: Mapping[str, Provider],
+    watched: Sequence[str],
     left_out: Mapping[str, tuple[JudgeVerdict, str]],
     margin: float = 0.0,
 ) -> Look:
     """Return a look with what it shows, compared with its baseline.
 
     ``look`` holds what was asked; ``earlier`` are those since the baseline; ``yardstick`` has the
-    items of the baseline that are as they were, on which all replies are compared; ``left_out`` are
-    judges without replies, ``not comparable`` or ``not asked``, with the reason; ``margin`` is how
-    much worse a judge may become, as a share of the metric's range.
+    items of the baseline that are as they were, on which all replies are compared; ``watched`` are
+    the judges that get a verdict, and ``left_out`` those of them without replies, ``not
+    comparable`` or ``not asked``, with the reason; ``margin`` is how much worse a judge may become,
+    as a share of the metric's range.
     """
     assessed = look
     shown = evidence_at(baseline, earlier, look)
@@ -84,10 +86,10 @@ def assess_look(
                 providers.get(judge, Provider()),
                 *left_out.get(judge, ("stable", "")),
             )
-            for judge in baseline.judges
+            for judge in watched
         ),
         results=tuple(_stream_result(stream) for stream in shown.streams),
-        all_alike=_all_alike(shown.alarms, baseline.judges),
+        all_alike=_all_alike(shown.alarms, watched),
         decision=decision_on(yardstick, look.streams, n_replies) if n_replies else None,
     )
 
@@ -275,7 +277,7 @@ def _all_alike(alarms: Mapping[tuple[str, str], LookResult], judges: Sequence[st
         {s: (alarm.look, alarm.strongest.window) for s, alarm in alarms.items()}
     )
     hit = [{judge for judge, _ in change.streams} for change in common]
-    return len(judges) > 1 and any(judges_hit == set(judges) for judges_hit in hit)
+    return len(judges) > 1 and any(judges_hit.issuperset(judges) for judges_hit in hit)
 
 
 def _stream_result(stream: Stream) -> StreamResult:

@@ -29,7 +29,7 @@ from harness.stats import Estimate
 from harness.stats.drift.stream_path import LookResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
     from typing import Self
 
@@ -328,6 +328,9 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     content_free : dict of str to dict of str to dict of str to float
         By calibrated judge and content-free item, the options' probabilities in the run, by which
         all its later replies are calibrated too.
+    in_use : tuple of str
+        The best judge of the run, and those that are not significantly different from it; empty
+        where none is better than the baseline judges.
     vote_weights : dict of str to dict of str to tuple of tuple of float
         Weights of the members of each weighted ensemble in the run, as
         `harness.judging.voting.vote_weights` returns them; its later verdicts have them too.
@@ -352,6 +355,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     decision: DecisionFacts | None
     power: dict[str, DetectionPower] = {}
     content_free: dict[str, dict[str, dict[str, float]]] = {}
+    in_use: tuple[str, ...] = ()
     vote_weights: dict[str, dict[str, tuple[tuple[float, ...], tuple[float, ...]]]] = {}
     streams: tuple[StreamReplies, ...]
     sampled: bool = False
@@ -390,6 +394,8 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         Number of the baseline it is compared with.
     causes : tuple of str
         Why no judge is comparable with the baseline; empty if they are.
+    judges : tuple of JudgeResult
+        Of the judges that are watched.
     left_out : dict of str to str
         Items of the baseline that are not as they were, each with the reason: they were not asked,
         and enter no test of this look.
@@ -475,6 +481,11 @@ class HistoryReading:
         """The looks that are compared with the newest baseline."""
         number = self.baselines[-1].number if self.baselines else 0
         return [look for look in self.looks if look.baseline == number]
+
+    def last_look_at(self, judges: Collection[str]) -> Look | None:
+        """Return the last look, of any baseline, that watched some judges, perhaps among others."""
+        looks = (look for look in reversed(self.looks) if all(map(look.judge, judges)))
+        return next(looks, None)
 
     def last(self, n: int | None) -> HistoryReading:
         """Return the same history with the last ``n`` looks alone; with all of them for None."""

@@ -79,9 +79,7 @@ def history_page(
             "changed": changed,
             "n_shown": N_SHOWN,
             "n_left_out": n_left_out,
-            "decision": decision_sentence(latest.decision, baseline.decision)
-            if latest and latest.decision and baseline
-            else "",
+            "decision": decision_sentence(latest, baseline) if latest and baseline else "",
             "standing_heads": STANDING_HEADS,
             "standing": standing_rows(latest.decision) if latest and latest.decision else [],
             "looks": [

@@ -228,7 +228,7 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         parts += [_flip_table(asked), _metric_table(look, details=details)]
         parts += _report_tables(look, baseline) if details else []
     if look.decision is not None:
-        parts.append(paragraph(decision_sentence(look.decision, baseline.decision)))
+        parts.append(paragraph(decision_sentence(look, baseline)))
         parts.append(draw_table(STANDING_HEADS, standing_rows(look.decision)))
     return "\n\n".join(part for part in parts if part)
 
@@ -261,7 +261,9 @@ def with_command(sentence: str) -> str:
 
 
 def content_lines(look: Look, baseline: Baseline) -> Iterator[str]:
-    """Say which items and looks are left out, and that ratings have changed."""
+    """Say which judges, items and looks are left out, and that ratings have changed."""
+    if names := unwatched(look, baseline):
+        yield f"Not watched: {', '.join(names)}."
     if look.left_out and not look.causes:
         by_reason: dict[str, list[str]] = {}
         for item, reason in look.left_out.items():
@@ -409,13 +411,23 @@ def _cells(change: MetricChange) -> Iterator[str]:
     yield f"{counted([change.n_items])}{replies}"
 
 
-def decision_sentence(now: DecisionFacts, before: DecisionFacts | None) -> str:
-    """Say the decision on the look's replies, and whether it is that of the baseline."""
+def decision_sentence(look: Look, baseline: Baseline) -> str:
+    """Say the decision on the look's replies, if any, and whether it is that of the baseline."""
+    now, before = look.decision, baseline.decision
+    if now is None:
+        return ""
+    if unwatched(look, baseline):
+        return f"Decision on these replies, among the judges that are watched: {decided(now)}."
     same = before is not None and (before.verdict, before.judge) == (now.verdict, now.judge)
     if same:
         return f"Decision on these replies: {decided(now)}, as at the baseline."
     at_baseline = f"; at the baseline: {decided(before)}" if before else ""
     return f"Decision on these replies: {decided(now)}{at_baseline}."
+
+
+def unwatched(look: Look, baseline: Baseline) -> list[str]:
+    """Return the judges of a baseline that a look does not watch."""
+    return [judge for judge in baseline.judges if look.judge(judge) is None]
 
 
 def decided(decision: DecisionFacts) -> str:

@@ -64,6 +64,7 @@ from harness.revalidation.reply_categories import (
     replies_per_item,
     stream_of,
 )
+from harness.revalidation.watched_judges import judges_in_use, watched_judges
 from harness.runs import RunFolder
 from harness.stats.drift.changed_judges import ALPHA
 from harness.tasks import write_task
@@ -88,6 +89,8 @@ class LookOptions:
 
     Attributes
     ----------
+    judges : tuple of str
+        Judges that are watched, with the members of ensembles; empty for all.
     anchor : int or None
         Items of the anchor of a new baseline; None for all.
     baseline_replies : int or None
@@ -112,6 +115,7 @@ class LookOptions:
         Address of a store whose rate limits hold for this look, too, and that keeps its replies.
     """
 
+    judges: tuple[str, ...] = ()
     anchor: int | None = None
     baseline_replies: int | None = None
     samples: int = 1
@@ -132,8 +136,12 @@ class LookOptions:
             value = getattr(self, option.name)
             if value != option.default and option.name != "max_cost":
                 words.append(f"--{option.name.replace('_', '-')}")
-                words += [] if value is True else [str(value)]
+                words += [] if value is True else [_word(value)]
         return words
+
+
+def _word(value: object) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 class Revalidation(NamedTuple):
@@ -271,7 +279,7 @@ def accept_look(
     """Start a new baseline with the replies of a look and of all looks after it.
 
     Those up to the look that raised an alarm are left out, and the baseline is then completed to as
-    many replies per item as the old one has.
+    many replies per item as the old one has. Judges that the last look did not watch keep theirs.
 
     Raises
     ------
@@ -358,7 +366,7 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
     baseline = sitting.history.baseline
     without = sitting.comparable(baseline).left_out if baseline else {}
     n_samples = options.samples + sitting.n_missing
-    return sitting.plan(run.manifest.asked_judges, n_samples, without=without)
+    return sitting.plan(sitting.asked_judges, n_samples, without=without)
 
 
 def _check_destinations(run: RunFolder, options: LookOptions) -> None:
@@ -407,6 +415,17 @@ class Sitting:
         if history.baseline is not None:
             sitting.check_fixed(history.baseline)
         return sitting
+
+    @property
+    def watched(self) -> tuple[JudgeSpec, ...]:
+        """The judges that a look watches."""
+        return watched_judges(self.run, self.options.judges)
+
+    @property
+    def asked_judges(self) -> tuple[JudgeSpec, ...]:
+        """Those of them that are asked."""
+        asked = {spec.name for spec in self.run.manifest.asked_judges}
+        return tuple(spec for spec in self.watched if spec.name in asked)
 
     def append(self, *records: Baseline | Look) -> None:
         """Write lines of the history."""
@@ -462,7 +481,7 @@ class Sitting:
         if baseline is not None:
             self.check_comparable(baseline)
         occasion = self.history.next_occasion
-        plan = self.plan(self.run.manifest.asked_judges, n_missing)
+        plan = self.plan(self.asked_judges, n_missing)
         answers = self.ask(plan, occasion, observer)
         if not answers.is_over:
             return answers.exit_code
@@ -525,6 +544,7 @@ class Sitting:
             providers=_providers(logged),
             alpha=ALPHA,
             content_free=fixed.content_free,
+            in_use=judges_in_use(self.run),
             vote_weights=fixed.vote_weights,
             **self.facts_of(streams, ids),
         )
@@ -573,7 +593,8 @@ class Sitting:
         answers = None
         if n_asked:
             self.check_comparable(before)
-            plan = self.plan(self.run.manifest.asked_judges, n_asked)
+            specs = [spec for spec in self.asked_judges if since[-1].judge(spec.name)]
+            plan = self.plan(specs, n_asked)
             if observer is None:
                 return Accepted(None, pooled, n_asked, n_planned=plan.n_planned)
             answers = self.ask(plan, self.history.next_occasion, observer)
@@ -590,11 +611,15 @@ class Sitting:
         more: list[StreamReplies] = []
         if answers is not None:
             more = self.asked_streams(before, answers, occasion)
+        watched = {judge.judge for judge in self.history.looks[-1].judges}
         streams = tuple(
-            _joined_looks(stream, looks, more, self.run.path, number) for stream in before.streams
+            _joined_looks(stream, looks, more, self.run.path, number)
+            if stream.judge in watched
+            else stream
+            for stream in before.streams
         )
         first = looks[0].number if looks else 1 + self.history.looks[-1].number
-        providers = {judge: _last_provider(judge, looks) for judge in before.judges}
+        providers = before.providers | {judge: _last_provider(judge, looks) for judge in watched}
         return replace(
             before,
             number=before.number + 1,
@@ -635,7 +660,7 @@ class Sitting:
         occasion = self.history.next_occasion
         content = self.comparable(baseline)
         left_out = self.judges_left_out(baseline, content)
-        specs = tuple(spec for spec in self.run.manifest.asked_judges if spec.name not in left_out)
+        specs = tuple(spec for spec in self.asked_judges if spec.name not in left_out)
         answers = Answers([], {}, ExitCode.DONE)
         if specs:
             plan = self.plan(specs, self.options.samples, without=content.left_out)
@@ -651,6 +676,7 @@ class Sitting:
                 look,
                 self.yardstick(kept),
                 providers=_providers(answers.verdicts),
+                watched=[spec.name for spec in self.watched],
                 left_out=silent | left_out,
                 margin=self.options.margin,
             )

@@ -20,16 +20,18 @@ from harness.errors import JudgeError, RunError, TaskError
 from harness.judging.cluster import check_address
 from harness.judging.judges.config import bundled_judges, load_judges
 from harness.judging.judges.judge_registry import check_destinations
+from harness.revalidation.watched_judges import judges_in_use, watched_judges
 from harness.tasks.folders import bundled, find_task
 from harness.tasks.schema import TASK_FILE, read_task_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
 
     from jinja2 import Environment
 
+    from harness.judging.judges.config import JudgeSpec
     from harness.revalidation import Period, Target
-    from harness.revalidation.history import HistoryReading
+    from harness.revalidation.history import Look
     from harness.runs import RunFolder
 
 
@@ -95,9 +97,49 @@ class Schedule:
         return plain or sha256(name.encode()).hexdigest()[:12]
 
 
-def keys_of(run: RunFolder) -> tuple[str, ...]:
-    """Return the environment variables that the judges of a run need, sorted."""
-    return tuple(sorted({judge.key_env for judge in run.manifest.judges if judge.key_env}))
+def keys_of(judges: Iterable[JudgeSpec]) -> tuple[str, ...]:
+    """Return the environment variables that judges need, sorted."""
+    return tuple(sorted({judge.key_env for judge in judges if judge.key_env}))
+
+
+class Watched(NamedTuple):
+    """Which judges a schedule watches, empty for all, and a sentence that says so."""
+
+    judges: tuple[str, ...]
+    sentence: str
+
+
+def watched_by_schedule(run: RunFolder, names: Collection[str] | None) -> Watched:
+    """Choose the judges that a schedule watches.
+
+    Parameters
+    ----------
+    run : RunFolder
+        A run or exported baseline.
+    names : collection of str or None
+        Judges, or ``all``; by default the best judge of the run and those that are not
+        significantly different from it.
+
+    Raises
+    ------
+    RunError
+        If the run has no judge of a name.
+    """
+    everyone = tuple(spec.name for spec in run.manifest.judges)
+    if names is not None:
+        chosen = () if "all" in names else tuple(names)
+        watched_judges(run, chosen)
+        return Watched(chosen, f"Watches {', '.join(chosen or everyone)}.")
+    in_use = judges_in_use(run)
+    watched = {spec.name for spec in watched_judges(run, in_use)}
+    if len(watched) == len(everyone):
+        reason = "" if in_use else ": the run does not say which one is the best"
+        return Watched((), f"Watches {', '.join(everyone)}{reason}.")
+    close = ", which are not significantly different" if in_use[1:] else ", the best judge"
+    return Watched(
+        in_use,
+        f"Watches {', '.join(in_use)}{close}. To watch all {len(everyone)}: --judges all",
+    )
 
 
 def options_of(
@@ -269,16 +311,15 @@ def files_of(schedule: Schedule, target: Target) -> dict[str, str]:
     }
 
 
-def time_until_due(history: HistoryReading, every: Period) -> timedelta:
+def time_until_due(last: Look | None, every: Period) -> timedelta:
     """Return how long the next look is not due; zero or less if it is.
 
-    A look is due when the last look, of any baseline, is at least nine tenths of the period old; at
-    once when that look is incomplete, or is dated in the future because a clock ran ahead.
+    A look is due when the last one is at least nine tenths of the period old; at once when that is
+    incomplete, or is dated in the future because a clock ran ahead.
     """
-    if not history.looks:
+    if last is None:
         return timedelta(0)
-    last, now = history.looks[-1], datetime.now(UTC)
-    at = datetime.fromisoformat(last.at)
+    at, now = datetime.fromisoformat(last.at), datetime.now(UTC)
     is_incomplete = bool(last.ended) or any(j.verdict == "not asked" for j in last.judges)
     if is_incomplete or at > now + MAX_AHEAD:
         return timedelta(0)

@@ -18,7 +18,7 @@ from support.processes import invoke
 import harness
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
-from harness.revalidation.history import HistoryReading, Look, read_history
+from harness.revalidation.history import Look, read_history
 from harness.revalidation.schedule import (
     Schedule,
     files_of,
@@ -361,15 +361,15 @@ def test_a_look_is_due_after_nine_tenths_of_the_period(age_days, due):
     """A scheduler that is a little early is not sent away for another week."""
     at = datetime.now(UTC) - timedelta(days=age_days)
     look = Look(number=1, occasion=2, baseline=1, at=at.isoformat(), judges=())
-    assert (time_until_due(HistoryReading(looks=[look]), "week") <= timedelta(0)) is due
-    assert time_until_due(HistoryReading(), "week") <= timedelta(0)
+    assert (time_until_due(look, "week") <= timedelta(0)) is due
+    assert time_until_due(None, "week") <= timedelta(0)
 
 
 def test_a_clock_that_ran_ahead_does_not_postpone_looks():
     """A look that is dated in the future is followed by one at once."""
     at = datetime.now(UTC) + timedelta(days=30)
     look = Look(number=1, occasion=2, baseline=1, at=at.isoformat(), judges=())
-    assert time_until_due(HistoryReading(looks=[look]), "week") <= timedelta(0)
+    assert time_until_due(look, "week") <= timedelta(0)
 
 
 def test_a_schedule_passes_samples_and_the_limit_on(place, monkeypatch):

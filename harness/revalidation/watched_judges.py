@@ -1,0 +1,48 @@
+"""Which judges of a run a look asks again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.errors import RunError
+from harness.report.rebuild import stored_validation
+from harness.revalidation.history import FILE, read_history
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.runs import RunFolder
+
+
+def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSpec, ...]:
+    """Return the judges that are named, and the members of ensembles among them; all by default.
+
+    Raises
+    ------
+    RunError
+        If the run has no judge of a name.
+    """
+    specs = {spec.name: spec for spec in run.manifest.judges}
+    unknown = [name for name in names if name not in specs]
+    if unknown:
+        raise RunError(f"{run.path}: no judge is named {unknown[0]!r}; it has {', '.join(specs)}.")
+    members = {member for name in names for member in specs[name].members}
+    wanted = members.union(names) if names else specs.keys()
+    return tuple(spec for spec in specs.values() if spec.name in wanted)
+
+
+def judges_in_use(run: RunFolder) -> tuple[str, ...]:
+    """Return the best judge of a run, and those that are not significantly different from it.
+
+    They are those of the validation that the run ended with, which a baseline keeps. Empty where no
+    judge is better than the baseline judges, or there is no such validation.
+    """
+    baseline = read_history(run.path / FILE).baseline
+    if baseline is not None:
+        return baseline.in_use
+    validation = stored_validation(run)
+    decision = validation.decision if validation else None
+    if decision is None or decision.judge is None:
+        return ()
+    return (decision.judge, *decision.not_distinguishable)
