@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.api import Run, arun, load_run, load_task, run, validate
+    from harness.api import Run, arun, load_run, load_task, revalidate, run, validate
     from harness.errors import HarnessError
     from harness.tasks import Task
 
@@ -26,6 +26,7 @@ __all__ = [
     "arun",
     "load_run",
     "load_task",
+    "revalidate",
     "run",
     "validate",
 ]

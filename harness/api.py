@@ -30,6 +30,13 @@ from harness.curation import AnswerSettings, make_plans, make_task, read_source
 from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError, TaskError
 from harness.report.rebuild import stored_validation
+from harness.revalidation import FAIL_ON
+from harness.revalidation.ending import ending_of, ending_unless_due
+from harness.revalidation.fail_on import check_metrics, read_conditions
+from harness.revalidation.history import FILE, read_history
+from harness.revalidation.revalidate import LookOptions, command_of
+from harness.revalidation.revalidate import revalidate as ask_look
+from harness.revalidation.watched_judges import watched_judges
 from harness.runs import RunFolder, find_run
 from harness.sources import verdicts_of
 from harness.stopping import StopRequests
@@ -42,6 +49,8 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Elicitation
     from harness.judging.running.services import Observer
+    from harness.revalidation import Period
+    from harness.revalidation.ending import LookEnding
     from harness.stats.data.resolved_tables import AbstentionMode
     from harness.stats.inference.interval_methods import IntervalMethod
     from harness.tasks.schema import RanksBy
@@ -178,6 +187,28 @@ class RunOptions(ValidationOptions, total=False):
     use_cache: bool
     store: str | None
     executor: str
+    observer: Observer | None
+
+
+class RevalidationOptions(TypedDict, total=False):
+    """Options of `revalidate`; see there."""
+
+    judges: str | Sequence[str]
+    anchor: int | None
+    baseline_replies: int | None
+    samples: int
+    margin: float
+    fail_on: str
+    if_due: Period | None
+    task: str | Path | None
+    judges_file: str | Path | None
+    base_url: str | None
+    key_env: str | None
+    seed: int
+    max_cost: float | None
+    max_cost_soft: bool
+    store: str | None
+    out: str | Path | None
     observer: Observer | None
 
 
@@ -530,7 +561,60 @@ def load_run(run: str | Path | None = None, *, out: str | Path | None = None) ->
     >>> harness.load_run(run.path).verdicts.shape[0]
     40
     """
-    return Run(find_run(_path(out), None if run is None else str(run)))
+    return Run(_run_folder(run, _path(out)))
+
+
+def revalidate(
+    run: Run | str | Path | None = None, **options: Unpack[RevalidationOptions]
+) -> LookEnding:
+    """Ask the judges of a finished run again, and tell drift from their own noise.
+
+    Does what ``harness revalidate`` does when it asks; excluding and accepting looks are decisions,
+    made on the command line.
+
+    Parameters
+    ----------
+    run : Run, str or Path, optional
+        The run, or the folder of an exported baseline; the newest run by default.
+    **options
+        judges : str or sequence of str
+            Judges that are watched, an ensemble with its members; all by default.
+        anchor, baseline_replies, seed
+            Of a new baseline: only so many items, replies per item, and the seed of the items.
+        samples : int
+            Replies per item in this look (1).
+        margin : float
+            How much worse is tolerated, as a share of the metric's range (0).
+        fail_on : str
+            Conditions on which the exit code is 1 (``"changed,not comparable"``).
+        if_due : {"day", "week", "month"}
+            Ask nothing if the last look is younger; end as that look did.
+        task, judges_file, base_url, key_env
+            Where the task is now, and confirmation of the judges of a run that was made elsewhere.
+        max_cost, max_cost_soft, store, out, observer
+            As for `run`.
+
+    Returns
+    -------
+    LookEnding
+        Sentence, exit code, the conditions that failed, and the verdict of each judge. A look that
+        was interrupted is returned, too, and resumed by the next call.
+
+    Raises
+    ------
+    HarnessError
+        If the run, a judge or an option is wrong, or no judge can be asked.
+
+    Examples
+    --------
+    >>> run = harness.run("toxicity", judges=["lexicon"], limit=20, samples=2)
+    >>> ending = harness.revalidate(run)
+    >>> ending.exit_code, ending.verdicts, ending.failed
+    (0, {'lexicon': 'stable'}, ())
+    """
+    stop = StopRequests()
+    function = partial(_revalidate, run, options, stop)
+    return _in_thread(function, stop) if _loop_is_running() else function()
 
 
 class _LogObserver(LineObserver):
@@ -587,6 +671,36 @@ def _run(
     return run
 
 
+def _revalidate(
+    run: Run | str | Path | None, options: RevalidationOptions, stop: StopRequests
+) -> LookEnding:
+    arguments: dict[str, Any] = dict(options)
+    observer = arguments.pop("observer", None) or _LogObserver()
+    out, every = _path(arguments.pop("out", None)), arguments.pop("if_due", None)
+    judges, task = arguments.pop("judges", ()), arguments.pop("task", None)
+    fail_on = arguments.pop("fail_on", FAIL_ON)
+    try:
+        conditions = read_conditions(fail_on)
+    except ValueError as error:
+        raise HarnessError(f"fail_on={fail_on!r}: {error}") from None
+    folder = run._folder if isinstance(run, Run) else _run_folder(run, out)  # noqa: SLF001 -- its own module
+    arguments["judges_file"] = _path(arguments.get("judges_file"))
+    look_options = LookOptions(
+        judges=_strings(judges), task=None if task is None else str(task), **arguments
+    )
+    watched = [spec.name for spec in watched_judges(folder, look_options.judges)]
+    check_metrics(conditions, folder, look_options.task)
+    with _turn:
+        if every is not None:
+            history = read_history(folder.path / FILE)
+            ending = ending_unless_due(folder, history, every, watched, conditions)
+            if ending is not None:
+                return ending
+        command = command_of(folder, look_options)
+        result = ask_look(folder, look_options, observer, command=command, stop=stop)
+    return ending_of(folder, result, conditions)
+
+
 def _plan_new(
     task: TaskLike | None, judges: str | Sequence[str] | None, options: RunOptions
 ) -> Plan:
@@ -625,6 +739,10 @@ def _plan_resumed(
     name = None if resume is True else str(resume)
     folder = find_run(out, name, unfinished=True)
     return plan_resumed_run(folder, task=None if task is None else str(task), **settings)
+
+
+def _run_folder(run: str | Path | None, out: Path | None) -> RunFolder:
+    return find_run(out, None if run is None else str(run))
 
 
 def _path(path: str | Path | None) -> Path | None:

@@ -10,12 +10,13 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json, echo_result, write
-from harness.errors import ExitCode, HarnessError
+from harness.errors import HarnessError
 from harness.revalidation import FAIL_ON, Period
 
 if TYPE_CHECKING:
+    from harness.revalidation.ending import LookEnding
     from harness.revalidation.fail_on import Condition
-    from harness.revalidation.history import Baseline, Look
+    from harness.revalidation.history import Look
     from harness.revalidation.revalidate import LookOptions, Revalidation
     from harness.runs import RunFolder
 
@@ -162,6 +163,7 @@ def revalidate(
       harness revalidate --accept 4
       harness revalidate --exclude 3 --because "outage of the gateway"
     """
+    from harness.revalidation.ending import ending_of
     from harness.revalidation.fail_on import check_metrics
     from harness.revalidation.revalidate import LookOptions
     from harness.revalidation.watched_judges import watched_judges
@@ -188,13 +190,12 @@ def revalidate(
     else:
         check_metrics(conditions, folder, asking["task"])
         result = _look(folder, look_options, notify, quiet=quiet)
-        baseline = result.history.baseline
-        ending = _ending(folder, result.look, baseline, conditions, result.exit_code)
-        if ending["exit_code"]:
-            _notify(notify, _sentence(result), ending)
+        ending = ending_of(folder, result, conditions)
+        if ending.exit_code:
+            _notify(notify, ending.sentence, ending.facts())
         if as_json:
-            _print_json(ending, result.look)
-        elif not quiet or ending["exit_code"]:
+            _print_json(ending, ending.look)
+        elif not quiet or ending.exit_code:
             _print_text(folder, result, details=details)
         _end(ending)
 
@@ -231,53 +232,20 @@ def _end_unless_due(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """End as the last look at some judges did, if the next one is not due: an alarm stays open."""
+    """End as the last look at some judges did, if the next one is not due."""
     from harness.report.formatting import duration
+    from harness.revalidation.ending import ending_unless_due
     from harness.revalidation.history import FILE, read_history
-    from harness.revalidation.schedule import time_until_due
 
     history = read_history(folder.path / FILE)
-    last = history.last_look_at(judges)
-    wait_s = time_until_due(last, every).total_seconds()
-    if last is None or wait_s <= 0:
+    ending = ending_unless_due(folder, history, every, judges, conditions)
+    if ending is None or ending.due_in_s is None:
         return
-    baseline = history.baseline
-    compared = last if baseline and last.baseline == baseline.number else None
-    ending = _ending(folder, compared, baseline, conditions, ExitCode.DONE)
     if as_json:
-        _print_json(ending | {"due_in_s": round(wait_s)}, None)
-    elif not quiet or ending["exit_code"]:
-        echo(f"Not due: the next look is due in {duration(wait_s)}.")
+        _print_json(ending, None)
+    elif not quiet or ending.exit_code:
+        echo(f"Not due: the next look is due in {duration(ending.due_in_s)}.")
     _end(ending)
-
-
-def _ending(
-    folder: RunFolder,
-    look: Look | None,
-    baseline: Baseline | None,
-    conditions: tuple[Condition, ...],
-    code: ExitCode,
-) -> dict[str, Any]:
-    """Return how a command ends: run, exit code, conditions that failed and verdict per judge."""
-    from harness.revalidation.fail_on import failures
-
-    failed = failures(conditions, look, baseline) if look is not None else []
-    codes = [code, *([ExitCode.CHECK_FAILED] if failed else [])]
-    return {
-        "run": str(folder.path),
-        "exit_code": int(ExitCode.most_important(codes)),
-        "failed": failed,
-        "verdicts": {judge.judge: judge.verdict for judge in look.judges} if look else {},
-    }
-
-
-def _sentence(result: Revalidation) -> str:
-    from harness.revalidation.verdict_sentences import lead
-
-    look, baseline = result.look, result.history.baseline
-    if look is None or baseline is None:
-        return "The look was stopped."
-    return next(sentence for _, sentence in lead(look, baseline))
 
 
 def _check_notify(url: str | None) -> None:
@@ -295,21 +263,21 @@ def _notify(url: str | None, sentence: str, ending: dict[str, Any]) -> None:
         echo(f"harness: --notify: {problem}; the look itself is complete.", err=True)
 
 
-def _print_json(ending: dict[str, Any], look: Look | None) -> None:
+def _print_json(ending: LookEnding, look: Look | None) -> None:
     from msgspec.structs import asdict
 
     from harness.revalidation.history import without_replies
 
-    echo_result(ending | (asdict(without_replies(look)) if look is not None else {}))
+    echo_result(ending.facts() | (asdict(without_replies(look)) if look is not None else {}))
 
 
-def _end(ending: dict[str, Any]) -> None:
+def _end(ending: LookEnding) -> None:
     in_actions = os.environ.get("GITHUB_ACTIONS") == "true"
-    for line in ending["failed"]:
+    for line in ending.failed:
         echo(f"harness: {line}.", err=True)
         if in_actions:
             echo(f"::error title=harness revalidate::{_escaped(line)}", err=True)
-    raise typer.Exit(ending["exit_code"])
+    raise typer.Exit(ending.exit_code)
 
 
 def _escaped(text: str) -> str:
@@ -336,9 +304,9 @@ def _accept(
     quiet: bool,
 ) -> None:
     from harness.cli.progress import watch
-    from harness.revalidation.revalidate import accept_look, plan_acceptance
+    from harness.revalidation.revalidate import accept_look, command_of, plan_acceptance
 
-    command = _command(folder, look_options, "--accept", str(number), *["--yes"] * confirmed)
+    command = command_of(folder, look_options, "--accept", str(number), *["--yes"] * confirmed)
     accepted = plan_acceptance(folder, number, look_options)
     if not dry_run:
         with watch(accepted.n_planned, quiet=quiet) as observer:
@@ -377,13 +345,6 @@ def _exclude(folder: RunFolder, number: int, because: str, *, dry_run: bool) -> 
         echo("Nothing was written.")
 
 
-def _command(folder: RunFolder, look_options: LookOptions, *more: str) -> str:
-    """Return the command that goes on with what was stopped."""
-    import shlex
-
-    return shlex.join(["harness", "revalidate", str(folder.path), *look_options.words(), *more])
-
-
 def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool) -> None:
     from harness.cli.run import print_costs
     from harness.revalidation.revalidate import plan_look
@@ -393,9 +354,9 @@ def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool)
 
 def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) -> Revalidation:
     from harness.cli.progress import watch
-    from harness.revalidation.revalidate import plan_look, revalidate
+    from harness.revalidation.revalidate import command_of, plan_look, revalidate
 
-    command = _command(folder, look_options)
+    command = command_of(folder, look_options)
     with watch(plan_look(folder, look_options).n_planned, quiet=quiet) as observer:
         return revalidate(folder, look_options, observer, command=command)
 

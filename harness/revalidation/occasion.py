@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.running.services import Observer
     from harness.judging.voting import Weights
+    from harness.stopping import StopRequests
     from harness.tasks import Task
 
 
@@ -68,7 +69,13 @@ class Answers:
 
 
 def ask_occasion(
-    run: RunFolder, plan: Plan, occasion: int, observer: Observer, *, store: str | None = None
+    run: RunFolder,
+    plan: Plan,
+    occasion: int,
+    observer: Observer,
+    *,
+    store: str | None = None,
+    stop: StopRequests | None = None,
 ) -> Answers:
     """Ask what an occasion has not answered yet; its replies are fresh.
 
@@ -84,7 +91,7 @@ def ask_occasion(
             replies = shared_store(store, plan, name, observer, is_private=True)
         else:
             replies = ResponseCache(folder.path / CACHE, observer.say)
-        asked = ask_open_units(plan, folder, replies, observer=observer)
+        asked = ask_open_units(plan, folder, replies, observer=observer, stop=stop)
     except FolderUnwritable as error:
         raise RunError(f"{error.problem}; {KEPT}") from None
     except CacheUnusable as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import partial
-from shlex import quote
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from harness.judging.running.services import Observer
     from harness.revalidation.causes import Setup
     from harness.revalidation.history import JudgeVerdict
+    from harness.stopping import StopRequests
     from harness.tasks import Item
 
     LeftOut = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
@@ -140,6 +141,11 @@ class LookOptions:
         return words
 
 
+def command_of(run: RunFolder, options: LookOptions, *more: str) -> str:
+    """Return the command that goes on with what was stopped."""
+    return join(["harness", "revalidate", str(run.path), *options.words(), *more])
+
+
 def _word(value: object) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
@@ -161,7 +167,12 @@ class Revalidation(NamedTuple):
 
 
 def revalidate(
-    run: RunFolder, options: LookOptions, observer: Observer, *, command: str
+    run: RunFolder,
+    options: LookOptions,
+    observer: Observer,
+    *,
+    command: str,
+    stop: StopRequests | None = None,
 ) -> Revalidation:
     """Ask the judges of a finished run again and compare with the baseline.
 
@@ -175,6 +186,8 @@ def revalidate(
         Is informed of progress.
     command : str
         Resumes a look that was stopped.
+    stop : StopRequests, optional
+        Of other threads; signals stop the look, too.
 
     Raises
     ------
@@ -183,7 +196,7 @@ def revalidate(
     """
     _check_destinations(run, options)
     with HistoryFile.open(run.path) as file:
-        sitting = Sitting.begin(run, options, file)
+        sitting = Sitting.begin(run, options, file, stop)
         if sitting.history.n_damaged:
             observer.say(f"{sitting.history.n_damaged} damaged lines of {file.path} are left out")
         for line in sitting.seeded_judges() if sitting.history.baseline is None else ():
@@ -406,12 +419,19 @@ class Sitting:
     options: LookOptions
     file: HistoryFile | None
     history: HistoryReading
+    stop: StopRequests | None = None
 
     @classmethod
-    def begin(cls, run: RunFolder, options: LookOptions, file: HistoryFile) -> Sitting:
+    def begin(
+        cls,
+        run: RunFolder,
+        options: LookOptions,
+        file: HistoryFile,
+        stop: StopRequests | None = None,
+    ) -> Sitting:
         """Read the history, and the task and prompts."""
         history = read_history(file.path)
-        sitting = cls(run, setup_of(run, options.task), options, file, history)
+        sitting = cls(run, setup_of(run, options.task), options, file, history, stop)
         if history.baseline is not None:
             sitting.check_fixed(history.baseline)
         return sitting
@@ -686,7 +706,9 @@ class Sitting:
 
     def ask(self, plan: Plan, occasion: int, observer: Observer) -> Answers:
         """Ask what an occasion has not answered yet."""
-        return ask_occasion(self.run, plan, occasion, observer, store=self.options.store)
+        return ask_occasion(
+            self.run, plan, occasion, observer, store=self.options.store, stop=self.stop
+        )
 
     def comparable(self, baseline: Baseline) -> Comparable:
         """Return the items that can be compared with a baseline, or why none can."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.analysis import Validation
-    from harness.api import Run
+    from harness.api import RevalidationOptions, Run
     from harness.gates import End
+    from harness.revalidation.ending import LookEnding
 
 
 def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
@@ -34,6 +37,41 @@ def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
     if name not in names:
         raise AssertionError(f"no judge {name!r}; the run has {', '.join(names) or 'none'}")
     return JudgeAssertion(validation, name)
+
+
+def assert_unchanged(
+    run: Run | str | Path | None = None, **options: Unpack[RevalidationOptions]
+) -> LookEnding:
+    """Ask the judges of a run again, and assert that none of them changed.
+
+    Parameters
+    ----------
+    run : Run, str or Path, optional
+        As of `harness.revalidate`.
+    **options
+        As of `harness.revalidate`; ``fail_on`` names other conditions than a changed judge, and
+        with ``if_due="week"`` a look that is younger is not repeated but counts.
+
+    Returns
+    -------
+    LookEnding
+        How the look ended.
+
+    Raises
+    ------
+    AssertionError
+        If a condition failed, or a judge was not asked to the end.
+    HarnessError
+        If the run, a judge or an option is wrong.
+    """
+    __tracebackhide__ = True
+    from harness.api import revalidate  # noqa: PLC0415 -- heavy
+
+    ending = revalidate(run, **options)
+    if ending.exit_code:
+        failed = "".join(f"\n{line}" for line in ending.failed)
+        raise AssertionError(f"{ending.sentence}{failed}\nexit code {ending.exit_code}")
+    return ending
 
 
 @dataclass(frozen=True, slots=True)
