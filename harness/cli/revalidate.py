@@ -180,7 +180,7 @@ def revalidate(
     if (because is None) != (exclude is None):
         raise typer.BadParameter("go together; give both", param_hint="--exclude and --because")
     if exclude is not None and because is not None:
-        _exclude(folder, exclude, because, dry_run=dry_run)
+        _exclude(folder, exclude, because, look_options, dry_run=dry_run)
     elif accept is not None:
         _check_accept(size, fail_on)
         _accept(folder, accept, look_options, dry_run=dry_run, confirmed=yes, quiet=quiet)
@@ -334,10 +334,12 @@ def replies_of(n: int) -> str:
     return "1 reply" if n == 1 else f"{n} replies"
 
 
-def _exclude(folder: RunFolder, number: int, because: str, *, dry_run: bool) -> None:
+def _exclude(
+    folder: RunFolder, number: int, because: str, look_options: LookOptions, *, dry_run: bool
+) -> None:
     from harness.revalidation.revalidate import exclude_look
 
-    look = exclude_look(folder, number, because, dry_run=dry_run)
+    look = exclude_look(folder, number, because, look_options, dry_run=dry_run)
     verdicts = ", ".join(f"{judge.judge} {judge.verdict}" for judge in look.judges)
     verb = "would be" if dry_run else "are"
     echo(f"The replies of look {number} {verb} excluded. Look {look.number} then: {verdicts}.")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from harness.report.html.item_table import option_labels
 from harness.revalidation.changed_answers import MAX_STORED, AnswerChanges
 from harness.revalidation.history import JudgeResult, Provider, Rate, StreamResult
-from harness.revalidation.metric_changes import compare_metrics, decision_on, item_scores
+from harness.revalidation.metric_changes import Scorer, compare_metrics, decision_on, item_scores
 from harness.revalidation.reply_categories import (
     categories_of,
     counts_of,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.revalidation.history import Baseline, JudgeVerdict, Look, MetricChange
-    from harness.revalidation.metric_changes import Scorer, Yardstick
+    from harness.revalidation.metric_changes import Yardstick
     from harness.revalidation.reply_categories import StreamReplies
     from harness.stats import Estimate
     from harness.stats.drift.changed_judges import JudgeChange
@@ -78,20 +78,33 @@ def assess_look(
     metrics, scorer = compare_metrics(yardstick, baseline.streams, look.streams)
     evidence = Assessment(shown, yardstick, metrics, scorer, margin)
     n_replies = replies_per_item(look.streams)
-    return replace(
-        assessed,
-        judges=tuple(
-            evidence.judge_result(
-                judge,
-                providers.get(judge, Provider()),
-                *left_out.get(judge, ("stable", "")),
-            )
-            for judge in watched
-        ),
-        results=tuple(_stream_result(stream) for stream in shown.streams),
-        all_alike=_all_alike(shown.alarms, watched),
-        decision=decision_on(yardstick, look.streams, n_replies) if n_replies else None,
-    )
+    decision = decision_on(yardstick, look.streams, n_replies) if n_replies else None
+    assessed = replace(assessed, margin=margin, decision=decision)
+    return evidence.shown_by(assessed, watched, providers, left_out)
+
+
+def assess_again(
+    baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Yardstick
+) -> Look:
+    """Return a look with what it shows after replies of it, or of one before it, were dropped.
+
+    Verdicts are those of the replies that are left; its metrics are the same.
+    """
+    shown = evidence_at(baseline, earlier, look)
+    excluded = look.excluded.get(look.number)
+    left_out: dict[str, tuple[JudgeVerdict, str]] = {}
+    for row in look.judges:
+        if row.reason:
+            verdict = row.verdict if row.verdict == "not comparable" else "not asked"
+            left_out[row.judge] = verdict, row.reason
+    if excluded is not None:
+        reason = f"the look is excluded: {excluded}"
+        left_out = {row.judge: ("not asked", reason) for row in look.judges}
+    metrics = {row.judge: row.metrics for row in look.judges if row.judge not in left_out}
+    scorer = Scorer.on(yardstick, shown.baseline.streams)
+    evidence = Assessment(shown, yardstick, metrics, scorer, look.margin)
+    providers = {row.judge: row.provider for row in look.judges}
+    return evidence.shown_by(look, list(providers), providers, left_out)
 
 
 def evidence_at(baseline: Baseline, earlier: Sequence[Look], look: Look) -> LookEvidence:
@@ -124,11 +137,6 @@ class LookEvidence:
     changes: Mapping[str, JudgeChange]
     alarms: Mapping[tuple[str, str], LookResult]
 
-    def path(self, judge: str, elicitation: str) -> StreamPath:
-        """Return the evidence of a stream, look by look."""
-        streams = (s for s in self.streams if (s.judge, s.elicitation) == (judge, elicitation))
-        return next(streams).path
-
     def first_alarm(self, judge: str) -> tuple[Stream, LookResult] | None:
         """Return the stream of a judge that changed first, and the evidence then."""
         own = [
@@ -154,6 +162,28 @@ class Assessment:
     metrics: Mapping[str, dict[str, MetricChange]]
     scorer: Scorer | None
     margin: float
+
+    def shown_by(
+        self,
+        look: Look,
+        watched: Sequence[str],
+        providers: Mapping[str, Provider],
+        left_out: Mapping[str, tuple[JudgeVerdict, str]],
+    ) -> Look:
+        """Return a look with the results of the judges that are watched and of all streams."""
+        return replace(
+            look,
+            judges=tuple(
+                self.judge_result(
+                    judge,
+                    providers.get(judge, Provider()),
+                    *left_out.get(judge, ("stable", "")),
+                )
+                for judge in watched
+            ),
+            results=tuple(_stream_result(stream) for stream in self.shown.streams),
+            all_alike=_all_alike(self.shown.alarms, watched),
+        )
 
     def judge_result(
         self, judge: str, provider: Provider, verdict: JudgeVerdict, reason: str
@@ -191,7 +221,8 @@ class Assessment:
         """Return the fields of a result that say since when a judge changed, and what."""
         strongest = alarm.strongest
         first_look = strongest.window.first_look
-        since = (*self.shown.earlier, self.shown.look)[first_look - 1]
+        looks = (*self.shown.earlier, self.shown.look)[first_look - 1 :]
+        since = next(look for look in looks if look.stream(stream.judge, stream.elicitation))
         changes = AnswerChanges.since(
             first_look, stream.counts, stream.replies, self.shown.baseline.items
         )

@@ -401,6 +401,8 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         and enter no test of this look.
     excluded : dict of int to str
         Looks since the baseline, up to this, whose replies were excluded, each with the reason.
+    margin : float
+        How much worse a judge may become without being ``worse``.
     other_ratings : bool
         Whether the ratings are not those of the baseline, so that metrics changed for that reason.
     streams : tuple of StreamReplies
@@ -420,6 +422,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     causes: tuple[str, ...] = ()
     left_out: dict[str, str] = {}
     excluded: dict[int, str] = {}
+    margin: float = 0.0
     other_ratings: bool = False
     judges: tuple[JudgeResult, ...]
     results: tuple[StreamResult, ...] = ()

@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from harness.revalidation.drift_verdicts import evidence_at
-from harness.revalidation.history import JudgeResult
+from harness.revalidation.drift_verdicts import assess_again
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from harness.revalidation.drift_verdicts import LookEvidence
     from harness.revalidation.history import Baseline, Look
+    from harness.revalidation.metric_changes import Yardstick
 
 ALARMS = frozenset({"changed", "worse"})
 
 
 def without_look(
-    baseline: Baseline, looks: Sequence[Look], number: int, because: str
+    baseline: Baseline,
+    looks: Sequence[Look],
+    number: int,
+    because: str,
+    yardstick: Callable[[Sequence[str]], Yardstick],
 ) -> list[Look]:
     """Return a look and all after it as they are without its replies.
 
@@ -36,71 +39,20 @@ def without_look(
         Of the look that is excluded.
     because : str
         The reason.
+    yardstick : callable
+        Returns what replies to some items are measured with.
     """
-    kept: list[Look] = []
-    for look in looks:
-        if look.number >= number:
-            excluded = look.excluded | {number: because}
-            changes: dict[str, object] = {"excluded": excluded}
-            if look.number == number:
-                changes |= {"streams": (), "decision": None}
-            look = replace(look, **changes)  # noqa: PLW2901 -- the same look with less in it
-            evidence = evidence_at(baseline, kept, look)
-            judges = tuple(_again(row, baseline, look, kept, evidence) for row in look.judges)
-            results = tuple(
-                replace(row, evidence=evidence.path(row.judge, row.elicitation).looks[-1])
-                for row in look.results
-            )
-            look = replace(look, judges=judges, results=results)  # noqa: PLW2901
-        kept.append(look)
-    return [look for look in kept if look.number >= number]
-
-
-def _again(
-    before: JudgeResult,
-    baseline: Baseline,
-    look: Look,
-    earlier: Sequence[Look],
-    evidence: LookEvidence,
-) -> JudgeResult:
-    """Return the result of a judge on the replies that are left."""
-    p, alarm = evidence.changes[before.judge].p_value, evidence.first_alarm(before.judge)
-    reason = look.excluded.get(look.number)
-    if reason is not None:
-        before = JudgeResult(
-            judge=before.judge,
-            verdict="not asked",
-            reason=f"the look is excluded: {reason}",
-            provider=before.provider,
-        )
-    if alarm is None:
-        verdict = before.verdict
-        if verdict in ALARMS:
-            verdict = "stable" if baseline.power[before.judge].is_enough else "underpowered"
-        return replace(
-            before,
-            verdict=verdict,
-            p=p,
-            since=None,
-            since_at="",
-            what="",
-            n_changed=0,
-            changed_items=(),
-            margin=None,
-        )
-    opened = (row.judge(before.judge) for row in earlier)
-    first = next((row for row in opened if row is not None and row.verdict in ALARMS), before)
-    since = (*earlier, look)[alarm[1].strongest.window.first_look - 1]
-    return replace(
-        first if before.verdict == "not asked" else before,
-        verdict=first.verdict if first.verdict in ALARMS else "changed",
-        reason=before.reason,
-        p=p,
-        since=since.number,
-        since_at=since.at,
-        metrics=before.metrics,
-        sequence=before.sequence,
-    )
+    kept = [look for look in looks if look.number < number]
+    again: list[Look] = []
+    for look in looks[len(kept) :]:
+        changes: dict[str, object] = {"excluded": look.excluded | {number: because}}
+        if look.number == number:
+            changes |= {"streams": (), "decision": None}
+        left_out = () if look.causes else look.left_out
+        items = [item for item in baseline.items if item not in left_out]
+        without = replace(look, **changes)
+        again.append(assess_again(baseline, [*kept, *again], without, yardstick(items)))
+    return again
 
 
 def looks_to_accept(looks: Sequence[Look], number: int) -> tuple[list[Look], bool]:

@@ -202,6 +202,13 @@ class Scorer:
         n_options = len(p.compared.human.space.options)
         return cls(metric, range_of(metric, n_options), yardstick, cut, raters)
 
+    @classmethod
+    def on(cls, yardstick: Yardstick, streams: Sequence[StreamReplies]) -> Scorer | None:
+        """Return what scores replies to the items of a yardstick, from the replies of any judge."""
+        judge, rows = next(iter(_replied(streams).items()))
+        source = yardstick.source({judge: (rows, slice(None))}, replies=None)
+        return cls.of(prepare(source, ranking_only=True, with_intervals=False), yardstick)
+
     def scores(self, categories: Sequence[Category], elicitation: Elicitation) -> FloatArray | None:
         """Return (n, C) scores of a reply of each category on each item; None where all are nan.
 

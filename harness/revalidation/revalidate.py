@@ -67,7 +67,7 @@ from harness.revalidation.reply_categories import (
 from harness.revalidation.watched_judges import judges_in_use, watched_judges
 from harness.runs import RunFolder
 from harness.stats.drift.changed_judges import ALPHA
-from harness.tasks import write_task
+from harness.tasks import Item, write_task
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     from harness.revalidation.causes import Setup
     from harness.revalidation.history import JudgeVerdict
     from harness.stopping import StopRequests
-    from harness.tasks import Item
 
     LeftOut = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
 
@@ -325,29 +324,26 @@ def plan_acceptance(run: RunFolder, number: int, options: LookOptions) -> Accept
     return _without_writing(run, options).accept(number, None, confirmed=True)
 
 
-def exclude_look(run: RunFolder, number: int, because: str, *, dry_run: bool = False) -> Look:
+def exclude_look(
+    run: RunFolder, number: int, because: str, options: LookOptions, *, dry_run: bool = False
+) -> Look:
     """Drop the replies of a look, and return the last look as it is without them.
 
     Its weight stays spent. With ``dry_run`` nothing is written.
 
     Raises
     ------
-    RunError
-        If there is no such look since the last baseline, or the history cannot be written.
+    HarnessError
+        If there is no such look since the last baseline, the task cannot be read, or the history
+        cannot be written.
     """
-    history = read_history(run.path / FILE)
     if dry_run:
-        return _excluded(run, history, number, because)[-1]
+        return _without_writing(run, options).without(number, because)[-1]
     with HistoryFile.open(run.path) as file:
-        looks = _excluded(run, read_history(file.path), number, because)
-        file.append(*looks)
+        sitting = Sitting.begin(run, options, file)
+        looks = sitting.without(number, because)
+        sitting.append(*looks)
     return looks[-1]
-
-
-def _excluded(run: RunFolder, history: HistoryReading, number: int, because: str) -> list[Look]:
-    looks = history.looks_since_baseline
-    baseline = _check_look(run, history, "--exclude", number)
-    return without_look(baseline, looks, number, because)
 
 
 def _check_look(run: RunFolder, history: HistoryReading, option: str, number: int) -> Baseline:
@@ -595,6 +591,12 @@ class Sitting:
             )
         return streams
 
+    def without(self, number: int, because: str) -> list[Look]:
+        """Return a look and all after it without the replies of the first."""
+        baseline = _check_look(self.run, self.history, "--exclude", number)
+        looks = self.history.looks_since_baseline
+        return without_look(baseline, looks, number, because, self.yardstick)
+
     def accept(self, number: int, observer: Observer | None, *, confirmed: bool) -> Accepted:
         """Make a baseline of looks from a number on; without an observer nothing is asked."""
         before = _check_look(self.run, self.history, "--accept", number)
@@ -825,7 +827,9 @@ class Sitting:
     def yardstick(self, ids: Sequence[str]) -> Yardstick:
         """Return what replies to some items are measured with."""
         config = self.run.manifest.config
-        return Yardstick(self.setup.task, self.items(ids), config.choices, config.seed)
+        by_id = self.setup.task.by_id
+        items = tuple(by_id.get(item) or Item(item, {}) for item in ids)  # gone: without ratings
+        return Yardstick(self.setup.task, items, config.choices, config.seed)
 
 
 def _providers(verdicts: Sequence[Verdict]) -> dict[str, Provider]:

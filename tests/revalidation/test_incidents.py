@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.look_schedules import Schedule, majority, other, replies, verdicts
+from support.look_schedules import Schedule, flawed, majority, other, replies, verdicts
 from support.processes import invoke
 
 from harness.cli.revalidate import _escaped
@@ -62,6 +62,34 @@ def test_an_alarm_that_other_looks_raise_is_not_closed(tmp_path, stub):
         assert last.judges[0].verdict in {"changed", "worse"}
         assert last.judges[0].since >= since
         assert schedule.look(code=1)["excluded"] == {str(look): BECAUSE}
+
+
+def test_excluding_the_look_that_was_worse_says_worse_of_the_others_anew(tmp_path, stub):
+    """The judge answered wrongly in one look, and since then better than at the baseline: without
+    that look it is changed and not worse, also in later looks and where the task lost an item."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(N, flawed)}, samples=3, n=N)
+    for answer in (flipped, majority, majority):
+        stub.set_table("judge", replies(N, answer))
+        assert verdicts(schedule.look(code=1)) == {"judge": "worse"}
+    shown = exclude(schedule, 1)
+    assert "Look 3 then: judge changed." in shown.stdout
+    looks = read_history(schedule.run / FILE).looks
+    assert [look.judges[0].verdict for look in looks[1:]] == ["changed", "changed"]
+    assert (looks[2].judges[0].since, looks[2].judges[0].margin) == (2, None)
+    assert looks[2].judges[0].metrics.keys() == looks[1].judges[0].metrics.keys()
+    assert verdicts(schedule.look(code=1)) == {"judge": "changed"}
+
+
+def test_excluding_a_good_look_leaves_a_judge_worse(tmp_path, stub):
+    """The other looks show it by themselves, with the margin that they were made with."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, samples=3, n=N)
+    for answer, margin in ((majority, 0.0), (flipped, 0.1), (flipped, 0.1)):
+        stub.set_table("judge", replies(N, answer))
+        schedule.look("--margin", margin, code=None)
+    assert "Look 3 then: judge worse." in exclude(schedule, 1).stdout
+    last = read_history(schedule.run / FILE).looks[-1]
+    assert (last.margin, last.judges[0].since) == (0.1, 2)
+    assert last.judges[0].margin > 0.1
 
 
 def test_a_look_is_excluded_with_a_reason_or_not_at_all(tmp_path, stub):
