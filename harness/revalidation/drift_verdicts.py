@@ -21,7 +21,12 @@ from harness.revalidation.reply_categories import (
 )
 from harness.stats.drift.changed_judges import changed_judges, common_changes
 from harness.stats.drift.reply_counts import look_flips, retest_flip_rate
-from harness.stats.drift.score_change import largest_margin, worse_path
+from harness.stats.drift.score_change import (
+    is_better,
+    largest_margin,
+    recovered_since,
+    worse_path,
+)
 from harness.stats.drift.stream_path import StreamPath, stream_path
 
 if TYPE_CHECKING:
@@ -211,11 +216,18 @@ class Assessment:
             reason=reason,
             p=change.p_value,
             margin=largest_margin(scores, threshold) if scores and worse else None,
+            better=bool(alarm and not worse and scores and is_better(scores, threshold)),
+            recovered_at=self._recovered_at(scores, threshold) if scores and worse else "",
             provider=provider,
             metrics=self.metrics.get(judge, {}),
             sequence=scorer.sequence(scores, alpha=threshold) if scorer and scores else None,
             **(self._change(*alarm) if alarm else {}),
         )
+
+    def _recovered_at(self, scores: ItemScores, threshold: float) -> str:
+        """Return the time of the look since which a judge recovered; "" if it has not."""
+        since = recovered_since(scores, threshold, margin=self.margin)
+        return "" if since is None else (*self.shown.earlier, self.shown.look)[since - 1].at
 
     def _change(self, stream: Stream, alarm: LookResult) -> dict[str, Any]:
         """Return the fields of a result that say since when a judge changed, and what."""

@@ -32,8 +32,8 @@ class LookEnding:
     exit_code : int
         0, 1 if a condition failed, 3 if a judge is incomplete, or as of a look that was stopped;
         see `harness.errors.ExitCode`.
-    sentence : str
-        About the most serious verdict.
+    sentences : tuple of str
+        About each judge, the most serious verdict first.
     failed : tuple of str
         The conditions that failed, a line for each of them and judge.
     verdicts : dict of str to str
@@ -46,7 +46,7 @@ class LookEnding:
 
     run: Path
     exit_code: int
-    sentence: str
+    sentences: tuple[str, ...]
     failed: tuple[str, ...]
     verdicts: dict[str, JudgeVerdict]
     look: Look | None
@@ -56,6 +56,11 @@ class LookEnding:
         verdicts = ", ".join(f"{judge} {verdict}" for judge, verdict in self.verdicts.items())
         return f"LookEnding({self.run.name!r}, {verdicts or self.sentence})"
 
+    @property
+    def sentence(self) -> str:
+        """The first sentence."""
+        return self.sentences[0]
+
     def facts(self) -> dict[str, object]:
         """Return how it ended as JSON has it, without the look."""
         facts: dict[str, object] = {
@@ -63,6 +68,7 @@ class LookEnding:
             "exit_code": self.exit_code,
             "failed": list(self.failed),
             "verdicts": self.verdicts,
+            "sentences": list(self.sentences),
         }
         return facts if self.due_in_s is None else facts | {"due_in_s": round(self.due_in_s)}
 
@@ -106,7 +112,7 @@ def _ending(  # noqa: PLR0917 -- what both endings are made of
     return LookEnding(
         run=run.path,
         exit_code=int(ExitCode.most_important(codes)),
-        sentence=sentences[0][1] if sentences else stopped,
+        sentences=tuple(sentence for _, sentence in sentences) or (stopped,),
         failed=tuple(failed),
         verdicts={judge.judge: judge.verdict for judge in look.judges} if look else {},
         look=look,

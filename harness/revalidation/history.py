@@ -270,6 +270,11 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
         Those that speak most for a change.
     margin : float or None
         The largest worsening of the metric that ranks that is proven, as a share of its range.
+    better : bool
+        Whether the metric that ranks is proven to be better now than at the baseline.
+    recovered_at : str
+        UTC time of the look since which a judge that is worse is shown to agree more with the
+        raters again: an estimate. Empty where it is not.
     metrics : dict of str to MetricChange
         Every metric, and ``beta``.
     sequence : MetricSequence or None
@@ -287,6 +292,8 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
     n_changed: int = 0
     changed_items: tuple[ChangedItem, ...] = ()
     margin: float | None = None
+    better: bool = False
+    recovered_at: str = ""
     provider: Provider = Provider()
     metrics: dict[str, MetricChange] = {}
     sequence: MetricSequence | None = None

@@ -68,6 +68,8 @@ def _judge(judge: JudgeResult, look: Look) -> dict[str, object]:
             "since": judge.since,
             "what": judge.what,
             "margin": _rounded(judge.margin),
+            "better": judge.better,
+            "recovered_at": judge.recovered_at,
             "models": list(provider.models),
             "cost_usd": _rounded(provider.cost_usd),
             "usd_per_answered": _rounded(provider.usd_per_answered),

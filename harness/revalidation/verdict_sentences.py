@@ -48,17 +48,26 @@ def _claim(judge: JudgeResult, look: Look, baseline: Baseline) -> str:
 
 
 def _agreement(judge: JudgeResult, look: Look) -> str:
-    """Say whether a judge that changed agrees less with the raters."""
-    if judge.verdict == "worse" and judge.margin:
-        return (
-            f"; it agrees less with the raters, by more than {percent(judge.margin)} of the "
-            "metric's range"
-        )
-    if judge.verdict == "worse":
-        counts = [r.outcomes for r in look.results if r.judge == judge.judge]
-        is_silent = any(sum(c.values()) for c in counts) and not any(c["answered"] for c in counts)
-        return "; no reply is an answer" if is_silent else "; it agrees less with the raters"
-    return "; it is not shown to agree less with the raters" if judge.sequence else ""
+    """Say whether a judge that changed agrees less with the raters, or more, or again."""
+    if judge.verdict == "changed":
+        if judge.better:
+            return "; it agrees more with the raters"
+        return "; it is not shown to agree less with the raters" if judge.sequence else ""
+    counts = [r.outcomes for r in look.results if r.judge == judge.judge]
+    n_answers = sum(c["answered"] for c in counts)
+    if not n_answers and any(sum(c.values()) for c in counts):
+        return "; no reply is an answer"
+    if judge.margin is None:
+        return "; in an earlier look it agreed less with the raters or gave no answer"
+    verb = "agreed" if judge.recovered_at else "agrees"
+    part = f", by more than {percent(judge.margin)} of the metric's range" if judge.margin else ""
+    less = f"; it {verb} less with the raters{part}"
+    return less + (
+        f", and has recovered since {day(judge.recovered_at, look.at)}: to close the alarm, "
+        "accept its looks"
+        if judge.recovered_at
+        else ""
+    )
 
 
 def day(at: str, now: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from support.look_schedules import Schedule, flawed, majority, other, replies, verdicts
 from support.processes import invoke
 
@@ -62,6 +64,33 @@ def test_an_alarm_that_other_looks_raise_is_not_closed(tmp_path, stub):
         assert last.judges[0].verdict in {"changed", "worse"}
         assert last.judges[0].since >= since
         assert schedule.look(code=1)["excluded"] == {str(look): BECAUSE}
+
+
+def test_a_judge_that_is_better_or_recovers_is_said_to_be(tmp_path, stub):
+    """In the sentences of text, JSON and page; an alarm stays open until it is accepted."""
+    tables = {"improved": replies(N, flipped), "back": replies(N, majority)}
+    schedule = Schedule(tmp_path, stub, tables, samples=3, n=N)
+    for answer in (flipped, flipped, majority, majority):
+        stub.set_table("improved", replies(N, majority))
+        stub.set_table("back", replies(N, answer))
+        look = schedule.look(code=1)
+    assert verdicts(look) == {"improved": "changed", "back": "worse"}
+    back, improved = look["sentences"]
+    assert improved.endswith("it agrees more with the raters.")
+    assert "and has recovered since" in back
+    assert "it agreed less with the raters, by more than" in back
+    [recovered] = [judge for judge in look["judges"] if judge["judge"] == "back"]
+    assert recovered["recovered_at"] == read_history(schedule.run / FILE).looks[2].at
+    page = tmp_path / "history.html"
+    assert invoke("history", schedule.run, "--page", page).exit_code == 0
+    shown = json.loads(invoke("history", schedule.run, "--json").stdout)["looks"][-1]["judges"]
+    assert [row.get("better", False) for row in shown] == [True, False]
+    for text in (
+        invoke("revalidate", schedule.run, "--if-due", "day", "--json").stdout,
+        page.read_text("utf-8"),
+    ):
+        assert "it agrees more with the raters" in text
+        assert "and has recovered since" in text
 
 
 def test_excluding_the_look_that_was_worse_says_worse_of_the_others_anew(tmp_path, stub):
