@@ -32,7 +32,7 @@ from harness.errors import HarnessError, TaskError
 from harness.report.rebuild import stored_validation
 from harness.revalidation import FAIL_ON
 from harness.revalidation.ending import ending_of, ending_unless_due
-from harness.revalidation.fail_on import check_metrics, read_conditions
+from harness.revalidation.fail_on import check_conditions, read_conditions
 from harness.revalidation.history import FILE, read_history
 from harness.revalidation.revalidate import LookOptions, command_of
 from harness.revalidation.revalidate import revalidate as ask_look
@@ -689,7 +689,7 @@ def _revalidate(
         judges=_strings(judges), task=None if task is None else str(task), **arguments
     )
     watched = [spec.name for spec in watched_judges(folder, look_options.judges)]
-    check_metrics(conditions, folder, look_options.task)
+    check_conditions(conditions, folder, look_options.task, watched)
     with _turn:
         if every is not None:
             history = read_history(folder.path / FILE)

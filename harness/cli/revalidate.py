@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +11,12 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json, echo_result, write
-from harness.errors import HarnessError
+from harness.errors import ExitCode, HarnessError
 from harness.revalidation import FAIL_ON, Period
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness.revalidation.ending import LookEnding
     from harness.revalidation.fail_on import Condition
     from harness.revalidation.history import Look
@@ -110,7 +113,8 @@ def revalidate(
         str,
         typer.Option(
             metavar="CONDITIONS",
-            help="Exit with 1 on changed, worse, underpowered, 'not comparable', or a limit "
+            help="Exit with 1 on changed, worse, underpowered, 'not comparable', decision (the "
+            "judge in use is shown to be worse than a constant answer or one human), or a limit "
             "such as outcome-rate>0.05, 'mse(srs/srs)>0.1', or beside the baseline cost>1.5x or "
             "latency>3x; comma-separated.",
         ),
@@ -164,40 +168,76 @@ def revalidate(
       harness revalidate --exclude 3 --because "outage of the gateway"
     """
     from harness.revalidation.ending import ending_of
-    from harness.revalidation.fail_on import check_metrics
+    from harness.revalidation.fail_on import check_conditions
     from harness.revalidation.revalidate import LookOptions
     from harness.revalidation.watched_judges import watched_judges
     from harness.runs import find_run
 
     conditions = _conditions(fail_on)
     _check_notify(notify)
-    folder = find_run(out, run)
-    watched = tuple(options.split(judges, "--judges") or ())
-    look_options = LookOptions(judges=watched, **size, **asking)
-    names = [spec.name for spec in watched_judges(folder, watched)]
-    if if_due is not None:
-        _end_unless_due(folder, if_due, names, conditions, quiet=quiet, as_json=as_json)
-    if (because is None) != (exclude is None):
-        raise typer.BadParameter("go together; give both", param_hint="--exclude and --because")
-    if exclude is not None and because is not None:
-        _exclude(folder, exclude, because, look_options, dry_run=dry_run)
-    elif accept is not None:
-        _check_accept(size, fail_on)
-        _accept(folder, accept, look_options, dry_run=dry_run, confirmed=yes, quiet=quiet)
-    elif dry_run:
-        check_metrics(conditions, folder, asking["task"])
-        _print_costs(folder, look_options, as_json=as_json)
-    else:
-        check_metrics(conditions, folder, asking["task"])
-        result = _look(folder, look_options, notify, quiet=quiet)
-        ending = ending_of(folder, result, conditions)
-        if ending.exit_code:
-            _notify(notify, ending.sentence, ending.facts())
+    with _errors_as_json(run, as_json=as_json):
+        folder = find_run(out, run)
+        watched = tuple(options.split(judges, "--judges") or ())
+        look_options = LookOptions(judges=watched, **size, **asking)
+        names = [spec.name for spec in watched_judges(folder, watched)]
+        if if_due is not None:
+            _end_unless_due(folder, if_due, names, conditions, quiet=quiet, as_json=as_json)
+        if (because is None) != (exclude is None):
+            raise typer.BadParameter("go together; give both", param_hint="--exclude and --because")
+        if exclude is not None and because is not None:
+            lines = _exclude(folder, exclude, because, look_options, dry_run=dry_run)
+            _print_done(folder, lines, ExitCode.DONE, quiet=quiet, as_json=as_json)
+        elif accept is not None:
+            _check_accept(size, fail_on)
+            lines, code = _accept(
+                folder, accept, look_options, dry_run=dry_run, confirmed=yes, quiet=quiet
+            )
+            _print_done(folder, lines, code, quiet=quiet, as_json=as_json)
+        elif dry_run:
+            check_conditions(conditions, folder, asking["task"], names)
+            _print_costs(folder, look_options, as_json=as_json)
+        else:
+            check_conditions(conditions, folder, asking["task"], names)
+            result = _look(folder, look_options, notify, quiet=quiet)
+            ending = ending_of(folder, result, conditions)
+            if ending.exit_code:
+                _notify(notify, ending.sentence, ending.facts())
+            if as_json:
+                _print_json(ending, ending.look)
+            elif not quiet or ending.exit_code:
+                _print_text(folder, result, details=details)
+            _end(ending)
+
+
+@contextmanager
+def _errors_as_json(run: str | None, *, as_json: bool) -> Iterator[None]:
+    """Print an error as JSON, too, where that is wanted."""
+    try:
+        yield
+    except HarnessError as error:
         if as_json:
-            _print_json(ending, ending.look)
-        elif not quiet or ending.exit_code:
-            _print_text(folder, result, details=details)
-        _end(ending)
+            _print_facts(run, [str(error)], error.exit_code, failed=[str(error)])
+        raise
+
+
+def _print_done(
+    folder: RunFolder, lines: list[str], code: ExitCode, *, quiet: bool, as_json: bool
+) -> None:
+    """Print what was done without a look, and end."""
+    if as_json:
+        _print_facts(str(folder.path), lines, code)
+    elif not quiet:
+        for line in lines:
+            echo(line)
+    raise typer.Exit(code)
+
+
+def _print_facts(
+    run: str | None, sentences: list[str], code: ExitCode, *, failed: list[str] | None = None
+) -> None:
+    """Print as JSON how a command ended that has no look to show."""
+    facts = {"run": run, "exit_code": int(code), "failed": failed or [], "sentences": sentences}
+    echo_result({**facts, "verdicts": {}})
 
 
 def _check_accept(size: dict[str, Any], fail_on: str) -> None:
@@ -302,7 +342,8 @@ def _accept(
     dry_run: bool,
     confirmed: bool,
     quiet: bool,
-) -> None:
+) -> tuple[list[str], ExitCode]:
+    """Accept a look; return what to say, and how it ended."""
     from harness.cli.progress import watch
     from harness.revalidation.revalidate import accept_look, command_of, plan_acceptance
 
@@ -317,16 +358,19 @@ def _accept(
     looks = f"look {', '.join(map(str, accepted.pooled))}" if accepted.pooled else "no look so far"
     asked = f", and {replies_of(n)} per item asked anew" if n else ""
     if dry_run:
-        echo(f"A new baseline would hold the replies of {looks}{asked}. Nothing was written.")
-    elif baseline is not None:
-        echo(
+        lines = [f"A new baseline would hold the replies of {looks}{asked}. Nothing was written."]
+    elif baseline is None:
+        lines = ["No baseline was made: asking was stopped."]
+    else:
+        line = (
             f"Baseline {baseline.number} of this run holds the replies of {looks}{asked}: "
             f"{replies_of(baseline.n_replies)} per item. The chance of a false "
             f"alarm is {baseline.alpha:.0%} for each baseline."
         )
+        lines = [line]
         if baseline.n_replies < ADVISED_REPLIES:
-            echo(f"Ask for more in the next look: --baseline-replies {ADVISED_REPLIES}")
-    raise typer.Exit(accepted.exit_code)
+            lines.append(f"Ask for more in the next look: --baseline-replies {ADVISED_REPLIES}")
+    return lines, accepted.exit_code
 
 
 def replies_of(n: int) -> str:
@@ -336,15 +380,15 @@ def replies_of(n: int) -> str:
 
 def _exclude(
     folder: RunFolder, number: int, because: str, look_options: LookOptions, *, dry_run: bool
-) -> None:
+) -> list[str]:
+    """Exclude a look; return what to say."""
     from harness.revalidation.revalidate import exclude_look
 
     look = exclude_look(folder, number, because, look_options, dry_run=dry_run)
     verdicts = ", ".join(f"{judge.judge} {judge.verdict}" for judge in look.judges)
     verb = "would be" if dry_run else "are"
-    echo(f"The replies of look {number} {verb} excluded. Look {look.number} then: {verdicts}.")
-    if dry_run:
-        echo("Nothing was written.")
+    line = f"The replies of look {number} {verb} excluded. Look {look.number} then: {verdicts}."
+    return [line, *(["Nothing was written."] if dry_run else [])]
 
 
 def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool) -> None:

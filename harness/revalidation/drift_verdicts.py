@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from harness.report.html.item_table import option_labels
 from harness.revalidation.changed_answers import MAX_STORED, AnswerChanges
 from harness.revalidation.history import JudgeResult, Provider, Rate, StreamResult
+from harness.revalidation.judge_in_use import in_use
 from harness.revalidation.metric_changes import Scorer, compare_metrics, decision_on, item_scores
 from harness.revalidation.reply_categories import (
     categories_of,
@@ -32,7 +33,7 @@ from harness.stats.drift.stream_path import StreamPath, stream_path
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.revalidation.history import Baseline, JudgeVerdict, Look, MetricChange
+    from harness.revalidation.history import Baseline, InUse, JudgeVerdict, Look, MetricChange
     from harness.revalidation.metric_changes import Yardstick
     from harness.revalidation.reply_categories import StreamReplies
     from harness.stats import Estimate
@@ -188,7 +189,18 @@ class Assessment:
             ),
             results=tuple(_stream_result(stream) for stream in self.shown.streams),
             all_alike=_all_alike(self.shown.alarms, watched),
+            in_use=self._in_use(),
         )
+
+    def _in_use(self) -> InUse | None:
+        """Test the judge in use; where no judge replied, the last test stands."""
+        baseline, earlier = self.shown.baseline, self.shown.earlier
+        before = earlier[-1].in_use if earlier else None
+        if self.scorer is None or not baseline.in_use:
+            return before
+        judge = baseline.in_use[0]
+        streams = [stream for stream in self.shown.streams if stream.judge == judge]
+        return in_use(judge, streams, self.scorer, self.yardstick.task, before)
 
     def judge_result(
         self, judge: str, provider: Provider, verdict: JudgeVerdict, reason: str

@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis.estimates import check_metric
+from harness.errors import RunError
+from harness.report.formatting import p_value, percent
 from harness.revalidation.causes import setup_of
 from harness.revalidation.history import COST, LATENCY, Provider
+from harness.revalidation.watched_judges import judges_in_use
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
-    from harness.revalidation.history import Baseline, Look, StreamResult
+    from harness.revalidation.history import Baseline, InUse, Look, StreamResult
     from harness.runs import RunFolder
 
 VERDICTS = ("changed", "worse", "underpowered", "not comparable")
 OUTCOME_RATE = "outcome-rate"
+DECISION = "decision"  # the judge in use is shown to fail what it was chosen for
 RELATIVE = {figure.name: figure for figure in (COST, LATENCY)}  # to the baseline's
 LIMIT = re.compile(r"(?P<name>.*\S)\s*(?P<sign>[<>])\s*(?P<limit>[-+.0-9e]+)(?P<times>x?)")
 SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
@@ -58,7 +62,7 @@ def read_conditions(text: str) -> tuple[Condition, ...]:
 
 def _condition(text: str) -> Condition:
     name = text.replace("_", " ").replace("-", " ")
-    if name in VERDICTS:
+    if name in {*VERDICTS, DECISION}:
         return Condition(name)
     match = LIMIT.fullmatch(text)
     if match is not None and bool(match["times"]) == (match["name"] in RELATIVE):
@@ -67,13 +71,20 @@ def _condition(text: str) -> Condition:
         except ValueError:
             pass
     raise ValueError(
-        f"{text!r} is neither one of {', '.join(VERDICTS)} nor a limit such as "
+        f"{text!r} is neither one of {', '.join((*VERDICTS, DECISION))} nor a limit such as "
         f"{OUTCOME_RATE}>0.05, 'mse(srs/srs)>0.1' or, beside the baseline, cost>1.5x or latency>3x"
     )
 
 
-def check_metrics(conditions: tuple[Condition, ...], run: RunFolder, task: str | None) -> None:
-    """Refuse a limit on a metric that no look at a run will have."""
+def check_conditions(
+    conditions: tuple[Condition, ...], run: RunFolder, task: str | None, watched: Collection[str]
+) -> None:
+    """Refuse a limit on a metric, or a test of a judge in use, that no look at a run will have."""
+    if any(condition.name == DECISION for condition in conditions):
+        in_use = judges_in_use(run)
+        if not in_use or in_use[0] not in watched:
+            reason = f"{in_use[0]}, which is, is not watched" if in_use else "none is its best"
+            raise RunError(f"{run.path}: --fail-on {DECISION} needs a judge in use; {reason}.")
     names = {c.name for c in conditions if c.sign} - {OUTCOME_RATE, "beta", *RELATIVE}
     if names:
         setup = setup_of(run, task)
@@ -91,7 +102,9 @@ def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline |
 
 
 def _failures(condition: Condition, look: Look, baseline: Baseline | None) -> Iterator[str]:
-    if not condition.sign:
+    if condition.name == DECISION:
+        yield from _decision_failures(look)
+    elif not condition.sign:
         names = {condition.name, "worse"} if condition.name == "changed" else {condition.name}
         yield from (f"{j.judge} is {j.verdict}" for j in look.judges if j.verdict in names)
     elif condition.name == OUTCOME_RATE:
@@ -100,6 +113,36 @@ def _failures(condition: Condition, look: Look, baseline: Baseline | None) -> It
         yield from _relative_failures(condition, look, baseline)
     else:
         yield from _metric_failures(condition, look)
+
+
+def _decision_failures(look: Look) -> Iterator[str]:
+    test = look.in_use
+    if test is None or test.reason:
+        reason = test.reason if test else "the judge in use has not replied"
+        yield f"{DECISION} is NA ({reason})"
+    elif test.fails and is_changed(test, look):
+        yield f"{test.judge}, the judge in use, {shown(test)} ({DECISION})"
+
+
+def is_changed(test: InUse, look: Look) -> bool:
+    """Whether the judge in use is shown to have changed."""
+    judge = look.judge(test.judge)
+    return judge is not None and judge.verdict in {"changed", "worse"}
+
+
+def shown(test: InUse) -> str:
+    """Say what is shown of a judge in use that fails."""
+    if test.p_constant <= test.p_human:
+        return f"is worse than always answering {test.constant} ({_p(test.p_constant)})"
+    margin = percent(test.margin)
+    return (
+        f"is worse than one human by more than {margin} of the metric's range ({_p(test.p_human)})"
+    )
+
+
+def _p(value: float) -> str:
+    text = p_value(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def _outcome_failures(condition: Condition, look: Look) -> Iterator[str]:

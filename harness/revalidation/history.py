@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import exp
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -26,6 +27,7 @@ from harness.files import read_file
 from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.reply_categories import Category, StreamReplies, replies_per_item
 from harness.stats import Estimate
+from harness.stats.drift.changed_judges import ALPHA
 from harness.stats.drift.stream_path import LookResult
 
 if TYPE_CHECKING:
@@ -299,6 +301,51 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
     sequence: MetricSequence | None = None
 
 
+class InUse(Struct, frozen=True, kw_only=True):
+    """Whether the judge in use is worse than a constant answer or than one human, after a look.
+
+    Attributes
+    ----------
+    judge : str
+        Its name.
+    constant : Category or None
+        The constant answer that is best.
+    margin : float
+        How much worse than one human it may be, as a share of the metric's range.
+    log_e_constant, log_e_human : float or None
+        Log evidence that it is worse than a constant answer, and than one human by more than the
+        margin, summed over the looks since the baseline. None where there is no test.
+    reason : str
+        Why there is no test; "" where there is.
+    """
+
+    judge: str
+    constant: Category | None = None
+    margin: float = 0.0
+    log_e_constant: float | None = None
+    log_e_human: float | None = None
+    reason: str = ""
+
+    @property
+    def p_constant(self) -> float:
+        """Anytime-valid p-value that it is no worse than any constant answer."""
+        return _p_of_half(self.log_e_constant)
+
+    @property
+    def p_human(self) -> float:
+        """Anytime-valid p-value that it is no worse than one human, but for the margin."""
+        return _p_of_half(self.log_e_human)
+
+    @property
+    def fails(self) -> bool:
+        """Whether one of them is at most alpha, of which each has half."""
+        return min(self.p_constant, self.p_human) <= ALPHA
+
+
+def _p_of_half(log_e: float | None) -> float:
+    return 1.0 if log_e is None else min(1.0, 2.0 * exp(-max(log_e, 0.0)))
+
+
 class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baseline"):
     """What looks are compared with.
 
@@ -420,6 +467,8 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         Judges that are incomplete, with the reason.
     all_alike : bool
         Whether all judges changed at the same time.
+    in_use : InUse or None
+        Test of the judge in use; None before it replied, and where no judge is in use.
     """
 
     number: int
@@ -436,6 +485,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     all_alike: bool = False
     ended: dict[str, str] = {}
     decision: DecisionFacts | None = None
+    in_use: InUse | None = None
     streams: tuple[StreamReplies, ...] = ()
 
     def stream(self, judge: str, elicitation: str) -> StreamReplies | None:

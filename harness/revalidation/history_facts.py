@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from harness.revalidation.history import (
         Baseline,
         HistoryReading,
+        InUse,
         JudgeResult,
         Look,
         StreamResult,
@@ -50,7 +51,20 @@ def _look(look: Look) -> dict[str, object]:
             "other_ratings": look.other_ratings,
             "all_alike": look.all_alike,
             "decision": decision and _kept({"verdict": decision.verdict, "judge": decision.judge}),
+            "in_use": look.in_use and _in_use(look.in_use),
             "judges": [_judge(judge, look) for judge in look.judges],
+        }
+    )
+
+
+def _in_use(test: InUse) -> dict[str, object]:
+    return _kept(
+        {
+            "judge": test.judge,
+            "reason": test.reason,
+            "p_constant": _rounded(test.p_constant),
+            "p_human": _rounded(test.p_human),
+            "fails": test.fails,
         }
     )
 

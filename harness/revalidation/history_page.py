@@ -19,6 +19,7 @@ from harness.revalidation.history_text import (
     baseline_lines,
     decided,
     decision_sentence,
+    in_use_sentence,
     model_changes,
     sequences,
     standing_rows,
@@ -79,7 +80,9 @@ def history_page(
             "changed": changed,
             "n_shown": N_SHOWN,
             "n_left_out": n_left_out,
-            "decision": decision_sentence(latest, baseline) if latest and baseline else "",
+            "decision": f"{decision_sentence(latest, baseline)} {in_use_sentence(latest)}".strip()
+            if latest and baseline
+            else "",
             "standing_heads": STANDING_HEADS,
             "standing": standing_rows(latest.decision) if latest and latest.decision else [],
             "looks": [

@@ -22,6 +22,7 @@ from harness.report.formatting import (
     with_bounds,
 )
 from harness.report.text_table import draw_table, paragraph
+from harness.revalidation.fail_on import is_changed, shown
 from harness.revalidation.history import COST, LATENCY, TOKENS, Provider
 from harness.revalidation.reply_categories import replies_per_item
 
@@ -229,6 +230,9 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         parts += _report_tables(look, baseline) if details else []
     if look.decision is not None:
         parts.append(paragraph(decision_sentence(look, baseline)))
+    if sentence := in_use_sentence(look):
+        parts.append(paragraph(sentence))
+    if look.decision is not None:
         parts.append(draw_table(STANDING_HEADS, standing_rows(look.decision)))
     return "\n\n".join(part for part in parts if part)
 
@@ -423,6 +427,15 @@ def decision_sentence(look: Look, baseline: Baseline) -> str:
         return f"Decision on these replies: {decided(now)}, as at the baseline."
     at_baseline = f"; at the baseline: {decided(before)}" if before else ""
     return f"Decision on these replies: {decided(now)}{at_baseline}."
+
+
+def in_use_sentence(look: Look) -> str:
+    """Say what is shown of the judge in use; nothing unless it fails."""
+    test = look.in_use
+    if test is None or not test.fails:
+        return ""
+    no_alarm = "" if is_changed(test, look) else "; it is not shown to have changed: no alarm"
+    return f"The judge in use, {test.judge}, {shown(test)}{no_alarm}."
 
 
 def unwatched(look: Look, baseline: Baseline) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from msgspec import convert
@@ -21,6 +21,8 @@ from harness.stats.data.rating_table import Cut
 from harness.stats.drift.score_change import ItemScores, score_change
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.selection.comparisons import Side
+from harness.stats.selection.footing import Scoring
+from harness.stats.selection.replies import Replies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -170,6 +172,21 @@ def _change(estimates: Sequence[Estimate], ends: tuple[float, float] | None) -> 
     )
 
 
+class BesideOneHuman(NamedTuple):
+    """Scores on each item by the ratings that remain when one is left out, on average.
+
+    Attributes
+    ----------
+    judge : (n, C) array
+        Of a reply of each category; nan where it is no answer, or the item has one rating.
+    human : (n,) array
+        Of the rating that is left out.
+    """
+
+    judge: FloatArray
+    human: FloatArray
+
+
 @dataclass(frozen=True, slots=True)
 class Scorer:
     """What single replies score by the metric that ranks, which is a mean over items.
@@ -180,6 +197,9 @@ class Scorer:
         That metric.
     range : float
         Of the metric, from its best to its worst value.
+    worth : float
+        The smallest difference that matters, as a share of the range: how much worse than one
+        human a judge may be.
     columns : dict
         (n,) scores of a category in an elicitation, where they were needed before.
     """
@@ -189,6 +209,7 @@ class Scorer:
     yardstick: Yardstick
     cut: Cut
     raters: Side
+    worth: float
     columns: dict[tuple[Category, Elicitation], FloatArray] = field(default_factory=dict)
 
     @classmethod
@@ -200,7 +221,8 @@ class Scorer:
         cut = Cut(p.tau, p.compared.positive)
         raters = Side.of(p.compared.human, cut, (metric,), p.implied)
         n_options = len(p.compared.human.space.options)
-        return cls(metric, range_of(metric, n_options), yardstick, cut, raters)
+        worst = range_of(metric, n_options)
+        return cls(metric, worst, yardstick, cut, raters, p.source.worth)
 
     @classmethod
     def on(cls, yardstick: Yardstick, streams: Sequence[StreamReplies]) -> Scorer | None:
@@ -228,9 +250,39 @@ class Scorer:
         table = _single_reply_table(self.yardstick, category, elicitation)
         side = Side.of(table, self.cut, (metric,))
         vectors = self.raters.forms[metric.human_form], side.forms[metric.judge_form]
-        value, weight = metric.contributions(*vectors).T
-        shares = (ratio(value, weight) - metric.bounds[0]) / self.range
-        return np.clip(1.0 - shares if metric.loss_signs(1.0) > 0 else shares, 0.0, 1.0)
+        return self._scores_of(metric.contributions(*vectors))
+
+    def _scores_of(self, contributions: FloatArray) -> FloatArray:
+        value, weight = contributions.T
+        shares = (ratio(value, weight) - self.metric.bounds[0]) / self.range
+        return np.clip(1.0 - shares if self.metric.loss_signs(1.0) > 0 else shares, 0.0, 1.0)
+
+    def beside_one_human(self, categories: Sequence[Category]) -> BesideOneHuman | None:
+        """Return what replies of each category and one human score by the same other ratings.
+
+        None where ratings cannot be left out: response sets of raters are supposed, or the metric
+        compares choices with sets.
+        """
+        scoring = Scoring.of(self.raters.table, self.metric, self.cut)
+        if self.raters.implied or not scoring.can_leave_out:
+            return None
+        n, n_answers = scoring.counts.shape
+        judge, human = np.full((n, len(categories)), np.nan), np.full(n, np.nan)
+        space = self.raters.table.space
+        for k, category in enumerate(categories):
+            match category.value:
+                case str() as option:
+                    answer = space.option_index(option)
+                case tuple() as endorsed:
+                    answer = space.set_index(endorsed)
+                case _:
+                    continue
+            shares = np.tile(np.eye(n_answers)[answer], (n, 1))
+            replies = Replies(shares, np.ones(n))
+            sides = scoring.one_human(replies, np.ones(n, dtype=np.bool_), scoring.counts)
+            judge[sides.used, k] = self._scores_of(sides.judge)[sides.used]
+            human[sides.used] = self._scores_of(sides.human)[sides.used]
+        return BesideOneHuman(judge, human)
 
     def sequence(self, scores: ItemScores, *, alpha: float) -> MetricSequence:
         """Return the change at the last look; alpha is for all looks together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log
 from types import SimpleNamespace
 
 import pytest
@@ -10,11 +11,13 @@ from msgspec.structs import replace
 from harness.revalidation.fail_on import Condition, failures, read_conditions
 from harness.revalidation.history import (
     Baseline,
+    InUse,
     JudgeResult,
     Look,
     MetricChange,
     Provider,
 )
+from harness.revalidation.reply_categories import Category
 
 NOT_ASKED = JudgeResult(judge="b", verdict="not asked")
 
@@ -59,6 +62,30 @@ def test_what_is_no_condition_is_refused(text):
     """Nothing is ignored."""
     with pytest.raises(ValueError, match="is neither one of changed, worse"):
         read_conditions(text)
+
+
+def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
+    """Neither evidence below alpha nor a judge that is unchanged fires; no test is a failure."""
+    conditions = read_conditions("decision")
+    enough, human = log(2 / 0.05), "one human by more than 5.0% of the metric's range"
+    for log_e, log_human, verdict, words in (
+        (enough, 0.0, "changed", "always answering A (p = 0.050)"),
+        (0.0, 20.0, "worse", f"{human} (p <0.001)"),
+        (enough - 1e-9, None, "changed", None),
+        (enough, 20.0, "stable", None),
+    ):
+        test = InUse(
+            judge="a",
+            constant=Category("answered", "A"),
+            margin=0.05,
+            log_e_constant=log_e,
+            log_e_human=log_human,
+        )
+        look = replace(look_of(JudgeResult(judge="a", verdict=verdict)), in_use=test)
+        expected = [f"a, the judge in use, is worse than {words} (decision)"] if words else []
+        assert failures(conditions, look, None) == expected
+    [line] = failures(conditions, look_of(NOT_ASKED), None)
+    assert line == "decision is NA (the judge in use has not replied)"
 
 
 def test_a_worse_judge_is_changed_too():

@@ -116,6 +116,7 @@ def baseline_of(items, n_judges: int) -> Baseline:
         alpha=0.05,
         decision=None,
         power={stream.judge: DetectionPower(share=0.1) for stream in streams},
+        in_use=("judge-0",),
         streams=streams,
     )
 
@@ -129,7 +130,10 @@ def look_at(yardstick, baseline, earlier, number, n_judges):
         judges=(),
         streams=streams_of(len(baseline.items), n_judges, 1, number),
     )
-    return assess_look(baseline, earlier, look, yardstick, providers={}, left_out={})
+    watched = baseline.judges
+    return assess_look(
+        baseline, earlier, look, yardstick, providers={}, watched=watched, left_out={}
+    )
 
 
 def yardstick_of(folder, n: int) -> Yardstick:
@@ -172,7 +176,7 @@ def short_looks(baseline: Baseline, n_looks: int) -> list[Look]:
 
 
 def test_look_100_at_1000_items_and_10_judges_is_analysed_within_2_s(tmp_path):
-    """CPU time of tests, metrics, confidence sequences and decision."""
+    """CPU time of tests, metrics, confidence sequences, decision and the judge in use."""
     yardstick = yardstick_of(tmp_path, 1000)
     baseline = baseline_of([item.id for item in yardstick.items], 10)
     looks = short_looks(baseline, 99)
@@ -180,6 +184,7 @@ def test_look_100_at_1000_items_and_10_judges_is_analysed_within_2_s(tmp_path):
     look = look_at(yardstick, baseline, looks, 100, 10)
     assert time.process_time() - start < 2.0
     assert all(judge.sequence.n_items == 1000 for judge in look.judges)
+    assert look.in_use.log_e_human is not None
 
 
 def test_a_history_of_500_looks_and_10_judges_prints_within_2_s(tmp_path):

@@ -14,6 +14,8 @@ from harness.stats.drift.reply_counts import Window
 from harness.stats.inference.estimate import Estimate, Interval, exclusions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.stats.data.arrays import FloatArray, IntArray
 
 
@@ -180,6 +182,56 @@ def log_window_weights(look: int) -> FloatArray:
     n_looks = look - first_look + 1
     start = START_TOTAL * (first_look + 1) * np.log(first_look + 1) ** 2
     return np.asarray(-np.log(start) - np.log(n_looks * (n_looks + 1.0)))
+
+
+def log_e_below(
+    scores: ItemScores, references: Sequence[FloatArray], *, margin: float = 0.0
+) -> float:
+    """Return the evidence of a look that the mean is below a reference by more than a margin.
+
+    Parameters
+    ----------
+    scores : ItemScores
+        Baseline and looks; the baseline is not used.
+    references : sequence of (n,) array
+        What each reference scores on the items, in [0, 1]; nan where it has no score.
+    margin : float in [0, 1)
+        By how much the mean may be below.
+
+    Returns
+    -------
+    float
+        Log of weights times e-values of the windows that end at the last look, mean over the
+        references. Summed over looks, this is ever ``1 / a`` or more with a chance of at most ``a``
+        if the mean is below no reference by more than the margin.
+
+    Notes
+    -----
+    Windows, weights and e-values are those of `worse_path`, with a reference in place of the
+    baseline. Valid for items that were sampled, whatever the judge's mean on these very items, and
+    for fixed items. Of several references none is chosen: the mean of e-values is one.
+
+    Examples
+    --------
+    >>> looks = np.full((5, 50), 1)
+    >>> round(log_e_below(ItemScores(0.2 * looks, looks), [np.full(50, 0.7)]), 1)
+    12.5
+    """
+    look = len(scores.sums) - 1
+    log_e = [
+        np.logaddexp.reduce(_window_log_e(_beside(scores, reference), look, margin))
+        for reference in references
+    ]
+    return float(np.logaddexp.reduce(log_e) - log(len(references)))
+
+
+def _beside(scores: ItemScores, reference: FloatArray) -> ItemScores:
+    """Put a reference in the place of the baseline."""
+    has_score = np.isfinite(reference)
+    return ItemScores(
+        np.vstack([np.where(has_score, reference, 0.0), scores.sums[1:]]),
+        np.vstack([has_score.astype(np.int64), scores.n_replies[1:]]),
+    )
 
 
 def is_better(scores: ItemScores, threshold: float) -> bool:

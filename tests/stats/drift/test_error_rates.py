@@ -15,6 +15,9 @@ from benchmarks.drift import (
     simulate_sequence,
     simulate_worse,
 )
+from benchmarks.judge_in_use import schedules as in_use_schedules
+from benchmarks.judge_in_use import simulate as simulate_in_use
+from benchmarks.judge_in_use import too_often
 from benchmarks.watch_claims import schedules as claim_schedules
 from benchmarks.watch_claims import simulate as simulate_claim
 
@@ -115,3 +118,9 @@ def test_better_and_recovered_are_rarely_wrong(schedule):
     assert not row.too_often
     if "24%" in schedule.what and schedule.is_true:
         assert row.ever > 0.9
+
+
+@pytest.mark.parametrize("schedule", [*in_use_schedules()], ids=lambda s: f"{s.n} {s.what}")
+def test_a_judge_in_use_that_is_good_enough_rarely_fails(schedule):
+    """At the boundary, in at most alpha plus three standard errors of 40 schedules."""
+    assert not too_often(schedule, simulate_in_use(schedule, 40))

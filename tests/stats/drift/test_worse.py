@@ -13,6 +13,7 @@ from harness.stats.drift.score_change import (
     is_better,
     largest_margin,
     log_betting_e_value,
+    log_e_below,
     log_window_weights,
     recovered_since,
     worse_path,
@@ -145,3 +146,20 @@ def test_a_judge_that_fell_recovers_where_it_rises_to_the_baseline():
     assert since[-1] is None
     assert recovered_since(follow(0.9, 0.5, 0.7, looks=20), 0.05) is None
     assert recovered_since(follow(0.9, 0.9), 0.05) is None
+
+
+def test_evidence_below_references_is_an_e_value():
+    """Over all replies to three items whose mean is the best reference's, its expectation is at
+    most the weight of the look; far below the references it is large."""
+    references = [np.array([0.5, 0.5, 0.5]), np.array([0.2, 0.2, 0.9])]
+    expectation, chances = 0.0, (0.9, 0.5, 0.1)
+    for look in product(range(2), repeat=3):
+        chance = np.prod([p if x else 1 - p for x, p in zip(look, chances, strict=True)])
+        scores = ItemScores(np.array([np.zeros(3), look]), np.ones((2, 3), int))
+        expectation += chance * np.exp(log_e_below(scores, references))
+    assert expectation <= np.exp(log_window_weights(1)).sum() + 1e-12
+    low = ItemScores(np.zeros((3, 40)), np.ones((3, 40), int))
+    assert (
+        log_e_below(low, [np.full(40, 0.5)]) > 5 > log_e_below(low, [np.full(40, 0.5)], margin=0.4)
+    )
+    assert log_e_below(low, [np.full(40, np.nan)]) < 0

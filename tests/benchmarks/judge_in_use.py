@@ -1,0 +1,234 @@
+"""How often a judge in use is shown to be worse than a constant answer or one human, simulated.
+
+    python tests/benchmarks/judge_in_use.py [--schedules 1000] [--changed 200] [--write]
+
+Prints a row per kind of judge, and exits with 1 if one that is good enough fails in more than alpha
+plus three standard errors; ``--write`` puts the table into docs/drift.md. This takes about ten
+minutes of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from functools import cache
+from math import inf, log
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from harness.stats.drift.score_change import ItemScores, log_e_below
+
+try:
+    from benchmarks.drift import ALPHA, N_LOOKS, PAGE, highest
+    from benchmarks.watch_claims import MARK as CLAIMS
+except ModuleNotFoundError:  # it is run as a script
+    from drift import ALPHA, N_LOOKS, PAGE, highest
+    from watch_claims import MARK as CLAIMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MARK = "<!-- tests/benchmarks/judge_in_use.py writes what follows, up to the next mark -->"
+BETA = (0.6, 0.4)  # distribution over the items of the chance that a rater says no
+N_RATERS = 3
+MARGIN = 0.05
+N_LARGE = 1_000_000  # items, for the boundary
+FIRST_LOOK = 21  # of a change
+
+
+class Items(NamedTuple):
+    """Items of two options.
+
+    Attributes
+    ----------
+    says_no : (n,) array
+        Chance that a rater says no.
+    coins : (2, n) array
+        Uniform numbers that fix the judge's usual answer.
+    off : (n,) array
+        Chance that it is not given.
+    """
+
+    says_no: np.ndarray
+    coins: np.ndarray
+    off: np.ndarray
+
+    @classmethod
+    def draw(cls, n: int, noise: float, rng: np.random.Generator) -> Items:
+        """Draw items."""
+        off = np.minimum(rng.exponential(noise, n), 0.5)
+        return cls(rng.beta(*BETA, n), rng.random((2, n)), off)
+
+    def chance_of_no(self, right: float) -> np.ndarray:
+        """Return the chance that the judge says no.
+
+        With a chance of ``right`` its usual answer is that of most raters, or of fewest if it is
+        negative, and else that of a fair coin.
+        """
+        most_say_no = self.says_no >= 0.5
+        by_raters = most_say_no if right > 0 else ~most_say_no
+        usual = np.where(self.coins[0] < abs(right), by_raters, self.coins[1] < 0.5)
+        return np.where(usual, 1.0 - self.off, self.off)
+
+
+@dataclass(frozen=True)
+class InUseSchedule:
+    """A judge in use, asked once about each item in each of 100 looks.
+
+    Attributes
+    ----------
+    what : str
+        How good it is.
+    rival : {"a constant answer", "one human"}
+        What it is compared with.
+    right, later : float or None
+        See `Items.chance_of_no`; until look 20 and from then on. None for a judge that is just as
+        good as it may be at least.
+    """
+
+    what: str
+    rival: str
+    right: float | None = None
+    later: float | None = None
+    n: int = 150
+    noise: float = 0.1
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether it is worse from look 21 on."""
+        return self.later is not None
+
+    def fails_at(self, rng: np.random.Generator) -> float:
+        """Return the first look at which it is shown to be worse; inf if it never is."""
+        right = boundary(self.rival, self.noise) if self.right is None else self.right
+        items = Items.draw(self.n, self.noise, rng)
+        of_no, references = scores(rng.binomial(N_RATERS, items.says_no), self.rival)
+        margin = MARGIN if self.rival == "one human" else 0.0
+        n_replies, sums = np.full((N_LOOKS + 1, self.n), 1), np.zeros((N_LOOKS + 1, self.n))
+        log_e = -inf
+        for look in range(1, N_LOOKS + 1):
+            share = right if self.later is None or look < FIRST_LOOK else self.later
+            says_no = rng.random(self.n) < items.chance_of_no(share)
+            sums[look] = np.where(says_no, of_no, 1.0 - of_no)
+            shown = ItemScores(sums[: look + 1], n_replies[: look + 1])
+            log_e = float(np.logaddexp(log_e, log_e_below(shown, references, margin=margin)))
+            if log_e >= log(2 / ALPHA):
+                return look
+        return inf
+
+
+def scores(n_no: np.ndarray, rival: str) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return what the reply no scores on each item, and what the references do."""
+    m, n_yes = N_RATERS, N_RATERS - n_no
+    if rival == "a constant answer":
+        return n_no / m, [n_no / m, n_yes / m]
+    of_no = (n_no * (n_no - 1) + n_yes * n_no) / (m * (m - 1))
+    return of_no, [(n_no * (n_no - 1) + n_yes * (n_yes - 1)) / (m * (m - 1))]
+
+
+@cache
+def boundary(rival: str, noise: float) -> float:
+    """Return how often a judge is right that is just as good as it may be at least."""
+    items = Items.draw(N_LARGE, noise, np.random.default_rng(0))
+    no = items.says_no
+    human = float((no**2 + (1 - no) ** 2).mean()) - MARGIN
+    least = human if rival == "one human" else max(no.mean(), 1 - no.mean())
+    low, high = -1.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        chance = items.chance_of_no(middle)
+        is_worse = (chance * no + (1 - chance) * (1 - no)).mean() < least
+        low, high = (middle, high) if is_worse else (low, middle)
+    return high
+
+
+def schedules() -> Iterator[InUseSchedule]:
+    """List unchanged judges at the boundary, then judges that become worse."""
+    for rival, name in (("a constant answer", "the best one"), ("one human", "one human less 5%")):
+        for n, noise in ((150, 0.0), (150, 0.1), (300, 0.1)):
+            what = f"unchanged, as good as {name}, {noise:.0%} noise"
+            yield InUseSchedule(what, rival, n=n, noise=noise)
+    for rival, later in (
+        ("a constant answer", -0.5),
+        ("a constant answer", 0.0),
+        ("one human", 0.0),
+        ("one human", 0.5),
+    ):
+        what = f"with most raters on 98% of the items, from look 21 on {50 * (1 + later):.0f}%"
+        yield InUseSchedule(what, rival, right=0.95, later=later)
+
+
+def simulate(schedule: InUseSchedule, n_schedules: int) -> list[float]:
+    """Return at which looks a judge fails, with seeds made of its kind."""
+    seed = crc32(repr(schedule).encode())
+    return [schedule.fails_at(np.random.default_rng([seed, i])) for i in range(n_schedules)]
+
+
+def too_often(schedule: InUseSchedule, looks: list[float]) -> bool:
+    """Whether a judge that is good enough fails in more than alpha plus three standard errors."""
+    return not schedule.is_worse and float(np.isfinite(looks).mean()) > highest(len(looks))
+
+
+def line(schedule: InUseSchedule, looks: list[float]) -> str:
+    """Return a row of the table."""
+    later = np.array(looks) - FIRST_LOOK
+    soon = [
+        f"{((later >= 0) & (later < n)).mean():.0%}" if schedule.is_worse else "" for n in (2, 4)
+    ]
+    is_worse = "yes" if schedule.is_worse else "no"
+    ever = f"{np.isfinite(looks).mean():.1%}"
+    name = f"{schedule.n} items; {schedule.what}"
+    cells = [name, schedule.rival, is_worse, *soon, ever, f"{len(looks):,}"]
+    return f"| {' | '.join(cells)} |"
+
+
+def table(lines: list[str]) -> str:
+    """Write the table as Markdown."""
+    parts = [
+        "## The judge in use",
+        "",
+        "Share of schedules of 100 looks in which the judge in use is shown to be worse than a",
+        "constant answer, or than one human by more than 5% of the range, each at half of alpha;",
+        "`--fail-on decision` fails only if it is shown to have changed, too. Each schedule has",
+        "new items with three raters each. A judge at the boundary is on all items, not on those",
+        "of the schedule, just as good as it may be at least. A reply scores the share of the",
+        "raters who say the same.",
+        "",
+        "| judge | compared with | worse | by the second look | by the fourth | ever | schedules |",
+        "| --- | --- | --- | --: | --: | --: | --: |",
+        *lines,
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def write_page(section: str) -> None:
+    """Put the table before those of `watch_claims`."""
+    before, _, after = PAGE.read_text("utf-8").partition(CLAIMS)
+    before = before.split(MARK)[0].rstrip()
+    PAGE.write_text(f"{before}\n\n{MARK}\n{section}\n{CLAIMS}{after}", "utf-8")
+
+
+def main() -> None:
+    """Simulate and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--schedules", type=int, default=1000, help="of rows on error rates")
+    parser.add_argument("--changed", type=int, default=200, help="of rows on power")
+    parser.add_argument("--write", action="store_true", help="renew docs/drift.md")
+    options = parser.parse_args()
+    lines, failed = [], False
+    for schedule in schedules():
+        n_schedules = options.changed if schedule.is_worse else options.schedules
+        looks = simulate(schedule, n_schedules)
+        failed |= too_often(schedule, looks)
+        lines.append(line(schedule, looks))
+        print(lines[-1], flush=True)
+    if options.write:
+        write_page(table(lines))
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

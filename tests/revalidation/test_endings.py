@@ -1,0 +1,123 @@
+"""How looks end: JSON in every ending, nothing printed unless something is wrong."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import pytest
+from support.look_schedules import Schedule, majority, other, replies
+from support.processes import invoke, start_harness
+
+from harness.revalidation.history import FILE, read_history
+
+N = 20
+FACTS = {"run", "exit_code", "failed", "verdicts", "sentences"}
+
+
+@pytest.fixture
+def schedule(tmp_path, stub):
+    return Schedule(tmp_path, stub, {"judge": replies(N, majority)}, samples=3, n=N)
+
+
+def flip(schedule):
+    schedule.stub.set_table("judge", replies(N, lambda i: other(majority(i))))
+
+
+def interrupted(schedule, *arguments, occasion: int):
+    """Interrupt a command when the first reply of an occasion has come."""
+    process = start_harness("revalidate", schedule.run, *arguments, cwd=schedule.folder)
+    log = schedule.run / "looks" / f"{occasion:04d}" / "verdicts.jsonl"
+    while not (log.exists() and log.read_bytes().count(b"\n") > 1) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate()
+    return stdout, stderr, process.returncode
+
+
+def test_json_is_json_in_every_ending(schedule, tmp_path):
+    """A look, one that is not due, an excluded and an accepted one, and an error."""
+    run = schedule.run
+    for arguments, code, verdicts in (
+        ((run,), 0, {"judge": "stable"}),
+        ((run, "--if-due", "week"), 0, {"judge": "stable"}),
+        ((run, "--exclude", 1, "--because", "outage", "--dry-run"), 0, {}),
+        ((run, "--accept", 1), 0, {}),
+        ((run, "--accept", 7), 2, {}),
+        ((run, "--judges", "nobody"), 2, {}),
+        ((tmp_path / "nothing",), 2, {}),
+    ):
+        ended = invoke("revalidate", *arguments, "--json")
+        facts = json.loads(ended.stdout)
+        assert facts.keys() >= FACTS
+        assert facts["exit_code"] == code
+        assert (facts["verdicts"], bool(facts["failed"])) == (verdicts, code == 2)
+        assert facts["sentences"]
+        if code == 2:
+            assert facts["failed"] == [str(ended.exception)]
+
+
+def test_quiet_prints_nothing_unless_something_is_wrong(schedule):
+    """Neither where all is well, nor where no look is due; an alarm and an outage are printed."""
+    run = schedule.run
+    for arguments in ((), ("--if-due", "week"), ("--exclude", 1, "--because", "outage")):
+        ended = invoke("revalidate", run, "--quiet", *arguments)
+        assert (ended.exit_code, ended.output, ended.stderr) == (0, "", "")
+    flip(schedule)
+    for _ in range(2):
+        ended = invoke("revalidate", run, "--quiet")
+    assert ended.exit_code == 1
+    assert "judge: a different judge since" in ended.stdout
+    assert "judge is worse" in ended.stderr
+    waiting = invoke("revalidate", run, "--quiet", "--if-due", "week")
+    assert (waiting.exit_code, waiting.stdout[:8]) == (1, "Not due:")
+    schedule.stub.set_table("judge", {}, fault="401")
+    assert "not asked" in invoke("revalidate", run, "--quiet").stdout
+
+
+def test_an_interrupted_look_is_json_and_goes_on(tmp_path, stub):
+    """Exit code 130, no verdicts; the same command makes the look, and asks what is left."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N, ms=100, concurrency=2)
+    stdout, stderr, code = interrupted(schedule, "--json", occasion=1)
+    facts = json.loads(stdout)
+    assert (code, facts["exit_code"], facts["verdicts"]) == (130, 130, {})
+    assert facts["sentences"] == ["The look was stopped."]
+    assert "Resume with: harness revalidate" in stderr
+    assert schedule.look()["number"] == 1
+
+
+def test_an_interrupted_acceptance_goes_on(tmp_path, stub):
+    """What was received is not asked again, and nothing is accepted before all is there."""
+    schedule = Schedule(
+        tmp_path, stub, {"judge": replies(N, majority)}, n=N, ms=50, concurrency=2, samples=3
+    )
+    flip(schedule)
+    for _ in range(2):
+        schedule.look(code=None)
+    asked, n_looks = stub.stats()["requests"], len(read_history(schedule.run / FILE).looks)
+    arguments = ("--accept", 1, "--yes", "--json")
+    stdout, stderr, code = interrupted(schedule, *arguments, occasion=n_looks + 1)
+    assert (code, json.loads(stdout)["exit_code"]) == (130, 130)
+    assert "--accept 1 --yes" in stderr
+    assert read_history(schedule.run / FILE).baseline.number == 1
+    done = invoke("revalidate", schedule.run, *arguments)
+    assert json.loads(done.stdout)["exit_code"] == 0
+    history = read_history(schedule.run / FILE)
+    assert (history.baseline.number, history.baseline.n_replies) == (2, 3)
+    missing = 3 - sum(look.number >= history.baseline.accepted for look in history.looks)
+    assert asked + missing * N <= stub.stats()["requests"] <= asked + missing * N + 2
+
+
+def test_80_percent_of_the_items_are_enough(tmp_path, stub):
+    """With 16 of 20 items a look compares, with 15 it is not comparable and fails."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N)
+    items = tmp_path / "task" / "items.jsonl"
+    content = items.read_text("utf-8")
+    for n, verdict, code in ((4, "stable", 0), (5, "not comparable", 1)):
+        edited = content
+        for i in range(n):
+            edited = edited.replace(f"number {i}.", f"number {i}, edited.")
+        items.write_text(edited, "utf-8")
+        look = schedule.look(code=code)
+        assert (look["verdicts"], len(look["left_out"])) == ({"judge": verdict}, n)
