@@ -14,6 +14,7 @@ from harness.revalidation.history import JudgeResult, Provider, Rate, StreamResu
 from harness.revalidation.judge_in_use import in_use
 from harness.revalidation.metric_changes import Scorer, compare_metrics, decision_on, item_scores
 from harness.revalidation.reply_categories import (
+    answers_nothing,
     categories_of,
     counts_of,
     no_replies,
@@ -214,7 +215,7 @@ class Assessment:
         worse = any(result and result.verdict == "worse" for result in before) or bool(
             alarm
             and (
-                _answers_nothing(streams)
+                answers_nothing([outcome_counts(stream.replies[-1]) for stream in streams])
                 or (scores and worse_path(scores, margin=self.margin).first_look_at(threshold))
             )
         )
@@ -284,14 +285,6 @@ def _on_comparable_items(
         replace(baseline, items=items, streams=kept(baseline.streams)),
         [replace(row, streams=kept(row.streams)) for row in earlier],
         replace(look, streams=kept(look.streams)),
-    )
-
-
-def _answers_nothing(streams: Sequence[Stream]) -> bool:
-    """Return whether a judge replied in the last look, and no reply is an answer."""
-    outcomes = [outcome_counts(stream.replies[-1]) for stream in streams]
-    return any(sum(counts.values()) for counts in outcomes) and not any(
-        counts["answered"] for counts in outcomes
     )
 
 

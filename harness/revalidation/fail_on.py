@@ -120,8 +120,9 @@ def _decision_failures(look: Look) -> Iterator[str]:
     if test is None or test.reason:
         reason = test.reason if test else "the judge in use has not replied"
         yield f"{DECISION} is NA ({reason})"
-    elif test.fails and is_changed(test, look):
-        yield f"{test.judge}, the judge in use, {shown(test)} ({DECISION})"
+    elif is_changed(test, look) and (test.fails or look.answers_nothing(test.judge)):
+        what = shown(test) if test.fails else "gives no answer any more"
+        yield f"{test.judge}, the judge in use, {what} ({DECISION})"
 
 
 def is_changed(test: InUse, look: Look) -> bool:

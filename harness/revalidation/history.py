@@ -25,7 +25,12 @@ from harness.checksummed_log import (
 from harness.errors import RunError
 from harness.files import read_file
 from harness.revalidation.baseline_design import DetectionPower
-from harness.revalidation.reply_categories import Category, StreamReplies, replies_per_item
+from harness.revalidation.reply_categories import (
+    Category,
+    StreamReplies,
+    answers_nothing,
+    replies_per_item,
+)
 from harness.stats import Estimate
 from harness.stats.drift.changed_judges import ALPHA
 from harness.stats.drift.stream_path import LookResult
@@ -495,6 +500,10 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     def result(self, judge: str, elicitation: str) -> StreamResult | None:
         """Return the result of a judge and elicitation."""
         return _of_stream(self.results, judge, elicitation)
+
+    def answers_nothing(self, judge: str) -> bool:
+        """Whether a judge replied, and no reply is an answer."""
+        return answers_nothing([row.outcomes for row in self.results if row.judge == judge])
 
     def judge(self, name: str) -> JudgeResult | None:
         """Return the result of a judge."""

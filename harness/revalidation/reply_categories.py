@@ -16,7 +16,7 @@ from harness.judging.prompts.requests import Elicitation
 from harness.stats.drift.reply_counts import ReplyCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harness.tasks import Task
 
@@ -174,6 +174,12 @@ def outcome_counts(stream: StreamReplies) -> dict[str, int]:
     """Return the number of replies by outcome."""
     totals = Counter(stream.categories[k].outcome for item in stream.replies for k in item)
     return {outcome: totals[outcome] for outcome in OUTCOMES if outcome != "failed"}
+
+
+def answers_nothing(outcomes: Sequence[Mapping[str, int]]) -> bool:
+    """Whether there are replies, by outcome, and none is an answer."""
+    has_replies = any(sum(counts.values()) for counts in outcomes)
+    return has_replies and not any(counts["answered"] for counts in outcomes)
 
 
 def categories_of(streams: Sequence[StreamReplies]) -> tuple[Category, ...]:

@@ -53,9 +53,7 @@ def _agreement(judge: JudgeResult, look: Look) -> str:
         if judge.better:
             return "; it agrees more with the raters"
         return "; it is not shown to agree less with the raters" if judge.sequence else ""
-    counts = [r.outcomes for r in look.results if r.judge == judge.judge]
-    n_answers = sum(c["answered"] for c in counts)
-    if not n_answers and any(sum(c.values()) for c in counts):
+    if look.answers_nothing(judge.judge):
         return "; no reply is an answer"
     if judge.margin is None:
         return "; in an earlier look it agreed less with the raters or gave no answer"

@@ -47,6 +47,16 @@ def test_the_judge_in_use_alarms_where_it_is_worse_than_a_constant_answer(tmp_pa
     assert ended.exit_code == 1
 
 
+def test_a_judge_in_use_that_gives_no_answer_fails(tmp_path, stub):
+    """There is no score to test, and nothing to use."""
+    schedule = Schedule(tmp_path, stub, {"only": replies(N, majority)}, n=N)
+    schedule.look(*DECISION)
+    stub.set_table("only", replies(N, majority, invalid=1.0))
+    assert schedule.look(*DECISION, code=1)["failed"] == [
+        "only, the judge in use, gives no answer any more (decision)"
+    ]
+
+
 def test_without_a_judge_in_use_the_condition_is_refused(tmp_path, stub):
     """None is better than the baseline judges, or the one that is is not watched."""
     tables = {"a": replies(N, flipped), "b": replies(N, flipped)}
