@@ -31,10 +31,10 @@ from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError, TaskError
 from harness.report.rebuild import stored_validation
 from harness.revalidation import FAIL_ON
+from harness.revalidation.asking import LookOptions, command_of
 from harness.revalidation.ending import ending_of, ending_unless_due
 from harness.revalidation.fail_on import check_conditions, read_conditions
 from harness.revalidation.history import FILE, read_history
-from harness.revalidation.revalidate import LookOptions, command_of
 from harness.revalidation.revalidate import revalidate as ask_look
 from harness.revalidation.watched_judges import watched_judges
 from harness.runs import RunFolder, find_run

@@ -17,10 +17,11 @@ from harness.revalidation import FAIL_ON, Period
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.revalidation.asking import LookOptions
     from harness.revalidation.ending import LookEnding
     from harness.revalidation.fail_on import Condition
     from harness.revalidation.history import Look
-    from harness.revalidation.revalidate import LookOptions, Revalidation
+    from harness.revalidation.revalidate import Revalidation
     from harness.runs import RunFolder
 
 Run = Annotated[
@@ -167,9 +168,9 @@ def revalidate(
       harness revalidate --accept 4
       harness revalidate --exclude 3 --because "outage of the gateway"
     """
+    from harness.revalidation.asking import LookOptions
     from harness.revalidation.ending import ending_of
     from harness.revalidation.fail_on import check_conditions
-    from harness.revalidation.revalidate import LookOptions
     from harness.revalidation.watched_judges import watched_judges
     from harness.runs import find_run
 
@@ -345,7 +346,8 @@ def _accept(
 ) -> tuple[list[str], ExitCode]:
     """Accept a look; return what to say, and how it ended."""
     from harness.cli.progress import watch
-    from harness.revalidation.revalidate import accept_look, command_of, plan_acceptance
+    from harness.revalidation.asking import command_of
+    from harness.revalidation.revalidate import accept_look, plan_acceptance
 
     command = command_of(folder, look_options, "--accept", str(number), *["--yes"] * confirmed)
     accepted = plan_acceptance(folder, number, look_options)
@@ -400,7 +402,8 @@ def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool)
 
 def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) -> Revalidation:
     from harness.cli.progress import watch
-    from harness.revalidation.revalidate import command_of, plan_look, revalidate
+    from harness.revalidation.asking import command_of
+    from harness.revalidation.revalidate import plan_look, revalidate
 
     command = command_of(folder, look_options)
     with watch(plan_look(folder, look_options).n_planned, quiet=quiet) as observer:
@@ -514,7 +517,8 @@ def export(
       harness baseline export toxicity-20260101T120000Z-1a2b3c baselines/toxicity
       harness revalidate baselines/toxicity
     """
-    from harness.revalidation.revalidate import LookOptions, export_baseline
+    from harness.revalidation.asking import LookOptions
+    from harness.revalidation.revalidate import export_baseline
     from harness.runs import find_run
 
     look_options = LookOptions(anchor=anchor, task=task, seed=seed)

@@ -131,6 +131,14 @@ def provider_of(verdicts: Sequence[Verdict]) -> Provider:
     )
 
 
+def providers_of(verdicts: Sequence[Verdict]) -> dict[str, Provider]:
+    """Return what was reported about the replies of each judge."""
+    by_judge: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        by_judge.setdefault(verdict.judge, []).append(verdict)
+    return {judge: provider_of(own) for judge, own in by_judge.items()}
+
+
 def now() -> str:
     """Return the time as the history holds it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -10,6 +10,7 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 from harness.judging.calibration import CONTENT_FREE
+from harness.revalidation.history import FILE, read_history
 
 ENSEMBLES = """
   panel: {kind: ensemble, members: [first, second, third@self-consistency:3]}
@@ -94,6 +95,15 @@ def test_ties_of_an_ensemble_are_drawn_anew_in_each_look(run_of):
     assert not {"changed", "worse"} & set(verdicts(looks[-1]).values())
     flips = [r["flip_rate"]["value"] for r in looks[-1]["results"] if r["judge"] == "first+second"]
     assert 0.2 < flips[0] < 0.8
+
+
+def test_an_ensemble_has_no_verdicts_where_one_member_is_watched(run_of):
+    """A vote of some members is no vote: it enters no test of a later look."""
+    run = run_of({name: replies(N, majority) for name in ("m1", "m2")}, "m1+m2")
+    assert verdicts(look(run, "--judges", "m1")) == {"m1": "stable"}
+    [first] = read_history(run / FILE).looks
+    assert [stream.judge for stream in first.streams] == ["m1"]
+    assert verdicts(look(run, "--judges", "m1+m2")).keys() == {"m1", "m2", "m1+m2"}
 
 
 @pytest.mark.slow
