@@ -207,7 +207,11 @@ def accept(
     before = sitting.check_look("--accept", number)
     since = sitting.history.looks_since_baseline
     looks, had_alarm = looks_to_accept(since, number)
-    worse = [judge.judge for judge in since[-1].judges if judge.verdict == "worse"]
+    worse = [
+        judge.judge
+        for judge in since[-1].judges
+        if judge.verdict == "worse" and not judge.recovered_at
+    ]
     if worse and not confirmed:
         raise RunError(
             f"{sitting.run.path}: {', '.join(worse)} agrees less with the raters than at the "

@@ -313,7 +313,7 @@ class InUse(Struct, frozen=True, kw_only=True):
     ----------
     judge : str
         Its name.
-    constant : Category or None
+    constant : str
         The constant answer that is best.
     margin : float
         How much worse than one human it may be, as a share of the metric's range.
@@ -325,7 +325,7 @@ class InUse(Struct, frozen=True, kw_only=True):
     """
 
     judge: str
-    constant: Category | None = None
+    constant: str = ""
     margin: float = 0.0
     log_e_constant: float | None = None
     log_e_human: float | None = None

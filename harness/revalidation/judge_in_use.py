@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.report.html.item_table import option_labels
+from harness.revalidation.changed_answers import answer_label
 from harness.revalidation.history import InUse
 from harness.revalidation.metric_changes import item_scores
 from harness.revalidation.reply_categories import Category, categories_of
 from harness.stats.drift.score_change import log_e_below
+from harness.stats.selection.references import MOST_CONSTANTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.revalidation.drift_verdicts import Stream
     from harness.revalidation.metric_changes import Scorer
@@ -42,15 +45,13 @@ def in_use(
     """
     for stream in streams:
         elicitation, categories = stream.elicitation, categories_of(stream.replies)
-        scores = scorer.scores(categories, stream.replies[0].elicitation)
         constants = _constants(task, elicitation)
-        if scores is None or not constants:
-            continue
+        scores = scorer.scores(categories, stream.replies[0].elicitation)
         columns = scorer.scores(constants, stream.replies[0].elicitation)
-        assert columns is not None, "answers have scores where those of the judge have"
-        references = [column for column in columns.T if np.isfinite(column).any()]
-        replies = item_scores(stream.counts, scores)
-        log_constant = log_e_below(replies, references)
+        if scores is None or columns is None:
+            continue
+        best = constants[int(np.nan_to_num(columns).sum(axis=0).argmax())]
+        log_constant = log_e_below(item_scores(stream.counts, scores), list(columns.T))
         log_human = None
         beside = scorer.beside_one_human(categories)
         if beside is not None:
@@ -59,7 +60,7 @@ def in_use(
             )
         return InUse(
             judge=judge,
-            constant=constants[int(np.nan_to_num(columns).sum(axis=0).argmax())],
+            constant=answer_label(best, option_labels(task)),
             margin=scorer.worth,
             log_e_constant=_sum(log_constant, before.log_e_constant if before else None),
             log_e_human=_sum(log_human, before.log_e_human if before else None),
@@ -75,9 +76,11 @@ def _sum(log_e: float | None, before: float | None) -> float | None:
 
 
 def _constants(task: Task, elicitation: str) -> list[Category]:
-    """Return the answers that a judge may always give."""
-    if elicitation == "forced_choice":
-        return [Category("answered", option) for option in task.space.options]
-    if elicitation == "response_set":
-        return [Category("answered", endorsed) for endorsed in task.space.sets]
-    return []
+    """Return answers that a judge may always give, the smallest sets first; none of pairs."""
+    space = task.space
+    by_elicitation: Mapping[str, Sequence[str | tuple[str, ...]]] = {
+        "forced_choice": space.options,
+        "response_set": space.sets,
+    }
+    values = by_elicitation.get(elicitation, ())[:MOST_CONSTANTS]
+    return [Category("answered", value) for value in values]

@@ -60,11 +60,11 @@ def _agreement(judge: JudgeResult, look: Look) -> str:
     verb = "agreed" if judge.recovered_at else "agrees"
     part = f", by more than {percent(judge.margin)} of the metric's range" if judge.margin else ""
     less = f"; it {verb} less with the raters{part}"
-    return less + (
-        f", and has recovered since {day(judge.recovered_at, look.at)}: to close the alarm, "
-        "accept its looks"
-        if judge.recovered_at
-        else ""
+    if not judge.recovered_at:
+        return less
+    since = day(judge.recovered_at, look.at)
+    return (
+        f"{less}, and has recovered since {since} (accept the looks since then to close the alarm)"
     )
 
 

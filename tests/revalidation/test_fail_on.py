@@ -17,7 +17,6 @@ from harness.revalidation.history import (
     MetricChange,
     Provider,
 )
-from harness.revalidation.reply_categories import Category
 
 NOT_ASKED = JudgeResult(judge="b", verdict="not asked")
 
@@ -69,14 +68,14 @@ def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
     conditions = read_conditions("decision")
     enough, human = log(2 / 0.05), "one human by more than 5.0% of the metric's range"
     for log_e, log_human, verdict, words in (
-        (enough, 0.0, "changed", "always answering A (p = 0.050)"),
+        (enough, 0.0, "changed", 'always answering "A" (p = 0.050)'),
         (0.0, 20.0, "worse", f"{human} (p <0.001)"),
         (enough - 1e-9, None, "changed", None),
         (enough, 20.0, "stable", None),
     ):
         test = InUse(
             judge="a",
-            constant=Category("answered", "A"),
+            constant="A",
             margin=0.05,
             log_e_constant=log_e,
             log_e_human=log_human,

@@ -91,6 +91,8 @@ def test_a_judge_that_is_better_or_recovers_is_said_to_be(tmp_path, stub):
     ):
         assert "it agrees more with the raters" in text
         assert "and has recovered since" in text
+    assert invoke("revalidate", schedule.run, "--accept", 3).exit_code == 0
+    assert verdicts(schedule.look()) == {"improved": "stable", "back": "stable"}
 
 
 def test_excluding_the_look_that_was_worse_says_worse_of_the_others_anew(tmp_path, stub):
