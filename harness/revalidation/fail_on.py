@@ -133,12 +133,11 @@ def is_changed(test: InUse, look: Look) -> bool:
 
 def shown(test: InUse) -> str:
     """Say what is shown of a judge in use that fails."""
-    if test.p_constant <= test.p_human:
-        return f'is worse than always answering "{test.constant}" ({_p(test.p_constant)})'
-    margin = percent(test.margin)
-    return (
-        f"is worse than one human by more than {margin} of the metric's range ({_p(test.p_human)})"
-    )
+    rival, p = f'always answering "{test.constant}"', test.p_constant
+    if test.p_human < p:
+        margin = percent(test.margin)
+        rival, p = f"one human by more than {margin} of the metric's range", test.p_human
+    return f"has been shown to be worse than {rival} ({_p(p)})"
 
 
 def _p(value: float) -> str:

@@ -230,10 +230,9 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         parts += _report_tables(look, baseline) if details else []
     if look.decision is not None:
         parts.append(paragraph(decision_sentence(look, baseline)))
+        parts.append(draw_table(STANDING_HEADS, standing_rows(look.decision)))
     if sentence := in_use_sentence(look):
         parts.append(paragraph(sentence))
-    if look.decision is not None:
-        parts.append(draw_table(STANDING_HEADS, standing_rows(look.decision)))
     return "\n\n".join(part for part in parts if part)
 
 

@@ -81,7 +81,11 @@ def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
             log_e_human=log_human,
         )
         look = replace(look_of(JudgeResult(judge="a", verdict=verdict)), in_use=test)
-        expected = [f"a, the judge in use, is worse than {words} (decision)"] if words else []
+        expected = (
+            [f"a, the judge in use, has been shown to be worse than {words} (decision)"]
+            if words
+            else []
+        )
         assert failures(conditions, look, None) == expected
     [line] = failures(conditions, look_of(NOT_ASKED), None)
     assert line == "decision is NA (the judge in use has not replied)"

@@ -37,13 +37,15 @@ def test_the_judge_in_use_alarms_where_it_is_worse_than_a_constant_answer(tmp_pa
     for _ in range(2):
         look = schedule.look(*DECISION, code=None)
     [line] = look["failed"]
-    assert line.startswith("best, the judge in use, is worse than ")
+    assert line.startswith("best, the judge in use, has been shown to be worse than ")
     shown = json.loads(invoke("history", schedule.run, "--json").stdout)["looks"]
     assert [row["in_use"].get("fails", False) for row in shown] == [False, False, False, True, True]
     again = invoke("revalidate", schedule.run, *DECISION, "--if-due", "week")
     assert again.exit_code == 1
     ended = invoke("revalidate", schedule.run, *DECISION)
-    assert "The judge in use, best, is worse than " in " ".join(ended.stdout.split())
+    assert "The judge in use, best, has been shown to be worse than " in " ".join(
+        ended.stdout.split()
+    )
     assert ended.exit_code == 1
 
 
