@@ -25,15 +25,20 @@ def flip(schedule):
     schedule.stub.set_table("judge", replies(N, lambda i: other(majority(i))))
 
 
-def interrupted(schedule, *arguments, occasion: int):
-    """Interrupt a command when the first reply of an occasion has come."""
+def interrupted(schedule, *arguments):
+    """Interrupt a command while it waits for the fourth reply."""
+    asked = schedule.stub.stats()["requests"]
+    schedule.stub.hold_after(3)
     process = start_harness("revalidate", schedule.run, *arguments, cwd=schedule.folder)
-    log = schedule.run / "looks" / f"{occasion:04d}" / "verdicts.jsonl"
-    while not (log.exists() and log.read_bytes().count(b"\n") > 1) and process.poll() is None:
-        time.sleep(0.01)
+    while schedule.stub.stats()["requests"] < asked + 4 and process.poll() is None:
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
+    lines = [process.stderr.readline()]
+    while lines[-1] and "in flight" not in lines[-1]:
+        lines.append(process.stderr.readline())
+    schedule.stub.release()
     stdout, stderr = process.communicate()
-    return stdout, stderr, process.returncode
+    return stdout, "".join(lines) + stderr, process.returncode
 
 
 def test_json_is_json_in_every_ending(schedule, tmp_path):
@@ -78,8 +83,8 @@ def test_quiet_prints_nothing_unless_something_is_wrong(schedule):
 
 def test_an_interrupted_look_is_json_and_goes_on(tmp_path, stub):
     """Exit code 130, no verdicts; the same command makes the look, and asks what is left."""
-    schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N, ms=100, concurrency=2)
-    stdout, stderr, code = interrupted(schedule, "--json", occasion=1)
+    schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N, concurrency=2)
+    stdout, stderr, code = interrupted(schedule, "--json")
     facts = json.loads(stdout)
     assert (code, facts["exit_code"], facts["verdicts"]) == (130, 130, {})
     assert facts["sentences"] == ["The look was stopped."]
@@ -90,14 +95,14 @@ def test_an_interrupted_look_is_json_and_goes_on(tmp_path, stub):
 def test_an_interrupted_acceptance_goes_on(tmp_path, stub):
     """What was received is not asked again, and nothing is accepted before all is there."""
     schedule = Schedule(
-        tmp_path, stub, {"judge": replies(N, majority)}, n=N, ms=50, concurrency=2, samples=3
+        tmp_path, stub, {"judge": replies(N, majority)}, n=N, concurrency=2, samples=3
     )
     flip(schedule)
     for _ in range(2):
         schedule.look(code=None)
-    asked, n_looks = stub.stats()["requests"], len(read_history(schedule.run / FILE).looks)
+    asked = stub.stats()["requests"]
     arguments = ("--accept", 1, "--yes", "--json")
-    stdout, stderr, code = interrupted(schedule, *arguments, occasion=n_looks + 1)
+    stdout, stderr, code = interrupted(schedule, *arguments)
     assert (code, json.loads(stdout)["exit_code"]) == (130, 130)
     assert "--accept 1 --yes" in stderr
     assert read_history(schedule.run / FILE).baseline.number == 1

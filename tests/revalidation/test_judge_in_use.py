@@ -16,7 +16,7 @@ from harness.revalidation.metric_changes import Scorer, Yardstick
 from harness.revalidation.reply_categories import Category, StreamReplies
 from harness.tasks import load_task
 
-N = 60
+N = 40
 DECISION = ("--fail-on", "decision")
 
 
