@@ -31,7 +31,7 @@ from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError, TaskError
 from harness.report.rebuild import stored_validation
 from harness.revalidation import FAIL_ON
-from harness.revalidation.asking import LookOptions, command_of
+from harness.revalidation.asking import LookOptions
 from harness.revalidation.ending import ending_of, ending_unless_due
 from harness.revalidation.fail_on import check_conditions, read_conditions
 from harness.revalidation.history import FILE, read_history
@@ -696,8 +696,7 @@ def _revalidate(
             ending = ending_unless_due(folder, history, every, watched, conditions)
             if ending is not None:
                 return ending
-        command = command_of(folder, look_options)
-        result = ask_look(folder, look_options, observer, command=command, stop=stop)
+        result = ask_look(folder, look_options, observer, stop=stop)
     return ending_of(folder, result, conditions)
 
 

@@ -346,16 +346,12 @@ def _accept(
 ) -> tuple[list[str], ExitCode]:
     """Accept a look; return what to say, and how it ended."""
     from harness.cli.progress import watch
-    from harness.revalidation.asking import command_of
     from harness.revalidation.revalidate import accept_look, plan_acceptance
 
-    command = command_of(folder, look_options, "--accept", str(number), *["--yes"] * confirmed)
     accepted = plan_acceptance(folder, number, look_options)
     if not dry_run:
         with watch(accepted.n_planned, quiet=quiet) as observer:
-            accepted = accept_look(
-                folder, number, look_options, observer, command=command, confirmed=confirmed
-            )
+            accepted = accept_look(folder, number, look_options, observer, confirmed=confirmed)
     baseline, n = accepted.baseline, accepted.n_asked
     looks = f"look {', '.join(map(str, accepted.pooled))}" if accepted.pooled else "no look so far"
     asked = f", and {replies_of(n)} per item asked anew" if n else ""
@@ -402,12 +398,10 @@ def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool)
 
 def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) -> Revalidation:
     from harness.cli.progress import watch
-    from harness.revalidation.asking import command_of
     from harness.revalidation.revalidate import plan_look, revalidate
 
-    command = command_of(folder, look_options)
     with watch(plan_look(folder, look_options).n_planned, quiet=quiet) as observer:
-        return revalidate(folder, look_options, observer, command=command)
+        return revalidate(folder, look_options, observer)
 
 
 def _print_text(folder: RunFolder, result: Revalidation, *, details: bool) -> None:

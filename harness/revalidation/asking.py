@@ -37,10 +37,7 @@ from harness.revalidation.occasion import (
     replies_of_occasions,
     with_ensembles,
 )
-from harness.revalidation.reply_categories import (
-    StreamReplies,
-    stream_of,
-)
+from harness.revalidation.reply_categories import StreamReplies, stream_of
 from harness.revalidation.watched_judges import watched_judges
 from harness.tasks import Item
 

@@ -12,33 +12,12 @@ from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, RunError
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.revalidation.baseline_design import power_by_judge
-from harness.revalidation.causes import (
-    as_in_run,
-    hashes_of,
-    item_hashes,
-    ratings_hash,
-)
-from harness.revalidation.history import (
-    FILE,
-    Baseline,
-    Look,
-    Provider,
-)
+from harness.revalidation.causes import as_in_run, hashes_of, item_hashes, ratings_hash
+from harness.revalidation.history import FILE, Baseline, Look, Provider
 from harness.revalidation.incidents import looks_to_accept
 from harness.revalidation.metric_changes import decision_on
-from harness.revalidation.occasion import (
-    Answers,
-    FixedInRun,
-    close_occasion,
-    now,
-    providers_of,
-)
-from harness.revalidation.reply_categories import (
-    StreamReplies,
-    joined,
-    replies_per_item,
-    stream_of,
-)
+from harness.revalidation.occasion import Answers, FixedInRun, close_occasion, now, providers_of
+from harness.revalidation.reply_categories import StreamReplies, joined, replies_per_item, stream_of
 from harness.revalidation.watched_judges import judges_in_use
 from harness.stats.drift.changed_judges import ALPHA
 
@@ -49,9 +28,6 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
     from harness.revalidation.asking import Sitting
-    from harness.revalidation.history import JudgeVerdict
-
-    LeftOut = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
 
 
 class Accepted(NamedTuple):

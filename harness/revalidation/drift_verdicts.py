@@ -23,12 +23,7 @@ from harness.revalidation.reply_categories import (
 )
 from harness.stats.drift.changed_judges import changed_judges, common_changes
 from harness.stats.drift.reply_counts import look_flips, retest_flip_rate
-from harness.stats.drift.score_change import (
-    is_better,
-    largest_margin,
-    recovered_since,
-    worse_path,
-)
+from harness.stats.drift.score_change import is_better, largest_margin, recovered_since, worse_path
 from harness.stats.drift.stream_path import StreamPath, stream_path
 
 if TYPE_CHECKING:

@@ -16,12 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harness.checksummed_log import (
-    ChecksummedLog,
-    DamagedLine,
-    with_checksum,
-    without_checksum,
-)
+from harness.checksummed_log import ChecksummedLog, DamagedLine, with_checksum, without_checksum
 from harness.errors import RunError
 from harness.files import read_file
 from harness.revalidation.baseline_design import DetectionPower

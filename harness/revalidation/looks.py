@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING
 
 from harness.errors import ExitCode
 from harness.judging.judges.response_errors import explain
-from harness.revalidation.causes import (
-    Comparable,
-    ratings_hash,
-)
+from harness.revalidation.causes import Comparable, ratings_hash
 from harness.revalidation.drift_verdicts import assess_look
-from harness.revalidation.history import (
-    Baseline,
-    Look,
-)
+from harness.revalidation.history import Baseline, Look
 from harness.revalidation.incidents import without_look
 from harness.revalidation.occasion import (
     STOPPED,
@@ -27,10 +21,7 @@ from harness.revalidation.occasion import (
 
 if TYPE_CHECKING:
     from harness.judging.running.services import Observer
-    from harness.revalidation.asking import Sitting
-    from harness.revalidation.history import JudgeVerdict
-
-    LeftOut = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
+    from harness.revalidation.asking import LeftOut, Sitting
 
 
 def ask_look(sitting: Sitting, observer: Observer) -> ExitCode | None:

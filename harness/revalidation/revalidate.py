@@ -12,7 +12,7 @@ from harness.judging.calibration import PREFIX
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check_destinations
 from harness.judging.storage.verdict_log import VerdictLog
-from harness.revalidation.asking import LookOptions, Sitting
+from harness.revalidation.asking import LookOptions, Sitting, command_of
 from harness.revalidation.baselines import (
     Accepted,
     accept,
@@ -21,21 +21,10 @@ from harness.revalidation.baselines import (
     n_missing,
     seeded_judges,
 )
-from harness.revalidation.causes import (
-    setup_of,
-)
-from harness.revalidation.history import (
-    FILE,
-    HistoryFile,
-    HistoryReading,
-    Look,
-    read_history,
-)
+from harness.revalidation.causes import setup_of
+from harness.revalidation.history import FILE, HistoryFile, HistoryReading, Look, read_history
 from harness.revalidation.looks import ask_look, without
-from harness.revalidation.occasion import (
-    FOLDER,
-    close_occasion,
-)
+from harness.revalidation.occasion import FOLDER, close_occasion
 from harness.runs import RunFolder
 from harness.tasks import write_task
 
@@ -43,10 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.judging.running.services import Observer
-    from harness.revalidation.history import JudgeVerdict
     from harness.stopping import StopRequests
-
-    LeftOut = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
 
 
 class Revalidation(NamedTuple):
@@ -70,7 +56,6 @@ def revalidate(
     options: LookOptions,
     observer: Observer,
     *,
-    command: str,
     stop: StopRequests | None = None,
 ) -> Revalidation:
     """Ask the judges of a finished run again and compare with the baseline.
@@ -83,8 +68,6 @@ def revalidate(
         Options.
     observer : Observer
         Is informed of progress.
-    command : str
-        Resumes a look that was stopped.
     stop : StopRequests, optional
         Of other threads; signals stop the look, too.
 
@@ -102,6 +85,7 @@ def revalidate(
             observer.say(line)
         stopped = ensure_baseline(sitting, observer) or ask_look(sitting, observer)
     if stopped:
+        command = command_of(run, options)
         if stopped != ExitCode.COST_LIMIT and options.max_cost is not None:
             command += f" --max-cost {options.max_cost:g}"
         observer.say(how_to_resume(command, stopped, options.max_cost))
@@ -161,7 +145,6 @@ def accept_look(
     options: LookOptions,
     observer: Observer,
     *,
-    command: str,
     confirmed: bool = False,
 ) -> Accepted:
     """Start a new baseline with the replies of a look and of all looks after it.
@@ -184,6 +167,7 @@ def accept_look(
             if accepted.n_asked:
                 close_occasion(run, accepted.baseline.occasion)
     if accepted.exit_code:
+        command = command_of(run, options, "--accept", str(number), *["--yes"] * confirmed)
         observer.say(how_to_resume(command, accepted.exit_code, options.max_cost))
     return accepted
 
