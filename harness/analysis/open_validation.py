@@ -27,7 +27,7 @@ from harness.analysis.inputs import (
 from harness.analysis.open_scale import OpenScale, open_scale
 from harness.analysis.rater_replacement import (
     eps_of,
-    judge_replacement,
+    judge_tests,
     replacement_of,
     why_no_test,
 )
@@ -196,7 +196,7 @@ def _replacement(scale: OpenScale) -> Replacement:
     verdicts = {judge.name: scale.verdicts(judge.name) for judge in source.judges}
     tests = annotator_tests(scale.panel, verdicts, design)
     controls = annotator_controls(scale.panel, design, resampling=scale.resampling())
-    judges = tuple(judge_replacement(test, name=name, n_tied=0) for name, test in tests.items())
+    judges = tuple(judge_tests(test, judge=name, n_tied=0) for name, test in tests.items())
     return replacement_of(source.task, design, judges, controls)
 
 

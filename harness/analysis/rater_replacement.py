@@ -14,10 +14,9 @@ from harness.analysis.annotator_variants import (
     variants,
 )
 from harness.analysis.option_scale import Scale
-from harness.analysis.serialize import shared_fields
 from harness.stats import AltTestDesign, Estimate, annotator_controls
 from harness.stats.alt_test.controls import N_DRAWS, Controls
-from harness.stats.alt_test.outcome import AnnotatorSummary, RaterRow
+from harness.stats.alt_test.outcome import AltTest, AnnotatorSummary
 from harness.stats.alt_test.variants import (
     CombinedTest,
     EpsPoint,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sized
 
     from harness.analysis.estimates import Prepared
-    from harness.stats import AltTest
     from harness.stats.alt_test.scoring import Score
     from harness.tasks import Task
 
@@ -40,23 +38,16 @@ POSITIONAL = "positional_raters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeReplacement:
-    """The test of one judge.
+class JudgeTests:
+    """The test of one judge, at other margins and in other variants.
 
     Attributes
     ----------
     n_replies : int or None
         Replies per item that it is tested on, as in the deciding test; None for all that it gave:
         of judges that give distributions, or of one that is not ranked.
-    winning_rate, advantage : Estimate
-        Share of the raters that the judge beats; mean share of items on which it is at least as
-        good as the rater. Without intervals.
-    passes : bool or None
-        Whether the winning rate reaches the threshold; None where it is undefined.
     n_tied_verdicts : int
         Items on which the judge's samples had several modes, of which one was drawn.
-    answered_fraction : float or None
-        Share of the items with enough ratings that the judge answered.
     sweep : tuple of EpsPoint
         At other margins.
     smallest_eps : float or None
@@ -78,24 +69,15 @@ class JudgeReplacement:
     """
 
     judge: str
+    test: AltTest
     n_replies: int | None = None
-    winning_rate: Estimate
-    advantage: Estimate
-    passes: bool | None
-    wins: int
-    n_tested: int
-    raters: tuple[RaterRow, ...]
-    skipped: tuple[RaterRow, ...]
-    answered_fraction: float | None
     n_tied_verdicts: int
-    counts: dict[str, int]
     sweep: tuple[EpsPoint, ...]
     smallest_eps: float | None
     variants: dict[str, AnnotatorSummary] = field(default_factory=dict)
     criteria: dict[str, AnnotatorSummary] = field(default_factory=dict)
     combined: CombinedTest | None = None
     pearson_mean_over_raters: Estimate | None = None
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,24 +94,14 @@ class Replacement:
         Accuracy of labels, negative RMSE on ordered and continuous scales, similarity of texts.
     eps : float
         The margin: that of task.yaml, else set by the kind of raters.
-    q : float
-        False discovery rate.
-    small_n : str
-        What is done with a rater of fewer than ``min_items_per_rater`` items.
-    threshold : float
-        The winning rate from which a judge passes.
     """
 
     reason: str
     score: ScoreName
     raters: Literal["expert", "skilled", "crowd"]
     eps: float
-    q: float
-    small_n: str
-    threshold: float
-    min_items_per_rater: int
     controls: Controls | None
-    judges: tuple[JudgeReplacement, ...]
+    judges: tuple[JudgeTests, ...]
 
 
 def section(p: Prepared) -> Replacement:
@@ -156,17 +128,17 @@ def why_no_test(task: Task, judges: Sized) -> str:
 def replacement_of(
     task: Task,
     design: AltTestDesign,
-    judges: tuple[JudgeReplacement, ...] = (),
+    judges: tuple[JudgeTests, ...] = (),
     controls: Controls | None = None,
     *,
     reason: str = "",
 ) -> Replacement:
     """Return the section with how the test is done."""
-    score = cast("ScoreName", design.score) if isinstance(design.score, str) else "similarity"
     return Replacement(
-        **shared_fields(Replacement, design) | {"score": score},
         reason=reason,
+        score=cast("ScoreName", design.score) if isinstance(design.score, str) else "similarity",
         raters=task.raters,
+        eps=design.eps,
         controls=controls,
         judges=judges,
     )
@@ -186,7 +158,7 @@ def eps_of(task: Task) -> float:
 
 def _tested(
     annotators: Annotators, design: AltTestDesign, n_replies: Mapping[str, int]
-) -> tuple[tuple[JudgeReplacement, ...], Controls]:
+) -> tuple[tuple[JudgeTests, ...], Controls]:
     p, scale = annotators.p, annotators.scale
     tests = annotators.tests(design)
     controls = annotator_controls(
@@ -199,9 +171,9 @@ def _tested(
     variant_tests, criteria = variants(annotators, design), by_criterion(annotators, design)
     pairings, correlations = combined(annotators, design), rater_correlations(annotators)
     judges = tuple(
-        judge_replacement(
+        judge_tests(
             test,
-            name=name,
+            judge=name,
             n_replies=n_replies.get(name),
             n_tied=annotators.n_tied[name],
             variants=variant_tests[name],
@@ -214,20 +186,19 @@ def _tested(
     return judges, controls
 
 
-def judge_replacement(
+def judge_tests(
     test: AltTest,
     *,
-    name: str,
+    judge: str,
     n_tied: int,
-    **fields: Any,  # noqa: ANN401 -- of JudgeReplacement
-) -> JudgeReplacement:
-    """Return the result of a judge's test."""
-    return JudgeReplacement(
-        **shared_fields(JudgeReplacement, test) | {"counts": dict(test.counts)},
-        judge=name,
-        raters=test.per_rater,
+    **further: Any,  # noqa: ANN401 -- fields of JudgeTests
+) -> JudgeTests:
+    """Return the test of a judge with its margins."""
+    return JudgeTests(
+        judge=judge,
+        test=test,
         n_tied_verdicts=n_tied,
         sweep=eps_sweep(test, SWEEP),
         smallest_eps=smallest_eps(test),
-        **fields,
+        **further,
     )

@@ -119,7 +119,8 @@ def _plain(value: object) -> object:
 
 def _array(type_: Any, value: Any) -> Any:  # noqa: ANN401 -- the hook of msgspec
     if getattr(type_, "__origin__", None) is np.ndarray:
-        return np.array(value, dtype=type_.__args__[1].__args__[0])
+        scalar = type_.__args__[1].__args__[0]
+        return np.array(value, dtype=np.int64 if scalar is np.integer else scalar)
     raise NotImplementedError(f"{type_} cannot be read from JSON")
 
 

@@ -10,7 +10,7 @@ from harness.report.judge_charts import described, is_drawn, judge_lines, judge_
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.analysis.rater_replacement import JudgeReplacement, Replacement
+    from harness.analysis.rater_replacement import JudgeTests, Replacement
     from harness.report.charts import Chart
 
 REASONS = {
@@ -38,11 +38,11 @@ def variant_label(name: str) -> str:
     return VARIANTS.get(name) or VARIANTS[name.partition("=")[0]]
 
 
-def judges_by_advantage(v: Validation) -> list[JudgeReplacement]:
+def judges_by_advantage(v: Validation) -> list[JudgeTests]:
     """Return the tested judges, the greatest advantage first, NA last."""
     tests = v.replacement.judges if v.replacement else ()
-    values = {test.judge: test.advantage.value for test in tests}
-    return sorted(tests, key=lambda test: (values[test.judge] is None, -(values[test.judge] or 0)))
+    values = {result.judge: result.test.advantage.value for result in tests}
+    return sorted(tests, key=lambda r: (values[r.judge] is None, -(values[r.judge] or 0)))
 
 
 def annotator_charts(v: Validation) -> list[Chart]:
@@ -51,7 +51,7 @@ def annotator_charts(v: Validation) -> list[Chart]:
     if test is None or not test.judges:
         return []
     charts = [
-        _estimates(v, test, "winning_rate", "Winning rate", test.threshold),
+        _estimates(v, test, "winning_rate", "Winning rate", test.judges[0].test.threshold),
         _estimates(v, test, "advantage", "Advantage probability", None),
         _winning_rate_by_eps(v, test),
     ]
@@ -61,7 +61,7 @@ def annotator_charts(v: Validation) -> list[Chart]:
 def _estimates(
     v: Validation, test: Replacement, name: str, title: str, threshold: float | None
 ) -> Chart | None:
-    rows = judge_rows(v, {r.judge: getattr(r, name) for r in judges_by_advantage(v)})
+    rows = judge_rows(v, {r.judge: getattr(r.test, name) for r in judges_by_advantage(v)})
     if test.controls:
         value = getattr(test.controls.random, name)
         rows.append(IntervalRow("random answers", value, kind="baseline"))
@@ -75,7 +75,7 @@ def _estimates(
 
 
 def _n_raters(test: Replacement) -> str:
-    return counted((result.n_tested for result in test.judges), "rater")
+    return counted((result.test.n_tested for result in test.judges), "rater")
 
 
 def _winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
@@ -88,10 +88,11 @@ def _winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
         for result in test.judges
         if result.smallest_eps is not None
     ]
+    threshold = test.judges[0].test.threshold
     titles = Titles(
         "winning-rate-by-eps",
         "Winning rate by margin eps",
-        f"Winning rate of each judge over eps. A judge passes at {test.threshold:g}: "
+        f"Winning rate of each judge over eps. A judge passes at {threshold:g}: "
         f"{'; '.join(passing) or 'none at any margin'}.",
         x=f"eps, {_n_raters(test)}",
         y="winning rate",
@@ -104,13 +105,13 @@ def _winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
 def rater_charts(v: Validation) -> list[Chart]:
     """Draw how often each judge is at least as good as each rater, and the rater as the judge."""
     results = judges_by_advantage(v)
-    return [rater_chart(result) for result in results if result.raters]
+    return [rater_chart(result) for result in results if result.test.per_rater]
 
 
-def rater_chart(result: JudgeReplacement) -> Chart:
+def rater_chart(result: JudgeTests) -> Chart:
     """Draw one judge against each rater."""
     rows: list[IntervalRow] = []
-    for rater in result.raters[:MAX_RATERS]:
+    for rater in result.test.per_rater[:MAX_RATERS]:
         name = f"{result.judge}, against {rater.rater}"
         line = f"{rater.rater} ({counted([rater.n])})"
         rows.append(IntervalRow(name, rater.rho_f, kind="best", line=line))

@@ -535,10 +535,10 @@ def tested_raters(test: DecidingAnnotatorTest) -> str:
 def _published(v: Validation) -> str:
     """Return the leader's values of the published procedure, under the names of the paper."""
     tests = v.replacement.judges if v.replacement else ()
-    for test in tests:
-        if test.judge == v.decision.leader:
-            winning_rate = number(test.winning_rate.value, 2)
-            advantage = number(test.advantage.value, 2)
+    for result in tests:
+        if result.judge == v.decision.leader:
+            winning_rate = number(result.test.winning_rate.value, 2)
+            advantage = number(result.test.advantage.value, 2)
             return f"; as published: winning rate {winning_rate}, advantage probability {advantage}"
     return ""
 

@@ -11,6 +11,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 from harness.analysis import validate
 from harness.analysis.estimates import check_choices, prepare
 from harness.analysis.inputs import Choices, on_sampling
+from harness.analysis.serialize import to_json
 from harness.errors import TaskError
 from harness.report.judge_card import judge_card
 from harness.stats import find_metric
@@ -55,7 +56,7 @@ def test_metrics_and_ranking_are_weighted_and_a_note_says_so(task):
     assert agreement.value == pytest.approx(p.own.human_agreement["pairwise_agreement"].value)
     assert agreement.value != plain.humans.agreement["pairwise_agreement"].value
     assert weighted.certainty == plain.certainty
-    assert weighted.replacement == plain.replacement
+    assert to_json(weighted.replacement) == to_json(plain.replacement)
     assert (weighted.settings.weighted, plain.settings.weighted) == (True, False)
     [note] = [note for note in weighted.notes if "inclusion_probability" in note]
     assert "30 items stand for 80 that could be sampled, and are worth 27 equally" in note

@@ -72,7 +72,7 @@ def test_winning_rate_was_of_other_replies_than_the_test_that_decides():
     }
     for name in ("often", "once"):
         deciding = validation.evidence_of(name).annotator_test
-        for row in published[name].raters:
+        for row in published[name].test.per_rater:
             test = deciding.raters[row.rater]
             assert (row.n, row.n_judge_closer, row.n_rater_closer) == (
                 test.n,
@@ -108,7 +108,7 @@ def test_named_variants_stand_beside_the_result():
         assert result.advantage.value == pytest.approx(expected.advantage.value)
     assert judge.variants["small_n=skip"].winning_rate.reason == "too_few_items"
     assert judge.variants["small_n=skip"].n_skipped == 3
-    assert judge.variants["unanswered=exclude"].advantage.value > judge.advantage.value
+    assert judge.variants["unanswered=exclude"].advantage.value > judge.test.advantage.value
     steps = section_of(
         {r: {f"i{i}": str(1 + (i + k) % 3) for i in range(9)} for k, r in enumerate("xyz")},
         {"z": {"i0": "1", "i1": "2"}},
@@ -191,7 +191,7 @@ def test_one_item_on_an_ordered_scale_ends_no_validation():
     ratings = {"r": {"i0": "1"}, "s": {"i0": "2"}, "t": {"i0": "3"}}
     task = task_of(ratings, options=("1", "2", "3"), scale="ordinal", positive=())
     [judge] = validate(source_of(task, {"z": {"i0": "2"}})).replacement.judges
-    assert judge.winning_rate.n_used == 1
+    assert judge.test.winning_rate.n_used == 1
 
 
 def test_each_criterion_is_tested_by_itself():
@@ -245,11 +245,13 @@ def test_a_good_judge_passes_with_every_control_beside_it():
     ratings, truth = panel_of(120)
     result = section_of(ratings, {"z": truth})
     [judge] = result.judges
-    assert judge.passes is True
-    assert judge.winning_rate.value == 1.0
-    assert 0.5 < judge.advantage.value <= 1.0
-    assert [row.rater for row in judge.raters] == ["r0", "r1", "r2"]
-    assert all(row.rejected and row.n == 120 and row.p_adjusted >= row.p for row in judge.raters)
+    assert judge.test.passes is True
+    assert judge.test.winning_rate.value == 1.0
+    assert 0.5 < judge.test.advantage.value <= 1.0
+    assert [row.rater for row in judge.test.per_rater] == ["r0", "r1", "r2"]
+    assert all(
+        row.rejected and row.n == 120 and row.p_adjusted >= row.p for row in judge.test.per_rater
+    )
     controls = result.controls
     assert controls.random.n_draws == 20
     assert controls.random.passes_share <= 0.05
@@ -276,8 +278,8 @@ def test_silence_does_not_lift_the_winning_rate():
     silent = {item: label if i % 2 else INVALID for i, (item, label) in enumerate(truth.items())}
     [loss] = section_of(ratings, {"z": silent}).judges
     exclude = loss.variants["unanswered=exclude"]
-    assert (loss.winning_rate.value, exclude.winning_rate.value) == (0.0, 1.0)
-    assert loss.answered_fraction == 0.5
+    assert (loss.test.winning_rate.value, exclude.winning_rate.value) == (0.0, 1.0)
+    assert loss.test.answered_fraction == 0.5
 
 
 def test_coin_flip_humans_pass_a_coin_with_a_warning():
@@ -295,9 +297,11 @@ def test_a_pass_on_fewer_than_30_items_carries_a_warning():
     """The raters concerned are named."""
     ratings, truth = panel_of(20, noise=0.3, seed=1)
     [judge] = section_of(ratings, {"z": truth}).judges
-    assert judge.passes
-    assert judge.raters[0].test == "wilcoxon"
-    assert any(entry.startswith("few_items: passes with fewer than 30") for entry in judge.warnings)
+    assert judge.test.passes
+    assert judge.test.per_rater[0].test == "wilcoxon"
+    assert any(
+        entry.startswith("few_items: passes with fewer than 30") for entry in judge.test.warnings
+    )
 
 
 @pytest.mark.parametrize(
@@ -311,8 +315,8 @@ def test_a_pass_on_fewer_than_30_items_carries_a_warning():
 def test_too_little_to_test_is_na_with_the_reason(ratings, answers, reason):
     """No division by zero, no pass, no rate."""
     [judge] = section_of(ratings, {"z": answers}).judges
-    assert (judge.winning_rate.value, judge.winning_rate.reason) == (None, reason)
-    assert (judge.passes, judge.smallest_eps, judge.n_tested) == (None, None, 0)
+    assert (judge.test.winning_rate.value, judge.test.winning_rate.reason) == (None, reason)
+    assert (judge.test.passes, judge.smallest_eps, judge.test.n_tested) == (None, None, 0)
 
 
 def test_tied_samples_are_drawn_and_counted():
@@ -323,7 +327,7 @@ def test_tied_samples_are_drawn_and_counted():
     }
     [judge] = section_of(ratings, {"z": tied}).judges
     assert judge.n_tied_verdicts == 7
-    assert judge.answered_fraction == 1.0
+    assert judge.test.answered_fraction == 1.0
 
 
 def test_ordered_scales_are_scored_by_rmse_of_medians():
@@ -344,7 +348,7 @@ def test_ordered_scales_are_scored_by_rmse_of_medians():
     verdicts = {f"i{i}": (x + min(x + 1, 5)) / 2 for i, x in enumerate(levels.tolist())}
     design = AltTestDesign(score="neg_rmse", eps=0.1)
     alone = annotator_test(panel, verdicts, design)
-    assert result.judges[0].advantage.value == pytest.approx(alone.advantage.value)
+    assert result.judges[0].test.advantage.value == pytest.approx(alone.advantage.value)
     assert result.judges[0].smallest_eps == smallest_eps(alone)
     judged = list(verdicts.values())
     columns = [
@@ -373,8 +377,8 @@ def test_real_data_gives_what_the_statistics_give(truth, tmp_path, name):
     for judge in result.judges:
         verdicts = {entry.item: entry.value for entry in source.verdicts[judge.judge]}
         alone = annotator_test(panel, verdicts, design)
-        assert judge.winning_rate.value == pytest.approx(alone.winning_rate.value)
-        assert judge.advantage.value == pytest.approx(alone.advantage.value)
-        assert [row.p for row in judge.raters] == [row.p for row in alone.per_rater]
+        assert judge.test.winning_rate.value == pytest.approx(alone.winning_rate.value)
+        assert judge.test.advantage.value == pytest.approx(alone.advantage.value)
+        assert [row.p for row in judge.test.per_rater] == [row.p for row in alone.per_rater]
         points = eps_sweep(alone, [point.eps for point in judge.sweep])
         assert [point.passes for point in judge.sweep] == [point.passes for point in points]

@@ -64,7 +64,7 @@ def annotator_tests(name, verdicts, *words):
     """Validate published verdicts; return the annotator test of each judge."""
     words = ("--task", f"./{name}", "--verdicts", verdicts, *words)
     validation = json.loads(done("validate", *words, "--json"))
-    return {test["judge"]: test for test in validation["replacement"]["judges"]}
+    return {result["judge"]: result["test"] for result in validation["replacement"]["judges"]}
 
 
 def check_known(cases, tests_of):

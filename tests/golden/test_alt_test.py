@@ -184,7 +184,7 @@ def described(outcome):
         "skipped": [row.rater for row in outcome.skipped],
         "per_rater": rows,
         "wilcoxon": {
-            row.rater: signed_rank(row, outcome.design.eps)
+            row.rater: signed_rank(row, outcome.eps)
             for row in (*outcome.per_rater, *outcome.skipped)
             if row.n
         },

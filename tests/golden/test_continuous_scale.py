@@ -24,7 +24,7 @@ def test_summeval_as_numbers_gives_the_published_annotator_test_and_correlation(
         choices=Choices(confidence=0.9),
     )
     validation = validate(source)
-    tests = {test.judge: test for test in validation.replacement.judges}
+    tests = {result.judge: result.test for result in validation.replacement.judges}
     n_cases = 0
     for case in golden_cases("alt_test"):
         if case["id"].startswith("alt5/summeval/coherence/"):

@@ -63,8 +63,8 @@ def test_advantage_meant_a_mean_difference_in_one_sentence_and_a_probability_in_
     [published] = validation.replacement.judges
     test = validation.evidence_of("m").annotator_test
     [line] = [text for text in sentences(validation) if "alternative annotator test" in text]
-    assert f"advantage probability {published.advantage.value:.2f}" in line
-    assert f"winning rate {published.winning_rate.value:.2f}" in line
+    assert f"advantage probability {published.test.advantage.value:.2f}" in line
+    assert f"winning rate {published.test.winning_rate.value:.2f}" in line
     assert f"wins less losses {test.net_wins:.2f}" in line
     [row] = json.loads(validation.to_json())["evidence"]["judges"]
     assert not {"advantage", "winning_rate"} & row["annotator_test"].keys()

@@ -26,9 +26,9 @@ from harness.stats.inference.estimate import Estimate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.inference.multiple_testing import FalseDiscoveries
 
+Unanswered: TypeAlias = Literal["loss", "exclude"]
 Reason: TypeAlias = Literal["", "no_items", "too_few_items", "no_weighted_rank_test"]
 FEW_ITEMS = 30  # below, the paper does not trust the normal approximation
 
@@ -121,8 +121,8 @@ class AltTest:
 
     Attributes
     ----------
-    design : AltTestDesign
-        What was asked.
+    eps, q, threshold, unanswered
+        As in `AltTestDesign`.
     winning_rate, advantage : Estimate
         The paper's omega and rho over the raters tested, without intervals.
     wins, n_tested : int
@@ -142,10 +142,13 @@ class AltTest:
     n_family : int
         How many p-values were adjusted together.
     rater_sums : RaterSums
-        For other margins.
+        Of which `per_rater` and `skipped` are rows; for other margins.
     """
 
-    design: AltTestDesign
+    eps: float
+    q: float
+    threshold: float
+    unanswered: Unanswered
     winning_rate: Estimate
     advantage: Estimate
     wins: int
@@ -241,7 +244,7 @@ def decide(test: AltTest, decisions: FalseDiscoveries, n_family: int | None = No
         How many p-values were adjusted together. Default: those tested.
     """
     rate = share_won(decisions.rejected, test.p, test.rater_sums.quality)
-    passes = None if isnan(rate) else bool(rate >= test.design.threshold - TOLERANCE)
+    passes = None if isnan(rate) else bool(rate >= test.threshold - TOLERANCE)
     return replace(
         test,
         winning_rate=replace(test.winning_rate, value=_or_none(rate)),
@@ -261,7 +264,7 @@ def average(values: Iterable[float | None]) -> float | None:
 
 
 def _rows(test: AltTest) -> list[RaterRow]:
-    raters, eps = test.rater_sums, test.design.eps
+    raters, eps = test.rater_sums, test.eps
     t_tests = moments(raters.sums, eps)
     weight = weight_of(raters.sums)
     rho_f, rho_h = advantages(raters.sums), ratio(raters.sums[TIED] + raters.sums[PLUS], weight)
@@ -308,7 +311,7 @@ def _warnings(test: AltTest, *, passes: bool) -> tuple[str, ...]:
         warnings.append(
             f"few_items: passes with fewer than {FEW_ITEMS} items for {', '.join(short)}"
         )
-    if test.counts["n_items_without_verdict"] and test.design.unanswered == "exclude":
+    if test.counts["n_items_without_verdict"] and test.unanswered == "exclude":
         n = test.counts["n_items_without_verdict"]
         warnings.append(f"unanswered_excluded: {n} items the judge did not answer are left out")
     skipped = [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.alt_test.outcome import AltTest, RaterSums, Reason, average, decide
+from harness.stats.alt_test.outcome import AltTest, RaterSums, Reason, Unanswered, average, decide
 from harness.stats.alt_test.rater_comparisons import (
     Entering,
     RaterComparisons,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from harness.stats.alt_test.scoring import Score
 
 SmallN: TypeAlias = Literal["wilcoxon", "t", "skip"]
-Unanswered: TypeAlias = Literal["loss", "exclude"]
 Weighting: TypeAlias = Literal["none", "ipw"]
 
 MIN_VOICES = 2  # a rating and something to compare it with
@@ -198,7 +197,10 @@ def _undecided(design: AltTestDesign, entering: Entering, raters: RaterSums) -> 
     estimate = _estimate_without_value(entering, reason)
     n_answered = entering.n_eligible - entering.n_unanswered
     return AltTest(
-        design=design,
+        eps=design.eps,
+        q=design.q,
+        threshold=design.threshold,
+        unanswered=design.unanswered,
         winning_rate=estimate,
         advantage=replace(estimate, value=average(advantages(raters.sums)[tested].tolist())),
         wins=0,

@@ -95,11 +95,11 @@ def _bisect(test: AltTest, low: float, high: float) -> float:
 def _at(test: AltTest, eps: float) -> EpsPoint:
     check_eps(eps)
     p = test.rater_sums.p(eps)
-    rejected = benjamini_yekutieli(p, test.design.q).rejected
+    rejected = benjamini_yekutieli(p, test.q).rejected
     rate = share_won(rejected, p, test.rater_sums.quality)
     if np.isnan(rate):
         return EpsPoint(eps, None, test.advantage.value, None)
-    passes = rate >= test.design.threshold - TOLERANCE
+    passes = rate >= test.threshold - TOLERANCE
     return EpsPoint(eps, rate, test.advantage.value, passes)
 
 
@@ -137,7 +137,7 @@ def adjust_jointly(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, A
     n_family = sum(test.n_tested for test in tests.values())
     return {
         name: decide(
-            replace(test, design=replace(test.design, q=q)),
+            replace(test, q=q),
             FalseDiscoveries(rejected[j], decisions.thresholds, adjusted[j]),
             n_family,
         )

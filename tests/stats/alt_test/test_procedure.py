@@ -49,7 +49,7 @@ def test_silence_where_it_is_wrong_does_not_lift_the_winning_rate():
     assert judged(panel, wrong).winning_rate.value == 0.0
     assert judged(panel, silent, unanswered="exclude").winning_rate.value == 1.0
     result = judged(panel, silent)
-    assert result.design.unanswered == "loss"
+    assert result.unanswered == "loss"
     assert result.winning_rate.value == 0.0
     assert result.advantage.value == pytest.approx(0.4)
     assert result.answered_fraction == pytest.approx(0.4)
