@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable  # noqa: TC003 -- msgspec reads annotations
 from dataclasses import dataclass, replace
@@ -250,6 +251,14 @@ class Validation:
     notes: tuple[str, ...]
     verdicts_hash: str = ""
     as_html: ClassVar[Callable[[Validation], str] | None] = None  # set by harness.report
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another validation has the same ``metrics.json``."""
+        if not isinstance(other, Validation):
+            return NotImplemented
+        return bool(json.loads(self.to_json()) == json.loads(other.to_json()))
+
+    __hash__ = None  # type: ignore[assignment]
 
     def judge(self, name: str) -> JudgeResult:
         """One judge's numbers."""

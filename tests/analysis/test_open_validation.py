@@ -86,7 +86,7 @@ def test_results_are_shown_without_words_of_options(validation):
     assert "Translation matrices" not in html
     assert "beta-hat</th>" not in html
     assert ranking_csv(validation).splitlines()[1].startswith("1,good,rmse,")
-    assert Validation.from_json(validation.to_json()).to_json() == validation.to_json()
+    assert Validation.from_json(validation.to_json()) == validation
 
 
 def test_a_single_judge_that_answered_too_little_raised_a_value_error():
