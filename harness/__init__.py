@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.api import Run, arun, load_run, load_task, revalidate, run, validate
+    from harness.api import Run, arun, confirm, load_run, load_task, revalidate, run, validate
     from harness.errors import HarnessError
     from harness.tasks import Task
 
@@ -24,6 +24,7 @@ __all__ = [
     "Task",
     "Validation",
     "arun",
+    "confirm",
     "load_run",
     "load_task",
     "revalidate",

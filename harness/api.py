@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from harness.analysis import Choices, Validation
 from harness.app import (
     LineObserver,
+    plan_confirmation,
     plan_resumed_run,
     plan_run,
     run_plan,
@@ -328,7 +329,7 @@ def run(
         new_ledger : bool
             Whether judges that were tried on these ratings before count no more.
         holdout : float
-            Share of the items that no run shows or scores until ``harness confirm``.
+            Share of the items that no run shows or scores until `confirm`.
         item_text : bool
             Whether the run folder keeps the items' texts (True).
         resume : bool, str or Path
@@ -617,6 +618,43 @@ def revalidate(
     return _in_thread(function, stop) if _loop_is_running() else function()
 
 
+def confirm(run: str | Path, judge: str, **options: Unpack[RunOptions]) -> Run:
+    """Ask one judge of a run about the items that its ``holdout`` kept out, and decide.
+
+    Only one judge can be confirmed, once; the same call resumes an interrupted confirmation.
+    The confirmation is written into the run's own folder.
+
+    Parameters
+    ----------
+    run : str or Path
+        A run with a holdout, by name or path.
+    judge : str
+        Name of the judge in that run.
+    **options
+        Those that a resumed run takes; see `run`.
+
+    Returns
+    -------
+    Run
+        That of the confirmation, in the folder ``confirmation`` of the run.
+
+    Raises
+    ------
+    HarnessError
+        If the run holds nothing out, has no such judge, or the items were used.
+
+    Examples
+    --------
+    >>> run = harness.run("toxicity", judges=["lexicon"], holdout=0.3, new_ledger=True)
+    >>> harness.confirm(run.path, "lexicon").path.name
+    'confirmation'
+    """
+    stop = StopRequests()
+    folder = find_run(_path(options.get("out")), str(run))
+    function = partial(_run, None, judge, options, stop, folder)
+    return _in_thread(function, stop) if _loop_is_running() else function()
+
+
 class _LogObserver(LineObserver):
     """Logs what the user should know."""
 
@@ -649,6 +687,7 @@ def _run(
     judges: str | Sequence[str] | None,
     options: RunOptions,
     stop: StopRequests,
+    confirmed: RunFolder | None = None,
 ) -> Run:
     asking: Asking = {
         "cache": _path(options.pop("cache", None)),
@@ -659,7 +698,10 @@ def _run(
     }
     observer = options.pop("observer", None) or _LogObserver()
     out = _path(options.pop("out", None))
-    if options.get("resume"):
+    if confirmed is not None:
+        plan = _plan_confirmation(confirmed, judges, options)
+        out = confirmed.path
+    elif options.get("resume"):
         plan = _plan_resumed(task, judges, options, out)
     else:
         options.pop("resume", None)
@@ -742,6 +784,18 @@ def _plan_resumed(
 
 def _run_folder(run: str | Path | None, out: Path | None) -> RunFolder:
     return find_run(out, None if run is None else str(run))
+
+
+def _plan_confirmation(
+    folder: RunFolder, judges: str | Sequence[str] | None, options: RunOptions
+) -> Plan:
+    arguments: dict[str, Any] = dict(options)
+    settings = {name: arguments.pop(name, None) for name in WITH_RESUME}
+    settings["max_cost_soft"] = bool(settings["max_cost_soft"])
+    settings["judges_file"] = _path(settings["judges_file"])
+    if arguments:
+        raise HarnessError(f"a confirmation keeps the options of its run: {', '.join(arguments)}")
+    return plan_confirmation(folder, str(judges), task=None, **settings)
 
 
 def _path(path: str | Path | None) -> Path | None:

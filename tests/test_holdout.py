@@ -174,3 +174,23 @@ def test_a_confirmed_run_is_history_of_the_ledger(task):
     first, *_, last = map(json.loads, lines)
     assert first["holdout"] == SHARE
     assert (last["run"], list(last["confirmed"].values())) == (run.path.name, ["random"])
+
+
+def test_python_confirms_like_the_command(task):
+    """`harness.confirm` decides on the held-out items at J = 1, and only once."""
+    run = run_of(task, "random", "lexicon", holdout=SHARE)
+    confirmed = harness.confirm(run.path, "random")
+    assert confirmed.path == run.path / CONFIRMATION
+    assert asked_items(confirmed.path) == held_out_ids(task)
+    evidence = confirmed.validation.evidence
+    assert (evidence.n_tried, evidence.alpha) == (1, pytest.approx(0.05))
+    with pytest.raises(RunError, match="confirm"):
+        harness.confirm(run.path, "lexicon")
+
+
+def test_a_confirmation_in_python_keeps_the_options_of_its_run(task):
+    """Other options are named and refused before the held-out items are used."""
+    run = run_of(task, holdout=SHARE)
+    with pytest.raises(harness.HarnessError, match="limit"):
+        harness.confirm(run.path, "random", limit=3)
+    assert harness.confirm(run.path, "random").exit_code == 0
