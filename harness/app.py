@@ -19,6 +19,7 @@ from harness.errors import (
     ExitCode,
     HarnessError,
     JudgeError,
+    JudgeUnavailable,
     RunError,
     TaskError,
 )
@@ -465,10 +466,17 @@ def check_judges(plan: Plan) -> None:
     Raises
     ------
     JudgeUnavailable
-        If a key is missing, or the limit cannot be kept. Nothing was spent.
+        If a key is missing, or the limit cannot be kept; all judges that cannot be asked are named.
+        Nothing was spent.
     """
+    reasons: list[str] = []
     for spec in _remote_and_own(plan):
-        check(spec, plan.task)
+        try:
+            check(spec, plan.task)
+        except JudgeUnavailable as reason:
+            reasons.append(str(reason))
+    if reasons:
+        raise JudgeUnavailable("; ".join(reasons))
     check_limits(plan)
 
 

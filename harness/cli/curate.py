@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.tasks.dataset_fields import HubDataset
 
 app = typer.Typer(
-    help="Import, check, sample and export ratings.", no_args_is_help=True, rich_markup_mode=None
+    help="Import, check, sample and export ratings.", cls=options.Group, rich_markup_mode=None
 )
 
 EVIDENCE = {

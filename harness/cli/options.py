@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from harness.cli.output import echo
 
@@ -24,6 +25,17 @@ if TYPE_CHECKING:
     Command = Callable[..., None]
 
 TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Group(TyperGroup):
+    """Commands of one subject; named alone, it prints its help."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # of the same class
+        """Print the help and end where there are no arguments."""
+        if not args and not ctx.resilient_parsing:
+            echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
 
 def split(names: str | None, option: str) -> list[str] | None:

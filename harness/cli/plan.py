@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Plan items, raters and replies for a wanted power or interval width.",
-    no_args_is_help=True,
+    cls=options.Group,
     rich_markup_mode=None,
 )
 Verdicts = Annotated[

@@ -51,7 +51,7 @@ EXAMPLES = """Examples:
   harness probe {name} --task toxicity --judges gpt,claude --dry-run
   harness probe {name} --resume"""
 
-app = typer.Typer(name="probe", rich_markup_mode=None)
+app = typer.Typer(name="probe", cls=options.Group, rich_markup_mode=None)
 
 
 @app.callback()

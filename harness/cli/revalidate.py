@@ -94,7 +94,7 @@ COLOURS = {  # of verdicts
 }
 MAX_LOOKS = 40  # that are drawn unless more are asked for
 ADVISED_REPLIES = 5  # per item of a baseline
-baseline_app = typer.Typer(name="baseline", rich_markup_mode=None)
+baseline_app = typer.Typer(name="baseline", cls=options.Group, rich_markup_mode=None)
 
 
 @options.group("size", SIZE, samples=1, margin=0.0)

@@ -78,6 +78,14 @@ def test_help_of_a_group_has_examples():
     assert "harness probe injection --task" in CliRunner().invoke(app, ["probe", "--help"]).output
 
 
+@pytest.mark.parametrize("group", ["curate", "plan", "probe", "baseline"])
+def test_a_group_alone_was_a_usage_error(group):
+    """`harness curate` printed its help squeezed into one line of an error, with exit code 2."""
+    alone, asked = (CliRunner().invoke(app, [group, *more]) for more in ((), ("--help",)))
+    assert (alone.exit_code, alone.output) == (0, asked.output)
+    assert "Commands:" in alone.output
+
+
 def test_examples_name_options_that_exist():
     """No example of a help page has an option that its command lacks."""
     for words, command in COMMANDS.items():

@@ -182,6 +182,20 @@ def test_missing_key_is_one_line_before_anything_is_spent(place, stub):
     assert not (place / "runs").exists()
 
 
+def test_only_the_first_of_several_missing_keys_was_named(place, stub):
+    """A user who lacks two keys read of the second after setting the first."""
+    judges = {f"paid{j}": local(stub, key_env=f"MY_MISSING_KEY_{j}") for j in "12"}
+    file = judges_file(place, **judges)
+    words = ("run", "--task", "task", "--judges", "paid1,paid2", "--judges-file", file)
+    done = call_harness(*words, cwd=place)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "harness: paid1: no key; set the environment variable MY_MISSING_KEY_1 to it; "
+        "paid2: no key; set the environment variable MY_MISSING_KEY_2 to it\n"
+    )
+    assert stub.stats()["requests"] == 0
+
+
 def test_key_is_in_no_file_and_no_output(place, stub):
     """A key goes to its server and nowhere else."""
     file = judges_file(place, paid=local(stub, "500*1,400*1", key_env="MY_KEY"))
