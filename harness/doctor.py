@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from harness.errors import JudgeError, JudgeUnavailable, RunError
 from harness.judging.judges.config import bundled_judges, key_of, load_judges, user_file
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
-from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
 from harness.judging.storage.response_cache import ADVICE, CacheUnusable, measure_cache
 from harness.runs import default_out
 from harness.user_folders import cache_folder
@@ -219,23 +219,13 @@ def address_of(spec: JudgeSpec) -> str:
 
 
 def _check_variables(spec: JudgeSpec) -> Iterator[Finding]:
-    """Report environment variables that other programs use as a provider's address."""
-    if spec.kind != "litellm" or spec.base_url:
-        return
+    """Report an environment variable that litellm takes a provider's address from."""
     provider = provider_of(spec.model)
-    for suffix in ("API_BASE", "BASE_URL"):
-        variable = f"{provider.upper()}_{suffix}"
-        if not os.environ.get(variable):
-            continue
-        if provider in PROVIDERS and provider != "gemini":
-            message = f"{variable} is set and not used"
-            advice = "for another server give the judge a base_url in your judges.yaml"
-        elif provider in PROVIDERS:
-            message = f"{variable} is set; requests to another address are refused"
-            advice = f"unset {variable}"
-        else:
-            message = f"{variable} is set: litellm sends its requests to {_origin(variable)}"
-            advice = f"unset {variable} unless that is intended"
+    if spec.kind != "litellm" or spec.base_url or provider in PROVIDERS:
+        return
+    if variable := redirecting_variable(provider):
+        message = f"{variable} is set: litellm sends its requests to {_origin(variable)}"
+        advice = f"unset {variable} unless that is intended"
         yield Finding("judge", spec.name, "note", message, advice)
 
 

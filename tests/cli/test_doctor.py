@@ -79,7 +79,7 @@ def test_effective_address_is_said_and_who_decided_it(tmp_path):
 
 
 def test_variable_that_would_redirect_a_judge_is_named_without_its_value(tmp_path, monkeypatch):
-    """OPENAI_BASE_URL is not used and called so; where litellm decides, it says where to."""
+    """With OPENAI_BASE_URL a judge is refused; where litellm decides, it says where to."""
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:{CANARY}@elsewhere:1/v1")
     monkeypatch.setenv("COHERE_API_BASE", f"http://user:{CANARY}@elsewhere:1/v1")
     file = judges_file(
@@ -89,8 +89,8 @@ def test_variable_that_would_redirect_a_judge_is_named_without_its_value(tmp_pat
         own={"model": "openai/x", "kind": "litellm", "base_url": "http://127.0.0.1:9/v1"},
     )
     findings = doctor.examine(judges=["gpt", "command", "own"], judges_file=file)
-    [unused] = [f for f in findings_of(findings, "judge", "gpt") if "OPENAI_BASE_URL" in f.message]
-    assert "not used" in unused.message
+    [refused] = [f for f in findings_of(findings, "judge", "gpt") if "OPENAI_BASE_URL" in f.message]
+    assert (refused.state, "names another server" in refused.message) == ("unusable", True)
     [used] = [
         f for f in findings_of(findings, "judge", "command") if "COHERE_API_BASE" in f.message
     ]

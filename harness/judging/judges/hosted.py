@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.config import current_key, key_of
 from harness.judging.judges.endpoint import HttpJudge, document_of, filtered_reply, sent_turns
-from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ class HostedJudge(HttpJudge):
         """Raise `JudgeUnavailable` if the judge cannot run.
 
         That is if redirects of its provider cannot be refused and the judge does not allow them, if
-        its address is not known, or if its key is missing.
+        its address is not known, if a variable such as OPENAI_BASE_URL names another server, or if
+        its key is missing.
         """
         if task and task.image and not _reads_images(spec):
             raise JudgeUnavailable(
@@ -103,6 +104,12 @@ class HostedJudge(HttpJudge):
             )
         if provider is not None and not (spec.base_url or provider.address):
             raise JudgeUnavailable(f"{spec.name}: give the server's address as base_url")
+        variable = redirecting_variable(provider_of(spec.model))
+        if provider is not None and not spec.base_url and variable:
+            raise JudgeUnavailable(
+                f"{spec.name}: {variable} names another server; for that server give the judge a "
+                f"base_url in judges.yaml, else unset {variable}"
+            )
         key_of(spec)
 
     @property

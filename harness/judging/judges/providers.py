@@ -8,8 +8,10 @@ another server would share a cache key.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +52,24 @@ def provider_of(model: str) -> str:
     if slash:
         return prefix
     return "anthropic" if model.startswith("claude") else "openai"
+
+
+def redirecting_variable(provider: str) -> str | None:
+    """Return the environment variable that names another server for a provider; None without one.
+
+    Other programs send their requests there.
+    """
+    known = PROVIDERS.get(provider)
+    usual = urlsplit(known.address).hostname if known and known.address else None
+    for suffix in ("BASE_URL", "API_BASE"):
+        variable = f"{provider.upper()}_{suffix}"
+        if (address := os.environ.get(variable)) and usual != _host(address):
+            return variable
+    return None
+
+
+def _host(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None

@@ -244,6 +244,19 @@ def test_a_missing_key_names_its_variable(monkeypatch):
         check(load_judges()["gpt"])
 
 
+def test_an_address_in_the_environment_was_ignored(monkeypatch):
+    """With OPENAI_BASE_URL set, texts went to the provider that the user meant to avoid."""
+    spec = load_judges()["gpt"]
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:{CANARY}@gateway:1/v1")
+    with pytest.raises(JudgeUnavailable, match=r"^gpt: OPENAI_BASE_URL names another") as caught:
+        check(spec)
+    assert CANARY not in str(caught.value)
+    check(spec.model_copy(update={"base_url": "http://gateway:1/v1"}))
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://api.openai.com/v1/")
+    check(spec)
+
+
 def test_a_key_that_is_there_is_never_shown(monkeypatch):
     """Neither the specification nor the judge tells it; a broken one is not quoted."""
     spec = load_judges()["gpt"]
