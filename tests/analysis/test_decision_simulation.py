@@ -7,6 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 import pytest
+
 from benchmarks.decision import (
     PAGE,
     SIZE_SCENARIO,

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks.next_ratings import errors, standard_errors
 from support.known_answers import load_dataset, truth_folders
 from support.processes import call_harness, invoke
 from support.task_folders import make_task_folder
 
+from benchmarks.next_ratings import errors, standard_errors
 from harness.curation.rating_queue import next_ratings
 from harness.errors import TaskError
 from harness.judging.parsing.verdict import Verdict

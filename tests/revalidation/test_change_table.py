@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from benchmarks.changes import CHANGES, PAGE, START, Watch, table
 
 CHECKED = (

@@ -2,7 +2,7 @@
 
     python tests/support/interval_coverage.py [data sets]
 
-Prints the first part of docs/coverage.md; `tests/benchmarks/decision.py` writes the second.
+Prints the first part of docs/coverage.md; `benchmarks/decision.py` writes the second.
 
 Seeds 0, 1, 2, ... each give 300 items, 7 raters, and two judges of 10 samples. The design value is
 the expectation over items and over this many raters and samples: statistics of item sums come as

@@ -6,6 +6,7 @@ from time import process_time
 
 import numpy as np
 import pytest
+
 from benchmarks.drift import (
     AT_MARGIN,
     Row,
@@ -20,7 +21,6 @@ from benchmarks.judge_in_use import simulate as simulate_in_use
 from benchmarks.judge_in_use import too_often
 from benchmarks.watch_claims import schedules as claim_schedules
 from benchmarks.watch_claims import simulate as simulate_claim
-
 from harness.stats.drift.reply_counts import ReplyCounts
 from harness.stats.drift.stream_path import stream_path
 

@@ -1,6 +1,6 @@
 """Growth of time with the number of items: 10 times the items, at most 12 times the time.
 
-    python tests/benchmarks/growth.py [--keep-memory]
+    python benchmarks/growth.py [--keep-memory]
 
 From a thousand to a million items. Sizes are timed from the smallest up, small ones several times.
 Items that are rated alike are looked at once where there are enough of them, so that one row has

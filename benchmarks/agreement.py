@@ -1,6 +1,6 @@
 """Coefficients of agreement against scikit-learn, scipy, statsmodels and krippendorff.
 
-    python tests/benchmarks/agreement.py
+    python benchmarks/agreement.py
 
 Needs the dependency group ``benchmarks``.
 """

@@ -1,6 +1,6 @@
-"""A simulated cluster of 1,000 workers on one shared store: is it correct, and what is its load?
+"""Simulate 1,000 workers on one shared store: whether it is correct, and its load.
 
-    python tests/benchmarks/workers.py [--workers 1000] [--requests 200000] [--seed 0]
+    python benchmarks/workers.py [--workers 1000] [--requests 200000] [--seed 0]
 
 Events, no processes: what a worker and the database do is modelled with the constants and the
 batches of `harness.judging.cluster`. Two runs ask for the same requests, each with half of the

@@ -1,6 +1,6 @@
 """How often the decision is right, and how often intervals hold, on simulated data sets.
 
-    python tests/benchmarks/decision.py [--replicates 1000] [--processes 2] [--only WORD] [--write]
+    python benchmarks/decision.py [--replicates 1000] [--processes 2] [--only WORD] [--write]
 
 Prints a Markdown table, a row per claim; ``--write`` puts it into docs/coverage.md, in the place of
 the rows there with the same data sets. A `Scenario`
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 Claims: TypeAlias = "dict[str, bool | None]"  # whether each claim held; None is NA
 Range: TypeAlias = tuple[float, float]
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "coverage.md"
-START = "<!-- tests/benchmarks/decision.py writes what follows -->"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "coverage.md"
+START = "<!-- benchmarks/decision.py writes what follows -->"
 N_COLUMNS = 7
 SIZE_SCENARIO = "annotator test, 10 to 29 items, by enumeration"
 SPACE = stats.OptionSpace.powerset(("yes", "no"))

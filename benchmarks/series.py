@@ -1,6 +1,6 @@
 """How often a judge passes where twenty are tried on the same ratings, one after the other.
 
-    python tests/benchmarks/series.py [--replicates 1000] [--write]
+    python benchmarks/series.py [--replicates 1000] [--write]
 
 Prints Markdown tables, a column per rule of how strictly the J-th judge is tested; ``--write`` puts
 them into docs/coverage.md.
@@ -28,7 +28,7 @@ from harness.stats.inference.non_inferiority import least_items, non_inferiority
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-START = "<!-- tests/benchmarks/series.py writes what follows -->"
+START = "<!-- benchmarks/series.py writes what follows -->"
 N_JUDGES = 20
 SHOWN = (1, 2, 5, 20)  # judges whose power is shown
 RATER, JUDGE = 0.85, 0.9  # accuracy
@@ -243,7 +243,7 @@ judge that was not chosen:
 | --- | --- | --- |
 {confirmed}
 
-Made by `tests/benchmarks/series.py`.
+Made by `benchmarks/series.py`.
 """
 
 

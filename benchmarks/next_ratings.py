@@ -1,6 +1,6 @@
 """What ratings chosen by value do, at equal budget, against ratings of random items.
 
-    python tests/benchmarks/next_ratings.py [REPETITIONS]
+    python benchmarks/next_ratings.py [REPETITIONS]
 
 Ratings of data sets with known answers are held out; sets are simulated: who chose a negative
 option hides a positive one with chance beta. Judges decide by the true share plus noise of their
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.known_answers import load_dataset
 

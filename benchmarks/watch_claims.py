@@ -1,6 +1,6 @@
 """How often "better" and "recovered" are said of judges, on simulated schedules of 100 looks.
 
-    python tests/benchmarks/watch_claims.py [--schedules 1000] [--changed 200] [--write]
+    python benchmarks/watch_claims.py [--schedules 1000] [--changed 200] [--write]
 
 Prints a row per kind of schedule, and exits with 1 if a claim that is wrong is made in more than
 alpha plus three standard errors; ``--write`` puts the tables into docs/drift.md. This takes about
@@ -28,7 +28,7 @@ except ModuleNotFoundError:  # it is run as a script
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MARK = "<!-- tests/benchmarks/watch_claims.py writes what follows, up to the next mark -->"
+MARK = "<!-- benchmarks/watch_claims.py writes what follows, up to the next mark -->"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What a re-validation says of each kind of change, on a judge that the stub server plays.
 
-    python tests/benchmarks/changes.py [--only WORD] [--write]
+    python benchmarks/changes.py [--only WORD] [--write]
 
 Prints a row per change: the look that notices it, the first sentence and the exit code. ``--write``
 puts the table into docs/how-to/revalidate.md. This takes some minutes.
@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.look_schedules import Schedule, majority, other, replies, text_of
 from support.processes import invoke, start_server
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from support.processes import Server
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "revalidate.md"
-START = "<!-- tests/benchmarks/changes.py writes what follows -->"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "revalidate.md"
+START = "<!-- benchmarks/changes.py writes what follows -->"
 N_ITEMS = 150
 N_REPLIES = 5  # per item in the baseline
 N_LOOKS = 8  # after the change

@@ -1,6 +1,6 @@
 """Binned divergence from raw labels against a row-wise pandas implementation.
 
-    python tests/benchmarks/binned.py
+    python benchmarks/binned.py
 
 Needs the dependency group ``benchmarks``.
 """

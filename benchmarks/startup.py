@@ -1,6 +1,6 @@
 """CPU time of help pages as a multiple of `import typer`; wanted: at most 3.
 
-    python tests/benchmarks/startup.py
+    python benchmarks/startup.py
 
 All run as whole processes, in turn; the ratios are those of the medians. The help of a command
 includes pydantic, with which typer reads options and which every command needs.

@@ -1,6 +1,6 @@
 """The bootstrap of many judges and metrics against a loop over scikit-learn.
 
-    python tests/benchmarks/bootstrap.py
+    python benchmarks/bootstrap.py
 
 Needs the dependency group ``benchmarks``. The loop is given its resamples and timed on some of
 them; both sides see the same ones wherever they are drawn unit by unit.

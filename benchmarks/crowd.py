@@ -1,6 +1,6 @@
 """Time and memory of a whole validation where a crowd rates: many items, many raters, few each.
 
-    python tests/benchmarks/crowd.py [--items 10000] [--raters 500] [--judges 10]
+    python benchmarks/crowd.py [--items 10000] [--raters 500] [--judges 10]
 
 Every item has five ratings by five of the raters. The bound in seconds is on the processor's time,
 which does not depend on what else the machine does; the time that passed stands beside it.

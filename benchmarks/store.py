@@ -1,6 +1,6 @@
 """What the shared store costs: asking through PostgreSQL against the local cache, side by side.
 
-    python tests/benchmarks/store.py [YARDSTICK] [--rounds 5] [--scale 1]
+    python benchmarks/store.py [YARDSTICK] [--rounds 5] [--scale 1]
 
 Every round asks the same units through the local cache and through a PostgreSQL server of its own,
 in turn, against one stub; ratios are medians over the rounds.
@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.postgres import postgres_running
 from wire import measure

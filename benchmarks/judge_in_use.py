@@ -1,6 +1,6 @@
 """How often a judge in use is shown to be worse than a constant answer or one human, simulated.
 
-    python tests/benchmarks/judge_in_use.py [--schedules 1000] [--changed 200] [--write]
+    python benchmarks/judge_in_use.py [--schedules 1000] [--changed 200] [--write]
 
 Prints a row per kind of judge, and exits with 1 if one that is good enough fails in more than alpha
 plus three standard errors; ``--write`` puts the table into docs/drift.md. This takes about ten
@@ -31,7 +31,7 @@ except ModuleNotFoundError:  # it is run as a script
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MARK = "<!-- tests/benchmarks/judge_in_use.py writes what follows, up to the next mark -->"
+MARK = "<!-- benchmarks/judge_in_use.py writes what follows, up to the next mark -->"
 BETA = (0.6, 0.4)  # distribution over the items of the chance that a rater says no
 N_RATERS = 3
 MARGIN = 0.05

@@ -1,6 +1,6 @@
 """What Ray costs: asking on a cluster of one machine against asking in one process, side by side.
 
-    python tests/benchmarks/ray_overhead.py [--rounds 3] [--scale 1]
+    python benchmarks/ray_overhead.py [--rounds 3] [--scale 1]
 
 Both use a PostgreSQL server of this machine and one stub. Each round asks few and many units, in
 turn in one process and on Ray; requests/s are those of the additional units, so that the start of
@@ -17,7 +17,7 @@ import tempfile
 from itertools import count
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.machines import Machine, ended
 from support.postgres import postgres_running

@@ -1,6 +1,6 @@
 """Time of a second run over cached verdicts, and of planning a large first one.
 
-    python tests/benchmarks/replay.py [YARDSTICK] [--rounds 5]
+    python benchmarks/replay.py [YARDSTICK] [--rounds 5]
 
 The second run is the whole command, from process start to metrics.json; nothing may be asked.
 Beside it stands what the yardstick's prototype does in its second pass on this machine, its replies

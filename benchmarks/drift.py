@@ -1,6 +1,6 @@
 """False alarms and delay of the tests of drift, on simulated schedules of 100 looks.
 
-    python tests/benchmarks/drift.py [--schedules 1000] [--changed 1000] [--only WORD]
+    python benchmarks/drift.py [--schedules 1000] [--changed 1000] [--only WORD]
         [--rows FILE] [--write]
 
 Prints a row per kind of schedule, and exits with 1 if unchanged judges alarm in more than alpha
@@ -30,8 +30,8 @@ from harness.stats.inference.special_functions import bdtr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "drift.md"
-START = "<!-- tests/benchmarks/drift.py writes what follows -->"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "drift.md"
+START = "<!-- benchmarks/drift.py writes what follows -->"
 ALPHA = 0.05
 N_LOOKS = 100
 BLOCK = 50  # schedules simulated at once

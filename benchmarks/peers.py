@@ -1,6 +1,6 @@
 """How many times as fast asking is as through peers, in one run: requests/s, CPU per request.
 
-    python tests/benchmarks/peers.py [YARDSTICK] [--rounds 5] [--concurrency 256]
+    python benchmarks/peers.py [YARDSTICK] [--rounds 5] [--concurrency 256]
 
 Every round runs ours, the yardstick's litellm and inspect_ai clients and its raw one against one
 stub, in turn. The clients' environments are those that the yardstick's ``setup_venvs.sh`` makes

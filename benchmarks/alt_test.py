@@ -1,6 +1,6 @@
 """The alternative annotator test against dictionaries and loops, on real ratings.
 
-    python tests/benchmarks/alt_test.py
+    python benchmarks/alt_test.py
 
 Reads the data sets framing and summeval from the folders in HARNESS_TRUTH; every judge of the data
 set is tested. The bound is for ratings that are collected already, as they are for any further
@@ -19,7 +19,7 @@ from scipy.stats import ttest_1samp
 
 from harness import stats
 
-DEFAULT = Path(__file__).resolve().parents[3] / "shared" / "truth"
+DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "truth"
 CASES = (("framing", "accuracy", 0.15), ("summeval", "neg_rmse", 0.2))
 
 

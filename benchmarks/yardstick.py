@@ -21,7 +21,7 @@ from urllib.request import ProxyHandler, build_opener
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[1]
 OPENER = build_opener(ProxyHandler({}))
 TASK = """\
 name: bench

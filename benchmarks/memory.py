@@ -1,6 +1,6 @@
 """Peak memory from the start of `harness run` to the last reply, and its growth per request.
 
-    python tests/benchmarks/memory.py [YARDSTICK] [--n 1000000]
+    python benchmarks/memory.py [YARDSTICK] [--n 1000000]
 
 Two whole runs of the command over the same 1,000 items: 10,000 requests, then ``--n``. Each ends
 as the last reply is in; by then neither litellm nor scipy may have been imported.

@@ -1,6 +1,6 @@
 """How close asking comes to a bare client, in one run: requests/s, CPU per request, latency.
 
-    python tests/benchmarks/wire.py [YARDSTICK] [--rounds 5] [--samples 1] [--litellm]
+    python benchmarks/wire.py [YARDSTICK] [--rounds 5] [--samples 1] [--litellm]
 
 Every round runs the yardstick's raw client and ours against one stub, in turn; ratios are medians
 over the rounds. Ours is a whole run: cache, locks, log, parser and retry layer on.

@@ -1,6 +1,6 @@
 """One cell of the synthetic experiments against loops over judges and items.
 
-    python tests/benchmarks/experiment.py
+    python benchmarks/experiment.py
 
 50 judges, 100 items, every metric of the table and 3 cut-offs, from the same finite sample. The
 bound is for a loop that calls the same formulas judge by judge and item by item, timed on some of
