@@ -1,0 +1,1 @@
+"""Racing judges: asking those that may still be best, until the answer is known."""

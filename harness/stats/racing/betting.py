@@ -1,0 +1,104 @@
+"""Bets against "this judge is worse", drawing items without replacement.
+
+Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting (Journal of the
+Royal Statistical Society B, 2024), without-replacement form, for items that are drawn with
+probabilities proportional to the range of their loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from harness.stats.data.arrays import FloatArray
+
+PRIOR = 10.0  # items that the prior of the bets counts for
+LARGEST_BET = 0.75  # share of the wealth, so that no bet loses all
+IMPOSSIBLE = 1.0 + 1e-9  # mean difference that no draw could have under the hypothesis
+LEAN = 0.2  # prior sum of differences of a strict race, which never bets without one
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Units of a pool in the order in which they are drawn, and what the pool is known to hold.
+
+    A unit is an item, or a group of items that is drawn whole: its range and its losses are sums.
+
+    Attributes
+    ----------
+    ranges : (n,) array
+        Bound on the difference of two judges on each unit; units are drawn with probabilities
+        proportional to it.
+    sizes : (n,) array
+        Items of each unit.
+    """
+
+    ranges: FloatArray
+    sizes: FloatArray
+
+
+def draw_order(ranges: FloatArray, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return a random order of the units, each drawn with probability proportional to its range.
+
+    Parameters
+    ----------
+    ranges : (n,) array
+        Positive weights.
+    rng : numpy.random.Generator
+        The only source of randomness of a race.
+
+    Returns
+    -------
+    order : (n,) array of int
+        Places of the units, in the order of exponential waiting times of rates ``ranges``, which
+        is successive sampling without replacement.
+    """
+    return np.argsort(rng.exponential(size=len(ranges)) / ranges, kind="stable")
+
+
+def log_growth(
+    leader: FloatArray, challenger: FloatArray, draws: Draws, *, within: float, lean: float = 0.0
+) -> FloatArray:
+    """Return the logarithm of the factor by which bets against a hypothesis grow on each unit.
+
+    The hypothesis: over the whole pool, the leader's mean loss is at least ``within`` above the
+    challenger's. Under it the product of the factors is a nonnegative supermartingale that starts
+    at 1, so that it ever reaches 1 / alpha with probability at most alpha (Ville's inequality).
+
+    Parameters
+    ----------
+    leader, challenger : (t,) arrays
+        Losses on the first t units, in the order of ``draws``, in [0, size].
+    draws : Draws
+        The whole pool, n >= t units.
+    within : float
+        Difference of means that does not matter.
+    lean : float, optional
+        Prior sum of the differences.
+
+    Returns
+    -------
+    log_growth : (t,) array
+        Infinite where the hypothesis is impossible, given the units before.
+    """
+    t = len(leader)
+    gains = challenger - leader
+    ranges = draws.ranges[:t]
+    y = gains / ranges
+    drawn = np.concatenate([[0.0], np.cumsum(gains)])[:t]
+    range_left = draws.ranges.sum() - np.concatenate([[0.0], np.cumsum(ranges)])[:t]
+    # Least mean of the differences still to come, in units of their ranges, is -offset.
+    offset = (within * draws.sizes.sum() + drawn) / range_left
+    earlier = np.arange(t) + PRIOR
+    mean = (np.concatenate([[lean], y]).cumsum()[:t]) / earlier
+    square = np.concatenate([[1.0], y**2]).cumsum()[:t] / earlier
+    edge = mean + offset
+    variance = square - mean**2
+    cap = LARGEST_BET / np.maximum(1.0 - offset, 1e-9)
+    bets = np.clip(edge / (variance + edge**2), 0.0, cap)
+    return np.where(offset > IMPOSSIBLE, np.inf, np.log1p(bets * (y + offset)))

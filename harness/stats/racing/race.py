@@ -1,0 +1,251 @@
+"""A race of judges: who is asked about which items next, and when the answer is known.
+
+Judges are asked about units of a pool in a random order, a batch at a time. A judge that is shown
+not to be better than the leader by more than ``within`` is suspended: it is asked no more unless
+another judge takes the lead. Everything is a pure function of the losses known so far, so a race
+that was interrupted goes on as it would have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from harness.stats.data.arrays import BoolArray, FloatArray, frozen
+from harness.stats.racing.betting import LEAN, Draws, log_growth
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Ending = Literal["within", "unique", "pool_exhausted"]
+BATCH = 20  # items
+
+
+@dataclass(frozen=True, slots=True)
+class RaceDesign:
+    """What is fixed before a race.
+
+    Attributes
+    ----------
+    draws : Draws
+        The pool of n units in the order in which they are drawn.
+    n_judges : int
+        J, two or more.
+    within : float
+        Difference of mean losses that does not matter, in [0, 1). With 0 the race is strict: it
+        ends with the one best judge.
+    alpha : float
+        Chance that the judge returned is worse than the best by ``within`` or more; in a strict
+        race, that the best is eliminated.
+    batch : int
+        Items between decisions.
+    """
+
+    draws: Draws
+    n_judges: int
+    within: float
+    alpha: float = 0.05
+    batch: int = BATCH
+
+    def __post_init__(self) -> None:
+        if self.n_judges < 2:  # noqa: PLR2004  # a race has two or more runners
+            raise ValueError(f"a race needs two judges or more, not {self.n_judges}")
+        if not 0.0 <= self.within < 1.0:
+            raise ValueError(f"within is {self.within}; it lies in [0, 1)")
+        if not 0.0 < self.alpha < 1.0:
+            raise ValueError(f"alpha is {self.alpha}; it lies between 0 and 1")
+        if self.batch < 1:
+            raise ValueError(f"a batch has at least one item, not {self.batch}")
+
+    @property
+    def strict(self) -> bool:
+        """Whether the race looks for the one best judge."""
+        return self.within == 0.0
+
+    def after_batch(self, n_units: int) -> int:
+        """Return how many units are drawn once another batch of items follows ``n_units``."""
+        items = np.cumsum(self.draws.sizes)
+        before = items[n_units - 1] if n_units else 0.0
+        return min(int(np.searchsorted(items, before + self.batch)) + 1, len(items))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a race stands.
+
+    Attributes
+    ----------
+    n_asked : (J,) array of int
+        Of how many units, the first ones, each judge's losses are needed before `advance`.
+    suspended : (J,) array of bool
+        Judges that are asked no more, unless another judge takes the lead.
+    leaders : tuple of int
+        The leader after each decision so far.
+    left_at : tuple of int or None
+        Units drawn when each judge was last suspended; None where it was not.
+    ending : str or None
+        "within": the leader's mean loss is within the margin of the best judge's; "unique": all
+        others were eliminated; "pool_exhausted": the leader has the lowest mean loss on the pool
+        among the judges that are left; None while the race goes on.
+    """
+
+    n_asked: NDArray[np.int64]
+    suspended: BoolArray
+    leaders: tuple[int, ...] = ()
+    left_at: tuple[int | None, ...] = ()
+    ending: Ending | None = None
+
+    @property
+    def leader(self) -> int:
+        """The judge in the lead; the first one before anything is known."""
+        return self.leaders[-1] if self.leaders else 0
+
+    def __repr__(self) -> str:
+        state = self.ending or f"{int((~self.suspended).sum())} running"
+        return f"Standing({state}, leader {self.leader}, {int(self.n_asked.max())} units drawn)"
+
+
+def start(design: RaceDesign) -> Standing:
+    """Return the standing before anything is asked: every judge, the first batch."""
+    return Standing(
+        n_asked=np.full(design.n_judges, design.after_batch(0)),
+        suspended=np.zeros(design.n_judges, dtype=bool),
+        left_at=(None,) * design.n_judges,
+    )
+
+
+def advance(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
+    """Return the next standing.
+
+    Parameters
+    ----------
+    design : RaceDesign
+        What is fixed.
+    standing : Standing
+        Where the race stands; not ended.
+    losses : (J, n) array
+        Losses in the order of the draws, in [0, size of the unit]; of judge j, the first
+        ``standing.n_asked[j]`` are known.
+
+    Returns
+    -------
+    next : Standing
+        Ended, or with more units to ask some judges about.
+
+    Raises
+    ------
+    ValueError
+        If the race has ended, or a loss that is needed is nan.
+    """
+    if standing.ending is not None:
+        raise ValueError("the race has ended")
+    for judge, count in enumerate(standing.n_asked):
+        if np.isnan(losses[judge, :count]).any():
+            raise ValueError(f"judge {judge} lacks losses among the first {count} units")
+    return (
+        _eliminate(design, standing, losses)
+        if design.strict
+        else _suspend(design, standing, losses)
+    )
+
+
+def _suspend(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
+    """Suspend the judges that are shown to be no better than the leader, or let them return."""
+    n_drawn = int(standing.n_asked.max())
+    leader = _lowest(design, losses, ~standing.suspended, n_drawn)
+    # Judge j is asked about as much as is needed to show that it is not better than this leader.
+    threshold = np.log((design.n_judges - 1) / design.alpha)
+    n_asked = standing.n_asked.copy()
+    suspended = np.zeros(design.n_judges, dtype=bool)
+    behind = False
+    for judge in range(design.n_judges):
+        if judge == leader:
+            continue
+        count = n_asked[judge]
+        growth = log_growth(
+            losses[leader, :count], losses[judge, :count], design.draws, within=design.within
+        )
+        if (np.cumsum(growth) >= threshold).any():
+            suspended[judge] = True
+        elif count < n_drawn:
+            suspended[judge] = behind = True
+            n_asked[judge] = min(design.after_batch(int(count)), n_drawn)
+    after = _recorded(standing, suspended, leader, n_drawn)
+    if behind:
+        return replace(after, n_asked=n_asked)
+    if suspended.sum() == design.n_judges - 1:
+        return replace(after, ending="within")
+    return _drawn_on(design, after, losses)
+
+
+def _eliminate(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
+    """Eliminate the judges of which it is shown that they are not the best one."""
+    n_drawn = int(standing.n_asked.max())
+    led_by = _leader_of_units(design, standing, n_drawn)
+    out = standing.suspended.copy()
+    for judge in np.flatnonzero(~out):
+        growth = np.zeros(n_drawn)
+        for leader in set(led_by.tolist()) - {int(judge)}:
+            units = led_by == leader
+            against = log_growth(
+                losses[leader, :n_drawn],
+                losses[judge, :n_drawn],
+                design.draws,
+                within=0.0,
+                lean=LEAN,
+            )
+            growth[units] = against[units]
+        out[judge] = bool((np.cumsum(growth) >= np.log(1.0 / design.alpha)).any())
+    if out.all():  # nobody is shown to be best: the hypotheses contradict what was seen
+        out = standing.suspended.copy()
+    leader = _lowest(design, losses, ~out, n_drawn)
+    after = _recorded(standing, out, leader, n_drawn)
+    if out.sum() == design.n_judges - 1:
+        return replace(after, ending="unique")
+    return _drawn_on(design, after, losses)
+
+
+def _leader_of_units(design: RaceDesign, standing: Standing, n_drawn: int) -> NDArray[np.int64]:
+    """Return who led before each of the units drawn: fixed before the unit was asked about."""
+    led_by = np.zeros(n_drawn, dtype=np.int64)
+    begin = design.after_batch(0)
+    for leader in standing.leaders:
+        led_by[begin:] = leader
+        begin = design.after_batch(begin)
+    return led_by
+
+
+def _recorded(standing: Standing, suspended: BoolArray, leader: int, n_drawn: int) -> Standing:
+    left_at = tuple(
+        None if not now else (before if was else n_drawn)
+        for now, was, before in zip(
+            suspended.tolist(), standing.suspended.tolist(), standing.left_at, strict=True
+        )
+    )
+    return replace(
+        standing,
+        suspended=frozen(suspended),
+        leaders=(*standing.leaders, leader),
+        left_at=left_at,
+    )
+
+
+def _drawn_on(design: RaceDesign, standing: Standing, losses: FloatArray) -> Standing:
+    """Draw another batch, or end with the lowest mean where the pool is exhausted."""
+    n_drawn = int(standing.n_asked.max())
+    n_units = len(design.draws.sizes)
+    running = ~standing.suspended
+    if n_drawn == n_units:
+        means = np.where(running, losses.sum(axis=1), np.inf)
+        leaders = (*standing.leaders[:-1], int(np.argmin(means)))
+        return replace(standing, leaders=leaders, ending="pool_exhausted")
+    n_asked = np.where(running, design.after_batch(n_drawn), standing.n_asked)
+    return replace(standing, n_asked=n_asked)
+
+
+def _lowest(design: RaceDesign, losses: FloatArray, running: BoolArray, n_drawn: int) -> int:
+    """Return the running judge of the lowest mean loss, each unit weighted by 1 / range."""
+    weighted = losses[running, :n_drawn] / design.draws.ranges[:n_drawn]
+    return int(np.flatnonzero(running)[np.argmin(weighted.sum(axis=1))])
