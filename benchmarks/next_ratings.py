@@ -9,8 +9,6 @@ rounds; at random, half of the questions are pairs. Prints the mean of what is l
 difference, with its standard error:
 
 - consistency: error of the judges' consistency at the cut-off;
-- decision: how much less consistent the judge that seems best is than the best;
-- break-even: how often the raters' beta is on the wrong side of 0.2;
 - annotator-test: standard error of judge less rater.
 """
 
@@ -32,13 +30,11 @@ from harness.stats.planning.next_rating import (
     Decisions,
     allocate,
     beta_posterior,
-    importance_for_choice,
     value_of_comparison,
 )
 
 TAU, ROUNDS, START, N_ITEMS = 0.5, 4, 3, 400
-BREAK_EVEN = 0.2
-BETAS = {"consistency": (0.0, 0.3), "decision": (0.0, 0.3), "break-even": (0.15, 0.25)}
+BETAS = (0.0, 0.3)
 NOISE = (0.16, 0.18, 0.20, 0.22, 0.24)  # of the judges, in shares of raters
 DATA = {"dices_990": {"Yes"}, "recipes": {"4", "5", "6"}}
 EPS = 1e-9
@@ -99,16 +95,12 @@ class Collection:
         beta = self.beta if beta is None else beta
         return share + beta * (1 - share) >= TAU - EPS
 
-    def decisions(self, quantity):
-        importance = None
-        if quantity == "decision":
-            importance = importance_for_choice(self.decide(), self.judges)
+    def decisions(self):
         return Decisions.of(
             self.positive,
             self.n,
             tau=TAU,
             beta=beta_posterior(self.n_hidden, self.n_eligible),
-            importance=importance,
         )
 
 
@@ -120,14 +112,10 @@ def collect_at_random(data, size, rng):
         data.ask(i, paired=bool(rng.random() < 0.5) and data.left - stop >= 2)
 
 
-def collect_by_value(data, size, rng, quantity):
+def collect_by_value(data, size, rng):
     """Ask as `harness curate next` says."""
     free = np.flatnonzero(data.open())
-    if quantity == "break-even":
-        for i in rng.permutation(free)[: size // 2]:
-            data.ask(i, paired=True)
-        return
-    decisions = data.decisions(quantity)
+    decisions = data.decisions()
     values = np.where(data.open(), decisions.values_of_ratings(), -1.0)
     n_pairs = allocate(decisions, np.maximum(values, 0.0), size, len(free)).n_pairs
     for i in rng.permutation(free)[:n_pairs]:
@@ -138,8 +126,8 @@ def collect_by_value(data, size, rng, quantity):
             data.ask(i, paired=False)
 
 
-def errors(name, beta, per_item, quantity, seed):
-    """Return what value and random collection leave: the error that the quantity is about."""
+def errors(name, beta, per_item, seed):
+    """Return the errors of the judges' consistency that value and random collection leave."""
     result = []
     for by_value in (True, False):
         rng = np.random.default_rng(seed)
@@ -148,17 +136,12 @@ def errors(name, beta, per_item, quantity, seed):
         for r in range(ROUNDS, 0, -1):
             size = data.left // r
             if by_value:
-                collect_by_value(data, size, rng, quantity)
+                collect_by_value(data, size, rng)
             else:
                 collect_at_random(data, size, rng)
         right = (data.judges == truth).mean(axis=1)
         seen = (data.judges == data.decide()).mean(axis=1)
-        if quantity == "consistency":
-            result.append(np.abs(seen - right).mean())
-        elif quantity == "break-even":
-            result.append(float((data.beta > BREAK_EVEN) != (beta > BREAK_EVEN)))
-        else:
-            result.append(right.max() - right[seen.argmax()])
+        result.append(np.abs(seen - right).mean())
     return result
 
 
@@ -216,12 +199,11 @@ def main() -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     print("| quantity, data, beta, answers per item | by value | at random | difference |")
     print("| --- | --: | --: | --: |")
-    for quantity in ("consistency", "decision", "break-even"):
-        for name in DATA:
-            for beta in BETAS[quantity]:
-                for per_item in (0.5, 1, 2):
-                    drawn = [errors(name, beta, per_item, quantity, s) for s in range(n)]
-                    print(row(f"{quantity}, {name}, {beta:g}, {per_item:g}", drawn), flush=True)
+    for name in DATA:
+        for beta in BETAS:
+            for per_item in (0.5, 1, 2):
+                drawn = [errors(name, beta, per_item, s) for s in range(n)]
+                print(row(f"consistency, {name}, {beta:g}, {per_item:g}", drawn), flush=True)
     for name in ("wax", "cebab_aspects", "10k_prompts"):
         drawn = [standard_errors(name, s) for s in range(n)]
         print(row(f"annotator-test, {name}, -, 0.5", drawn), flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from harness.errors import TaskError
 from harness.tasks import CANNOT_ASSESS, Item
 from harness.tasks.model import ASKED_ON
-from harness.tasks.tables import read_rows
+from harness.tasks.tables import parse_json, read_rows
 from harness.tasks.tables.checks import as_text, identifier, short
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ def make_steps(
     form : str
         Form in which items are rated where the queue does not say.
     queue : Path, optional
-        Table with the columns ``item`` and, optionally, ``elicitation``; without it, all items.
-        Other columns are ignored.
+        Table with the columns ``item`` and, optionally, ``elicitation`` and ``raters``; without it,
+        all items. A row that names raters is asked of them alone. Other columns are ignored.
     checks : Path, optional
         Table of attention checks: ``id``, the fields that raters are shown, and ``answer``.
     seed : int
@@ -91,7 +92,7 @@ def make_steps(
     TaskError
         If the queue or the checks do not fit the task, an item has no text, or nothing is left.
     """
-    forms = _read_queue(queue, task, form) if queue else dict.fromkeys(task.by_id, form)
+    forms = _read_queue(queue, task, rater, form) if queue else dict.fromkeys(task.by_id, form)
     for wanted in set(forms.values()):
         _check_form(wanted, task)
     rated = {(r.item, r.elicitation) for r in task.ratings if r.rater == rater}
@@ -122,14 +123,21 @@ def _check_form(form: JudgeElicitation, task: Task) -> None:
         )
 
 
-def _read_queue(path: Path, task: Task, form: JudgeElicitation) -> dict[str, JudgeElicitation]:
-    """Read the form of each item; an item that is queued in both elicitations is paired."""
+def _read_queue(
+    path: Path, task: Task, rater: str, form: JudgeElicitation
+) -> dict[str, JudgeElicitation]:
+    """Read the form of each item of a rater; an item queued in both elicitations is paired."""
     forms: dict[str, JudgeElicitation] = {}
+    n_others = 0
     for line, row in read_rows(path, required=("item",)):
         where = f"{path}: line {line}"
         item = identifier(row["item"], "item", where)
         if item not in task.by_id:
             raise TaskError(f"{where}: task {task.name} has no item {short(item)}.")
+        named = _named_raters(row.get("raters"))
+        if named and rater not in named:
+            n_others += 1
+            continue
         text = as_text(row.get("elicitation")) or form
         wanted = next((name for name in ASKED_ON if name == text), None)
         if wanted is None:
@@ -137,7 +145,22 @@ def _read_queue(path: Path, task: Task, form: JudgeElicitation) -> dict[str, Jud
                 f"{where}: elicitation: found {short(text)}; write {', '.join(ASKED_ON)}."
             )
         forms[item] = wanted if forms.get(item, wanted) == wanted else "paired"
+    if not forms:
+        whose = f"all {n_others} rows name other raters than {rater!r}" if n_others else "no rows"
+        raise TaskError(f"{path}: {whose}; nothing is asked.")
     return forms
+
+
+def _named_raters(cell: object) -> list[str]:
+    """Read a list, a JSON array or names that commas separate; a blank names nobody."""
+    if isinstance(cell, list):
+        return [as_text(name) for name in cell]
+    text = as_text(cell).strip()
+    if text.startswith("["):
+        with suppress(ValueError):
+            names = parse_json(text)
+            return [as_text(name) for name in names] if isinstance(names, list) else []
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _read_checks(path: Path, task: Task) -> Iterator[Step]:

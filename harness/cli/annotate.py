@@ -31,7 +31,7 @@ def annotate(
     ] = "forced_choice",
     queue: Annotated[
         Path | None,
-        typer.Option(help="Table of what to rate: item and, optionally, elicitation."),
+        typer.Option(help="Table of what to rate: item and, optionally, elicitation and raters."),
     ] = None,
     checks: Annotated[
         Path | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +15,8 @@ from harness.errors import TaskError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.curation.audit.finding import Finding
+    from harness.tasks import Task
     from harness.tasks.dataset_fields import HubDataset
 
 app = typer.Typer(
@@ -22,14 +24,9 @@ app = typer.Typer(
 )
 
 EVIDENCE = {
-    "consistency": "Simulated against random items at equal budget: less error of consistency from "
-    "one answer per item on; with half an answer, none where choices hide options.",
-    "decision": "Simulated against random items at equal budget: not shown to choose a better "
-    "judge.",
-    "break-even": "Simulated against random items, half of them pairs, at equal budget: beta is on "
-    "the wrong side less often. Items are random here too; none shows more of beta.",
-    "annotator-test": "Simulated against random items at equal budget: standard errors of judge "
-    "less rater are 10 to 14 % smaller.",
+    "consistency": "In simulations this beats random picking once each item has one answer.",
+    "annotator-test": "In simulations the standard error of judge less rater is 10 to 14 % smaller "
+    "than with random picking.",
 }
 
 
@@ -49,13 +46,6 @@ def audit(
             "decision; by default verdicts.csv of the task."
         ),
     ] = None,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Write a new version with the safe findings repaired.")
-    ] = False,
-    name: Annotated[
-        str | None,
-        typer.Option("--as", help="With --fix: folder to make.  [default: the next TASK-2]"),
-    ] = None,
     page: Annotated[
         Path | None, typer.Option(help="Write the audit into this file, as a page.")
     ] = None,
@@ -65,44 +55,28 @@ def audit(
     """Check the items and ratings of a task: what endangers a decision, and what to do about it.
 
     Finds duplicates and near duplicates, items with a single rater, raters with few items, raters
-    unlike the others, unused and misspelt options, secrets and personal data, and says whether
-    there are enough ratings. With verdicts it also finds suspected rating errors, and puts first
-    what changes the decision when it is left out.
-
-    --fix merges identical items where no rater rated both, puts the other duplicates into a group
-    and merges spellings of an option, in a new folder; the rest is listed as left to you.
+    unlike the others or too much like another, contradicting choices and sets, unused and misspelt
+    options, secrets and personal data, and says whether there are enough ratings. With verdicts it
+    also finds suspected rating errors, and puts first what changes the verdict, or which judges are
+    equals, when it is left out. Each finding ends with the command that acts on it.
 
     \b
     Examples:
       harness curate audit toxicity
       harness curate audit ./mine --verdicts ./mine/verdicts.csv --page audit.html
-      harness curate audit ./mine --fix --as mine-2
       harness curate audit ./mine --json > audit.json
     """
-    from harness.curation.audit import audit_task, audit_text, write_repaired
+    from harness.curation.audit import audit_task, audit_text
     from harness.curation.audit.audit_report import audit_page
-    from harness.curation.new_folder import check_new
     from harness.tasks import load_task
 
-    if name and not fix:
-        raise typer.BadParameter("name a folder with --fix only", param_hint="--as")
-    folder = options.task_folder(name) if name else None
-    if folder is not None:
-        check_new(folder)
-    loaded = load_task(task)
-    result = audit_task(loaded, verdicts, seed=seed)
-    if fix:
-        result = replace(result, version=write_repaired(loaded, result, folder))
+    result = audit_task(load_task(task), verdicts, name=task, seed=seed)
     if page is not None:
         write(page, audit_page(result))
     if as_json:
         echo_result(result)
         return
     echo(audit_text(result))
-    if result.version and result.version.folder:
-        echo(
-            f"\nNext:\n  harness curate diff {task} {options.argument(Path(result.version.folder))}"
-        )
     if page is not None:
         echo(f"\nWrote {page}.")
 
@@ -241,17 +215,92 @@ def _of_recipe(name: str) -> HubDataset:
     return recipe.datasets
 
 
+FINDING = typer.Option(help="Items and raters of a finding of `harness curate audit`, by its kind.")
+
+
+@app.command("drop", short_help="Write a task without some items or raters.")
+def drop(
+    task: options.TaskName,
+    *,
+    name: Annotated[str, typer.Option("--as", help="Name or path of the folder to make.")],
+    items: Annotated[
+        str | None, typer.Option(help="Ids of items to leave out, comma-separated.")
+    ] = None,
+    raters: Annotated[
+        str | None, typer.Option(help="Raters to leave out, comma-separated.")
+    ] = None,
+    finding: Annotated[str | None, FINDING] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(help="With --finding: verdicts of judges, where the audit had them."),
+    ] = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Write a version of a task without some items or raters, and say what is left.
+
+    Of duplicates the first item stays, of a pair of raters the first. Items that nobody rated then
+    are left out too; ids stay, and verdicts.csv follows.
+
+    \b
+    Examples:
+      harness curate drop ./mine --as mine-2 --raters zoe
+      harness curate drop ./mine --as mine-2 --finding duplicate_items
+    """
+    from harness.curation.dropping import write_without
+    from harness.curation.new_folder import check_new
+    from harness.report.formatting import counted
+    from harness.tasks import load_task
+
+    folder = options.task_folder(name)
+    check_new(folder)
+    if not (items or raters or finding):
+        raise typer.BadParameter("say what to leave out: --items, --raters or --finding")
+    loaded = load_task(task)
+    left_out_items = options.split(items, "--items") or []
+    left_out_raters = options.split(raters, "--raters") or []
+    if finding:
+        found = _finding(loaded, finding, verdicts, seed)
+        left_out_items += found.left_out_items
+        left_out_raters += found.left_out_raters
+    result = write_without(loaded, folder, items=left_out_items, raters=left_out_raters)
+    if as_json:
+        echo_json({"folder": str(folder), **asdict(result)}, indent=None)
+        return
+    left = f"{counted([result.n_items])}, {counted([result.n_ratings], 'rating')}"
+    dropped = counted([result.n_items_dropped])
+    dropped += f", {counted([result.n_ratings_dropped], 'rating')}"
+    echo(
+        f"Wrote {folder}: {left}. Left out: {dropped}.\n"
+        f"Next:\n  harness curate diff {task} {options.argument(folder)}"
+    )
+
+
+def _finding(task: Task, kind: str, verdicts: Path | None, seed: int) -> Finding:
+    """Return a finding of the audit by its kind."""
+    from harness.curation.audit import audit_task
+
+    findings = {f.kind: f for f in audit_task(task, verdicts, seed=seed).findings}
+    named = [name for name, f in findings.items() if f.items or f.raters]
+    if kind not in named:
+        kinds = f"has {', '.join(named)}" if named else "names no items or raters"
+        raise TaskError(f"--finding {kind}: the audit of {task.name} {kinds}.")
+    return findings[kind]
+
+
 @app.command("next", short_help="List the items to rate next.")
 def next_ratings(
     task: options.TaskName,
     *,
     budget: Annotated[int, typer.Option(min=1, help="Answers to collect; a pair is two.")],
     quantity: Annotated[
-        Literal["consistency", "decision", "break-even", "annotator-test"],
+        Literal["consistency", "annotator-test"],
         typer.Option("--for", help="What the ratings are for."),
     ] = "consistency",
+    finding: Annotated[str | None, FINDING] = None,
     verdicts: Annotated[
-        Path | None, typer.Option(help="Verdicts of judges: a file or a run folder.")
+        Path | None,
+        typer.Option(help="With --finding: verdicts of judges, where the audit had them."),
     ] = None,
     queue_file: Annotated[
         Path | None, typer.Option("--queue", help="Write a csv file for harness annotate --queue.")
@@ -263,55 +312,68 @@ def next_ratings(
     """List the ratings that are worth most: choices of one more rater, and pairs with a set.
 
     The value, per answer, is the expected fall of the number of items on the wrong side of the
-    cut-off (consistency), weighted by what they do to the choice of a judge (decision); of the
-    chance that the raters' beta is on the wrong side of the break-even (break-even); or the growth
-    of what the annotator test rests on (annotator-test). Repeat it with the new ratings.
+    cut-off (consistency), or the growth of what the annotator test rests on (annotator-test). With
+    --finding, the items are those of a finding of the audit, in its order. Repeat it with the new
+    ratings.
 
-    Of up to 20 raters, "raters" names those who have not rated the item so; harness annotate asks
-    no rater again, and takes new ones.
+    Of up to 20 raters, "raters" names those who have not rated the item so. Raters whom the audit
+    suspects are not offered. harness annotate asks the named raters alone, and everybody where
+    none is named.
 
     \b
     Examples:
       harness curate next ./mine --budget 100 --queue queue.csv
-      harness curate next ./mine --budget 9 --for decision --verdicts runs/mine-1
+      harness curate next ./mine --budget 20 --finding single_rater_items
     """
+    from harness.curation.audit import suspected_raters
+    from harness.curation.audit.audit_report import TITLES
     from harness.curation.rating_queue import next_ratings as best_ratings
-    from harness.curation.rating_queue import queue_csv, rows_of_queue
+    from harness.curation.rating_queue import queue_csv, ratings_again, rows_of_queue
     from harness.report.text_table import paragraph
-    from harness.sources import source_on_task
     from harness.tasks import load_task
 
     loaded = load_task(task)
-    by_judge = source_on_task(loaded, verdicts).verdicts if verdicts else {}
-    queue = best_ratings(loaded, budget, quantity=quantity, verdicts=by_judge, tau=tau, seed=seed)
-    if queue_file is not None:
-        write(queue_file, queue_csv(queue))
-        n_pairs = sum(row.elicitation == "paired" for row in queue)
-        echo(f"Wrote {queue_file}: {len(queue)} ratings, {n_pairs} of them pairs.")
-        echo(paragraph(EVIDENCE[quantity]))
-        return
+    suspected = {} if loaded.is_open else suspected_raters(loaded)
+    if finding:
+        items = _finding(loaded, finding, verdicts, seed).items
+        queue = ratings_again(loaded, items, budget, suspected=suspected)
+        notes = []
+    else:
+        queue = best_ratings(
+            loaded, budget, quantity=quantity, suspected=suspected, tau=tau, seed=seed
+        )
+        notes = [EVIDENCE[quantity]]
+    names = ", ".join(f"{rater} ({TITLES[kind]})" for rater, kind in suspected.items())
+    notes += [f"Not offered, as the audit suspects them: {names}."] if names else []
     if as_json:
         echo_json([asdict(row) for row in queue])
-        return
-    nothing = f"No rating changes what is expected for {quantity}."
-    show(rows_of_queue(queue), empty=nothing)
-    if queue:
-        echo(f"\n{paragraph(EVIDENCE[quantity])}")
+    elif queue_file is None:
+        show(rows_of_queue(queue), empty=f"No rating changes what is expected for {quantity}.")
+        echo("\n".join(["", *map(paragraph, notes)]) if queue else "")
+    if queue_file is not None:
+        write(queue_file, queue_csv(queue))
+    if queue_file is not None and not as_json:
+        n_pairs = sum(row.elicitation == "paired" for row in queue)
+        echo(f"Wrote {queue_file}: {len(queue)} ratings, {n_pairs} of them pairs.")
+        echo("\n".join(map(paragraph, notes)))
 
 
-@app.command("sample", short_help="Draw items of a task, by disagreement.")
+@app.command("sample", short_help="Draw items of a task.")
 def sample(
     task: options.TaskName,
     *,
     name: Annotated[str, typer.Option("--as", help="Name or path of the folder to make.")],
     items: Annotated[int, typer.Option(min=1, help="Number of items.")],
     by: Annotated[
-        Literal["disagreement", "criterion", "group"],
-        typer.Option(help="What the sample has equal numbers of."),
-    ] = "disagreement",
+        Literal["disagreement", "criterion", "group"] | None,
+        typer.Option(help="What the sample has equal numbers of, in place of a random sample."),
+    ] = None,
     levels: Annotated[
-        str, typer.Option(help="By disagreement: per cents positive, in steps of ten.")
-    ] = "10,20,30,40,50",
+        str | None,
+        typer.Option(
+            help="By disagreement: per cents positive, in steps of ten.  [default: 10,20,30,40,50]"
+        ),
+    ] = None,
     split: Annotated[
         float | None,
         typer.Option(
@@ -321,7 +383,7 @@ def sample(
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Draw equal numbers of items by disagreement, criterion or group, with their ratings.
+    """Draw a random sample of the items with their ratings, or equal numbers by --by.
 
     Every item keeps its inclusion probability; the task's notice says that its numbers describe
     the sample. Ids are made of content and occurrence number.
@@ -329,17 +391,22 @@ def sample(
     \b
     Examples:
       harness curate sample ./mine --as chosen --items 200
+      harness curate sample ./mine --as chosen --items 200 --by disagreement
       harness curate sample ./mine --as chosen --items 300 --by group --split 0.3
     """
     import numpy as np
 
     from harness.curation.new_folder import check_new
-    from harness.curation.sampling import PARTS, draw_sample, split_by_group, write_sample
+    from harness.curation.sampling import LEVELS, PARTS, draw_sample, split_by_group, write_sample
     from harness.tasks import load_task
 
+    if levels is not None and by != "disagreement":
+        raise typer.BadParameter("it goes with --by disagreement", param_hint="--levels")
     source, folder = load_task(task), options.task_folder(name)
     rng = np.random.default_rng(seed)
-    drawn = draw_sample(source, by, items, rng=rng, levels=_levels(levels))
+    drawn = draw_sample(
+        source, by, items, rng=rng, levels=LEVELS if levels is None else _levels(levels)
+    )
     written = {folder: drawn}
     if split is not None:
         paths = [folder.with_name(f"{folder.name}-{part}") for part in PARTS]

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from harness.errors import TaskError
-from harness.ratings import human_table, judge_table
-from harness.stats.data.rating_table import Distributions, reaches
-from harness.stats.indeterminacy.sensitivity import winning_regions
+from harness.ratings import human_table
 from harness.stats.indeterminacy.translation import beta_contributions
 from harness.stats.planning.next_rating import (
-    PAIRS,
     Decisions,
     allocate,
     beta_posterior,
-    importance_for_choice,
     value_of_comparison,
-    value_of_pairs_for_side,
 )
 from harness.tasks.model import ASKED_ON
 from harness.tasks.tables.writer import csv_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from harness.judging.parsing.verdict import Verdict
     from harness.stats import RatingTable
-    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.data.arrays import FloatArray, IntArray
     from harness.tasks import Task
     from harness.tasks.model import JudgeElicitation
 
-Quantity: TypeAlias = Literal["consistency", "decision", "break-even", "annotator-test"]
-NEED_VERDICTS = ("decision", "break-even")
-GOAL = "decision_consistency"
+Quantity: TypeAlias = Literal["consistency", "annotator-test"]
 ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
 MIN_RATERS = 3
 MOST_NAMED = 20  # raters
@@ -55,8 +49,8 @@ class QueuedRating:
     value : float
         What it does for the quantity, per answer; a pair is two answers.
     raters : tuple of str
-        Raters of the task who have not rated the item so; none where ratings name no raters, or
-        there are more than 20 of them.
+        Raters of the task who have not rated the item so; none where all have, where ratings name
+        no raters, or where there are more than 20 of them.
     """
 
     item: str
@@ -68,13 +62,12 @@ class QueuedRating:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class _Ratings:
-    """What a task's raters and judges said."""
+    """Ratings of a task, as counts."""
 
     task: Task
     human: RatingTable
     positive: IntArray
     n_ratings: IntArray
-    judges: tuple[RatingTable, ...]
     tau: float
     rng: np.random.Generator
 
@@ -120,7 +113,7 @@ def next_ratings(
     budget: int,
     *,
     quantity: Quantity = "consistency",
-    verdicts: Mapping[str, Sequence[Verdict]] | None = None,
+    suspected: Collection[str] = (),
     tau: float | None = None,
     seed: int = 0,
 ) -> tuple[QueuedRating, ...]:
@@ -130,12 +123,11 @@ def next_ratings(
     ----------
     budget : int
         Answers at most; a pair is two.
-    quantity : {"consistency", "decision", "break-even", "annotator-test"}
-        Consistency at the cut-off: wrongly decided items. Decision: those that decide which judge
-        is the most consistent. Break-even: on which side of the break-even the raters' beta is.
-        Annotator test: comparisons of judge and rater.
-    verdicts : mapping of str to sequence of Verdict, optional
-        By judge; needed for decision and break-even.
+    quantity : {"consistency", "annotator-test"}
+        Consistency at the cut-off: wrongly decided items. Annotator test: comparisons of judge and
+        rater.
+    suspected : collection of str
+        Raters who are not offered, as those of `harness.curation.audit.suspected_raters`.
     tau : float, optional
         Cut-off of the decision. Default: the task's.
     seed : int
@@ -144,7 +136,7 @@ def next_ratings(
     Raises
     ------
     TaskError
-        If the task or the verdicts lack what the quantity is about.
+        If the task lacks what the quantity is about.
     """
     task.require_options("a queue of ratings")
     n_options = len(task.options)
@@ -154,12 +146,6 @@ def next_ratings(
             "them under 'positive' in task.yaml."
         )
     human = human_table(task, task.items)
-    judges = _answering_judges(task, verdicts or {})
-    if quantity in NEED_VERDICTS and len(judges) < 2:  # noqa: PLR2004 -- to choose between
-        raise TaskError(
-            f"task {task.name}: which judge is best needs verdicts of two judges or more on its "
-            "items; give them with --verdicts."
-        )
     counts = human.forced_choice
     is_positive = [option.key in task.positive for option in task.options]
     ratings = _Ratings(
@@ -167,20 +153,32 @@ def next_ratings(
         human=human,
         positive=counts[:, is_positive].sum(axis=1),
         n_ratings=counts.sum(axis=1),
-        judges=judges,
         tau=task.tau if tau is None else tau,
         rng=np.random.default_rng(seed),
     )
-    if quantity == "annotator-test":
-        return _with_raters(task, _for_annotator_test(ratings, budget))
-    if quantity == "break-even":
-        return _with_raters(task, _for_break_even(ratings, budget))
-    return _with_raters(task, _for_decisions(ratings, budget, choose=quantity == "decision"))
+    of_quantity = _for_annotator_test if quantity == "annotator-test" else _for_decisions
+    return _with_raters(task, of_quantity(ratings, budget), suspected)
 
 
-def _with_raters(task: Task, queue: tuple[QueuedRating, ...]) -> tuple[QueuedRating, ...]:
-    """Name the raters who have not rated the items as they are queued."""
-    raters = sorted({rating.rater for rating in task.ratings})
+def ratings_again(
+    task: Task, items: Sequence[str], budget: int, *, suspected: Collection[str] = ()
+) -> tuple[QueuedRating, ...]:
+    """Return one more rating of items, as those of a finding of the audit, in their order."""
+    raters = Counter(item for item, _ in {(r.item, r.rater) for r in task.ratings})
+    reasons = {item: f"{raters[item]} rater{'' if raters[item] == 1 else 's'}" for item in items}
+    form: JudgeElicitation = (
+        "paired" if any(r.elicitation == "response_set" for r in task.ratings) else "forced_choice"
+    )
+    n_items = budget // len(ASKED_ON[form])
+    queue = tuple(QueuedRating(i, form, f"{why} so far", 1.0) for i, why in reasons.items())
+    return _with_raters(task, queue[:n_items], suspected)
+
+
+def _with_raters(
+    task: Task, queue: tuple[QueuedRating, ...], suspected: Collection[str]
+) -> tuple[QueuedRating, ...]:
+    """Name the raters who have not rated the items as they are queued, but for the suspected."""
+    raters = sorted({rating.rater for rating in task.ratings}.difference(suspected))
     if task.rater_ids == "positional" or len(raters) > MOST_NAMED:
         return queue
     rated = {(r.item, r.rater, r.elicitation) for r in task.ratings}
@@ -197,22 +195,8 @@ def _with_raters(task: Task, queue: tuple[QueuedRating, ...]) -> tuple[QueuedRat
     )
 
 
-def _answering_judges(
-    task: Task, verdicts: Mapping[str, Sequence[Verdict]]
-) -> tuple[RatingTable, ...]:
-    """Count the verdicts of the judges that answered on any item of the task."""
-    tables = (judge_table(task, task.items, name, of_judge) for name, of_judge in verdicts.items())
-    return tuple(t for t in tables if t.forced_choice.any() or t.response_set.any())
-
-
-def _for_decisions(r: _Ratings, budget: int, *, choose: bool) -> tuple[QueuedRating, ...]:
-    decisions = Decisions.of(
-        r.positive,
-        r.n_ratings,
-        tau=r.tau,
-        beta=r.beta,
-        importance=_importance(r) if choose else None,
-    )
+def _for_decisions(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
+    decisions = Decisions.of(r.positive, r.n_ratings, tau=r.tau, beta=r.beta)
     values, free = decisions.values_of_ratings(), r.unpaired
     pairs = allocate(decisions, values, budget, len(free))
     paired = free[: pairs.n_pairs]
@@ -221,45 +205,6 @@ def _for_decisions(r: _Ratings, budget: int, *, choose: bool) -> tuple[QueuedRat
         *(r.pair(i, pairs.value) for i in paired.tolist()),
         *(r.rating(i, float(values[i])) for i in _greatest(values, budget - 2 * pairs.n_pairs)),
     )
-
-
-def _importance(r: _Ratings) -> FloatArray:
-    share = r.positive / np.maximum(r.n_ratings, 1)
-    hidden, eligible = r.pairs
-    beta = hidden / eligible if eligible else 0.0
-    decided = reaches(share + beta * (1.0 - share), r.tau) > 0
-    return importance_for_choice(decided, np.array([_decisions_of(z, r) for z in r.judges]))
-
-
-def _decisions_of(judge: RatingTable, r: _Ratings) -> BoolArray:
-    """Return what a judge decides, from its response sets where it gave any; (n,) bool."""
-    dist, space = Distributions.of(judge), r.task.space
-    by_sets = dist.theta[:, space.meets(r.task.positive)].sum(axis=1)
-    by_choices = dist.O[:, space.option_mask(r.task.positive)].sum(axis=1)
-    share = np.where(np.isnan(by_sets), by_choices, by_sets)
-    return np.asarray(reaches(share, r.tau) > 0, dtype=np.bool_)
-
-
-def _for_break_even(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
-    if r.task.space.fully_specified or not r.task.sensitivity:
-        raise TaskError(f"task {r.task.name}: no choice hides a positive option, so beta is 0.")
-    [even] = winning_regions(
-        r.human,
-        r.judges,
-        GOAL,
-        adds=r.task.sensitivity,
-        taus=(r.tau,),
-        positive=r.task.positive,
-    )
-    if not even.betas:
-        return ()
-    free = r.unpaired
-    n_pairs = min(budget // 2, len(free))
-    numbers = [n for n in PAIRS if 0 < n <= n_pairs] or [n_pairs]
-    share = Decisions.of(r.positive, r.n_ratings, tau=r.tau, beta=r.beta).negative_share
-    falls = value_of_pairs_for_side(r.beta, even.betas, numbers, share)
-    value = float(np.max(falls / (2.0 * np.maximum(numbers, 1))))
-    return tuple(r.pair(i, value) for i in free[:n_pairs].tolist())
 
 
 def _for_annotator_test(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
@@ -280,8 +225,12 @@ def _greatest(values: FloatArray, n: int) -> list[int]:
 
 
 def queue_csv(queue: tuple[QueuedRating, ...]) -> str:
-    """Return a queue as CSV, for ``harness annotate --queue``."""
-    return csv_text(rows_of_queue(queue), [field.name for field in fields(QueuedRating)])
+    """Return a queue as CSV, for ``harness annotate --queue``; raters are a JSON array."""
+    rows = [
+        row | {"raters": json.dumps(queued.raters, ensure_ascii=False) if queued.raters else ""}
+        for row, queued in zip(rows_of_queue(queue), queue, strict=True)
+    ]
+    return csv_text(rows, [field.name for field in fields(QueuedRating)])
 
 
 def rows_of_queue(queue: Iterable[QueuedRating]) -> list[dict[str, str]]:

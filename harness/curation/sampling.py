@@ -61,19 +61,20 @@ class Sample:
 
 def draw_sample(
     task: Task,
-    by: By,
+    by: By | None,
     n_items: int,
     *,
     rng: np.random.Generator,
     levels: Sequence[int] = LEVELS,
 ) -> Sample:
-    """Draw equal numbers of items from each stratum.
+    """Draw equal numbers of items from each stratum, or a random sample of all items.
 
     Parameters
     ----------
-    by : {"disagreement", "criterion", "group"}
-        What makes a stratum. By disagreement, the per cent of forced choices that are positive,
-        rounded to the nearest ten and halves up, of items with two ratings or more.
+    by : {"disagreement", "criterion", "group"}, optional
+        What makes a stratum; all items are one by default. By disagreement, the per cent of forced
+        choices that are positive, rounded to the nearest ten and halves up, of items with two
+        ratings or more.
     n_items : int
         Size of the sample. A stratum that holds fewer than its part is taken whole, and the others
         share the rest; numbers that cannot be equal differ by 1.
@@ -100,8 +101,9 @@ def draw_sample(
             strata[key].append(item.id)
     available = sum(map(len, strata.values()))
     if available < n_items:
+        how = f" by {by}" if by else ""
         raise TaskError(
-            f"task {task.name}: {available} of {len(task.items)} items can be sampled by {by}; "
+            f"task {task.name}: {available} of {len(task.items)} items can be sampled{how}; "
             f"ask for {available} at most."
         )
     names = sorted(strata, key=lambda key: (isinstance(key, str), key))
@@ -123,8 +125,10 @@ def draw_sample(
     )
 
 
-def _keys(task: Task, by: By) -> list[int | str | None]:
+def _keys(task: Task, by: By | None) -> list[int | str | None]:
     """Return the stratum of each item; None for items that belong to none."""
+    if by is None:
+        return ["all"] * len(task.items)
     if by == "criterion":
         keys: list[int | str | None] = [item.criterion for item in task.items]
     elif by == "group":
@@ -207,7 +211,7 @@ def split_by_group(
     return parts[0], parts[1]
 
 
-def write_sample(task: Task, sample: Sample, folder: Path, by: By) -> Task:
+def write_sample(task: Task, sample: Sample, folder: Path, by: By | None) -> Task:
     """Write sampled items and their ratings as a task of their own.
 
     Items are named for their content and its occurrence number in the task, so that the same text
@@ -229,11 +233,13 @@ def write_sample(task: Task, sample: Sample, folder: Path, by: By) -> Task:
         )
         for item, probability in sample.probabilities.items()
     )
-    notice = (
-        f"{len(items)} of {len(task.items)} items of {task.name}, sampled by {by}, "
-        f"{len(task.items) - sample.n_outside} of which could be; numbers that are not weighted by "
-        f"1/{INCLUSION_PROBABILITY} describe the sample"
-    )
+    drawn = f"{len(items)} of {len(task.items)} items of {task.name}"
+    notice = f"a random sample of {drawn}"
+    if by is not None:
+        notice = (
+            f"{drawn}, sampled by {by}, {len(task.items) - sample.n_outside} of which could be; "
+            f"numbers that are not weighted by 1/{INCLUSION_PROBABILITY} describe the sample"
+        )
     written = task.model_copy(
         update={
             "name": folder.name,
@@ -244,7 +250,7 @@ def write_sample(task: Task, sample: Sample, folder: Path, by: By) -> Task:
         }
     )
     write_version(written, task, folder)
-    change = f"sample of {len(items)} of {len(task.items)} items of {task.name}, by {by}"
+    change = f"sample of {drawn}, {f'by {by}' if by else 'at random'}"
     record_change(folder, change, before=task.content_hash)
     return written
 

@@ -108,6 +108,27 @@ def test_queue_names_items_and_forms(task, tmp_path):
     }
 
 
+def test_queue_asks_the_raters_whom_it_names(task, tmp_path):
+    """A row that names raters is not asked of others; a row that names none, of everybody."""
+    queue = tmp_path / "queue.csv"
+    queue.write_text(
+        'item,raters\ni1,"[""ann"", ""Doe, Jane""]"\ni2,"ann, bea"\ni3,\ni4,bea\n', encoding="utf-8"
+    )
+    asked = {
+        rater: set(ids(make_steps(task, rater, form="forced_choice", queue=queue)))
+        for rater in ("ann", "bea", "Doe, Jane", "new")
+    }
+    assert asked == {
+        "ann": {"i1", "i2", "i3"},
+        "bea": {"i2", "i3", "i4"},
+        "Doe, Jane": {"i1", "i3"},
+        "new": {"i3"},
+    }
+    queue.write_text("item,raters\ni4,bea\n", encoding="utf-8")
+    with pytest.raises(TaskError, match="all 1 rows name other raters than 'ann'"):
+        make_steps(task, "ann", form="forced_choice", queue=queue)
+
+
 @pytest.mark.parametrize(
     ("row", "problem"),
     [("i99,forced_choice", "has no item 'i99'"), ("i1,ranking", "found 'ranking'")],

@@ -9,13 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.known_answers import load_dataset, truth_folders
-from support.processes import call_harness, invoke
-from support.task_folders import make_task_folder
+from support.processes import invoke
+from support.task_folders import make_task_folder, write_jsonl
 
 from benchmarks.next_ratings import errors, standard_errors
 from harness.curation.rating_queue import next_ratings
 from harness.errors import TaskError
-from harness.judging.parsing.verdict import Verdict
 from harness.stats.planning.next_rating import (
     BETAS,
     Decisions,
@@ -23,9 +22,7 @@ from harness.stats.planning.next_rating import (
     beta_posterior,
     cutoff_of_choices,
     fitted_prior,
-    importance_for_choice,
     value_of_comparison,
-    value_of_pairs_for_side,
     value_of_rating,
 )
 from harness.tasks import load_task
@@ -92,14 +89,6 @@ def test_pairs_are_worth_more_the_less_is_known_of_beta():
     assert allocate(no_pairs, no_pairs.values_of_ratings(), 60, 7).n_pairs == 5
 
 
-def test_pairs_show_on_which_side_beta_is():
-    """By hand, uniform beta, break-even 1/2: error 1/2 without a pair, 1/4 with one."""
-    [single, many] = value_of_pairs_for_side(beta_posterior(0, 0), [0.5], [1, 200], 1.0)
-    assert single == pytest.approx(0.25, abs=0.02)
-    assert 0.4 < many < 0.5
-    assert value_of_pairs_for_side(beta_posterior(0, 0), [], [10], 1.0) == pytest.approx(0.0)
-
-
 def test_comparisons_begin_with_the_second_rating_of_an_item():
     """By hand: 0 to 2 ratings over two, 1 to 2, 2 to 3, of 4/3 and 3/2 independent comparisons."""
     n_ratings = np.array([0, 1, 2, 3])
@@ -109,56 +98,9 @@ def test_comparisons_begin_with_the_second_rating_of_an_item():
     )
 
 
-def test_items_on_which_close_judges_differ_decide_the_choice():
-    """Where all judges decide alike nothing is at stake; the closer rival counts more."""
-    decisions = np.ones(40, dtype=bool)
-    judges = np.ones((3, 40), dtype=bool)
-    judges[1, :2], judges[2, 2:12] = False, False
-    importance = importance_for_choice(decisions, judges)
-    assert (importance[12:] == 0).all()
-    assert importance[0] == pytest.approx(np.exp(-1.0))
-    assert importance[5] == pytest.approx(np.exp(-5.0))
-
-
 @pytest.fixture(scope="module")
 def task(tmp_path_factory):
     return load_task(make_task_folder(tmp_path_factory.mktemp("queue") / "small", 24))
-
-
-def verdicts_of(task):
-    """Two judges that differ on every third item."""
-    return {
-        judge: [
-            Verdict(
-                item=item.id,
-                judge=judge,
-                elicitation="forced_choice",
-                sample=0,
-                outcome="answered",
-                value="B" if judge == "cautious" and not i % 3 else "A",
-            )
-            for i, item in enumerate(task.items)
-        ]
-        for judge in ("bold", "cautious")
-    }
-
-
-def test_only_items_that_tell_judges_apart_are_queued_for_the_decision(task):
-    """With the verdicts of two judges; without them the command says what is missing."""
-    queue = next_ratings(task, 20, quantity="decision", verdicts=verdicts_of(task))
-    assert queue
-    places = {item.id: i for i, item in enumerate(task.items)}
-    forced = [row for row in queue if row.elicitation == "forced_choice"]
-    assert {places[row.item] % 3 for row in forced} <= {0}
-    with pytest.raises(TaskError, match="verdicts of two judges or more"):
-        next_ratings(task, 20, quantity="decision")
-
-
-def test_break_even_wants_pairs_on_random_items(task):
-    """A pair is two answers, no item comes twice, and items with pairs are left out."""
-    queue = next_ratings(task, 21, quantity="break-even", verdicts=verdicts_of(task))
-    assert {row.elicitation for row in queue} <= {"paired"}
-    assert len({row.item for row in queue}) == len(queue) <= 10
 
 
 def test_a_third_rater_is_wanted_where_two_have_rated(task, tmp_path):
@@ -188,24 +130,6 @@ def test_items_that_differ_no_more_than_chance_allows_are_not_queued(task):
     assert next_ratings(alike, 20, quantity="consistency", tau=0.2) == ()
 
 
-@pytest.mark.slow
-def test_the_verdicts_of_a_run_are_read(tmp_path, monkeypatch):
-    """A run folder serves as a file of verdicts does; that of another task is refused."""
-    monkeypatch.chdir(tmp_path)
-    judges = ("--judges", "random,lexicon", "--limit", 20, "--out", "runs")
-    assert invoke("run", "--task", "toxicity", *judges).exit_code == 0
-    [folder] = (tmp_path / "runs").iterdir()
-    options = ("--for", "decision", "--budget", 6)
-    result = invoke("curate", "next", "toxicity", *options, "--verdicts", folder)
-    assert result.exit_code == 0, result.output
-    assert "random items" in " ".join(result.output.split())
-    other = make_task_folder(tmp_path / "small", 12)
-    for command in (("next", other, *options), ("audit", other)):
-        result = call_harness("curate", *map(str, command), "--verdicts", str(folder), cwd=tmp_path)
-        assert result.returncode == 2
-        assert "items of this run of task toxicity are not those of task" in result.stderr
-
-
 def test_the_queue_is_read_by_annotate(tmp_path):
     """Who has not rated the item stands beside it; undecided items first where nothing hides."""
     task, queue = make_task_folder(tmp_path / "small", 12), tmp_path / "queue.csv"
@@ -227,6 +151,42 @@ def test_the_queue_is_read_by_annotate(tmp_path):
     result = invoke("curate", "next", task, "--budget", 12, "--for", "annotator-test", "--json")
     waiting = {row["item"]: row["raters"] for row in json.loads(result.stdout) if row["raters"]}
     assert waiting == {json.loads(first)["item"]: [json.loads(first)["rater"]]}
+    options = ("--for", "annotator-test", "--queue", queue)
+    assert invoke("curate", "next", task, "--budget", 12, *options).exit_code == 0
+    rows = csv.DictReader(queue.read_text(encoding="utf-8").splitlines())
+    named = [json.loads(row["raters"]) for row in rows if row["raters"]]
+    assert named == [[json.loads(first)["rater"]]]
+
+
+def test_a_suspected_rater_is_not_offered(tmp_path):
+    """Who always gave the same answer has not rated the last items, and is not asked to."""
+    task = make_task_folder(tmp_path / "small", 60, response_sets=False)
+    rows = [json.loads(line) for line in (task / "ratings.jsonl").read_text().splitlines()]
+    lazy = [{"item": f"i{i}", "rater": "lazy", "value": "A"} for i in range(50)]
+    rows = [row for row in rows if (row["item"], row["rater"]) != ("i59", "r0")]
+    write_jsonl(task / "ratings.jsonl", rows + lazy)
+    result = invoke("curate", "next", task, "--budget", 60, "--for", "annotator-test", "--json")
+    waiting = {row["item"]: row["raters"] for row in json.loads(result.stdout)}
+    assert waiting["i59"] == ["r0"]
+    assert not any("lazy" in raters for raters in waiting.values())
+    shown = invoke("curate", "next", task, "--budget", 3, "--for", "annotator-test").output
+    assert "audit suspects them: lazy (raters who always answer alike)" in " ".join(shown.split())
+
+
+def test_items_of_a_finding_are_queued(tmp_path):
+    """In the order of the finding; a finding that is not there is named with those that are."""
+    task = make_task_folder(tmp_path / "small", 12, response_sets=False)
+    rows = [json.loads(line) for line in (task / "ratings.jsonl").read_text().splitlines()]
+    write_jsonl(
+        task / "ratings.jsonl", [r for r in rows if r["item"] != "i3" or r["rater"] == "r0"]
+    )
+    command = ("curate", "next", task, "--budget", 4, "--json", "--finding")
+    [row] = json.loads(invoke(*command, "single_rater_items").stdout)
+    assert (row["item"], row["reason"]) == ("i3", "1 rater so far")
+    assert set(row["raters"]) == {"r1", "r2"}
+    error = invoke(*command, "duplicate").exception
+    assert isinstance(error, TaskError)
+    assert "single_rater_items" in str(error)
 
 
 def consistency_error(ratings, *, by_value, seed, tau=0.5, rounds=4):
@@ -254,7 +214,7 @@ def consistency_error(ratings, *, by_value, seed, tau=0.5, rounds=4):
 @pytest.mark.skipif(not truth_folders(), reason="no truth folder")
 def test_queues_do_what_the_command_says():
     """At equal budget, against random items: what consistency and the annotator test gain."""
-    drawn = [errors("recipes", 0.3, 2, "consistency", seed) for seed in range(15)]
+    drawn = [errors("recipes", 0.3, 2, seed) for seed in range(15)]
     valued, random = np.mean(drawn, axis=0)
     assert valued < 0.95 * random
     drawn = [standard_errors("wax", seed) for seed in range(3)]

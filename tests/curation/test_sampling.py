@@ -104,7 +104,8 @@ def test_ids_come_from_content_and_occurrence():
 def test_the_command_writes_tasks_that_say_what_they_describe(task, tmp_path, monkeypatch):
     """Two parts, with ratings, probabilities and a notice that validate shows; seeded."""
     monkeypatch.chdir(tmp_path)
-    options = ("--items", 40, "--levels", "0,30,70,100", "--split", "0.5", "--json")
+    levels = ("--by", "disagreement", "--levels", "0,30,70,100")
+    options = ("--items", 40, *levels, "--split", "0.5", "--json")
     for name in ("once", "again"):
         result = invoke("curate", "sample", "./small", "--as", name, *options)
         assert result.exit_code == 0, result.output
@@ -124,3 +125,21 @@ def test_the_command_writes_tasks_that_say_what_they_describe(task, tmp_path, mo
     assert "note: metrics" not in said  # all are equally likely
     refused = invoke("curate", "sample", "./small", "--as", "once", *options)
     assert refused.exit_code != 0
+
+
+def test_a_sample_is_random_by_default(task, tmp_path, monkeypatch):
+    """Every item is as likely as any other, and the notice says what the sample is."""
+    rng, times = np.random.default_rng(3), dict.fromkeys(task.by_id, 0)
+    for _ in range(300):
+        sample = draw_sample(task, None, 30, rng=rng)
+        assert set(sample.probabilities.values()) == {30 / 120}
+        for item in sample.probabilities:
+            times[item] += 1
+    assert abs(np.mean(list(times.values())) - 75) < 1e-9
+    assert np.std(list(times.values())) == pytest.approx((300 * 0.25 * 0.75) ** 0.5, rel=0.25)
+    monkeypatch.chdir(tmp_path)
+    result = invoke("curate", "sample", "./small", "--as", "drawn", "--items", 30)
+    assert "all      120    30" in result.output
+    assert load_task("./drawn").notice == "a random sample of 30 of 120 items of small"
+    refused = invoke("curate", "sample", "./small", "--as", "x", "--items", 3, "--levels", "10")
+    assert refused.exit_code == 2

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.decision import verdict_and_judge
 from harness.analysis.evidence import deciding_evidence
-from harness.curation.audit.decision_effects import suspected_errors, usual_answers, with_effects
+from harness.curation.audit.decision_effects import (
+    suspected_errors,
+    usual_answers,
+    verdict_and_equals,
+    with_effects,
+)
 from harness.curation.audit.finding import Audit, Finding, NotChecked
+from harness.curation.audit.next_commands import with_commands
 from harness.curation.audit.rating_checks import (
     RatedChoices,
     drift_findings,
@@ -20,6 +25,11 @@ from harness.curation.audit.rating_checks import (
     rater_findings,
     rating_times,
     single_rater_items,
+)
+from harness.curation.audit.response_checks import (
+    identical_raters,
+    label_findings,
+    set_findings,
 )
 from harness.curation.audit.sufficiency import sufficiency_findings
 from harness.curation.audit.text_checks import SIMILAR, duplicates, items_by_pattern
@@ -37,8 +47,20 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import IntArray
     from harness.tasks import Task
 
+SUSPECT: tuple[Kind, ...] = (
+    "same_answer_raters",
+    "deviating_raters",
+    "excess_agreement",
+    "identical_raters",
+    "sets_of_everything",
+    "sets_of_one_option",
+    "drifting_raters",
+)
 
-def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Audit:
+
+def audit_task(
+    task: Task, verdicts: Path | None = None, *, name: str | None = None, seed: int = 0
+) -> Audit:
     """Check the items and ratings of a task.
 
     Parameters
@@ -48,7 +70,9 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
     verdicts : Path, optional
         Verdicts of judges, as for `harness.sources.source_on_task`, by default the
         ``verdicts.csv`` of the task's folder. With them, findings are ordered by what leaving
-        their items or raters out does to the decision.
+        their items or raters out does to the verdict and the equals.
+    name : str, optional
+        Name or path of the task in the commands of the findings; by default its name.
     seed : int
         Of the resampling of the validations.
 
@@ -67,10 +91,10 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
     task.require_options("an audit")
     rated = RatedChoices.of(task)
     facts = rater_facts(task, rated) if task.rater_ids == "real" and rated.raters else ()
-    verdicts = verdicts or verdicts_of(task)
+    is_given, verdicts = verdicts is not None, verdicts or verdicts_of(task)
     source = source_on_task(task, verdicts, seed=seed) if verdicts else None
     evidence = deciding_evidence(source) if source else None
-    decision, judge = verdict_and_judge(evidence) if source else (None, None)
+    decision, equals = verdict_and_equals(evidence) if source else (None, ())
     findings = [*(suspected_errors(source) if source else ()), *_data_findings(task, facts)]
     if facts:
         findings += pair_findings(rated, _single_answers(source) if source else ())
@@ -80,6 +104,7 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
     findings += sufficiency_findings(task, rated, evidence)
     if source and evidence:
         findings = with_effects(findings, source, evidence)
+    findings = with_commands(findings, name or task.name, verdicts, is_given=is_given)
     return Audit(
         task=task.name,
         content_hash=task.content_hash,
@@ -87,7 +112,7 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
         n_raters=len({rating.rater for rating in task.ratings}),
         n_ratings=len(task.ratings),
         decision=decision,
-        judge=judge,
+        equals=equals,
         verdicts=None if verdicts is None else str(verdicts),
         findings=tuple(findings),
         raters=facts,
@@ -95,6 +120,28 @@ def audit_task(task: Task, verdicts: Path | None = None, *, seed: int = 0) -> Au
             _not_checked(task, rated, has_verdicts=source is not None, has_times=bool(times))
         ),
     )
+
+
+def suspected_raters(task: Task) -> dict[str, Kind]:
+    """Return the raters whom the audit suspects, with the kind of the finding.
+
+    Who always gives the same answer, deviates from the others, changes over time, agrees
+    unusually often with another rater, or is another's copy.
+    """
+    if task.rater_ids != "real":
+        return {}
+    rated = RatedChoices.of(task)
+    findings = [*identical_raters(task), *set_findings(task)]
+    if rated.raters:
+        findings += [*rater_findings(rater_facts(task, rated)), *pair_findings(rated, ())]
+        if times := rating_times(task):
+            findings += drift_findings(task, rated, times)
+    return {
+        rater: finding.kind
+        for finding in findings
+        if finding.kind in SUSPECT
+        for rater in finding.left_out_raters
+    }
 
 
 def _single_answers(source: Source) -> Iterator[tuple[str, IntArray]]:
@@ -115,8 +162,11 @@ def _data_findings(task: Task, facts: Sequence[RaterFacts]) -> Iterator[Finding]
     yield from _duplicate_findings(task)
     yield from rater_findings(facts)
     yield from option_findings(task)
+    yield from label_findings(task)
+    yield from set_findings(task)
     yield from single_rater_items(task)
     if task.rater_ids == "real":
+        yield from identical_raters(task)
         yield from few_item_raters(task)
     yield from _pattern_findings(task)
 
@@ -132,7 +182,7 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
             "duplicate_items",
             "with the text of another item",
             why=why,
-            action="Merge them where no rater rated both; else keep the first.",
+            action="Keep the first of each.",
         )
     if across:
         yield _of_clusters(
@@ -140,7 +190,7 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
             "duplicates_across_groups",
             "equal or nearly equal to an item of another group",
             why="Groups are resampled as if independent, which these are not.",
-            action="Put them into the same group.",
+            action="Keep the first of each, or put them into the same group.",
         )
     near = [cluster for cluster in near if _n_groups(task, cluster) != 1]
     if near:
@@ -149,8 +199,8 @@ def _duplicate_findings(task: Task) -> Iterator[Finding]:
             "near_duplicate_items",
             f"with at least {SIMILAR:.0%} of the 5-character pieces of another",
             why=why,
-            action="Give the items of a cluster the same 'group', so that they are resampled "
-            "together.",
+            action="Keep the first of each, or give the items of a cluster the same 'group', so "
+            "that they are resampled together.",
         )
 
 

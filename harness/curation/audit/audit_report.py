@@ -13,7 +13,7 @@ from harness.report.text_table import draw_table, paragraph
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.curation.audit.finding import Audit, Effect, Finding, RaterFacts, Version
+    from harness.curation.audit.finding import Audit, Effect, Finding, RaterFacts
     from harness.report.charts import Chart
 
 
@@ -27,6 +27,12 @@ TITLES = {
     "few_items_per_rater": "raters with few items",
     "unused_options": "unused options",
     "options_spelt_twice": "options spelt twice",
+    "labels_one_letter_apart": "labels one letter apart",
+    "answers_without_content": "answers without content",
+    "choice_outside_set": "choices outside of the set",
+    "sets_of_everything": "sets of everything",
+    "sets_of_one_option": "sets of one option",
+    "identical_raters": "raters with the same answers",
     "same_answer_raters": "raters who always answer alike",
     "deviating_raters": "raters unlike the others",
     "excess_agreement": "raters who agree unusually often",
@@ -48,7 +54,7 @@ def audit_text(audit: Audit) -> str:
     parts = [f"{audit.task}: {counts_of(audit)}"]
     if audit.decision is not None:
         parts.append(
-            f"Decision with everything: {decision_words(audit.decision, audit.judge)}\n"
+            f"Decision with everything: {outcome_words(audit.decision, audit.equals)}\n"
             f"Verdicts: {audit.verdicts}"
         )
     if audit.findings:
@@ -60,8 +66,6 @@ def audit_text(audit: Audit) -> str:
         parts.append(_raters(audit.raters))
     lines = [paragraph(f"Not checked: {row.check}; {row.reason}.") for row in audit.not_checked]
     parts += ["\n".join(lines)] if lines else []
-    if audit.version is not None:
-        parts.append(_version(audit.version))
     return "\n\n".join(parts)
 
 
@@ -85,9 +89,14 @@ def _effect(effect: Effect | None) -> str:
     if effect is None:
         return "-"
     shift = "" if effect.largest_change is None else f" ({effect.largest_change:.3f})"
-    if not effect.changes_decision:
+    if not (effect.changes_verdict or effect.changes_equals):
         return f"same{shift}"
-    return f"{decision_words(effect.verdict, effect.judge)}{shift}"
+    return f"{outcome_words(effect.verdict, effect.equals)}{shift}"
+
+
+def outcome_words(verdict: str, equals: Sequence[str]) -> str:
+    """Return a verdict with the judges that are equals."""
+    return f"{verdict} {first_names(equals, ' or ')}" if equals else verdict
 
 
 def decision_words(verdict: str, judge: str | None) -> str:
@@ -102,7 +111,7 @@ def _words(number: int, finding: Finding) -> str:
         *([f"Where: {'; '.join(where)}."] if where else []),
     ]
     lines += [f"Why it matters: {finding.why}", f"What to do: {finding.action}"]
-    return "\n".join(paragraph(line) for line in lines)
+    return "\n".join([*map(paragraph, lines), f"Run: {finding.command}"])
 
 
 def places_of(finding: Finding) -> list[tuple[str, tuple[str, ...]]]:
@@ -158,27 +167,9 @@ def remark_of(fact: RaterFacts) -> str:
     return f"always {fact.always}" if fact.always else "lower" if is_low(fact) else ""
 
 
-def _version(version: Version) -> str:
-    """Render what was repaired and what is left."""
-    lines = [f"Wrote {version.folder}:" if version.folder else "Nothing to repair."]
-    lines += [paragraph(f"- {fix.what}") for fix in version.fixes]
-    if version.left:
-        lines += ["", "Left to you:", *(paragraph(f"- {line}") for line in left_lines(version))]
-    return "\n".join(lines)
-
-
-def left_lines(version: Version) -> list[str]:
-    """Return what is left to the user: reason and findings."""
-    by_reason: dict[str, list[str]] = {}
-    for left in version.left:
-        by_reason.setdefault(left.reason, []).append(TITLES[left.kind])
-    return [f"{', '.join(titles)}: {reason}" for reason, titles in by_reason.items()]
-
-
 def audit_page(audit: Audit) -> str:
     """Render an audit as a page; texts of items do not stand in it."""
     compared = compared_raters(audit.raters)
-    sections = (*SECTIONS, ("version", "Repaired version")) if audit.version else SECTIONS
     n = len(audit.findings)
     return render(
         "audit.html.jinja",
@@ -190,11 +181,10 @@ def audit_page(audit: Audit) -> str:
             "findings": [_row(finding) for finding in audit.findings],
             "chart": _chart(compared) if compared else None,
             "raters": [(fact, remark_of(fact)) for fact in compared],
-            "left": left_lines(audit.version) if audit.version else [],
         },
         block={"grid": None, "items": None},
         title=f"Audit of {audit.task}",
-        sections=sections,
+        sections=SECTIONS,
     )
 
 
@@ -202,8 +192,9 @@ def _summary(audit: Audit) -> Iterator[str]:
     if audit.decision is None:
         yield "What the findings do to the decision was not measured: no verdicts (--verdicts)."
         return
-    changing = sum(bool(f.effect and f.effect.changes_decision) for f in audit.findings)
-    yield f"Decision with everything: {decision_words(audit.decision, audit.judge)}."
+    effects = [finding.effect for finding in audit.findings if finding.effect]
+    changing = sum(effect.changes_verdict or effect.changes_equals for effect in effects)
+    yield f"Decision with everything: {outcome_words(audit.decision, audit.equals)}."
     verb = "changes" if changing == 1 else "change"
     yield f"{changing} of them {verb} the decision when left out, each on its own."
     yield f"Verdicts: {audit.verdicts}."
@@ -213,8 +204,9 @@ def _row(finding: Finding) -> dict[str, Any]:
     effect = finding.effect
     decision, change = "not measured", ""
     if effect is not None:
-        words = decision_words(effect.verdict, effect.judge)
-        decision = words if effect.changes_decision else f"same ({words})"
+        words = outcome_words(effect.verdict, effect.equals)
+        is_other = effect.changes_verdict or effect.changes_equals
+        decision = words if is_other else f"same ({words})"
         change = "NA" if effect.largest_change is None else number(effect.largest_change)
     return {
         "finding": finding,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.analysis import Source
     from harness.analysis.evidence import Evidence
     from harness.stats.data.arrays import FloatArray
+    from harness.tasks import Task
 
 MIN_LEFT = 2  # items
 MIN_RATINGS = 3
@@ -29,20 +30,30 @@ MIN_JUDGES = 2
 
 
 def with_effects(findings: Sequence[Finding], source: Source, baseline: Evidence) -> list[Finding]:
-    """Return findings with their effects, those that change the decision first.
+    """Return findings with their effects, those that change the verdict first.
 
-    Then come those that change the metric that ranks most, then those without an effect; ties stay
-    in their order.
+    Then come those that change which judges are equals, those that change the metric that ranks
+    most, and those without an effect; ties stay in their order.
     """
     measured = [replace(f, effect=_effect(f, source, baseline)) for f in findings]
     return sorted(measured, key=_importance)
 
 
-def _importance(finding: Finding) -> tuple[bool, bool, float]:
+def _importance(finding: Finding) -> tuple[bool, bool, bool, float]:
     effect = finding.effect
     if effect is None:
-        return (True, True, 0.0)
-    return (not effect.changes_decision, False, -(effect.largest_change or 0.0))
+        return (True, True, True, 0.0)
+    change = -(effect.largest_change or 0.0)
+    return (not effect.changes_verdict, not effect.changes_equals, False, change)
+
+
+def verdict_and_equals(evidence: Evidence | None) -> tuple[str, tuple[str, ...]]:
+    """Return the verdict, and the best judge with those not significantly different from it."""
+    verdict, best = verdict_and_judge(evidence)
+    if evidence is None or best is None:
+        return verdict, ()
+    rows = [row for row in evidence.judges if row.value is not None and row.judge != best]
+    return verdict, (best, *(row.judge for row in rows if row.close_to_first))
 
 
 def _effect(finding: Finding, source: Source, baseline: Evidence) -> Effect | None:
@@ -52,36 +63,44 @@ def _effect(finding: Finding, source: Source, baseline: Evidence) -> Effect | No
     if len(rest.items) < MIN_LEFT:
         return None
     evidence = deciding_evidence(rest)
-    verdict, judge = verdict_and_judge(evidence)
+    verdict, equals = verdict_and_equals(evidence)
+    verdict_before, equals_before = verdict_and_equals(baseline)
     return Effect(
         verdict=verdict,
-        judge=judge,
-        changes_decision=(verdict, judge) != verdict_and_judge(baseline),
+        equals=equals,
+        changes_verdict=verdict != verdict_before,
+        changes_equals=set(equals) != set(equals_before),
         n_items=len(rest.items),
         largest_change=_largest_change(evidence, baseline),
         metric=baseline.metric,
     )
 
 
-def source_without(source: Source, items: set[str], raters: set[str]) -> Source:
-    """Return a source without some items and raters, nor items that nobody rated then."""
-    ratings = [r for r in source.task.ratings if r.rater not in raters and r.item not in items]
+def task_without(task: Task, items: set[str], raters: set[str]) -> Task:
+    """Return a task without some items and raters, nor items that nobody rated then."""
+    ratings = [r for r in task.ratings if r.rater not in raters and r.item not in items]
     rated = {rating.item for rating in ratings}
-    kept = tuple(item for item in source.items if item.id in rated)
-    ids = {item.id for item in kept}
-    task = source.task.model_copy(
+    kept = tuple(item for item in task.items if item.id in rated)
+    return task.model_copy(
         update={
             "items": kept,
-            "ratings": tuple(r for r in ratings if r.item in ids),
-            "ignored": tuple(r for r in source.task.ignored if r.item in ids),
+            "ratings": tuple(ratings),
+            "ignored": tuple(r for r in task.ignored if r.item in rated and r.rater not in raters),
         }
     )
+
+
+def source_without(source: Source, items: set[str], raters: set[str]) -> Source:
+    """Return a source without some items and raters, nor items that nobody rated then."""
+    others = source.task.by_id.keys() - {item.id for item in source.items}
+    task = task_without(source.task, items | others, raters)
+    ids = {item.id for item in task.items}
     verdicts = {
         judge: [verdict for verdict in rows if verdict.item in ids]
         for judge, rows in source.verdicts.items()
     }
-    planned = {judge: n_planned_at_least(rows, len(kept)) for judge, rows in verdicts.items()}
-    return replace(source, task=task, items=kept, verdicts=verdicts, planned=planned)
+    planned = {judge: n_planned_at_least(rows, len(ids)) for judge, rows in verdicts.items()}
+    return replace(source, task=task, items=task.items, verdicts=verdicts, planned=planned)
 
 
 def _largest_change(evidence: Evidence | None, baseline: Evidence) -> float | None:

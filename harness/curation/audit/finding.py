@@ -19,6 +19,12 @@ Kind: TypeAlias = Literal[
     "deviating_raters",
     "excess_agreement",
     "excess_agreement_with_judge",
+    "identical_raters",
+    "choice_outside_set",
+    "sets_of_everything",
+    "sets_of_one_option",
+    "labels_one_letter_apart",
+    "answers_without_content",
     "drifting_raters",
     "suspected_rating_errors",
     "secrets_or_personal_data",
@@ -28,6 +34,8 @@ Kind: TypeAlias = Literal[
     "too_few_items",
 ]
 
+PAIRED = ("excess_agreement", "identical_raters")  # kinds that name raters in pairs
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
@@ -35,10 +43,13 @@ class Effect:
 
     Attributes
     ----------
-    verdict, judge : str, str or None
-        The decision without them.
-    changes_decision : bool
-        Whether verdict or judge are others than with them.
+    verdict : str
+        The verdict without them.
+    equals : tuple of str
+        The best judge, and those that are not significantly different from it; none where the
+        verdict is "none".
+    changes_verdict, changes_equals : bool
+        Whether the verdict, and which judges are equals, is another than with them.
     n_items : int
         Items left.
     largest_change : float or None
@@ -48,8 +59,9 @@ class Effect:
     """
 
     verdict: str
-    judge: str | None
-    changes_decision: bool
+    equals: tuple[str, ...]
+    changes_verdict: bool
+    changes_equals: bool
     n_items: int
     largest_change: float | None
     metric: str
@@ -73,6 +85,8 @@ class Finding:
         Items that are duplicates of each other, the first in file order first.
     effect : Effect or None
         None without verdicts, or where nothing can be left out.
+    command : str
+        The command that acts on it.
     """
 
     kind: Kind
@@ -85,6 +99,7 @@ class Finding:
     options: tuple[str, ...] = ()
     clusters: tuple[tuple[str, ...], ...] = ()
     effect: Effect | None = None
+    command: str = ""
 
     @property
     def left_out_items(self) -> tuple[str, ...]:
@@ -96,7 +111,7 @@ class Finding:
     @property
     def left_out_raters(self) -> tuple[str, ...]:
         """Raters to leave out: of pairs, the second."""
-        return self.raters[1::2] if self.kind == "excess_agreement" else self.raters
+        return self.raters[1::2] if self.kind in PAIRED else self.raters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,69 +156,19 @@ class NotChecked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fix:
-    """A repair.
-
-    Attributes
-    ----------
-    kind : str
-        Of the finding that it repairs.
-    what : str
-        A line for the changelog.
-    n : int
-        Items, labels or clusters it is about.
-    before, after : str
-        Content hashes of the task.
-    """
-
-    kind: Kind
-    what: str
-    n: int
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """A finding, or a part of it, that is not repaired, and why."""
-
-    kind: Kind
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """A repaired version of a task.
-
-    Attributes
-    ----------
-    folder : str or None
-        Where it was written; None where there was nothing to repair.
-    fixes : tuple of Fix
-        In the order in which they were made.
-    left : tuple of Left
-        What is left to the user.
-    """
-
-    folder: str | None
-    fixes: tuple[Fix, ...]
-    left: tuple[Left, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """Findings of an audit, those that change the decision first.
+    """Findings of an audit, those that change the verdict first, then those that change the equals.
 
     Attributes
     ----------
     content_hash : str
         Of the task's content.
-    decision, judge : str or None
-        The decision with everything; None without verdicts.
+    decision : str or None
+        The verdict with everything; None without verdicts.
+    equals : tuple of str
+        As in `Effect`, with everything.
     verdicts : str or None
         File of the verdicts.
-    version : Version or None
-        What was repaired, and where; None unless asked for.
     """
 
     schema_version: int = 1
@@ -213,12 +178,11 @@ class Audit:
     n_raters: int
     n_ratings: int
     decision: str | None
-    judge: str | None
+    equals: tuple[str, ...]
     verdicts: str | None
     findings: tuple[Finding, ...]
     raters: tuple[RaterFacts, ...]
     not_checked: tuple[NotChecked, ...]
-    version: Version | None = None
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:

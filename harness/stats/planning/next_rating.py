@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.data.arrays import FloatArray, IntArray
 
 HORIZON = 5  # ratings that are looked ahead: a single one seldom turns a decision
 PRECISIONS = np.geomspace(0.2, 200.0, 61)
@@ -102,8 +102,6 @@ class Decisions:
     ----------
     positive, n_ratings : (n,) int arrays
         Positive choices, and all choices, of each item.
-    importance : (n,) array
-        What a wrong decision on an item costs.
     tau : float
         An item is positive where the share of raters whose set is positive reaches it.
     prior : (float, float)
@@ -114,7 +112,6 @@ class Decisions:
 
     positive: IntArray
     n_ratings: IntArray
-    importance: FloatArray
     tau: float
     prior: tuple[float, float]
     beta: FloatArray
@@ -130,39 +127,37 @@ class Decisions:
         *,
         tau: float,
         beta: FloatArray,
-        importance: FloatArray | None = None,
     ) -> Self:
-        """Fit the prior; by default every item is as important."""
+        """Fit the prior."""
         return cls(
             positive=positive,
             n_ratings=n_ratings,
-            importance=np.ones(len(positive)) if importance is None else importance,
             tau=tau,
             prior=fitted_prior(positive, n_ratings),
             beta=beta,
         )
 
     def values_of_ratings(self) -> FloatArray:
-        """Return the expected fall of the cost per forced choice of each item, (n,)."""
+        """Return the expected fall of the wrong decisions per forced choice of each item, (n,)."""
         values = np.zeros(len(self.positive))
         cutoffs = cutoff_of_choices(self.tau, BETAS)
         likely = self.beta > NEGLIGIBLE
         for cutoff in np.unique(cutoffs[likely]):
             chance = self.beta[likely & (cutoffs == cutoff)].sum()
             values += chance * value_of_rating(self.positive, self.n_ratings, cutoff, self.prior)
-        return np.asarray(values * self.importance, dtype=np.float64)
+        return values
 
     def values_of_pairs(self, numbers: Sequence[int]) -> FloatArray:
-        """Return the expected fall of the cost after so many pairs on random items, (R,)."""
-        below, costs = self._below()
-        now = _cost(self.beta, below, costs)
+        """Return the expected fall of wrong decisions after so many pairs on random items, (R,)."""
+        below, n_items = self._below()
+        now = _n_wrong(self.beta, below, n_items)
         falls = []
         for n_pairs in numbers:
             n = round(n_pairs * self.negative_share)
             hits = _chances_of_hits(n) * self.beta
             chances = hits.sum(axis=1)
             likely = chances > NEGLIGIBLE / (n + 1)
-            after = _cost(hits[likely] / chances[likely, None], below, costs)
+            after = _n_wrong(hits[likely] / chances[likely, None], below, n_items)
             falls.append(float(now - (chances[likely] @ after) / chances[likely].sum()))
         return np.asarray(np.maximum(falls, 0.0), dtype=np.float64)
 
@@ -173,7 +168,7 @@ class Decisions:
         return float(np.mean((self.n_ratings - self.positive + b) / (self.n_ratings + a + b)))
 
     def _below(self) -> tuple[FloatArray, FloatArray]:
-        """Return (G, U) chances that items are below the cut-off, and (U,) what they cost."""
+        """Return (G, U) chances that items are below the cut-off, and (U,) how many they are."""
         from scipy.special import betainc  # noqa: PLC0415 -- takes a while to load
 
         counts, place = np.unique(
@@ -181,7 +176,7 @@ class Decisions:
         )
         a, b = counts[0] + self.prior[0], counts[1] - counts[0] + self.prior[1]
         below = betainc(a, b, cutoff_of_choices(self.tau, BETAS)[:, None])
-        return below, np.asarray(np.bincount(place.ravel(), weights=self.importance), np.float64)
+        return below, np.bincount(place.ravel()).astype(np.float64)
 
 
 def _chances_of_hits(n: int) -> FloatArray:
@@ -193,37 +188,10 @@ def _chances_of_hits(n: int) -> FloatArray:
     return np.asarray(np.exp(ways + xlogy(k, BETAS) + xlog1py(n - k, -BETAS)), dtype=np.float64)
 
 
-def _cost(beta: FloatArray, below: FloatArray, costs: FloatArray) -> FloatArray:
-    """Return the expected cost of the likelier decisions, for (..., G) probabilities of beta."""
+def _n_wrong(beta: FloatArray, below: FloatArray, n_items: FloatArray) -> FloatArray:
+    """Return the expected number of wrong decisions, for (..., G) probabilities of beta."""
     share = beta @ below
-    return np.asarray(np.minimum(share, 1.0 - share) @ costs, dtype=np.float64)
-
-
-def value_of_pairs_for_side(
-    beta: FloatArray, breaks: Sequence[float], numbers: Sequence[int], negative_share: float
-) -> FloatArray:
-    """Return the fall of the chance that beta is on another side of break-even values, (R,).
-
-    Parameters
-    ----------
-    beta : (G,) array
-        Probability of each of `BETAS`.
-    breaks : sequence of float
-        Betas at which the best judge changes.
-    numbers : R ints
-        Numbers of pairs.
-    negative_share : float
-        Share of them with a negative choice.
-    """
-    piece = np.searchsorted(np.sort(np.asarray(breaks, dtype=np.float64)), BETAS, side="right")
-    inside = np.eye(len(breaks) + 1)[piece]  # (G, pieces)
-    now = 1.0 - (beta @ inside).max()
-    falls = []
-    for n_pairs in numbers:
-        n = round(n_pairs * negative_share)
-        hits = _chances_of_hits(n) * beta
-        falls.append(float(now - (1.0 - (hits @ inside).max(axis=1).sum())))
-    return np.asarray(np.maximum(falls, 0.0), dtype=np.float64)
+    return np.asarray(np.minimum(share, 1.0 - share) @ n_items, dtype=np.float64)
 
 
 def value_of_comparison(n_ratings: IntArray) -> FloatArray:
@@ -252,7 +220,7 @@ class Allocation:
     n_pairs : int
         Each is two answers: a choice and a set.
     value : float
-        Expected fall of the cost per answer of these.
+        Expected fall of the wrong decisions per answer of these.
     """
 
     n_pairs: int
@@ -276,28 +244,3 @@ def allocate(decisions: Decisions, values: FloatArray, budget: int, most: int) -
     best = int(np.argmax(of_pairs + np.array(of_choices)))
     n = numbers[best]
     return Allocation(n, float(of_pairs[best]) / (2 * n) if n else 0.0)
-
-
-def importance_for_choice(decisions: BoolArray, judges: BoolArray) -> FloatArray:
-    """Return what a wrong decision on an item costs the choice of the most consistent judge, (n,).
-
-    Parameters
-    ----------
-    decisions : (n,) bool array
-        Of the raters, as their ratings so far say.
-    judges : (J, n) bool array
-        Of the judges.
-
-    Returns
-    -------
-    (n,) array
-        Over the judges that decide an item otherwise than the first judge does, the sum of how
-        close they come: the normal density of the difference of their hits, over its height at 0,
-        as if raters decided by coin where the two judges differ.
-    """
-    hits = (judges == decisions).sum(axis=1)
-    first = int(hits.argmax())
-    differs = judges != judges[first]
-    spread = np.maximum(differs.sum(axis=1), 1.0)
-    close = np.exp(-((hits[first] - hits) ** 2) / spread / 2.0)
-    return np.asarray(close @ differs, dtype=np.float64)

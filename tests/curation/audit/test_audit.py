@@ -5,22 +5,31 @@ from __future__ import annotations
 import json
 import random
 import resource
+import shlex
+import shutil
 import subprocess
 import sys
 
 import jsonschema
 import numpy as np
 import pytest
-from support.processes import call_harness
+from support.processes import call_harness, invoke
 from support.task_folders import TASK, write_jsonl
 
 from harness.analysis import validate
-from harness.curation.audit import audit_task, audit_text
-from harness.curation.audit.decision_effects import source_without
+from harness.analysis.evidence import deciding_evidence
+from harness.curation.audit import audit_task, audit_text, suspected_raters
+from harness.curation.audit.decision_effects import (
+    source_without,
+    verdict_and_equals,
+    with_effects,
+)
+from harness.curation.audit.finding import Finding
 from harness.curation.audit.sufficiency import annotator_power, items_needed
 from harness.curation.audit.text_checks import items_by_pattern
+from harness.errors import TaskError
 from harness.sources import source_of_verdicts
-from harness.tasks import Item, load_task
+from harness.tasks import Item, load_task, read_changes
 
 WORDS = ["red", "small", "loud", "quiet", "broken", "clever", "heavy", "sudden", "plain", "odd"]
 WORDS += ["cat", "river", "engine", "letter", "window", "teacher", "song", "market", "bridge"]
@@ -213,7 +222,8 @@ def test_findings_that_change_the_decision_come_first(tmp_path):
     assert suspected.effect is not None
     assert suspected.effect.n_items == 150 - len(suspected.items)
     assert suspected.effect.largest_change > 0.05
-    changes = [row.effect.changes_decision for row in audit.findings if row.effect]
+    effects = [row.effect for row in audit.findings if row.effect]
+    changes = [(effect.changes_verdict, effect.changes_equals) for effect in effects]
     assert changes == sorted(changes, reverse=True)
 
 
@@ -254,10 +264,10 @@ def test_effects_are_those_of_whole_validations(planted, tmp_path):
     for row in findings:
         rest = validate(source_without(source, set(row.left_out_items), set(row.left_out_raters)))
         changes = [abs(judge.value - before[judge.judge]) for judge in rest.evidence.judges]
-        assert (row.effect.verdict, row.effect.judge) == (
-            rest.decision.verdict,
-            rest.decision.judge,
-        )
+        assert row.effect.verdict == rest.decision.verdict
+        best = () if rest.decision.judge is None else (rest.decision.judge,)
+        close = rest.decision.not_distinguishable if best else ()
+        assert row.effect.equals == (*best, *close)
         assert row.effect.largest_change == max(changes)
 
 
@@ -326,3 +336,134 @@ def test_a_hundred_thousand_items_take_less_than_a_minute_and_2_gib(tmp_path, *,
     # s of CPU, of one process with one thread
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 60
     assert after.ru_maxrss < 2 * 2**20  # KiB
+
+
+def test_another_name_in_front_of_equals_changes_nothing(tmp_path):
+    """Two judges that are not significantly different swap places: the equals are the same."""
+    rng = random.Random(8)
+    texts = sentences(120)
+    truth = [rng.choice("AB") for _ in texts]
+    choices = {f"r{j}": rated_like(truth, rng, 0.1) for j in range(3)}
+    task = load_task(write_task(tmp_path / "t", texts, choices))
+    flipped = {"x": set(range(3, 12)), "y": set(range(12, 22))}
+    rows = [
+        {"item": f"i{i}", "judge": judge, "value": "AB"[(truth[i] == "A") == (i in wrong)]}
+        for judge, wrong in flipped.items()
+        for i in range(120)
+    ]
+    write_jsonl(tmp_path / "verdicts.jsonl", rows)
+    source = source_of_verdicts(task, tmp_path / "verdicts.jsonl")
+    left_out = ("i3", "i4", "i5", "i6")
+    before = deciding_evidence(source)
+    after = deciding_evidence(source_without(source, set(left_out), set()))
+    assert before.judges[0].judge != after.judges[0].judge
+    assert verdict_and_equals(before)[1] == verdict_and_equals(after)[1][::-1]
+    same = Finding(kind="duplicate_items", what="", why="", action="", n=4, items=left_out)
+    [measured] = with_effects([same], source, before)
+    assert measured.effect.changes_equals is measured.effect.changes_verdict is False
+
+
+def set_rows(rater, sets):
+    return [
+        {"item": f"i{i}", "rater": rater, "elicitation": "response_set", "value": members}
+        for i, members in enumerate(sets)
+    ]
+
+
+def test_response_sets_are_checked(tmp_path):
+    """A choice outside of the set, sets of everything and sets of one option are named."""
+    rng = random.Random(9)
+    sets = {f"r{j}": [rng.choice([["A"], ["B"], ["A", "B"]]) for _ in range(40)] for j in range(4)}
+    sets |= {"all": [["A", "B"]] * 40, "single": [[rng.choice("AB")] for _ in range(40)]}
+    folder = write_task(tmp_path / "t", sentences(40), {})
+    rows = [row for rater, members in sets.items() for row in set_rows(rater, members)]
+    choices = {f"i{i}": members[0] for i, members in enumerate(sets["r0"])}
+    outside = next(i for i, members in enumerate(sets["r0"]) if members == ["A"])
+    choices[f"i{outside}"] = "B"
+    rows += [{"item": item, "rater": "r0", "value": key} for item, key in choices.items()]
+    write_jsonl(folder / "ratings.jsonl", rows)
+    audit = audit_task(load_task(folder))
+    assert finding(audit, "choice_outside_set").items == (f"i{outside}",)
+    assert finding(audit, "choice_outside_set").what.startswith("1 choice outside")
+    assert finding(audit, "sets_of_everything").raters == ("all",)
+    assert finding(audit, "sets_of_one_option").raters == ("single",)
+    assert suspected_raters(load_task(folder)) == {
+        "all": "sets_of_everything",
+        "single": "sets_of_one_option",
+    }
+
+
+def test_careful_raters_of_easy_items_are_not_named_for_their_sets(tmp_path):
+    """Where everybody endorses one option, nobody stands out for it."""
+    folder = write_task(tmp_path / "t", sentences(40), {})
+    rows = [row for j in range(3) for row in set_rows(f"r{j}", [["A"], ["B"]] * 20)]
+    write_jsonl(folder / "ratings.jsonl", rows)
+    kinds = {row.kind for row in audit_task(load_task(folder)).findings}
+    assert not kinds & {"choice_outside_set", "sets_of_everything", "sets_of_one_option"}
+    assert "identical_raters" in kinds
+
+
+def test_a_copied_column_is_found(tmp_path):
+    """Two raters with the same answers to all their items, and the second is the one left out."""
+    rng = random.Random(10)
+    truth = [rng.choice("AB") for _ in range(40)]
+    choices = {"ann": rated_like(truth, rng), "bea": rated_like(truth, rng)}
+    choices["copy"] = choices["ann"]
+    audit = audit_task(load_task(write_task(tmp_path / "t", sentences(40), choices)))
+    alike = finding(audit, "identical_raters")
+    assert alike.raters == ("ann", "copy")
+    assert alike.left_out_raters == ("copy",)
+
+
+def test_slips_and_empty_answers_are_found(tmp_path):
+    """Of labels one letter apart one is rare; an opposite or a number is no slip."""
+    task = """\
+name: spelt
+property: tone
+scale: nominal
+options: [polite, moral, amoral, level1, level2]
+ignore_labels: [polit, asdf, "...", none]
+"""
+    keys = ["polite", "moral", "amoral", "level1", "level2"] * 20
+    choices = {"r0": keys, "r1": ["polit", "asdf", "...", *keys[3:]]}
+    audit = audit_task(load_task(write_task(tmp_path / "t", sentences(100), choices, task=task)))
+    assert finding(audit, "labels_one_letter_apart").options == ("polite", "polit")
+    assert finding(audit, "answers_without_content").options == ("asdf", "...")
+    assert finding(audit, "answers_without_content").raters == ("r1",)
+
+
+def test_every_finding_names_a_command_that_runs(planted, tmp_path, monkeypatch):
+    """Those that drop and queue do so; what they leave out is in no finding afterwards."""
+    monkeypatch.chdir(tmp_path)
+    audit = audit_task(load_task("./planted"), name="./planted")
+    assert all(row.command.startswith("harness ") for row in audit.findings)
+    for row in audit.findings:
+        words = shlex.split(row.command)[1:]
+        if words[:2] not in (["curate", "drop"], ["curate", "next"]):
+            continue
+        result = invoke(*words)
+        assert result.exit_code == 0, (words, result.output)
+        if words[1] == "drop":
+            again = audit_task(load_task("./planted-2"))
+            assert row.kind not in {f.kind for f in again.findings}
+            shutil.rmtree("planted-2")
+
+
+def test_dropping_keeps_ids_and_verdicts(planted, tmp_path, monkeypatch):
+    """A version without a rater and an item: the rest is the same, and the change is recorded."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"item": f"i{i}", "judge": "j", "value": "A"} for i in range(100)]
+    text = "item,judge,value\n" + "".join(f"{r['item']},{r['judge']},A\n" for r in rows)
+    (planted / "verdicts.csv").write_text(text, encoding="utf-8")
+    before = load_task("./planted")
+    command = ("curate", "drop", "./planted", "--as", "less", "--raters", "lazy", "--items", "i3")
+    assert invoke(*command).exit_code == 0
+    after = load_task("./less")
+    assert after.by_id.keys() == before.by_id.keys() - {"i3"}
+    kept = [r for r in before.ratings if r.rater != "lazy" and r.item != "i3"]
+    assert list(after.ratings) == kept
+    assert (planted.parent / "less" / "verdicts.csv").read_text() == text.replace("i3,j,A\n", "")
+    [change] = read_changes(planted.parent / "less")
+    assert (change.before, change.after) == (before.content_hash, after.content_hash)
+    refused = invoke("curate", "drop", "./planted", "--as", "new", "--raters", "nobody")
+    assert isinstance(refused.exception, TaskError)

@@ -1,0 +1,209 @@
+"""Checks of response sets, of raters who gave the same answers, and of labels and answers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.curation.audit.finding import Finding
+from harness.report.formatting import counted
+from harness.stats.data.rater_deviation import Choices, same_answer_p_values
+from harness.tasks import CANNOT_ASSESS
+from harness.tasks.model import unit_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from harness.curation.audit.finding import Kind
+    from harness.tasks import Rating, Task
+
+LEVEL = 0.05  # chance of any false flag among interchangeable raters
+MIN_SHARED = 30  # items that raters with the same answers must have rated
+MIN_WORD = 4  # letters of a label; of shorter ones many differ by a letter
+RARE = 0.05  # share of the ratings, up to which a label may be a slip
+NO_ANSWERS = frozenset(
+    {
+        *("asd", "asdf", "asdfg", "qwe", "qwer", "qwerty", "zxcv", "hjkl", "jkl"),
+        *("test", "foo", "bar", "blah", "xxx", "lorem ipsum"),
+    }
+)
+NO_LETTERS = re.compile(r"[\W_]*|(\w)\1\1+")
+
+
+def set_findings(task: Task) -> Iterator[Finding]:
+    """Find pairs whose choice lies outside of the set, and raters who always give such sets."""
+    yield from _choices_outside(task)
+    if task.rater_ids == "real":
+        n_options = len(task.options)
+        yield from _always(
+            task,
+            "sets_of_everything",
+            lambda members: len(members) == n_options,
+            what="endorsed all options on every item",
+            action="Ask whether they read the items; leave their ratings out if not.",
+        )
+        yield from _always(
+            task,
+            "sets_of_one_option",
+            lambda members: len(members) == 1,
+            what="endorsed a single option on every item",
+            action="Ask whether they took the set for a choice, and have them rate again.",
+        )
+
+
+def _choices_outside(task: Task) -> Iterator[Finding]:
+    sets = {
+        (r.item, r.rater): r.value
+        for r in task.ratings
+        if r.elicitation == "response_set" and not isinstance(r.value, str)
+    }
+    outside = [
+        rating
+        for rating in task.ratings
+        if rating.elicitation == "forced_choice"
+        and rating.value != CANNOT_ASSESS
+        and rating.value not in sets.get((rating.item, rating.rater), (rating.value,))
+    ]
+    if outside:
+        n_pairs = sum(
+            r.elicitation == "forced_choice" and (r.item, r.rater) in sets for r in task.ratings
+        )
+        yield Finding(
+            kind="choice_outside_set",
+            what=f"{counted([len(outside)], 'choice')} outside of the rater's own set, of "
+            f"{counted([n_pairs], 'pair')}",
+            why="Choice and set contradict each other, so the pair is left out of F and beta.",
+            action="Have the items rated again: the set first, then a choice from it.",
+            n=len(outside),
+            items=tuple(dict.fromkeys(rating.item for rating in outside)),
+            raters=tuple(dict.fromkeys(rating.rater for rating in outside)),
+        )
+
+
+def _always(
+    task: Task, kind: Kind, matches: Callable[[tuple[str, ...]], bool], *, what: str, action: str
+) -> Iterator[Finding]:
+    """Find raters all of whose sets match, where those of interchangeable raters would not."""
+    rows = [
+        r for r in task.ratings if r.elicitation == "response_set" and not isinstance(r.value, str)
+    ]
+    raters = tuple(dict.fromkeys(rating.rater for rating in rows))
+    if not raters:
+        return
+    item_number = {item.id: i for i, item in enumerate(task.items)}
+    rater_number = {rater: j for j, rater in enumerate(raters)}
+    choices = Choices(
+        item=np.array([item_number[r.item] for r in rows], dtype=np.int64),
+        rater=np.array([rater_number[r.rater] for r in rows], dtype=np.int64),
+        option=np.array([int(matches(r.labels)) for r in rows], dtype=np.int64),
+        unit=np.array(unit_numbers(task.items), dtype=np.int64),
+        n_raters=len(raters),
+        n_options=2,
+    )
+    option, p = same_answer_p_values(choices)
+    always = tuple(raters[j] for j in np.flatnonzero((option == 1) & (p <= LEVEL)).tolist())
+    if always:
+        yield Finding(
+            kind=kind,
+            what=f"{counted([len(always)], 'rater')} {what}, where interchangeable raters would "
+            f"not (any false flag: at most {LEVEL:.0%})",
+            why="Such sets say nothing about which options are reasonable.",
+            action=action,
+            n=len(always),
+            raters=always,
+        )
+
+
+def identical_raters(task: Task) -> Iterator[Finding]:
+    """Find raters who rated the same items, 30 at least, and gave the same answers to all."""
+    answers: dict[str, dict[tuple[str, str], str | tuple[str, ...]]] = defaultdict(dict)
+    for r in task.ratings:
+        answers[r.rater][r.item, r.elicitation] = r.value
+    alike: dict[frozenset[object], list[str]] = defaultdict(list)
+    for rater, given in answers.items():
+        items = {item for item, _ in given}
+        if len(items) >= MIN_SHARED and len(set(given.values())) > 1:
+            alike[frozenset(given.items())].append(rater)
+    groups = [raters for raters in alike.values() if len(raters) > 1]
+    if groups:
+        pairs = [pair for raters in groups for pair in pairwise(raters)]
+        names = "; ".join(" and ".join(raters) for raters in groups)
+        yield Finding(
+            kind="identical_raters",
+            what=f"the same answers to all items, {MIN_SHARED} at least: {names}",
+            why="One column may be a copy of the other, and a copy counts as a second rater.",
+            action="Compare them with the table they came from; leave copies out.",
+            n=len(pairs),
+            raters=tuple(name for pair in pairs for name in pair),
+        )
+
+
+def label_findings(task: Task) -> Iterator[Finding]:
+    """Find rare labels one letter apart from another, and those that are no answer."""
+    ratings = (*task.ratings, *task.ignored)
+    used = Counter(key for rating in ratings for key in rating.labels)
+    n_rare = RARE * len(ratings)
+    names = {option.key: option.label for option in task.options}
+    names |= {label: label for label in task.ignore_labels}
+    words = [(key, name.casefold()) for key, name in names.items() if len(name) >= MIN_WORD]
+    slips = [
+        (key, other)
+        for i, (key, word) in enumerate(words)
+        for other, second in words[i + 1 :]
+        if _one_letter_apart(word, second) and 0 < min(used[key], used[other]) <= n_rare
+    ]
+    if slips:
+        labels = tuple(dict.fromkeys(key for pair in slips for key in pair))
+        yield Finding(
+            kind="labels_one_letter_apart",
+            what=f"{counted([len(labels)], 'label')} one letter apart, one of them rare: "
+            + "; ".join(f"{first} and {second}" for first, second in slips),
+            why="One may be a slip of the other, so raters seem to disagree.",
+            action="Read ratings with the rare label, and give it the name of the other if so.",
+            n=len(labels),
+            options=labels,
+        )
+    empty = tuple(
+        key for key, name in names.items() if 0 < used[key] <= n_rare and _is_no_answer(name)
+    )
+    if empty:
+        n = sum(used[key] for key in empty)
+        yield Finding(
+            kind="answers_without_content",
+            what=f"{counted([n], 'rating')} whose answer says nothing: {', '.join(empty)}",
+            why="They were typed to get on, and their raters may have rated others so, too.",
+            action="List them under 'ignore_labels', and look at the other answers of their "
+            "raters.",
+            n=n,
+            raters=_raters_of(ratings, set(empty)),
+            options=empty,
+        )
+
+
+def _raters_of(ratings: tuple[Rating, ...], labels: set[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(r.rater for r in ratings if labels.intersection(r.labels)))
+
+
+def _one_letter_apart(first: str, second: str) -> bool:
+    """Whether one letter is wrong, missing or swapped with its neighbour, but for the first."""
+    short, long = sorted((first, second), key=len)
+    if len(long) - len(short) > 1 or short == long or short[0] != long[0]:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), None)
+    if start is None:
+        return long[-1].isalpha()
+    rest, other = short[start:], long[start:]
+    if len(short) < len(long):
+        return rest == other[1:] and other[0].isalpha()
+    is_swapped = rest[:2] == other[1::-1] and rest[2:] == other[2:]
+    return is_swapped or (rest[1:] == other[1:] and rest[0].isalpha() and other[0].isalpha())
+
+
+def _is_no_answer(name: str) -> bool:
+    """Whether an answer holds no word, a key that was held down, or a row of the keyboard."""
+    text = name.strip().casefold()
+    return text in NO_ANSWERS or NO_LETTERS.fullmatch(text) is not None
