@@ -48,13 +48,12 @@ if TYPE_CHECKING:
     from harness.analysis.inputs import AggregationLevel, Humans
     from harness.app import Asking, Plan
     from harness.judging.parsing.verdict import Verdict
-    from harness.judging.prompts.requests import Elicitation
     from harness.judging.running.services import Observer
     from harness.revalidation import Period
     from harness.revalidation.ending import LookEnding
     from harness.stats.data.resolved_tables import AbstentionMode
     from harness.stats.inference.interval_methods import IntervalMethod
-    from harness.tasks.schema import RanksBy
+    from harness.tasks.schema import Elicitation, RanksBy
 
 Result = TypeVar("Result")
 Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table

@@ -23,7 +23,6 @@ from harness.errors import (
     RunError,
     TaskError,
 )
-from harness.judging.calibration import content_free_items
 from harness.judging.fingerprints import fingerprints_of
 from harness.judging.judges.config import (
     ENSEMBLE,
@@ -51,7 +50,6 @@ from harness.judging.judges.pricing import price_of
 from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.demonstrations import draw_demonstrations
 from harness.judging.prompts.requests import Prompts, Unit, answer_kind
-from harness.judging.prompts.strategies import CALIBRATED, VERBALISED, n_demonstrations
 from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget
@@ -67,7 +65,6 @@ from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import merge_parts
-from harness.judging.voting import WEIGHTED
 from harness.ledger import (
     check_unspent,
     count_run,
@@ -86,19 +83,20 @@ from harness.tasks.options import DEFAULT_PROPERTY
 from harness.user_folders import cache_folder, resume_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from harness.analysis import Validation
     from harness.elicitation_items import ItemsByElicitation
     from harness.judging.cluster.shared_store import SharedStore
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.parsing.grammar import AnswerKind
     from harness.judging.prompts.demonstrations import Demonstrations
     from harness.judging.prompts.requests import Request
     from harness.judging.running.cost_estimate import JudgeQuote
     from harness.judging.running.services import Cache, Executor, Observer
     from harness.judging.storage.verdict_log import LogReading
+    from harness.judging.strategies.strategy import Strategy
+    from harness.tasks.schema import AnswerKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +256,7 @@ def plan_run(
         asked = [with_max_tokens(spec, max_tokens) for spec in asked]
     specs = tuple(_configured(spec, config, loaded, both_orders) for spec in asked)
     _check_property(loaded, specs)
-    strategies = {spec.strategy for spec in specs}
+    strategies = [spec.asking for spec in specs]
     shown = _shown(pool or loaded, holdout)
     drawn = _drawn(shown, items_by_elicitation(loaded, config), strategies, config.seed)
     prompts = Prompts.load(
@@ -424,7 +422,7 @@ def prompts_of(folder: RunFolder, task: Task, judges: Sequence[JudgeSpec] | None
     return Prompts.load(
         task,
         folder.prompts,
-        strategies={spec.strategy for spec in judges},
+        strategies=[spec.asking for spec in judges],
         own=[spec.prompts for spec in judges],
         orders=orders_of(task, folder.manifest.config),
     )
@@ -902,10 +900,10 @@ def _configured(
 
 
 def _drawn(
-    pool: Task, items: ItemsByElicitation, strategies: set[str], seed: int
+    pool: Task, items: ItemsByElicitation, strategies: Iterable[Strategy], seed: int
 ) -> Demonstrations | None:
     """Draw demonstrations where a judge is few-shot."""
-    if not (n := max(map(n_demonstrations, strategies), default=0)):
+    if not (n := max((strategy.n_demonstrations for strategy in strategies), default=0)):
         return None
     judged: dict[AnswerKind, list[Item]] = {}
     for elicitation, of_elicitation in items.items():
@@ -966,15 +964,15 @@ def _check_strategies(
 ) -> None:
     """Refuse strategies that do not fit the options, their order or the elicitations."""
     for spec in specs:
-        if spec.is_soft or spec.endorses or spec.rule == WEIGHTED:
+        if spec.asking.needs_options:
             task.require_options(spec.name)
-    in_order = {spec.strategy for spec in specs} & {CALIBRATED, VERBALISED}
+    in_order = [spec.strategy for spec in specs if spec.asking.keeps_order]
     if prompts.orders and in_order:
         raise JudgeError(f"{min(in_order)} is for one order of the options; drop --shuffle-options")
     for spec in (job.judge.spec for job in jobs if not job.elicitations):
         raise JudgeError(
             f"{spec.name} endorses options one by one; add --elicitation response_set"
-            if spec.endorses
+            if spec.asking.asks_each_option
             else f"{spec.name} gives probabilities of single options; add --elicitation "
             "forced_choice"
         )
@@ -995,7 +993,7 @@ def make_job(
         judge=build(spec, task, prompts, seed=config.seed),
         items=items,
         elicitations=elicitations_of(spec, planned),
-        samples=spec.n_samples(config.samples) * spec.replies_per_verdict(len(task.options)),
+        samples=spec.n_samples(config.samples) * spec.asking.replies_per_verdict(len(task.options)),
         pairs=frozenset(item.id for item in planned.get("paired", ())),
         look=look,
         orders=prompts.orders if shuffles(spec) else None,
@@ -1003,24 +1001,22 @@ def make_job(
 
 
 def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Return the items that a judge is asked about; a calibrated one, first content-free ones."""
-    if spec.strategy != CALIBRATED:
-        return items
-    content_free = content_free_items(task, items)
-    if taken := [item.id for item in content_free if item.id in task.by_id]:
+    """Return the items that a judge is asked about, first those that its strategy adds."""
+    added = spec.asking.extra_items(task, items)
+    if taken := [item.id for item in added if item.id in task.by_id]:
         raise TaskError(
             f"task {task.name}: {spec.name} needs the id {taken[0]!r}; rename the item."
         )
-    return (*content_free, *items)
+    return (*added, *items)
 
 
 def _check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int) -> None:
     """Refuse a number of replies per item that no judge is asked for."""
     specs = [job.judge.spec for job in jobs]
     samples = [
-        job.samples // spec.replies_per_verdict(n_options)
+        job.samples // spec.asking.replies_per_verdict(n_options)
         for job, spec in zip(jobs, specs, strict=True)
-        if not spec.is_soft
+        if not spec.asking.gives_distribution
     ]
     most = max(samples, default=inf)
     needed = MIN_SAMPLES if replies == "inf" else int(replies or 1)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from harness.analysis import compares_response_sets
 from harness.judging.prompts.presentation_orders import OptionOrders
-from harness.judging.prompts.strategies import VERBALISED
 from harness.ratings import select_items
 from harness.tasks import CANNOT_ASSESS
 
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.prompts.requests import Elicitation
     from harness.runs import RunConfig
     from harness.tasks import Item, Task
+    from harness.tasks.schema import Elicitation
 
 ItemsByElicitation = dict["Elicitation", tuple["Item", ...]]
 
@@ -67,15 +66,8 @@ def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:
 
 
 def elicitations_of(spec: JudgeSpec, planned: Iterable[Elicitation]) -> tuple[Elicitation, ...]:
-    """Return those of some elicitations that apply to a judge.
-
-    Endorsements make response sets, and log-probabilities are of single options; those of words
-    make response sets by rule.
-    """
-    if spec.strategy == VERBALISED:
-        return tuple(name for name in planned if name != "paired")
-    only = "response_set" if spec.endorses else "forced_choice" if spec.is_soft else None
-    return tuple(name for name in planned if only in {None, name})
+    """Return those of some elicitations that apply to a judge."""
+    return tuple(name for name in planned if name in spec.asking.elicitations)
 
 
 def orders_of(task: Task, config: RunConfig) -> OptionOrders | None:

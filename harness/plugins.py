@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-from typing import Any
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import PluginError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 JUDGES = "judge_harness.judges"
 METRICS = "judge_harness.metrics"
+STRATEGIES = "judge_harness.strategies"
 MAX_PROBLEM_CHARS = 200
 
 
@@ -17,15 +22,27 @@ def names(group: str) -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in entry_points(group=group)}))
 
 
-def load(group: str, name: str) -> Any:  # noqa: ANN401 -- whatever the entry point refers to
-    """Load the object that another distribution registered under a name.
+def built_in(group: str, package: str, places: Mapping[str, str]) -> dict[str, EntryPoint]:
+    """Return entry points of the package's own, from names to ``module:object``."""
+    return {name: EntryPoint(name, f"{package}.{place}", group) for name, place in places.items()}
+
+
+@cache
+def _loaded(entry: EntryPoint) -> Any:  # noqa: ANN401 -- whatever the entry point refers to
+    return entry.load()
+
+
+def load(group: str, name: str, own: Mapping[str, EntryPoint] | None = None) -> Any:  # noqa: ANN401 -- as above
+    """Load the object that is registered under a name.
 
     Parameters
     ----------
     group : str
-        Entry-point group: `JUDGES` or `METRICS`.
+        Entry-point group: `JUDGES`, `METRICS` or `STRATEGIES`.
     name : str
         Name of the entry point.
+    own : mapping of str to EntryPoint, optional
+        Those of the package's own, see `built_in`, which no other distribution replaces.
 
     Raises
     ------
@@ -33,6 +50,8 @@ def load(group: str, name: str) -> Any:  # noqa: ANN401 -- whatever the entry po
         If no distribution registers the name, several do, or loading fails; one line that names the
         distribution.
     """
+    if own is not None and name in own:
+        return _loaded(own[name])
     entries = {entry.value: entry for entry in entry_points(group=group, name=name)}
     if len(entries) != 1:
         count = "several distributions register" if entries else "no installed distribution has"

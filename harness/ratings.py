@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.errors import TaskError, VerdictError
-from harness.judging.endorsement import set_distribution
 from harness.judging.parsing.grammar import OUTCOMES
 from harness.judging.parsing.option_probabilities import distribution
 from harness.judging.parsing.verdict import PairValue
-from harness.judging.prompts.requests import ELICITATIONS, Elicitation
+from harness.judging.strategies.endorsement import set_distribution
 from harness.stats import RatingTable
 from harness.stats.inference.crossed_raters import CrossedRatings
 from harness.stats.selection.rater_panel import RaterPanel
 from harness.tasks import CANNOT_ASSESS
+from harness.tasks.schema import ELICITATIONS, Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -51,9 +51,9 @@ from harness.files import append_text, read_file, reader, unsafe_entry, write_fi
 from harness.judging.judges.config import ENSEMBLE, JudgeSpec
 from harness.judging.judges.pricing import MAX_TOKENS, REPLY_CAP
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
-from harness.judging.prompts.requests import Elicitation
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, merge_parts, read_log
 from harness.tasks import Task, load_task, write_task
+from harness.tasks.schema import Elicitation
 from harness.user_folders import is_seal, seal_of
 
 if TYPE_CHECKING:

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import chain
-from math import fsum
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from harness.analysis import Choices, JudgeFacts, Source
 from harness.analysis.inputs import shared_items
 from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of
 from harness.errors import RunError
-from harness.judging.calibration import PREFIX as CONTENT_FREE_ID
+from harness.judging.computed_verdicts import computed_verdicts, is_computed, notes_on
 from harness.judging.fingerprints import fingerprint_of_verdicts
 from harness.judging.judges.embedding import decode_vector, text_id
 from harness.judging.judges.judge_registry import easier_strategies, notice_of
-from harness.judging.judges.pricing import TOKEN_LIMITS
 from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
-from harness.judging.prompts.strategies import SOFT, STRUCTURED, VERBALISED, is_structured
 from harness.judging.storage.verdict_log import read_log
-from harness.judging.voting import WEIGHTED, vote_weights, with_votes
+from harness.judging.strategies.strategy import TOKEN_LIMITS
 from harness.ledger import recorded_holdout, tried_in_run
 from harness.ratings import is_held_out, select_items
 from harness.runs import RunFolder
@@ -34,10 +30,10 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
-    from harness.judging.prompts.requests import Elicitation
     from harness.judging.storage.verdict_log import LogReading
     from harness.runs import Manifest
     from harness.stats.data.arrays import FloatArray
+    from harness.tasks.schema import Elicitation
 
 
 def source_of(folder: RunFolder, task: Task | None = None) -> Source:
@@ -68,7 +64,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         task=task,
         items=items_of(task, config),
         judges=tuple(_facts(spec, task) for spec in manifest.judges),
-        verdicts=with_votes(manifest.judges, replies, task),
+        verdicts=computed_verdicts(manifest.judges, replies, task),
         replies_voted_on=_voting_replies(manifest, replies),
         planned={
             spec.name: {
@@ -81,7 +77,8 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         notes=(
             *_on_holdout(folder, task),
             *_notes(manifest, reading),
-            *_weights_in_words(manifest, replies, task),
+            *notes_on(manifest.judges, replies, task),
+            *_damaged(reading),
         ),
         verdicts_hash=verdicts_hash,
         tried=tried_in_run(folder),
@@ -150,10 +147,11 @@ def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:
         If they cannot be read, or their judge is none of the run.
     """
     reading, judges = folder.read_verdicts(), folder.manifest.judges
-    if not any(spec.is_computed for spec in judges):
+    if not any(map(is_computed, judges)):
         return reading.final.values()
     task = load_task(str(folder.path / "task"))
-    return chain.from_iterable(with_votes(judges, _by_judge(folder, reading), task).values())
+    verdicts = computed_verdicts(judges, _by_judge(folder, reading), task)
+    return chain.from_iterable(verdicts.values())
 
 
 def samples_of(manifest: Manifest) -> dict[str, int]:
@@ -192,7 +190,7 @@ def _voting_replies(
     return {
         spec.name: [reply for judge in spec.members or [spec.name] for reply in replies[judge]]
         for spec in manifest.judges
-        if spec.is_computed
+        if is_computed(spec)
     }
 
 
@@ -205,68 +203,12 @@ def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
     for (judge, reason), n_failed in _failures(reading).items():
         if manifest.ended.get(judge) != reason:
             notes.append(f"{judge} failed {n_failed} times ({explain(reason)})")
-    notes += _outside_the_options(manifest, reading)
-    notes += _unstructured(manifest, reading)
-    if reading.damaged:
-        notes.append(f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside")
     return tuple(notes)
 
 
-def _outside_the_options(manifest: Manifest, reading: LogReading) -> list[str]:
-    """Say how much of the probability lies outside the options, per judge that gives it."""
-    of_options = SOFT - {VERBALISED}  # words take all the probability
-    soft = {spec.name: list[float]() for spec in manifest.judges if spec.strategy in of_options}
-    for verdict in reading.final.values():
-        is_item = not verdict.item.startswith(CONTENT_FREE_ID)
-        if verdict.judge in soft and verdict.probabilities is not None and is_item:
-            soft[verdict.judge].append(1.0 - fsum(verdict.probabilities.values()))
-    return [
-        f"{judge}: {fmean(masses):.1%} of the probability lies outside the options on average, at "
-        f"most {max(masses):.1%}, on {len(masses)} items"
-        for judge, masses in soft.items()
-        if masses
-    ]
-
-
-def _unstructured(manifest: Manifest, reading: LogReading) -> list[str]:
-    """Count replies that are no JSON though it was asked for."""
-    asked = {spec.name for spec in manifest.judges if spec.strategy == STRUCTURED}
-    plain: Counter[str] = Counter()
-    total: Counter[str] = Counter()
-    for verdict in reading.final.values():
-        total[verdict.judge] += 1
-        if verdict.judge in asked and verdict.outcome in {"answered", "abstained"}:
-            plain[verdict.judge] += not is_structured(verdict.reply or "")
-    return [
-        f"{judge}: {n} of {total[judge]} replies are verdicts in plain text, not in the JSON that "
-        "was asked for"
-        for judge, n in plain.items()
-        if n
-    ]
-
-
-def _weights_in_words(
-    manifest: Manifest, replies: Mapping[str, Sequence[Verdict]], task: Task
-) -> list[str]:
-    """Say how the members of each weighted ensemble count."""
-    ensembles = {spec.name: spec for spec in manifest.judges if spec.rule == WEIGHTED}
-    if not ensembles:
-        return []
-    by_judge = with_votes(manifest.asked_judges, replies, task)
-    notes = []
-    for name, by_kind in vote_weights(manifest.judges, by_judge, task).items():
-        for kind, halves in by_kind.items():
-            if any(set(half) != {1.0} for half in halves):
-                members = ensembles[name].members
-                shown = " and ".join(
-                    ", ".join(f"{m} {w:.2f}" for m, w in zip(members, half, strict=True))
-                    for half in halves
-                )
-                notes.append(
-                    f"{name}: weights of the members in {kind}, in each half of the items by "
-                    f"their agreement with raters in the other: {shown}"
-                )
-    return notes
+def _damaged(reading: LogReading) -> Iterator[str]:
+    if reading.damaged:
+        yield f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside"
 
 
 def _failures(reading: LogReading) -> Counter[tuple[str, str]]:

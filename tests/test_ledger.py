@@ -211,7 +211,7 @@ def test_shares_of_a_series_have_a_limit():
         {"base_url": "http://127.0.0.1:1/v1"},
         {"params": {"temperature": 0.5}},
         {"strategy": "cot"},
-        {"votes": 3},
+        {"strategy": "self-consistency:3"},
     ],
 )
 def test_what_makes_another_judge(task, changes):
@@ -222,7 +222,7 @@ def test_what_makes_another_judge(task, changes):
 
     def print_of(fields, of_task=loaded):
         spec = JudgeSpec(**base | fields)
-        prompts = Prompts.load(of_task, strategies={spec.strategy})
+        prompts = Prompts.load(of_task, strategies=[spec.asking])
         return fingerprints_of([spec], of_task, prompts, {spec.name})[spec.name]
 
     assert print_of(same) == print_of({}) != print_of(changes)

@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.judging.parsing.verdict import Verdict
-    from harness.judging.prompts.requests import Elicitation
     from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item, Task
-    from harness.tasks.schema import ClosedScale
+    from harness.tasks.schema import ClosedScale, Elicitation
 
 
 N_RESAMPLES = 2000

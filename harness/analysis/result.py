@@ -24,7 +24,6 @@ from harness.analysis.rater_replacement import Replacement
 from harness.analysis.rubric import RubricResult
 from harness.analysis.serialize import from_json, schema_of, shared_fields, to_short_json
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
-from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
 from harness.stats.data.resolved_tables import ITEM_SPACE, MET, AbstentionMode
@@ -32,6 +31,7 @@ from harness.stats.indeterminacy.sensitivity import Prevalences
 from harness.stats.inference.interval_methods import IntervalMethod
 from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
 from harness.tasks import CANNOT_ASSESS
+from harness.tasks.schema import ELICITATIONS, Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.analysis import Choices, Source, Validation
     from harness.curation import MaxRejected
     from harness.errors import ExitCode
-    from harness.judging.prompts.requests import Elicitation
+    from harness.tasks.schema import Elicitation
 
     Command = Callable[..., None]
 
@@ -383,7 +383,7 @@ def several_tasks(tasks: str | None) -> list[str]:
 
 def elicitations(names: str | None, pairs: int | None = None) -> tuple[Elicitation, ...] | None:
     """Read ``--elicitation``; in the order of asking. None for the default, with its pairs."""
-    from harness.judging.prompts.requests import ELICITATIONS
+    from harness.tasks.schema import ELICITATIONS
 
     chosen = split(names, "--elicitation")
     if chosen is None:

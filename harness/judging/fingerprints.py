@@ -7,8 +7,8 @@ import json
 from typing import TYPE_CHECKING
 
 from harness.judging.judges.config import ENSEMBLE
-from harness.judging.prompts.requests import ELICITATIONS, template_name
-from harness.judging.prompts.strategies import n_demonstrations
+from harness.judging.prompts.requests import template_name
+from harness.tasks.schema import ELICITATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -52,7 +52,7 @@ def fingerprints_of(
     prints: dict[str, str] = {}
     for spec in sorted(specs, key=lambda spec: spec.kind == ENSEMBLE):
         asked: list[object] = [spec.kind, spec.model, spec.base_url, spec.sent_params]
-        asked += [spec.strategy, spec.votes, bool(spec.both_orders), spec.rule, spec.replies]
+        asked += [spec.strategy, bool(spec.both_orders), spec.replies]
         asked += [sorted(prints[member] for member in spec.members)]
         if spec.name in prompted:
             asked += [question, _shown(spec, prompts)]
@@ -62,9 +62,9 @@ def fingerprints_of(
 
 def _shown(spec: JudgeSpec, prompts: Prompts) -> list[object]:
     """Return the templates of a judge, its demonstrations and whether options are shuffled."""
-    names = [template_name(kind, spec.strategy, spec.prompts) for kind in ELICITATIONS]
+    names = [template_name(kind, spec.asking, spec.prompts) for kind in ELICITATIONS]
     texts = [prompts.templates[name].text for name in names if name in prompts.templates]
-    drawn = prompts.demonstrations if n_demonstrations(spec.strategy) else None
+    drawn = prompts.demonstrations if spec.asking.n_demonstrations else None
     shown = "" if drawn is None else drawn.to_json(item_text=True).decode()
     return [texts, shown, prompts.orders is not None]
 

@@ -20,8 +20,6 @@ from harness.analysis.order_bias import (
 )
 from harness.errors import JudgeError, RunError
 from harness.judging.parsing.verdict import PairValue, with_swapped_answers
-from harness.judging.prompts.requests import Elicitation
-from harness.judging.prompts.strategies import CALIBRATED
 from harness.probe.perturbations import (
     CONTROL,
     PROBE_CHANGE,
@@ -37,6 +35,7 @@ from harness.stats import Estimate
 from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.estimate import wilson_interval
 from harness.stats.inference.metric import SHARE
+from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -185,12 +184,15 @@ def check_judges(plan: Plan) -> None:
     Raises
     ------
     JudgeError
-        If one is calibrated, endorses options one by one, or is an ensemble.
+        If a verdict depends on replies to other items, a judge gives no single choices, or is an
+        ensemble.
     """
-    if any(spec.strategy == CALIBRATED for spec in plan.specs):
-        raise JudgeError(f"a probe asks no judge with @{CALIBRATED}; use @logprob.")
-    if any(spec.endorses for spec in plan.specs):
-        raise JudgeError("a probe compares single choices; leave @endorse out.")
+    asked = [job.judge.spec for job in plan.jobs]
+    if fitted := [spec for spec in asked if spec.asking.is_fitted]:
+        raise JudgeError(f"a probe asks no judge with @{fitted[0].strategy}; use @logprob.")
+    without = [spec for spec in asked if "forced_choice" not in spec.asking.elicitations]
+    if without:
+        raise JudgeError(f"a probe compares single choices; leave @{without[0].strategy} out.")
     if plan.ensembles:
         raise JudgeError(f"{plan.ensembles[0].name}: a probe asks single judges; name its members.")
 

@@ -31,7 +31,6 @@ from harness.revalidation.history import (
 from harness.revalidation.metric_changes import Yardstick
 from harness.revalidation.occasion import (
     Answers,
-    FixedInRun,
     ask_occasion,
     occasion_verdicts,
     replies_of_occasions,
@@ -42,12 +41,13 @@ from harness.revalidation.watched_judges import watched_judges
 from harness.tasks import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Mapping, Sequence
     from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
+    from harness.judging.strategies.strategy import Fitted
     from harness.revalidation.causes import Setup
     from harness.revalidation.history import JudgeVerdict
     from harness.runs import RunFolder
@@ -194,18 +194,18 @@ class Sitting:
         return self.history.baseline
 
     def verdicts_on(
-        self, replies: Sequence[Verdict], fixed: FixedInRun, occasion: int
+        self, replies: Sequence[Verdict], fitted: Mapping[str, Fitted], occasion: int
     ) -> list[Verdict]:
         """Return the verdicts on what was asked on an occasion, 0 for the run, of those watched."""
         specs = self.watched if occasion else self.run.manifest.judges
-        return occasion_verdicts(replies, specs, self.setup.task, fixed, look=occasion)
+        return occasion_verdicts(replies, specs, self.setup.task, fitted, look=occasion)
 
     def asked_streams(
         self, baseline: Baseline, answers: Answers, occasion: int
     ) -> list[StreamReplies]:
         """Return the replies of an occasion to the items of a baseline."""
-        fixed = FixedInRun(baseline.content_free, baseline.vote_weights)
-        verdicts, task = self.verdicts_on(answers.verdicts, fixed, occasion), self.setup.task
+        verdicts = self.verdicts_on(answers.verdicts, baseline.fitted, occasion)
+        task = self.setup.task
         return [
             stream_of(verdicts, s.judge, s.elicitation, baseline.items, task)
             for s in baseline.streams

@@ -10,13 +10,20 @@ from msgspec.structs import replace
 from harness.analysis.inputs import sampling_weights
 from harness.elicitation_items import elicitations_of, items_by_elicitation
 from harness.errors import ExitCode, RunError
+from harness.judging.computed_verdicts import fitted_in_run
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.revalidation.baseline_design import power_by_judge
 from harness.revalidation.causes import as_in_run, hashes_of, item_hashes, ratings_hash
 from harness.revalidation.history import FILE, Baseline, Look, Provider
 from harness.revalidation.incidents import looks_to_accept
 from harness.revalidation.metric_changes import decision_on
-from harness.revalidation.occasion import Answers, FixedInRun, close_occasion, now, providers_of
+from harness.revalidation.occasion import (
+    Answers,
+    close_occasion,
+    now,
+    providers_of,
+    replies_by_judge,
+)
 from harness.revalidation.reply_categories import StreamReplies, joined, replies_per_item, stream_of
 from harness.revalidation.watched_judges import judges_in_use
 from harness.stats.drift.changed_judges import ALPHA
@@ -131,11 +138,12 @@ def first_baseline(sitting: Sitting, more: Answers | None = None) -> Baseline:
         )
     setup = as_in_run(sitting.setup, sitting.run)
     logged = list(sitting.run.read_verdicts().final.values())
-    fixed = FixedInRun.of(logged, manifest.judges, sitting.setup.task)
-    occasions = [sitting.verdicts_on(logged, fixed, 0)]
+    judges = manifest.judges
+    fitted = fitted_in_run(judges, replies_by_judge(logged, judges), sitting.setup.task)
+    occasions = [sitting.verdicts_on(logged, fitted, 0)]
     if more:
         occasion = sitting.history.next_occasion
-        occasions.append(sitting.verdicts_on(more.verdicts, fixed, occasion))
+        occasions.append(sitting.verdicts_on(more.verdicts, fitted, occasion))
     streams = streams_of(sitting, occasions, ids)
     return Baseline(
         number=1,
@@ -150,9 +158,11 @@ def first_baseline(sitting: Sitting, more: Answers | None = None) -> Baseline:
         grammar_version=GRAMMAR_VERSION,
         providers=providers_of(logged),
         alpha=ALPHA,
-        content_free=fixed.content_free,
+        fitted={
+            judge: {place: dict(numbers) for place, numbers in of_judge.items()}
+            for judge, of_judge in fitted.items()
+        },
         in_use=judges_in_use(sitting.run),
-        vote_weights=fixed.vote_weights,
         **facts_of(sitting, streams, ids),
     )
 

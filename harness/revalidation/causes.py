@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.parsing.verdict import Reader, Verdict
+    from harness.judging.parsing.reply_reader import ReplyReader
+    from harness.judging.parsing.verdict import Verdict
     from harness.revalidation.history import Baseline
     from harness.runs import RunFolder
     from harness.tasks import Item, Task
@@ -76,7 +77,7 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
     if current:
         current_prompts = Prompts.load(
             current,
-            strategies={spec.strategy for spec in folder.manifest.judges},
+            strategies=[spec.asking for spec in folder.manifest.judges],
             own=[spec.prompts for spec in folder.manifest.judges],
             own_folder=folder.prompts,
             demonstrations=prompts.demonstrations,
@@ -154,7 +155,7 @@ def _image_digest(task: Task, item: Item) -> str:
 
 def _asked_with(spec: JudgeSpec) -> dict[str, object]:
     """Return what identifies a judge, by its name in a judges file."""
-    names = ("kind", "model", "base_url", "strategy", "prompts", "votes", "members", "rule")
+    names = ("kind", "model", "base_url", "strategy", "prompts", "members")
     return {name: getattr(spec, name) for name in names} | {"params": spec.sent_params}
 
 
@@ -205,7 +206,7 @@ class Comparable:
 def compare_content(
     baseline: Baseline,
     setup: Setup,
-    readers: Mapping[str, Reader],
+    readers: Mapping[str, ReplyReader],
     verdicts: Sequence[Verdict],
     *,
     anew: str,
@@ -218,7 +219,7 @@ def compare_content(
         Holds the hashes of what was in use then.
     setup : Setup
         What is in use now.
-    readers : mapping of str to Reader
+    readers : mapping of str to ReplyReader
         By judge, what reads replies now.
     verdicts : sequence of Verdict
         Of the baseline; without texts, or none, where these were not kept.
@@ -255,7 +256,9 @@ def _changed_items(baseline: Baseline, setup: Setup) -> dict[str, str]:
     }
 
 
-def _read_otherwise(readers: Mapping[str, Reader], verdicts: Iterable[Verdict]) -> dict[str, str]:
+def _read_otherwise(
+    readers: Mapping[str, ReplyReader], verdicts: Iterable[Verdict]
+) -> dict[str, str]:
     """Return the items with a reply that is read differently now, with the reason."""
     changed = {}
     for logged in verdicts:

@@ -379,15 +379,12 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
         Chance of any false alarm over the life of this baseline.
     power : dict of str to DetectionPower
         By judge, what later looks can find.
-    content_free : dict of str to dict of str to dict of str to float
-        By calibrated judge and content-free item, the options' probabilities in the run, by which
-        all its later replies are calibrated too.
+    fitted : dict of str to dict of str to dict of str to float
+        By judge, what its strategy took from all replies of the run: the probabilities on
+        content-free items, or the weights of an ensemble's members. Later verdicts take the same.
     in_use : tuple of str
         The best judge of the run, and those that are not significantly different from it; empty
         where none is better than the baseline judges.
-    vote_weights : dict of str to dict of str to tuple of tuple of float
-        Weights of the members of each weighted ensemble in the run, as
-        `harness.judging.voting.vote_weights` returns them; its later verdicts have them too.
     streams : tuple of StreamReplies
         The replies.
     """
@@ -408,9 +405,8 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     alpha: float
     decision: DecisionFacts | None
     power: dict[str, DetectionPower] = {}
-    content_free: dict[str, dict[str, dict[str, float]]] = {}
+    fitted: dict[str, dict[str, dict[str, float]]] = {}
     in_use: tuple[str, ...] = ()
-    vote_weights: dict[str, dict[str, tuple[tuple[float, ...], tuple[float, ...]]]] = {}
     streams: tuple[StreamReplies, ...]
     sampled: bool = False
 

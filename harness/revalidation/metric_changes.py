@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     from harness.analysis import Choices
     from harness.analysis.estimates import Prepared
-    from harness.judging.prompts.requests import Elicitation
     from harness.revalidation.reply_categories import Category, StreamReplies
     from harness.stats import Estimate, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.stats.drift.reply_counts import ReplyCounts
     from harness.stats.inference.metric import Metric
     from harness.tasks import Item, Task
+    from harness.tasks.schema import Elicitation
 
 N_RESAMPLES = 1000
 MAX_PARTS = 2  # of the baseline's replies that are compared with a look's, each on its own

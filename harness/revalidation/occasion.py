@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from harness.analysis.judge_costs import cost_of, median_latency_s
 from harness.app import ask_open_units, shared_store
 from harness.errors import ExitCode, RunError
 from harness.files import writing_to
-from harness.judging.calibration import PREFIX
+from harness.judging.computed_verdicts import computed_verdicts
 from harness.judging.judges.config import ENSEMBLE
-from harness.judging.parsing.verdict import Verdict
 from harness.judging.storage.response_cache import CacheUnusable, ResponseCache
 from harness.judging.storage.verdict_log import read_log
-from harness.judging.voting import vote_weights, with_votes
 from harness.revalidation.history import KEPT, Provider
 from harness.runs import FolderUnwritable, Manifest, RunFolder, versions
 
@@ -32,8 +30,9 @@ if TYPE_CHECKING:
 
     from harness.app import Plan
     from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
-    from harness.judging.voting import Weights
+    from harness.judging.strategies.strategy import Fitted
     from harness.stopping import StopRequests
     from harness.tasks import Task
 
@@ -168,65 +167,32 @@ def _folder(run: RunFolder, plan: Plan, occasion: int) -> RunFolder:
     return folder
 
 
-ContentFree = dict[str, dict[str, dict[str, float]]]  # by judge, item and option
-
-
-class FixedInRun(NamedTuple):
-    """What verdicts of later looks take from the run: see `Baseline`.
-
-    From replies of a look, it would move the verdicts on all items together, and the tests need
-    items that are independent.
-    """
-
-    content_free: ContentFree
-    vote_weights: Weights
-
-    @classmethod
-    def of(cls, replies: Sequence[Verdict], specs: Sequence[JudgeSpec], task: Task) -> FixedInRun:
-        """Compute it from the replies of the run."""
-        content_free: ContentFree = {}
-        for reply in replies:
-            if reply.item.startswith(PREFIX) and reply.probabilities:
-                content_free.setdefault(reply.judge, {})[reply.item] = reply.probabilities
-        asked = [spec for spec in specs if spec.kind != ENSEMBLE]
-        by_judge = with_votes(asked, _by_judge(replies, asked, content_free), task)
-        return cls(content_free, vote_weights(specs, by_judge, task))
+def replies_by_judge(
+    replies: Iterable[Verdict], specs: Sequence[JudgeSpec]
+) -> dict[str, list[Verdict]]:
+    """Group replies by judge."""
+    by_judge: dict[str, list[Verdict]] = {s.name: [] for s in specs if s.kind != ENSEMBLE}
+    for verdict in replies:
+        if verdict.judge in by_judge:
+            by_judge[verdict.judge].append(verdict)
+    return by_judge
 
 
 def occasion_verdicts(
     replies: Iterable[Verdict],
     specs: Sequence[JudgeSpec],
     task: Task,
-    fixed: FixedInRun,
+    fitted: Mapping[str, Fitted],
     *,
     look: int,
 ) -> list[Verdict]:
-    """Return the verdicts of all judges on the replies of an occasion."""
-    by_judge = _by_judge(replies, specs, fixed.content_free)
-    voted = with_votes(specs, by_judge, task, look=look, weights=fixed.vote_weights)
-    return list(chain.from_iterable(voted.values()))
+    """Return the verdicts of all judges on the replies of an occasion.
 
-
-def _by_judge(
-    replies: Iterable[Verdict], specs: Sequence[JudgeSpec], content_free: ContentFree
-) -> dict[str, list[Verdict]]:
-    """Group replies by judge, with the content-free ones of the run in place of their own."""
-    by_judge: dict[str, list[Verdict]] = {s.name: [] for s in specs if s.kind != ENSEMBLE}
-    for verdict in replies:
-        if verdict.judge in by_judge and not verdict.item.startswith(PREFIX):
-            by_judge[verdict.judge].append(verdict)
-    for judge, own in by_judge.items():
-        own += [
-            Verdict(
-                item=item,
-                judge=judge,
-                elicitation="forced_choice",
-                outcome="answered",
-                probabilities=masses,
-            )
-            for item, masses in content_free.get(judge, {}).items()
-        ]
-    return by_judge
+    What they take from all replies is that of the run: see `Baseline`.
+    """
+    by_judge = replies_by_judge(replies, specs)
+    computed = computed_verdicts(specs, by_judge, task, look=look, fitted=fitted)
+    return list(chain.from_iterable(computed.values()))
 
 
 def with_ensembles(specs: Iterable[JudgeSpec], reasons: Mapping[str, str]) -> dict[str, str]:

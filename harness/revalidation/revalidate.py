@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.app import Plan, how_to_resume
 from harness.errors import ExitCode, RunError
 from harness.files import read_file, write_file, writing_to
-from harness.judging.calibration import PREFIX
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import check_destinations
 from harness.judging.storage.verdict_log import VerdictLog
@@ -135,7 +134,7 @@ def export_baseline(
         if keep_replies:
             with VerdictLog.open(target / run.verdicts.name) as log:
                 final = run.read_verdicts().final.values()
-                log.append(v for v in final if v.item in anchor or v.item.startswith(PREFIX))
+                log.append(v for v in final if v.item in anchor or v.item not in task.by_id)
         RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
 
 

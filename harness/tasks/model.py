@@ -9,12 +9,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from harness.errors import TaskError
 from harness.tasks.folders import path_inside
 from harness.tasks.images import Image, read_images
-from harness.tasks.schema import MAX_POWERSET_OPTIONS, RanksBy, TaskFields, as_number
+from harness.tasks.schema import (
+    MAX_POWERSET_OPTIONS,
+    AnswerKind,
+    Elicitation,
+    TaskFields,
+    as_number,
+)
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.checks import as_text, short
 
@@ -50,9 +56,9 @@ def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
     return similarities
 
 
-HumanElicitation = RanksBy
+HumanElicitation = AnswerKind
 SETS_RANK_FROM = 0.9  # share of the rated items that have response sets
-JudgeElicitation = Literal["forced_choice", "response_set", "paired"]
+JudgeElicitation = Elicitation
 ASKED_ON: dict[JudgeElicitation, tuple[HumanElicitation, ...]] = {  # the questions of a form
     "forced_choice": ("forced_choice",),
     "response_set": ("response_set",),

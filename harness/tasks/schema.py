@@ -67,7 +67,11 @@ Scale = Literal[ClosedScale, OpenScale]
 OPEN_SCALES = ("continuous", "text")  # answers are not chosen among options
 RaterKind = Literal["expert", "skilled", "crowd"]
 RaterIds = Literal["real", "positional"]
-RanksBy = Literal["forced_choice", "response_set"]
+AnswerKind = Literal["forced_choice", "response_set"]  # what a rating is: an option, or a set
+ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
+Elicitation = Literal[AnswerKind, "paired"]  # paired: the set first, then a choice from it
+ELICITATIONS: tuple[Elicitation, ...] = (*ANSWER_KINDS, "paired")
+RanksBy = AnswerKind
 MIN_OPTIONS = 2
 TemplateName = Literal[
     "forced_choice",

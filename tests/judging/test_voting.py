@@ -14,11 +14,12 @@ import harness
 from harness.analysis.judge_costs import cost_of
 from harness.app import ask_open_units, estimate_costs, plan_resumed_run, plan_run, start
 from harness.errors import JudgeError, RunError
+from harness.judging.computed_verdicts import computed_verdicts
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.verdict import PairValue, Verdict
 from harness.judging.running.services import NoCache
-from harness.judging.voting import Question, majority, with_votes
+from harness.judging.strategies.voting import Ballot, majority
 from harness.sources import source_of, verdicts_of
 from harness.stats import OptionSpace
 from harness.tasks import load_task
@@ -43,7 +44,7 @@ def vote(value, judge="m", item="i", sample=0, elicitation="forced_choice"):
 
 
 def result_of(values, item="i", space=SPACE):
-    verdict = majority(Question("j", item, "forced_choice", 0), [vote(v) for v in values], space)
+    verdict = majority(Ballot("j", item, "forced_choice", 0), [vote(v) for v in values], space)
     return verdict.value if verdict.outcome == "answered" else verdict.outcome
 
 
@@ -108,7 +109,9 @@ def specs(**members):
 def test_the_mean_of_an_ensemble_is_the_mean_of_its_members(task):
     """Of 4000 samples, each member gives about half; a sample is that of one member."""
     members = {name: [vote(name, name, f"i{i}") for i in range(4000)] for name in "AB"}
-    verdicts = with_votes(specs(members="AB", fields={"rule": "mean"}), members, task)["e"]
+    verdicts = computed_verdicts(specs(members="AB", fields={"strategy": "mean"}), members, task)[
+        "e"
+    ]
     counts = Counter(verdict.value for verdict in verdicts)
     assert {verdict.judge for verdict in verdicts} == {"e"}
     assert abs(counts["A"] - 2000) < 4 * 4000**0.5 / 2
@@ -117,10 +120,10 @@ def test_the_mean_of_an_ensemble_is_the_mean_of_its_members(task):
 def test_a_unit_has_no_verdict_before_all_its_votes_are_there(task):
     """Neither an ensemble nor a judge with votes guesses what is missing."""
     verdicts = {"A": [vote("A", "A")], "B": []}
-    assert with_votes(specs(members="AB", fields={}), verdicts, task)["e"] == []
-    judge = JudgeSpec(name="m", model="m", base_url=URL, votes=3)
+    assert computed_verdicts(specs(members="AB", fields={}), verdicts, task)["e"] == []
+    judge = JudgeSpec(name="m", model="m", base_url=URL, strategy="self-consistency:3")
     replies = [vote(value, sample=s) for s, value in enumerate("ABBAA")]
-    [verdict] = with_votes([judge], {"m": replies}, task)["m"]
+    [verdict] = computed_verdicts([judge], {"m": replies}, task)["m"]
     assert (verdict.sample, verdict.value) == (0, "B")
 
 
@@ -156,8 +159,10 @@ def test_self_consistency_follows_another_strategy_and_is_named_once(task):
     registry = load_judges()
     voting = look_up("gpt@cot@self-consistency:5", registry, None, None)
     cot = look_up("gpt@cot", registry, None, None)
-    assert voting == cot.model_copy(update={"name": voting.name, "votes": 5})
-    with pytest.raises(JudgeError, match="already has 5 votes"):
+    assert voting == cot.model_copy(
+        update={"name": voting.name, "strategy": "cot@self-consistency:5"}
+    )
+    with pytest.raises(JudgeError, match="already has the strategy self-consistency:5, which"):
         look_up("gpt@self-consistency:5@self-consistency:3", registry, None, None)
     with pytest.raises(JudgeError, match="unknown judge 'gpt@self-consistency:1'"):
         resolve(["gpt@self-consistency:1"], task, registry)

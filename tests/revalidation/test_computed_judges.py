@@ -9,13 +9,13 @@ from support.look_schedules import JUDGE, majority, other, replies, text_of, ver
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.judging.calibration import CONTENT_FREE
+from harness.judging.strategies.calibration import CONTENT_FREE
 from harness.revalidation.history import FILE, read_history
 
 ENSEMBLES = """
   panel: {kind: ensemble, members: [first, second, third@self-consistency:3]}
-  pair: {kind: ensemble, members: [first, second], rule: mean}
-  scales: {kind: ensemble, members: [first, second, third], rule: weighted}
+  pair: {kind: ensemble, members: [first, second], strategy: mean}
+  scales: {kind: ensemble, members: [first, second, third], strategy: weighted}
 """
 N = 30
 

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from harness.judging.calibration import content_free_items
 from harness.judging.judges.config import key_of
-from harness.judging.parsing.grammar import ANSWER_KINDS
 from harness.judging.prompts.requests import Request, answer_kind
-from harness.judging.prompts.strategies import CALIBRATED, STRUCTURED, response_format
+from harness.tasks.schema import ANSWER_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,10 +19,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.parsing.grammar import AnswerKind
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.requests import Prompts, Unit
     from harness.tasks import Task
+    from harness.tasks.schema import AnswerKind
 
 
 MASK = "[key]"
@@ -55,8 +53,7 @@ class Judge(ABC):
     gives_logprobs : bool
         Whether its replies may hold log-probabilities.
     completes_text : bool
-        Whether it can finish a sentence, as `verbalised` needs, and not only answer in a
-        conversation.
+        Whether it can go on with a text, and not only answer in a conversation.
     reads_images : bool
         Whether it may rate items with images.
     caps_replies : bool
@@ -132,16 +129,14 @@ class PromptedJudge(Judge):
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
         self._prompts = prompts
-        self._items = task.by_id
-        if spec.strategy == CALIBRATED:
-            content_free = content_free_items(task, task.items)
-            self._items = self._items | {item.id: item for item in content_free}
+        self._asking = spec.asking
+        extra = {item.id: item for item in self._asking.extra_items(task, task.items)}
+        self._items = task.by_id | extra if extra else task.by_id
         self._params = self._request_params(task)
         self._formats: dict[AnswerKind, dict[str, JsonValue]] = {}
-        if spec.strategy == STRUCTURED and self.follows_schemas:
-            self._formats = {
-                kind: {"response_format": response_format(task, kind)} for kind in ANSWER_KINDS
-            }
+        if self.follows_schemas:
+            formats = {kind: self._asking.response_format(task, kind) for kind in ANSWER_KINDS}
+            self._formats = {kind: fields for kind, fields in formats.items() if fields}
         self._empty_requests = {
             kind: Request(
                 provider=spec.kind,
@@ -168,7 +163,7 @@ class PromptedJudge(Judge):
         messages = self._prompts.messages(
             self._items[unit.item],
             unit.elicitation,
-            self.spec.strategy,
+            self._asking,
             unit.sample,
             own=self.spec.prompts,
             both_orders=bool(self.spec.both_orders),
@@ -179,7 +174,7 @@ class PromptedJudge(Judge):
     def follow_up(self, request: Request, reply: Reply) -> Request:
         """Return the request for the second turn of a pair, given the first reply."""
         messages = self._prompts.follow_up(
-            request.messages, reply.text, self.spec.strategy, own=self.spec.prompts
+            request.messages, reply.text, self._asking, own=self.spec.prompts
         )
         if not self._formats:
             return request.with_messages(messages)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
@@ -21,22 +22,12 @@ from pydantic import (
 
 from harness import plugins
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable
-from harness.judging.judges.pricing import TOKEN_LIMITS, Price
+from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.judges.reasoning import REASONING_MAX_TOKENS, reasons_first
 from harness.judging.prompts.presentation_orders import N_ORDERS
-from harness.judging.prompts.strategies import (
-    CALIBRATED,
-    ENDORSEMENTS,
-    SOFT,
-    STRUCTURED,
-    VERBALISED,
-    ZERO_SHOT,
-    combined,
-    gives_reasons,
-    is_strategy,
-    votes_of,
-)
+from harness.judging.strategies.strategy import DEFAULT, TOKEN_LIMITS, Strategy, with_room
+from harness.judging.strategies.strategy_registry import DEFAULT_OF_ENSEMBLES, joined, named
 from harness.tasks import TemplateName
 from harness.tasks.strict_yaml import read_yaml
 
@@ -55,7 +46,6 @@ BuiltInKind = Literal[
 BUILT_IN_KINDS: tuple[str, ...] = get_args(BuiltInKind)
 CHAT_KINDS = frozenset({"litellm", "endpoint"})
 LOCAL_KINDS = frozenset(BUILT_IN_KINDS) - {"litellm", "endpoint", EMBEDDING}
-MAX_VOTES = 100
 MIN_MEMBERS = 2
 VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 
@@ -65,10 +55,6 @@ Script = dict[
 ]
 
 _SAMPLING: dict[str, JsonValue] = {"temperature": 1.0, "max_tokens": 32}
-COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
-JSON_MAX_TOKENS = 128  # of a reply in JSON
-_FIRST_TOKEN: dict[str, JsonValue] = {"temperature": 1.0, "logprobs": True, "top_logprobs": 20}
-_NEXT_WORD: dict[str, JsonValue] = {"temperature": 1.0, "logprobs": 20}  # of a text completion
 SAMPLES_PER_REQUEST = 10  # where the provider is known to allow several
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "litellm": {"samples": 10, "concurrency": 16, "deadline_s": 60.0, "params": _SAMPLING},
@@ -156,13 +142,15 @@ class JudgeSpec(BaseModel):
     allow_redirects : bool
         Whether the provider may redirect a request, with its key, to another address.
     strategy : str
-        How it is prompted: ``zero-shot``, ``few-shot:N`` after N demonstrations, or ``cot`` for
+        How it is asked: ``zero-shot``, ``few-shot:N`` after N demonstrations, or ``cot`` for
         chain of thought, which raises the default token limit, or ``few-shot:N@cot`` for both;
         ``json`` for replies that follow a JSON schema; ``logprob`` for the probabilities
         of the options in one call, and ``logprob-calibrated`` for these by a content-free item's;
         ``endorse`` for a call per option, with yes or no, and ``endorse-logprob`` for their
         probabilities; ``verbalised`` for the probabilities of the words that finish the task's
-        sentence.
+        sentence; ``self-consistency:N``, after another strategy or alone, for the majority of N
+        replies. Of an ensemble: ``majority``, ``weighted`` for a majority of the members' weights,
+        or ``mean`` for the verdict of a member drawn at random. Or one from a plug-in.
     prompts : dict of str to str
         Templates of its own, by the name of the bundled one that each replaces: files beside
         `judges.yaml`.
@@ -173,13 +161,8 @@ class JudgeSpec(BaseModel):
     images : bool or None
         Whether the model reads images. By default that of litellm's list for hosted models, and
         true for other servers.
-    votes : int
-        Replies that make a verdict, by majority (self-consistency).
     members : tuple of str
         Of an ensemble: the aliases, with their strategies, whose verdicts make its own.
-    rule : str
-        Of an ensemble: ``majority``, ``weighted`` for a majority of the members' weights, or
-        ``mean`` for the verdict of a member drawn at random.
     replies : dict
         Replies of a scripted judge, by item id.
     """
@@ -204,13 +187,11 @@ class JudgeSpec(BaseModel):
     batch_poll_s: Annotated[float, Field(gt=0, le=86_400)] = 30.0
     price: Price | None = None
     allow_redirects: bool = False
-    strategy: str = ZERO_SHOT
+    strategy: str = DEFAULT.name
     prompts: dict[TemplateName, str] = {}
     both_orders: bool | None = None
     images: bool | None = None
-    votes: Annotated[int, Field(ge=1, le=MAX_VOTES)] = 1
     members: tuple[str, ...] = ()
-    rule: Literal["majority", "mean", "weighted"] = "majority"
     replies: Script = {}
 
     @property
@@ -219,24 +200,9 @@ class JudgeSpec(BaseModel):
         return self.kind not in LOCAL_KINDS
 
     @property
-    def is_soft(self) -> bool:
-        """Whether one call gives a distribution over the options."""
-        return self.strategy in SOFT
-
-    @property
-    def endorses(self) -> bool:
-        """Whether it is asked about each option on its own."""
-        return self.strategy in ENDORSEMENTS
-
-    @property
-    def is_computed(self) -> bool:
-        """Whether its verdicts are computed from those on single replies."""
-        calculated = self.endorses or self.strategy == CALIBRATED
-        return bool(self.members) or self.votes > 1 or calculated
-
-    def replies_per_verdict(self, n_options: int) -> int:
-        """Return how many replies make a verdict on a task with so many options."""
-        return n_options if self.endorses else self.votes
+    def asking(self) -> Strategy:
+        """How it is asked."""
+        return named(self.strategy)
 
     def n_samples(self, wanted: int | None) -> int:
         """Return the verdicts per item and elicitation where so many are wanted.
@@ -245,7 +211,7 @@ class JudgeSpec(BaseModel):
         differ from it if either held more of one order.
         """
         n_orders = N_ORDERS if self.both_orders else 1
-        n = 1 if self.is_soft else wanted or self.samples
+        n = 1 if self.asking.gives_distribution else wanted or self.samples
         return n + n % n_orders
 
     @property
@@ -271,6 +237,8 @@ class JudgeSpec(BaseModel):
         filled = {**defaults, **fields, "kind": kind}
         if kind == ENSEMBLE and isinstance(members := fields.get("members"), list | tuple):
             filled.setdefault("model", "+".join(map(str, members)))
+        if kind == ENSEMBLE:
+            filled.setdefault("strategy", DEFAULT_OF_ENSEMBLES)
         provider = (
             PROVIDERS.get(provider_of(str(fields.get("model"))))
             if kind in {"litellm", EMBEDDING}
@@ -285,8 +253,9 @@ class JudgeSpec(BaseModel):
         if isinstance(params := fields.get("params", {}), dict):
             own_defaults = defaults.get("params", {})
             if kind in CHAT_KINDS and reasons_first(str(fields.get("model")), params):
-                own_defaults = _with_room(own_defaults, REASONING_MAX_TOKENS)
-            own_defaults = _params_under(str(fields.get("strategy")), own_defaults)
+                own_defaults = with_room(own_defaults, REASONING_MAX_TOKENS)
+            with suppress(ValueError):  # of which the strategy's own field tells
+                own_defaults = named(str(filled.get("strategy", DEFAULT.name))).params(own_defaults)
             filled["params"] = {**own_defaults, **params}
         return filled
 
@@ -320,13 +289,7 @@ class JudgeSpec(BaseModel):
     @field_validator("strategy")
     @classmethod
     def _check_strategy(cls, strategy: str) -> str:
-        if not is_strategy(strategy):
-            raise ValueError(
-                "no such strategy; use one of zero-shot, cot, json, few-shot:N (N to 99), "
-                "few-shot:N@cot, logprob, "
-                "logprob-calibrated, endorse, endorse-logprob, verbalised"
-            )
-        return strategy
+        return named(strategy).name
 
     @field_validator("params")
     @classmethod
@@ -359,33 +322,32 @@ class JudgeSpec(BaseModel):
             raise ValueError("members are the judges of an ensemble, and of no other kind")
         if is_ensemble and not MIN_MEMBERS <= len(set(self.members)) == len(self.members):
             raise ValueError("members: an ensemble has at least two judges, none of them twice")
-        if is_ensemble and (self.votes > 1 or self.strategy != ZERO_SHOT):
-            raise ValueError("votes and strategy belong to the members of an ensemble")
-        if (self.is_soft or self.endorses) and self.votes > 1:
-            raise ValueError(f"votes need whole replies, which {self.strategy} does not give")
+        if is_ensemble != self.asking.joins_members:
+            raise ValueError(
+                "strategy of an ensemble is majority, mean or weighted; other strategies belong to "
+                "its members"
+                if is_ensemble
+                else f"strategy {self.strategy} is for ensembles"
+            )
         return self
 
 
 def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     """Return a judge under a strategy, which becomes part of its name.
 
-    Chain of thought raises a token limit below `COT_MAX_TOKENS` to it, and joins few-shot;
-    log-probabilities are those of one token at temperature 1. Self-consistency follows any strategy
-    that gives replies.
+    Its own strategy and the other are joined, where they go together.
     """
-    name, votes = f"{spec.name}@{strategy}", votes_of(strategy)
+    name, added = f"{spec.name}@{strategy}", named(strategy)
     if spec.kind == ENSEMBLE:
         raise JudgeError(f"judge {name!r}: give the strategy to the members of the ensemble")
-    whole = None if votes else combined(spec.strategy, strategy)
-    if (votes and spec.votes > 1) or not (votes or whole):
-        current = f"{spec.votes} votes" if votes else f"the strategy {spec.strategy}"
-        raise JudgeError(f"judge {spec.name!r} already has {current}; name it without @{strategy}")
-    if votes and (spec.is_soft or spec.endorses):
-        raise JudgeError(f"judge {name!r}: no call of {spec.name} gives a whole verdict to vote on")
-    if votes:
-        return spec.model_copy(update={"name": name, "votes": votes})
-    params = _params_under(strategy, spec.params)
-    return spec.model_copy(update={"name": name, "strategy": whole, "params": params})
+    whole = joined(spec.asking, added)
+    if whole is None:
+        raise JudgeError(
+            f"judge {spec.name!r} already has the strategy {spec.strategy}, which does not go "
+            f"together with {strategy}; name it without @{strategy}"
+        )
+    changes = {"name": name, "strategy": whole.name, "params": added.params(spec.params)}
+    return spec.model_copy(update=changes)
 
 
 def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:
@@ -394,30 +356,10 @@ def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:
     Judges that send no token limit, and those that read the probabilities of one token, stay.
     """
     limits = [name for name in TOKEN_LIMITS if name in spec.params]
-    if spec.is_soft or not (limits or spec.kind in CHAT_KINDS):
+    if spec.asking.gives_distribution or not (limits or spec.kind in CHAT_KINDS):
         return spec
     params = spec.params | dict.fromkeys(limits or TOKEN_LIMITS[:1], max_tokens)
     return spec.model_copy(update={"params": params})
-
-
-def _params_under(strategy: str, params: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the parameters that a judge has under a strategy."""
-    if gives_reasons(strategy):
-        return _with_room(params, COT_MAX_TOKENS)
-    if strategy == STRUCTURED:
-        return _with_room(params, JSON_MAX_TOKENS)
-    if strategy in SOFT:
-        limits = {key: 1 for key in TOKEN_LIMITS if params.get(key) is not None}
-        listed = _NEXT_WORD if strategy == VERBALISED else _FIRST_TOKEN
-        return {**params, "max_tokens": 1, **limits, **listed}
-    return params
-
-
-def _with_room(params: dict[str, JsonValue], least: int) -> dict[str, JsonValue]:
-    """Raise token limits that are lower."""
-    limits = {key: params.get(key) for key in TOKEN_LIMITS}
-    raised = {key: max(limit, least) for key, limit in limits.items() if isinstance(limit, int)}
-    return {**params, **raised}
 
 
 def key_of(spec: JudgeSpec) -> str | None:

@@ -18,9 +18,8 @@ from harness.judging.judges.config import current_key
 from harness.judging.judges.http_exchange import Wire
 from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
-from harness.judging.parsing.grammar import ANSWER_KINDS
 from harness.judging.parsing.verdict import Reply
-from harness.judging.prompts.strategies import VERBALISED
+from harness.tasks.schema import ANSWER_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -147,8 +146,8 @@ def sent_turns(request: Request) -> str:
 class EndpointJudge(HttpJudge):
     """Sends requests to ``/chat/completions`` of an OpenAI-compatible server, over aiohttp.
 
-    Examples are vLLM, llama.cpp, Ollama and gateways. Connections are kept open. Under
-    ``verbalised`` the only message is a text, which ``/completions`` goes on with.
+    Examples are vLLM, llama.cpp, Ollama and gateways. Connections are kept open. Where
+    the only message is a text to go on with, it is sent to ``/completions``.
     """
 
     completes_text = True
@@ -156,7 +155,7 @@ class EndpointJudge(HttpJudge):
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
-        self._path = "completions" if spec.strategy == VERBALISED else self.path
+        self._path = "completions" if spec.asking.completes_text else self.path
         self._url = f"{spec.base_url}/{self._path}"
         urls = [self._url, *(f"{url}/{self._path}" for url in spec.other_urls)]
         self._servers = ServerChoice(urls) if spec.other_urls else None

@@ -21,20 +21,13 @@ from harness.judging.judges.config import (
     first_problem,
     with_strategy,
 )
-from harness.judging.judges.pricing import TOKEN_LIMITS
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.judges.reasoning import reasons_first
-from harness.judging.parsing.verdict import Reader, max_judges
-from harness.judging.prompts.requests import ELICITATIONS, bundled_template
-from harness.judging.prompts.strategies import (
-    CALIBRATED,
-    LOG_PROBABILITIES,
-    STRUCTURED,
-    VERBALISED,
-    ZERO_SHOT,
-    n_demonstrations,
-    split_strategy,
-)
+from harness.judging.parsing.reply_reader import ReplyReader
+from harness.judging.parsing.verdict import max_judges
+from harness.judging.strategies.strategy import TOKEN_LIMITS
+from harness.judging.strategies.strategy_registry import named, split_strategy
+from harness.tasks.schema import ELICITATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -132,8 +125,10 @@ def _check_number(n_judges: int, task: Task) -> None:
 def _check_named(spec: JudgeSpec, task: Task) -> None:
     """Check that a named judge can run, but for the key of a hosted one."""
     if spec.kind == ENSEMBLE:
-        if task.is_open and spec.rule == "weighted":
-            raise JudgeError(f"{spec.name}: numbers have no weighted majority; use another rule")
+        if task.is_open and spec.asking.needs_options:
+            raise JudgeError(
+                f"{spec.name}: numbers have no {spec.strategy} majority; use another strategy"
+            )
         return
     if spec.kind == EMBEDDING:
         raise JudgeError(
@@ -144,7 +139,7 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
     _check_strategy(spec, judge_type, task)
     _check_prompts(spec, judge_type)
     _check_images(spec, judge_type, task)
-    if task.is_open and (spec.is_soft or spec.endorses):
+    if task.is_open and spec.asking.needs_options:
         raise JudgeError(f"{spec.name}: {spec.strategy} is about options, which the task lacks")
     if not spec.remote:
         judge_type.check(spec, task)
@@ -168,7 +163,7 @@ def _member(ensemble: JudgeSpec, name: str, registry: Mapping[str, JudgeSpec]) -
             f"ensemble; known are {', '.join(registry)}. Give a model of another name an alias in "
             "judges.yaml"
         )
-    if spec.is_soft or spec.endorses:
+    if spec.asking.gives_distribution or spec.asking.asks_each_option:
         raise JudgeError(
             f"judge {ensemble.name!r}: {name} gives no single choices, and an ensemble joins these"
         )
@@ -294,7 +289,7 @@ def check_destinations(
 def _under_strategy(strategy: str, registry: Mapping[str, JudgeSpec]) -> set[tuple[object, ...]]:
     """Return the destinations of the user's judges under a strategy, which may change limits."""
     asked = (spec for spec in registry.values() if spec.kind != ENSEMBLE)
-    plain = [spec for spec in asked if spec.strategy == ZERO_SHOT != strategy]
+    plain = [spec for spec in asked if not spec.asking.label and named(strategy).label]
     return {_destination(with_strategy(spec, strategy)) for spec in plain}
 
 
@@ -370,7 +365,7 @@ def _check_images(spec: JudgeSpec, judge_type: type[Judge], task: Task | None) -
         raise JudgeUnavailable(
             f"{spec.name}: it reads no images, and items of task {task.name} have them"
         )
-    if n_demonstrations(spec.strategy):
+    if spec.asking.n_demonstrations:
         raise JudgeError(f"{spec.name}: demonstrations show no images; leave few-shot out")
 
 
@@ -381,7 +376,7 @@ def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:
             f"{spec.name}: a judge of kind {spec.kind} reads no prompts; leave them out"
         )
     for elicitation in ELICITATIONS:
-        needed = bundled_template(elicitation, spec.strategy)
+        needed = spec.asking.template(elicitation)
         if elicitation in spec.prompts and needed not in spec.prompts:
             raise JudgeError(
                 f"{spec.name}: 'prompts' in judges.yaml names a template for {elicitation} and "
@@ -390,22 +385,23 @@ def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:
 
 
 def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None) -> None:
-    if spec.strategy != ZERO_SHOT and not judge_type.reads_prompts:
+    asking = spec.asking
+    if asking.needs_prompts and not judge_type.reads_prompts:
         raise JudgeUnavailable(
             f"{spec.name}: strategy {spec.strategy} needs a judge that reads prompts, and one of "
             f"kind {spec.kind} does not; leave the strategy out"
         )
-    if spec.is_soft and not judge_type.gives_logprobs:
+    if asking.needs_logprobs and not judge_type.gives_logprobs:
         raise JudgeUnavailable(
             f"{spec.name}: a judge of kind {spec.kind} gives no log-probabilities; leave "
             f"@{spec.strategy} out"
         )
-    if spec.strategy == VERBALISED and not judge_type.completes_text:
+    if asking.completes_text and not judge_type.completes_text:
         raise JudgeUnavailable(
-            f"{spec.name}: a judge of kind {spec.kind} finishes no sentences; @{VERBALISED} is for "
-            "smollm2 and servers with /completions (--base-url)"
+            f"{spec.name}: a judge of kind {spec.kind} finishes no sentences; @{spec.strategy} is "
+            "for smollm2 and servers with /completions (--base-url)"
         )
-    if spec.strategy == VERBALISED and task is not None and task.verbalised is None:
+    if asking.completes_text and task is not None and task.verbalised is None:
         raise JudgeUnavailable(
             f"{spec.name}: task {task.name!r} has no sentence to finish; add `verbalised:` with "
             "template and words to its task.yaml"
@@ -414,7 +410,7 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
 
 def shuffles(spec: JudgeSpec) -> bool:
     """Return whether a judge is shown the options in an order that may change."""
-    return _judge_type(spec).reads_prompts and not spec.endorses
+    return _judge_type(spec).reads_prompts and not spec.asking.asks_each_option
 
 
 def caps_replies(spec: JudgeSpec) -> bool:
@@ -424,15 +420,15 @@ def caps_replies(spec: JudgeSpec) -> bool:
 
 def asks_in_both_orders(spec: JudgeSpec, task: Task) -> bool:
     """Return whether a judge is asked in both orders of the answers of pairwise items."""
-    if task.pairwise is None or spec.kind == ENSEMBLE or spec.strategy == CALIBRATED:
+    if task.pairwise is None or spec.kind == ENSEMBLE or not spec.asking.both_orders:
         return False
     return _judge_type(spec).reads_prompts and spec.both_orders is not False
 
 
-def reader_of(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> Reader:
+def reader_of(spec: JudgeSpec, task: Task, orders: OptionOrders | None) -> ReplyReader:
     """Return the reader of a judge's replies; ``orders`` are those of judges that shuffle."""
     orders = orders if shuffles(spec) else None
-    return Reader(task, spec.strategy, orders, both_orders=bool(spec.both_orders))
+    return ReplyReader(task, spec.asking, orders, both_orders=bool(spec.both_orders))
 
 
 def announcement_of(spec: JudgeSpec) -> str:
@@ -446,14 +442,16 @@ def easier_strategies(spec: JudgeSpec, task: Task) -> tuple[str, ...]:
     Log-probabilities are of the first token, which a model that reasons first does not answer by,
     and Anthropic gives none.
     """
-    if spec.kind not in CHAT_KINDS or spec.strategy != ZERO_SHOT or spec.votes > 1:
+    if spec.kind not in CHAT_KINDS:
         return ()
     reads_tokens = not (
         task.is_open
         or provider_of(spec.model) == "anthropic"
         or reasons_first(spec.model, spec.params)
     )
-    return (STRUCTURED, LOG_PROBABILITIES) if reads_tokens else (STRUCTURED,)
+    return tuple(
+        name for name in spec.asking.easier if reads_tokens or not named(name).needs_logprobs
+    )
 
 
 def notice_of(spec: JudgeSpec) -> str:

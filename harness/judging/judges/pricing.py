@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from harness.judging.judges.providers import provider_of
 from harness.judging.parsing.verdict import MAX_COST_USD
+from harness.judging.strategies.strategy import TOKEN_LIMITS
 
 if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
@@ -81,7 +82,6 @@ TEMPLATE_TOKENS = 256  # most that chat templates add to a prompt, default syste
 SCHEMA_TOKENS = 1_000  # most that providers add to a prompt whose reply follows a schema
 MAX_TOKENS = 10**12  # larger counts are ignored
 REPLY_CAP = 4096  # tokens of a reply under a cost limit, where its judge sets no limit
-TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 EXPECTED_TOKENS = 16  # of a reply without a limit
 HALF_IN_BATCH = frozenset({"openai", "anthropic"})
 

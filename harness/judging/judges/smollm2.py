@@ -27,7 +27,6 @@ import numpy as np
 
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.endpoint import EndpointJudge
-from harness.judging.prompts.strategies import VERBALISED
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ class SmolLM2(EndpointJudge):
     def _request_params(self, task: Task) -> dict[str, JsonValue]:
         engine = {"engine": f"xllamacpp {version('xllamacpp')}", "weights": "unpacked to Q8_0"}
         params: dict[str, JsonValue] = {"n_ctx": CONTEXT, **self.spec.sent_params, **engine}
-        if self.spec.strategy == VERBALISED and task.verbalised:
+        if self.spec.asking.completes_text and task.verbalised:
             params |= _raised_words(task.verbalised.words.values())
         return params
 

@@ -24,9 +24,8 @@ from harness.judging.parsing.verdict import (
     max_judges,
     newest,
 )
-from harness.judging.prompts.requests import ELICITATIONS, Elicitation
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.schema import number_text
+from harness.tasks.schema import ELICITATIONS, Elicitation, number_text
 from harness.tasks.tables import parse_json, read_rows
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from harness.judging.parsing.option_matching import (
     OPENERS,
@@ -48,14 +47,13 @@ from harness.judging.parsing.phrases import languages
 from harness.judging.parsing.prose import Prose, read_prose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.tasks import Option
+    from harness.tasks.schema import AnswerKind
 
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("answered", "abstained", "refused", "invalid", "failed")
-AnswerKind = Literal["forced_choice", "response_set"]
-ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
 
 GRAMMAR_VERSION = 2  # raised whenever a reply in the corpora of the tests is read otherwise
 THOUGHT = "<think>"  # opens the reasoning of a model, before its reply
@@ -126,9 +124,8 @@ REFUSAL = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """The outcome of parsing a reply.
+class Parsed(NamedTuple):
+    """What a reply says.
 
     Attributes
     ----------
@@ -138,11 +135,21 @@ class Parsed:
         The option's key, or the set's keys in the order of the options; None unless answered.
     reason : str
         Why there is no answer, one of `REASONS`; empty when there is one, or an abstention.
+    probabilities : dict of str to float, or None
+        See `Verdict`.
+    is_derived : bool
+        Whether it follows by rule from what another elicitation asks for.
     """
 
     outcome: Outcome
     value: str | tuple[str, ...] | None = None
     reason: str = ""
+    probabilities: dict[str, float] | None = None
+    is_derived: bool = False
+
+    def with_probabilities(self, probabilities: Mapping[str, float] | None) -> Self:
+        """Return the same with probabilities."""
+        return self._replace(probabilities=None if probabilities is None else dict(probabilities))
 
 
 def parse(

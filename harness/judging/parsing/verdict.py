@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
 from inspect import cleandoc
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Struct
@@ -22,39 +21,15 @@ from msgspec.structs import replace
 from harness.checksummed_log import DamagedLine, parts_of, with_checksum, without_checksum
 from harness.errors import VerdictError
 from harness.files import bounded_lines, reader
-from harness.judging.parsing.grammar import (
-    OUTCOMES,
-    AnswerKind,
-    Outcome,
-    Parsed,
-    last_line,
-    parse,
-)
-from harness.judging.parsing.open_answers import parse_open
-from harness.judging.parsing.option_probabilities import (
-    MIN_MASS,
-    OptionTokens,
-    distribution,
-    word_probabilities,
-)
-from harness.judging.parsing.prose import FAULTS, plain
-from harness.judging.prompts.presentation_orders import is_swapped, order_of, turn_of
-from harness.judging.prompts.strategies import (
-    ENDORSEMENTS,
-    SOFT,
-    VERBALISED,
-    ZERO_SHOT,
-    gives_reasons,
-)
-from harness.tasks import CANNOT_ASSESS, Option
+from harness.judging.parsing.grammar import Outcome
+from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from harness.judging.prompts.presentation_orders import OptionOrders, Order
-    from harness.judging.prompts.requests import Elicitation, Unit
-    from harness.tasks import Task, Wording
+    from harness.judging.prompts.requests import Unit
+    from harness.tasks import Task
 
 SCHEMA_VERSION = 1
 MAX_JUDGES = 50  # of a run or a file: judges are compared in pairs, in every resample
@@ -62,10 +37,7 @@ MAX_CELLS = 20_000  # pairs of options, for all judges: each is held in every re
 MAX_NAME_CHARS = 200  # of a judge
 MAX_COST_USD = 1e6  # of a reply; a larger cost is an error
 HEADER = b'{"schema_version": 1}\n'
-YES, NO = Option(key="yes", label="yes"), Option(key="no", label="no")
-UNFINISHED = {"empty", *FAULTS} - {"several"}  # reasons that the end of a reply may have changed
 AWAITS_SECOND_TURN = "awaits_second_turn"  # reason of a pair that has its first turn alone
-MAX_CACHED_CHARS = 64  # longer replies are parsed each time
 ALWAYS_WRITTEN = (
     "item",
     "judge",
@@ -79,7 +51,6 @@ ALWAYS_WRITTEN = (
 NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 MEMBER = re.compile(r"field `(\w+)`|at `\$\.?([^`]*)`")  # the place in a message of msgspec
 _ENCODER = msgspec.json.Encoder()
-_ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to worst
 
 
 class _Record(
@@ -208,7 +179,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
 
     item: str
     judge: str
-    elicitation: Literal["forced_choice", "response_set", "paired"]
+    elicitation: Elicitation
     sample: int = _written(0)
     outcome: Outcome
     value: Value = _written(None)
@@ -238,246 +209,6 @@ class Verdict(_Record, frozen=True, kw_only=True):
         result = self.value if self.outcome == "answered" else unanswered
         unit = f"{self.judge!r} on {self.item!r}, {self.elicitation} {self.sample}"
         return f"Verdict({unit}: {result})"
-
-
-class Reader:
-    """Parses replies to the prompts of a task; results for short replies are cached.
-
-    Parameters
-    ----------
-    task : Task
-        Says which verdicts are possible.
-    strategy : str
-        That of the judge. Under chain of thought the last line of a reply is parsed alone; with
-        log-probabilities, those of its first token. An endorsement is read as the set of the option
-        that the sample is about, or as the empty set.
-    orders : OptionOrders, optional
-        How the options were shuffled; verdicts are the options' own keys.
-    both_orders : bool
-        Whether the answers of pairwise items were shown in both orders in turn.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        strategy: str = ZERO_SHOT,
-        orders: OptionOrders | None = None,
-        *,
-        both_orders: bool = False,
-    ) -> None:
-        self._task = task
-        self._strategy = strategy
-        self._both_orders = both_orders
-        self._orders = orders
-        self._gives_reasons = gives_reasons(strategy)
-        self._is_soft = strategy in SOFT
-        self._endorses = strategy in ENDORSEMENTS
-        self._wording = task.verbalised if strategy == VERBALISED else None
-        self._tokens: dict[Order, OptionTokens] = {}
-        self._parse_cached = lru_cache(maxsize=1024)(self._parse)
-
-    def verdict(
-        self,
-        reply: Reply,
-        unit: Unit,
-        judge: str,
-        *,
-        first: Reply | None = None,
-        cached: bool = False,
-    ) -> Verdict:
-        """Return the verdict in the reply to a unit; of a pair, in both replies.
-
-        Parameters
-        ----------
-        reply : Reply
-            Reply to the unit; of a pair, to its second turn.
-        first : Reply, optional
-            Reply to the first turn of a pair, which holds the set.
-        cached : bool
-            Whether the reply comes from the cache.
-
-        Returns
-        -------
-        Verdict
-            A pair is answered only if both turns are. Otherwise its outcome is the worse of the two
-            and its reason names the turn: ``set:refusal``, ``set:cut_off,choice:unreadable``.
-        """
-        value: Value
-        probabilities = None
-        order = order_of(self._task, self._orders, self._strategy, unit.item, unit.sample)
-        if unit.elicitation == "paired":
-            parsed, value = self._pair(first, reply, unit.item, order)
-        elif self._wording:
-            parsed, probabilities = self._verbalised(reply, unit.elicitation, self._wording)
-            value = parsed.value
-        elif self._is_soft:
-            probabilities = self._probabilities(reply.logprobs, order)
-            parsed = self._most_probable(reply, probabilities)
-            value = parsed.value
-        else:
-            turn = "forced_choice" if self._endorses else unit.elicitation
-            parsed = self._turn(reply, turn, unit.item, order)
-            value = parsed.value
-        if self._endorses and value is not None:
-            value = order if value == YES.key else ()
-        verdict = Verdict(
-            item=unit.item,
-            judge=judge,
-            elicitation=unit.elicitation,
-            sample=unit.sample,
-            outcome=parsed.outcome,
-            value=value,
-            request=reply.request,
-            reply=reply.text,
-            first=first,
-            model=reply.model,
-            finish_reason=reply.finish_reason,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            cached_tokens=reply.cached_tokens,
-            cost_usd=reply.cost_usd,
-            latency_s=reply.latency_s,
-            logprobs=reply.logprobs,
-            fingerprint=reply.fingerprint,
-            derived=reply.derived or bool(self._wording and unit.elicitation == "response_set"),
-            cache_key=reply.cache_key,
-            cached=cached,
-            reason=parsed.reason,
-            probabilities=probabilities,
-            shown=order,
-        )
-        if self._both_orders and is_swapped(
-            unit.item, turn_of(unit.sample, self._strategy, self._task)
-        ):
-            return with_swapped_answers(verdict, self._task)
-        return verdict
-
-    def _probabilities(self, logprobs: object, order: Order) -> dict[str, float] | None:
-        """Return the options' probabilities by their own keys."""
-        if order not in self._tokens:
-            options = self._options(order)
-            self._tokens[order] = OptionTokens(options, abstain=self._task.abstain)
-        masses = self._tokens[order].probabilities(logprobs)
-        if masses is None or not self._orders:
-            return masses
-        names = {shown: own for own, shown in self._orders.keys_shown(order).items()}
-        return {names.get(name, name): mass for name, mass in masses.items()}
-
-    def _options(self, order: Order) -> Sequence[Option]:
-        """Return the options under the keys that a reply may hold."""
-        if self._endorses:
-            return (YES, NO)
-        return self._orders.shown(order) if self._orders else self._task.options
-
-    def _most_probable(self, reply: Reply, probabilities: Mapping[str, float] | None) -> Parsed:
-        """Return the most probable option, unless CANNOT_ASSESS is more probable than all."""
-        if reply.finish_reason == "content_filter":
-            return Parsed("refused", reason="content_filter")
-        if probabilities is None:
-            return Parsed("invalid", reason="no_logprobs")
-        if shares := distribution(probabilities):
-            return Parsed("answered", max(shares, key=shares.__getitem__))
-        if probabilities.get(CANNOT_ASSESS, 0.0) >= MIN_MASS:
-            return Parsed("abstained")
-        return Parsed("invalid", reason="outside_options")
-
-    def _verbalised(
-        self, reply: Reply, elicitation: Elicitation, wording: Wording
-    ) -> tuple[Parsed, dict[str, float] | None]:
-        """Return what the words that finish a sentence mean; of a choice, the distribution too."""
-        if reply.finish_reason == "content_filter":
-            return Parsed("refused", reason="content_filter"), None
-        words = {option.key: wording.words[option.key] for option in self._task.options}
-        masses = word_probabilities(reply.logprobs, words)
-        if masses is None:
-            return Parsed("invalid", reason="no_logprobs"), None
-        if not all(masses.values()):
-            return Parsed("invalid", reason="word_not_listed"), None
-        shares = wording.shares(masses)
-        if elicitation == "forced_choice":
-            return Parsed("answered", max(shares, key=shares.__getitem__)), shares
-        endorsed = tuple(key for key, share in shares.items() if share >= wording.cutoff)
-        if endorsed not in self._task.space.sets:
-            return Parsed("invalid", reason="not_admissible"), None
-        return Parsed("answered", endorsed), None
-
-    def _turn(self, reply: Reply, elicitation: AnswerKind, item: str, order: Order) -> Parsed:
-        """Parse the reply to a turn.
-
-        The finish reason counts too: a reply stopped by a content filter is refused; a truncated
-        reply is ``cut_off`` if it cannot be parsed, or if it is a set or a number that may be
-        incomplete, or if reasons come before the verdict.
-        """
-        if reply.finish_reason == "content_filter":
-            return Parsed("refused", reason="content_filter")
-        if reply.finish_reason == "length" and (self._gives_reasons or self._task.is_open):
-            return Parsed("invalid", reason="cut_off")
-        text = last_line(reply.text) if self._gives_reasons else reply.text
-        complete = reply.finish_reason != "length"
-        parse_text = self._parse_cached if len(text) <= MAX_CACHED_CHARS else self._parse
-        parsed, quotable = parse_text(text, elicitation, order, complete)
-        if quotable and _is_quoted(quotable, _item_text(item, self._task)):
-            return Parsed("invalid", reason="quoted")
-        if not complete:
-            is_unread = parsed.outcome == "invalid" and parsed.reason in UNFINISHED
-            is_open = parsed.outcome == "answered" and elicitation == "response_set"
-            if is_unread or is_open:
-                return Parsed("invalid", reason="cut_off")
-        return parsed
-
-    def _parse(
-        self,
-        text: str,
-        elicitation: AnswerKind,
-        order: Order,
-        complete: bool,  # noqa: FBT001 -- a part of the cache's key
-    ) -> tuple[Parsed, str]:
-        task, orders = self._task, self._orders
-        if task.is_open:
-            return parse_open(text, task)
-        sets = None if task.response_sets == "all" else task.response_sets
-        if orders and sets is not None:
-            sets = tuple(orders.members_shown(order, members) for members in sets)
-        parsed, quotable = parse(
-            text,
-            elicitation,
-            self._options(order),
-            abstain=task.abstain,
-            sets=sets,
-            complete=complete,
-        )
-        return _with_own_keys(parsed, orders, order) if orders else parsed, quotable
-
-    def _pair(
-        self, first: Reply | None, second: Reply, item: str, order: Order
-    ) -> tuple[Parsed, Value]:
-        """Parse both turns of a pair."""
-        chosen = self._turn(second, "forced_choice", item, order)
-        endorsed = (
-            self._turn(first, "response_set", item, order)
-            if first
-            else Parsed("failed", reason="no_reply")
-        )
-        if endorsed.outcome == chosen.outcome == "answered":
-            assert isinstance(endorsed.value, tuple)
-            assert isinstance(chosen.value, str)
-            return chosen, PairValue(set=endorsed.value, choice=chosen.value)
-        worse = max(endorsed.outcome, chosen.outcome, key=_ORDER.__getitem__)
-        turns = (("set", endorsed), ("choice", chosen))
-        reasons = [
-            f"{turn}:{p.reason or p.outcome}" for turn, p in turns if p.outcome != "answered"
-        ]
-        return Parsed(worse, reason=",".join(reasons)), None
-
-
-def _with_own_keys(parsed: Parsed, orders: OptionOrders, order: Order) -> Parsed:
-    """Return what was parsed from a shuffled prompt, by the options' own keys."""
-    if parsed.value is None:
-        return parsed
-    if isinstance(parsed.value, str):
-        [own] = orders.own_keys(order, [parsed.value])
-        return Parsed(parsed.outcome, own, parsed.reason)
-    return Parsed(parsed.outcome, orders.own_keys(order, parsed.value), parsed.reason)
 
 
 def with_swapped_answers(verdict: Verdict, task: Task) -> Verdict:
@@ -653,16 +384,6 @@ def verdict_schema() -> dict[str, Any]:
 
 
 _DECODER = msgspec.json.Decoder(Verdict)
-
-
-def _item_text(item_id: str, task: Task) -> str:
-    item = task.by_id.get(item_id)
-    return task.text_of(item) if item and task.has_text(item) else ""
-
-
-def _is_quoted(sentence: str, item: str) -> bool:
-    """Whether what a reply states stands in the item, markup aside."""
-    return sentence in item or plain(sentence) in plain(item)
 
 
 def _escaped(text: re.Match[str]) -> str:

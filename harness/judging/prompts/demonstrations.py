@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from harness.errors import PromptError, TaskError
 from harness.files import reader, write_file
-from harness.judging.parsing.grammar import AnswerKind
 from harness.tasks import CANNOT_ASSESS
+from harness.tasks.schema import AnswerKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from harness.judging.prompts.strategies import ENDORSEMENTS
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.tasks import Option, Task
+    from harness.tasks import Option
 
 
 Order = tuple[str, ...]  # the keys of the options by the place at which they are shown; () as given
@@ -86,15 +84,6 @@ class OptionOrders:
         return tuple(option.key for option in self.options if option.key in named)
 
 
-def order_of(
-    task: Task, orders: OptionOrders | None, strategy: str, item: str, sample: int
-) -> Order:
-    """Return the options as a sample shows them; of an endorsement, the single option."""
-    if strategy in ENDORSEMENTS:
-        return (task.options[sample % len(task.options)].key,)
-    return orders.order_for(item, sample) if orders else ()
-
-
 def is_swapped(item: str, turn: int) -> bool:
     """Return whether the answers of an item stand in the other order in a turn.
 
@@ -102,8 +91,3 @@ def is_swapped(item: str, turn: int) -> bool:
     order comes first on all items.
     """
     return (sha256(item.encode("utf-8", "surrogatepass")).digest()[0] + turn) % N_ORDERS == 1
-
-
-def turn_of(sample: int, strategy: str, task: Task) -> int:
-    """Return the number of the turn that a sample belongs to; endorsements take one per option."""
-    return sample // len(task.options) if strategy in ENDORSEMENTS else sample

@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from json.encoder import encode_basestring_ascii
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, cast
 
 import msgspec
 
@@ -22,45 +22,30 @@ from harness.errors import PromptError
 from harness.files import write_file
 from harness.judging.parsing.grammar import render as render_answer
 from harness.judging.prompts.demonstrations import Demonstrations
-from harness.judging.prompts.presentation_orders import is_swapped, order_of, turn_of
-from harness.judging.prompts.strategies import (
-    ENDORSEMENTS,
-    VERBALISED,
-    ZERO_SHOT,
-    gives_reasons,
-    n_demonstrations,
-)
+from harness.judging.prompts.presentation_orders import is_swapped
 from harness.judging.prompts.templates import ITEM_NAMES, Template, read_template, render
+from harness.judging.strategies.strategy import DEFAULT, NO, YES, Strategy
 from harness.tasks import CANNOT_ASSESS, TemplateName, bundled
-from harness.tasks.schema import number_text
+from harness.tasks.schema import ELICITATIONS, number_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import JsonValue
 
-    from harness.judging.parsing.grammar import AnswerKind
     from harness.judging.prompts.demonstrations import Answer, Demonstration
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.tasks import Item, Option, Task
     from harness.tasks.images import Image
-
-Elicitation = Literal["forced_choice", "response_set", "paired"]
-ELICITATIONS: tuple[Elicitation, ...] = ("forced_choice", "response_set", "paired")
+    from harness.tasks.schema import AnswerKind, Elicitation
 
 FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
 OPEN_TEMPLATES = {"continuous": "number", "text": "text"}  # where there are no options
 MAX_ORDERS = 1024  # of options, whose prompts are kept
 RECENT_ITEMS = 64  # whose fenced texts are kept for other elicitations and orders of the options
-ENDORSEMENT_KEYS = ("yes", "no")
 NO_FILES: Mapping[TemplateName, str] = MappingProxyType({})
-_WITH_REASONS: dict[Elicitation, TemplateName] = {
-    "forced_choice": "forced_choice_cot",
-    "response_set": "response_set_cot",
-    "paired": "paired_cot",
-}
 MAX_LISTED_SETS = 7  # the sets of three options; of more options, examples are shown
 DELETE = "\x7f"  # the only ASCII character that msgspec writes in another way than json
 _ENCODE = msgspec.json.Encoder().encode
@@ -216,6 +201,30 @@ class Unit(NamedTuple):
     sample: int = 0
 
 
+class Question(NamedTuple):
+    """What the messages of a unit ask.
+
+    Attributes
+    ----------
+    item : Item
+        As it is shown: its two answers are swapped where they are asked about in the other order.
+    elicitation : str
+        How it is asked for.
+    sample : int
+        Decides the order of the options, where that is shuffled.
+    rated : Item
+        The same item as the task has it.
+    own : mapping of str to str
+        Files of the judge's own templates, by the name of the template that each replaces.
+    """
+
+    item: Item
+    elicitation: Elicitation
+    sample: int
+    rated: Item
+    own: Mapping[TemplateName, str] = NO_FILES
+
+
 class _Parts(NamedTuple):
     """A template with what all items share filled in; ``tail`` still needs an item."""
 
@@ -230,6 +239,8 @@ class Prompts:
 
     Attributes
     ----------
+    task : Task
+        What is rated.
     hash : str
         SHA-256 of the templates as read and of the demonstrations, 64 hex digits.
     demonstrations : Demonstrations or None
@@ -247,7 +258,7 @@ class Prompts:
         demonstrations: Demonstrations | None = None,
         orders: OptionOrders | None = None,
     ) -> None:
-        self._task = task
+        self.task = task
         self.demonstrations = demonstrations
         self.orders = orders
         self.templates = templates
@@ -264,7 +275,7 @@ class Prompts:
         task: Task,
         folder: Path | None = None,
         *,
-        strategies: Collection[str] = (),
+        strategies: Iterable[Strategy] = (),
         own: Iterable[Mapping[TemplateName, str]] = (),
         own_folder: Path | None = None,
         demonstrations: Demonstrations | None = None,
@@ -278,8 +289,8 @@ class Prompts:
             May name templates of its own under ``prompts``: files in its folder or in ``folder``.
         folder : Path, optional
             Folder of the templates, by default the bundled ones.
-        strategies : collection of str
-            Strategies of the judges; chain of thought has templates of its own.
+        strategies : iterable of Strategy
+            Strategies of the judges, some of which have templates of their own.
         own : iterable of mapping
             Files of the judges' own templates, by the name of the template that they replace.
         own_folder : Path, optional
@@ -297,12 +308,13 @@ class Prompts:
             has a template of its own without reasoning and none with it; or if demonstrations
             are missing or damaged.
         """
-        default_folder = folder or bundled("prompts")
+        default_folder, strategies = folder or bundled("prompts"), list(strategies)
         templates: dict[str, Template] = {}
         task_files: dict[str, str] = dict(task.prompts.items())
-        for name in _template_names(task, strategies):
+        for name, of_strategy in _template_folders(task, strategies).items():
             is_own = name in task_files
             folders = (task.folder, default_folder) if is_own else (default_folder,)
+            folders = folders if folder or of_strategy is None else (of_strategy,)
             file_name = task_files.get(name, f"{_default_name(task, name)}.txt")
             templates[name] = _read(name, file_name, folders, orders)
         for name, file_name in chain.from_iterable(files.items() for files in own):
@@ -310,7 +322,7 @@ class Prompts:
             templates[own_name(file_name)] = _read(name, file_name, folders, orders)
         if clash := _clash(template.path for template in templates.values()):
             raise PromptError(f"{clash}: a bundled template has this name too; rename the file.")
-        if demonstrations is None and folder and any(map(n_demonstrations, strategies)):
+        if demonstrations is None and folder and any(s.n_demonstrations for s in strategies):
             demonstrations = Demonstrations.load(folder, task)
         return cls(task, templates, demonstrations, orders)
 
@@ -334,7 +346,7 @@ class Prompts:
         self,
         item: Item,
         elicitation: Elicitation,
-        strategy: str = ZERO_SHOT,
+        strategy: Strategy = DEFAULT,
         sample: int = 0,
         *,
         own: Mapping[TemplateName, str] = NO_FILES,
@@ -351,20 +363,23 @@ class Prompts:
         TaskError
             If the item has no text.
         """
-        asked = item
-        if both_orders and is_swapped(item.id, turn_of(sample, strategy, self._task)):
-            item = self._task.with_swapped_answers(item)
-        if strategy == VERBALISED:
-            return (Message("user", self._task.sentence_about(item)),)
+        shown = item
+        if both_orders and is_swapped(item.id, strategy.turn(self.task, sample)):
+            shown = self.task.with_swapped_answers(item)
+        return strategy.messages(self, Question(shown, elicitation, sample, item, own))
+
+    def from_template(self, question: Question, strategy: Strategy) -> tuple[Message, ...]:
+        """Return the messages that a strategy's template and its demonstrations make."""
+        item, elicitation, sample, rated, own = question
         name = template_name(elicitation, strategy, own)
-        order = order_of(self._task, self.orders, strategy, item.id, sample)
+        order = strategy.order(self.task, self.orders, item.id, sample)
         shared = self._parts(name, order)
-        text = self._shown_text(shared, name, self._task.parts_of(item), item.criterion)
-        demonstrations = self._shown(asked, elicitation, strategy)
-        image = self._task.images.get(item.id) if self._task.image else None
+        text = self._shown_text(shared, name, self.task.parts_of(item), item.criterion)
+        demonstrations = self._shown(rated, elicitation, strategy)
+        image = self.task.images.get(item.id) if self.task.image else None
         if not demonstrations:
             return (*shared.opening, Message("user", shared.head + text, image))
-        reasoned = gives_reasons(strategy)
+        reasoned = strategy.gives_reasons
         turns = [t for d in demonstrations for t in self._demonstration(name, order, d, reasoned)]
         turns[0] = Message("user", shared.head + turns[0].content)
         return (*shared.opening, *turns, Message("user", text, image))
@@ -373,9 +388,9 @@ class Prompts:
         """Fill what all items share, for an order of the options."""
         template = self.templates[name]
         if len(order) == 1:
-            values = _endorsement_values(self._task, template, order[0])
+            values = _endorsement_values(self.task, template, order[0])
         else:
-            values = _task_values(self._task, template, self.orders, order)
+            values = _task_values(self.task, template, self.orders, order)
         head, tail = template.head("user", values, ITEM_NAMES)
         system = template.render("system", values)
         return _Parts(values, (Message("system", system),) if system else (), head, tail)
@@ -384,7 +399,7 @@ class Prompts:
         self, shared: _Parts, name: str, parts: tuple[str, ...], criterion: str | None
     ) -> str:
         """Return the text that shows an item, without what all items share."""
-        shown = self._task.criterion_text(criterion)
+        shown = self.task.criterion_text(criterion)
         if shown:
             shown = self.templates[name].render("criterion", {"criterion": shown})
         values = {**shared.values, **_fenced(parts), "criterion": shown}
@@ -409,27 +424,27 @@ class Prompts:
         """Return an answer as a judge would give it."""
         if answer == CANNOT_ASSESS:
             return CANNOT_ASSESS
-        if self._task.is_open:
+        if self.task.is_open:
             return str(answer)
         if not self.orders:
-            return render_answer(answer, self._task.options)
+            return render_answer(answer, self.task.options)
         members = self.orders.members_shown(order, (answer,) if isinstance(answer, str) else answer)
         return render_answer(members, self.orders.shown(order))
 
     def _shown(
-        self, item: Item, elicitation: Elicitation, strategy: str
+        self, item: Item, elicitation: Elicitation, strategy: Strategy
     ) -> Sequence[Demonstration]:
         """Return the demonstrations for an item; a pair begins with its response set."""
-        if self.demonstrations is None or not (n := n_demonstrations(strategy)):
+        if self.demonstrations is None or not (n := strategy.n_demonstrations):
             return ()
         kind = answer_kind(elicitation)
-        return self.demonstrations.shown_with(item, self._task.text_of(item), kind, n)
+        return self.demonstrations.shown_with(item, self.task.text_of(item), kind, n)
 
     def follow_up(
         self,
         messages: tuple[Message, ...],
         reply: str,
-        strategy: str = ZERO_SHOT,
+        strategy: Strategy = DEFAULT,
         *,
         own: Mapping[TemplateName, str] = NO_FILES,
     ) -> tuple[Message, ...]:
@@ -443,7 +458,7 @@ class Prompts:
         )
 
     def __repr__(self) -> str:
-        return f"Prompts({self._task.name!r}, {', '.join(self.templates)}, {self.hash[:12]})"
+        return f"Prompts({self.task.name!r}, {', '.join(self.templates)}, {self.hash[:12]})"
 
 
 def answer_kind(elicitation: Elicitation) -> AnswerKind:
@@ -452,19 +467,12 @@ def answer_kind(elicitation: Elicitation) -> AnswerKind:
 
 
 def template_name(
-    elicitation: Elicitation, strategy: str, own: Mapping[TemplateName, str] = NO_FILES
+    elicitation: Elicitation, strategy: Strategy, own: Mapping[TemplateName, str] = NO_FILES
 ) -> str:
     """Return the name of the template that asks for an elicitation under a strategy."""
-    name = bundled_template(elicitation, strategy)
-    return own_name(own[name]) if name in own else name
-
-
-@cache
-def bundled_template(elicitation: Elicitation, strategy: str) -> TemplateName:
-    """Return the name of the bundled template for an elicitation under a strategy."""
-    if strategy in ENDORSEMENTS:
-        return "endorsement"
-    return _WITH_REASONS[elicitation] if gives_reasons(strategy) else elicitation
+    name = strategy.template(elicitation)
+    replacement = own.get(cast("TemplateName", name))
+    return own_name(replacement) if replacement else name
 
 
 def own_name(file_name: str) -> str:
@@ -491,22 +499,21 @@ def _read(
     return template
 
 
-def _template_names(task: Task, strategies: Collection[str]) -> list[str]:
-    """Return the names of the templates that judges with these strategies need."""
+def _template_folders(task: Task, strategies: Iterable[Strategy]) -> dict[str, Path | None]:
+    """Return the names of the templates that judges need; of a strategy's own, the folder too."""
     elicitations = task.elicitations if task.is_open else ELICITATIONS
-    names: list[str] = list(elicitations)
-    if ENDORSEMENTS & set(strategies):
-        names.append("endorsement")
-    if not any(map(gives_reasons, strategies)):
-        return names
-    with_reasons = {name: _WITH_REASONS[name] for name in elicitations}
-    for name, other in with_reasons.items():
-        if name in task.prompts and other not in task.prompts:
-            raise PromptError(
-                f"{task.folder}: 'prompts' in task.yaml names a template for {name} and none for "
-                f"{other}, which judges with @cot need; add it."
-            )
-    return [*names, *with_reasons.values()]
+    folders: dict[str, Path | None] = dict.fromkeys(elicitations)
+    for strategy in strategies:
+        for elicitation in elicitations:
+            name = strategy.template(elicitation)
+            folders.setdefault(name, strategy.templates)
+            is_lacking = elicitation in task.prompts and name not in task.prompts
+            if is_lacking and strategy.gives_reasons:
+                raise PromptError(
+                    f"{task.folder}: 'prompts' in task.yaml names a template for {elicitation} and "
+                    f"none for {name}, which judges with @{strategy.name} need; add it."
+                )
+    return folders
 
 
 def _default_name(task: Task, name: str) -> str:
@@ -552,7 +559,7 @@ def _clash(paths: Iterable[Path]) -> Path | None:
 def _endorsement_values(task: Task, template: Template, key: str) -> dict[str, str]:
     """Return the values of the placeholders where one option is asked about."""
     [option] = (_option_line(option) for option in task.options if option.key == key)
-    replies = "\n".join([*ENDORSEMENT_KEYS, *([CANNOT_ASSESS] if task.abstain else [])])
+    replies = "\n".join([YES.key, NO.key, *([CANNOT_ASSESS] if task.abstain else [])])
     values = _task_values(task, template, None, ())
     return values | {"option": option, "keys": replies, "replies": replies}
 

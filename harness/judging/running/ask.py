@@ -21,7 +21,8 @@ from harness.judging.running.services import NotAsked, Outcome
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.judging.parsing.verdict import Reader, Reply, Verdict
+    from harness.judging.parsing.reply_reader import ReplyReader
+    from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.requests import Request, Unit
     from harness.judging.running.services import Cache, Services, WorkUnit
 
@@ -287,7 +288,7 @@ def _failure_of(error: Exception) -> CallFailed:
 
 
 def read_without_choice(
-    reader: Reader, first: Reply, unit: Unit, judge: str, *, cached: bool
+    reader: ReplyReader, first: Reply, unit: Unit, judge: str, *, cached: bool
 ) -> Verdict:
     """Read a pair whose first turn was blank, so that there is no conversation to continue."""
     verdict = reader.verdict(first, unit._replace(elicitation="response_set"), judge, cached=cached)

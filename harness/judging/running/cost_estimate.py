@@ -17,7 +17,6 @@ from harness.judging.judges.pricing import (
 from harness.judging.parsing.grammar import render
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
-from harness.judging.prompts.strategies import gives_reasons
 from harness.tasks.schema import MAX_ANSWER_CHARS
 
 if TYPE_CHECKING:
@@ -25,9 +24,10 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.pricing import Price
-    from harness.judging.prompts.requests import Elicitation, Request
+    from harness.judging.prompts.requests import Request
     from harness.judging.running.services import Job
     from harness.tasks import Task
+    from harness.tasks.schema import Elicitation
 
 REASONING_PARAMS = frozenset({"reasoning_effort", "reasoning", "thinking"})
 OPEN_TOKENS = {"continuous": 4, "text": 16}  # of a reply without options
@@ -82,7 +82,7 @@ def quote_of(job: Job, task: Task) -> JudgeQuote:
     spec = job.judge.spec
     cap = reply_cap(spec)
     calls = prompt = most_prompt = n_replies = expected = 0
-    is_long = bool(REASONING_PARAMS & spec.params.keys()) or gives_reasons(spec.strategy)
+    is_long = bool(REASONING_PARAMS & spec.params.keys()) or spec.asking.gives_reasons
     for elicitation in job.elicitations:
         paired = elicitation == "paired"
         n = 1 if paired else spec.n_per_request

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.presentation_orders import N_ORDERS
-from harness.judging.prompts.requests import Elicitation, Request, Unit
+from harness.judging.prompts.requests import Request, Unit
+from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from harness.errors import CallFailed
     from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.parsing.verdict import Reader, Verdict
+    from harness.judging.parsing.reply_reader import ReplyReader
+    from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.judging.running.budget import CallBill
     from harness.judging.running.retry import RetryPolicy
@@ -72,7 +74,7 @@ class Job:
     def samples_alike(self) -> tuple[int, ...]:
         """Number of an item's samples with the same prompt, for each of the prompts."""
         spec = self.judge.spec
-        if self.orders is not None or spec.endorses:
+        if self.orders is not None or spec.asking.asks_each_option:
             return (1,) * self.samples
         if spec.both_orders and self.samples > 1:
             return (self.samples - self.samples // N_ORDERS, self.samples // N_ORDERS)
@@ -279,7 +281,7 @@ class Services:
     """What `ask_unit` needs to ask one judge; ``deadline`` limits the time of one attempt."""
 
     judge: Judge
-    reader: Reader
+    reader: ReplyReader
     cache: Cache
     limiter: RateLimiter
     budget: Budget

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from harness.errors import RunError
-from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, Reader
+from harness.judging.parsing.reply_reader import ReplyReader
+from harness.judging.parsing.verdict import AWAITS_SECOND_TURN
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.local_executor import LocalExecutor
 from harness.judging.running.open_files import open_files_limit, share_connections
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
     from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reply, Verdict
-    from harness.judging.prompts.requests import Elicitation, Request
+    from harness.judging.prompts.requests import Request
     from harness.judging.running.budget import CostBudget
     from harness.judging.running.rate_limit import RateEvent, RateGate
     from harness.judging.running.services import Cache, Executor, Job, Observer, Outcome
     from harness.judging.storage.verdict_log import VerdictLog
     from harness.tasks import Task
+    from harness.tasks.schema import Elicitation
 
 FLUSH_EVERY_S = 0.2  # how long a logged reply may wait to be stored
 STORE_AGAIN_S = 0.5  # after a store on another machine was away
@@ -165,8 +167,8 @@ class JudgeRun:
         self.judge = job.judge
         self.name = job.judge.spec.name
         spec = job.judge.spec
-        self.reader = Reader(
-            session.task, spec.strategy, job.orders, both_orders=bool(spec.both_orders)
+        self.reader = ReplyReader(
+            session.task, spec.asking, job.orders, both_orders=bool(spec.both_orders)
         )
         self.session = session
         self.gate = session.make_gate(job.judge, session.retry, ceiling)

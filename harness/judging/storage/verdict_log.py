@@ -35,7 +35,7 @@ from harness.user_folders import resume_command
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from harness.judging.prompts.requests import Elicitation
+    from harness.tasks.schema import Elicitation
 
 NOTE_NAME = re.compile(r"[0-9a-f]{64}")
 REPLIES_PER_TRANSACTION = 1000  # when a log is read back

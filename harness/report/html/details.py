@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.judge_costs import median_latency_s
 from harness.files import reader
-from harness.judging.prompts.strategies import ZERO_SHOT
 from harness.judging.prompts.templates import MAX_BYTES
 from harness.report.html.item_table import item_table
 
@@ -114,9 +113,7 @@ def _judge_calls(source: Source, folder: RunFolder | None) -> Iterable[JudgeCall
         if spec:
             n_samples = spec.n_samples(folder.manifest.config.samples if folder else None)
             parameters |= {"samples": str(n_samples), "endpoint": spec.base_url or ""}
-            parameters["strategy"] = "" if spec.strategy == ZERO_SHOT else spec.strategy
-            parameters["replies per verdict"] = str(spec.votes) if spec.votes > 1 else ""
-            parameters["rule"] = spec.rule if spec.members else ""
+            parameters["strategy"] = spec.asking.label
             parameters |= {name: str(value) for name, value in spec.params.items()}
         verdicts = source.verdicts[judge.name]
         yield JudgeCalls(

@@ -12,7 +12,7 @@ from support.task_folders import make_task_folder
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import build
-from harness.judging.parsing.verdict import Reader
+from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.tasks import load_task
 
@@ -56,7 +56,7 @@ def verdict_of(task, judge, item, elicitation="forced_choice", sample=0):
     unit = Unit(item=item, elicitation=elicitation, sample=sample)
     text = ask(judge, item, elicitation, sample)
     reply, first = text if elicitation == "paired" else (text, None)
-    return Reader(task).verdict(reply, unit, judge.spec.name, first=first)
+    return ReplyReader(task).verdict(reply, unit, judge.spec.name, first=first)
 
 
 @pytest.mark.parametrize("kind", ["random", "lexicon"])

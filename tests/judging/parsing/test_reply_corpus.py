@@ -33,8 +33,10 @@ import pytest
 import yaml
 
 from harness.judging.parsing.grammar import GRAMMAR_VERSION, REASONS
-from harness.judging.parsing.verdict import Reader, Reply
+from harness.judging.parsing.reply_reader import ReplyReader
+from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
+from harness.judging.strategies.strategy_registry import named
 from harness.tasks import Item, Option, Task
 
 HERE = Path(__file__).resolve().parent
@@ -105,7 +107,7 @@ def score(folder: Path) -> Score:
         reply = Reply(
             request="0" * 64, text=row["reply"], finish_reason=row.get("finish_reason", "stop")
         )
-        reader = Reader(task, row.get("strategy", "zero-shot"))
+        reader = ReplyReader(task, named(row.get("strategy", "zero-shot")))
         verdict = reader.verdict(reply, Unit("i", row.get("elicitation", "forced_choice")), "j")
         readings.append([verdict.outcome, verdict.value])
         read = verdict.outcome if verdict.value is None else verdict.value

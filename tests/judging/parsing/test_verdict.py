@@ -13,11 +13,11 @@ from support.option_sets import OPTIONS
 
 from harness.errors import VerdictError
 from harness.judging.parsing.grammar import OUTCOMES, parse
+from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import (
     ALWAYS_WRITTEN,
     HEADER,
     PairValue,
-    Reader,
     Reply,
     Verdict,
     check_header,
@@ -26,8 +26,9 @@ from harness.judging.parsing.verdict import (
     failed,
     verdict_schema,
 )
-from harness.judging.prompts.requests import ELICITATIONS, Unit
+from harness.judging.prompts.requests import Unit
 from harness.tasks import Item, Option, Task
+from harness.tasks.schema import ELICITATIONS
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 SECRET = "kumquat"
@@ -53,7 +54,7 @@ def reply(text: str, **fields) -> Reply:
 def read(task, text, elicitation="forced_choice", *, first=None, item="i1", **fields):
     unit = Unit(item=item, elicitation=elicitation, sample=3)
     first = None if first is None else reply(first)
-    return Reader(task).verdict(reply(text, **fields), unit, "j", first=first)
+    return ReplyReader(task).verdict(reply(text, **fields), unit, "j", first=first)
 
 
 # -- replies to verdicts ------------------------------------------------------------------------
@@ -73,7 +74,7 @@ def test_verdict_keeps_all_of_the_reply(task):
         "derived": True,
     }
     unit = Unit(item="i1", elicitation="forced_choice")
-    verdict = Reader(task).verdict(reply("B", **facts), unit, "j")
+    verdict = ReplyReader(task).verdict(reply("B", **facts), unit, "j")
     assert verdict.outcome == "answered"
     assert (verdict.value, verdict.reply, verdict.request) == ("B", "B", "r" * 64)
     assert {name: getattr(verdict, name) for name in facts} == facts

@@ -17,6 +17,7 @@ from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up
 from harness.judging.prompts.demonstrations import FILE, answers_of, draw_demonstrations
 from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.strategies.strategy_registry import named
 from harness.probe.perturbations import perturbed_task, read_perturbations
 from harness.revalidation.causes import setup_of
 from harness.runs import RunFolder
@@ -196,9 +197,9 @@ def test_a_run_keeps_its_demonstrations(task, tmp_path, item_text):
             assert messages_of(resumed, name, kind) == messages_of(plan, name, kind)
     if item_text:
         part = task.model_copy(update={"items": task.items[:1], "ratings": ()})
-        prompts = Prompts.load(part, folder.prompts, strategies={"few-shot:2"})
+        prompts = Prompts.load(part, folder.prompts, strategies=[named("few-shot:2")])
         assert prompts.hash == plan.prompts.hash
-        sent = prompts.messages(part.items[0], "forced_choice", "few-shot:2")
+        sent = prompts.messages(part.items[0], "forced_choice", named("few-shot:2"))
         assert sent == messages_of(plan, "i0")
 
 
@@ -270,8 +271,8 @@ def test_a_look_at_an_exported_baseline_sends_the_same_demonstrations(task, tmp_
     before, after = (setup_of(RunFolder.open(folder), None) for folder in (run, target))
     assert len(after.task.items) == 4
     for item in after.task.items:
-        messages = before.prompts.messages(item, "response_set", "few-shot:2")
+        messages = before.prompts.messages(item, "response_set", named("few-shot:2"))
         assert len(messages) == 6
-        assert after.prompts.messages(item, "response_set", "few-shot:2") == messages
+        assert after.prompts.messages(item, "response_set", named("few-shot:2")) == messages
     result = invoke("revalidate", target, "--quiet")
     assert result.exit_code == 0, result.output

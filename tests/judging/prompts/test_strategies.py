@@ -7,11 +7,13 @@ from support.judge_runs import scripted
 from support.task_folders import make_task_folder
 
 from harness.errors import JudgeError, JudgeUnavailable, PromptError
-from harness.judging.judges.config import COT_MAX_TOKENS, JudgeSpec, load_judges
+from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.judge_registry import build, check_destinations, look_up, resolve
-from harness.judging.prompts.requests import ELICITATIONS, Prompts, Unit
-from harness.judging.prompts.strategies import split_strategy
+from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.strategies.chain_of_thought import COT_MAX_TOKENS
+from harness.judging.strategies.strategy_registry import named, split_strategy
 from harness.tasks import load_task
+from harness.tasks.schema import ELICITATIONS
 
 URL = "http://127.0.0.1:1/v1"
 
@@ -85,7 +87,7 @@ def test_a_strategy_of_a_foreign_run_needs_no_confirmation_where_its_alias_is_on
 
 def test_chain_of_thought_has_its_own_messages_and_keys(task):
     """No request is that of the zero-shot judge; a pair's first turn is that of the set."""
-    prompts = Prompts.load(task, strategies=["cot"])
+    prompts = Prompts.load(task, strategies=[named("cot")])
     spec = scripted({"*": "A"})
     plain = build(spec, task, prompts)
     cot = build(spec.model_copy(update={"strategy": "cot"}), task, prompts)
@@ -96,18 +98,18 @@ def test_chain_of_thought_has_its_own_messages_and_keys(task):
         assert "First give your reasons" in requests[1].messages[-1].content
         assert "First give your reasons" not in requests[0].messages[-1].content
     first, endorsed = (
-        prompts.messages(task.items[0], name, "cot") for name in ("paired", "response_set")
+        prompts.messages(task.items[0], name, named("cot")) for name in ("paired", "response_set")
     )
     assert first == endorsed
 
 
 def test_templates_of_a_strategy_are_hashed_and_saved_where_it_is_used(task, tmp_path):
     """Without the strategy, hash and folder are as before; with it, both can be restored."""
-    assert Prompts.load(task).hash == Prompts.load(task, strategies=["zero-shot"]).hash
-    prompts = Prompts.load(task, strategies=["cot"])
+    assert Prompts.load(task).hash == Prompts.load(task, strategies=[named("zero-shot")]).hash
+    prompts = Prompts.load(task, strategies=[named("cot")])
     assert prompts.hash != Prompts.load(task).hash
     prompts.save(tmp_path / "saved")
-    assert Prompts.load(task, tmp_path / "saved", strategies=["cot"]).hash == prompts.hash
+    assert Prompts.load(task, tmp_path / "saved", strategies=[named("cot")]).hash == prompts.hash
 
 
 def test_a_task_with_its_own_template_needs_one_for_reasons_too(tmp_path):
@@ -121,8 +123,8 @@ def test_a_task_with_its_own_template_needs_one_for_reasons_too(tmp_path):
     fields.write_text(content + "prompts: {forced_choice: own.txt}\n")
     Prompts.load(load_task(str(folder)))
     with pytest.raises(PromptError, match=r"forced_choice and none for forced_choice_cot"):
-        Prompts.load(load_task(str(folder)), strategies=["cot"])
+        Prompts.load(load_task(str(folder)), strategies=[named("cot")])
     fields.write_text(
         content + "prompts: {forced_choice: own.txt, forced_choice_cot: reasons.txt}\n"
     )
-    Prompts.load(load_task(str(folder)), strategies=["cot"])
+    Prompts.load(load_task(str(folder)), strategies=[named("cot")])

@@ -18,15 +18,9 @@ from hypothesis import strategies as st
 from support.task_folders import make_task_folder
 
 from harness.errors import PromptError, TaskError
-from harness.judging.prompts.requests import (
-    ELICITATIONS,
-    Message,
-    Prompts,
-    Request,
-    fence,
-    json_string,
-)
+from harness.judging.prompts.requests import Message, Prompts, Request, fence, json_string
 from harness.tasks import Item, Option, Task, bundled
+from harness.tasks.schema import ELICITATIONS
 
 TEXTS = (
     "You are great.",

@@ -13,20 +13,15 @@ from support.task_folders import make_pairwise_folder, make_task_folder
 
 from harness.app import ask_open_units, estimate_costs, plan_resumed_run, plan_run, start
 from harness.errors import TaskError
-from harness.judging.endorsement import endorsed
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.parsing.verdict import (
-    PairValue,
-    Reader,
-    Reply,
-    decode,
-    encode,
-    with_swapped_answers,
-)
+from harness.judging.parsing.reply_reader import ReplyReader
+from harness.judging.parsing.verdict import PairValue, Reply, decode, encode, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.services import NoCache
 from harness.judging.storage.response_cache import ResponseCache
+from harness.judging.strategies.endorsement import endorsed
+from harness.judging.strategies.strategy_registry import named
 from harness.ratings import judge_table
 from harness.sources import source_of
 from harness.tasks import load_task
@@ -83,7 +78,7 @@ def test_successive_samples_show_the_answers_in_either_order(task, judges_file):
 @pytest.mark.parametrize(("elicitation", "text"), [("forced_choice", "A"), ("response_set", "A")])
 def test_verdicts_name_the_answers_of_the_item(task, elicitation, text):
     """Where the answers are swapped, A is the item's B; the log keeps which order it was."""
-    reader = Reader(task, both_orders=True)
+    reader = ReplyReader(task, both_orders=True)
     for sample in (0, 1):
         verdict = reader.verdict(reply(text), Unit("i0", elicitation, sample), "m")
         own = "B" if is_swapped("i0", sample) else "A"
@@ -98,7 +93,7 @@ def test_pairs_probabilities_and_orders_of_options_are_turned_back(task):
     """Twice turned back is the verdict itself."""
     tokens = [{"token": token, "logprob": log(p)} for token, p in (("A", 0.75), ("B", 0.25))]
     sent = {"content": [tokens[0] | {"top_logprobs": tokens}]}
-    reader = Reader(task, "logprob", both_orders=True)
+    reader = ReplyReader(task, named("logprob"), both_orders=True)
     by_order = {
         verdict.swapped: verdict.probabilities
         for sample in (0, 1)
@@ -108,7 +103,7 @@ def test_pairs_probabilities_and_orders_of_options_are_turned_back(task):
     }
     assert by_order[False] == pytest.approx({"A": 0.75, "B": 0.25})
     assert by_order[True] == pytest.approx({"B": 0.75, "A": 0.25})
-    pair = Reader(task).verdict(reply("A"), Unit("i0", "paired"), "m", first=reply("A, tie"))
+    pair = ReplyReader(task).verdict(reply("A"), Unit("i0", "paired"), "m", first=reply("A, tie"))
     turned = with_swapped_answers(pair, task)
     assert turned.value == PairValue(set=("B", "tie"), choice="B")
     assert with_swapped_answers(turned, task) == pair
@@ -136,7 +131,7 @@ def test_a_soft_judge_is_asked_once_in_each_order(task):
     assert [job.samples for job in plan.jobs] == [2, 1, 30]
     tokens = [{"token": token, "logprob": log(p)} for token, p in (("A", 0.7), ("B", 0.2))]
     sent = {"content": [tokens[0] | {"top_logprobs": tokens}]}
-    reader = Reader(task, "logprob", both_orders=True)
+    reader = ReplyReader(task, named("logprob"), both_orders=True)
     verdicts = [
         reader.verdict(reply("A", logprobs=sent), Unit("i0", "forced_choice", sample), "m")
         for sample in (0, 1)
@@ -147,7 +142,7 @@ def test_a_soft_judge_is_asked_once_in_each_order(task):
 
 def test_endorsements_of_an_order_are_turned_back_together(task):
     """A judge that endorses what stands first endorses A in an order and B in the other."""
-    reader = Reader(task, "endorse", both_orders=True)
+    reader = ReplyReader(task, named("endorse"), both_orders=True)
     replies = [
         reader.verdict(reply("yes" if s % 3 == 0 else "no"), Unit("i0", "response_set", s), "m")
         for s in range(6)

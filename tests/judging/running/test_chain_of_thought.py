@@ -9,9 +9,11 @@ from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
 from harness.app import estimate_costs, plan_resumed_run, plan_run, run_plan
-from harness.judging.judges.config import COT_MAX_TOKENS
-from harness.judging.parsing.verdict import Reader, Reply
+from harness.judging.parsing.reply_reader import ReplyReader
+from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
+from harness.judging.strategies.chain_of_thought import COT_MAX_TOKENS
+from harness.judging.strategies.strategy_registry import named
 from harness.runs import RunFolder
 from harness.tasks import load_task
 
@@ -26,7 +28,7 @@ def task(tmp_path):
 def parsed(task, text, elicitation="forced_choice", finish_reason="stop"):
     reply = Reply(request="0" * 64, text=text, finish_reason=finish_reason)
     unit = Unit(task.items[0].id, elicitation)
-    verdict = Reader(task, "cot").verdict(reply, unit, "m@cot")
+    verdict = ReplyReader(task, named("cot")).verdict(reply, unit, "m@cot")
     return verdict.outcome, verdict.value or verdict.reason
 
 

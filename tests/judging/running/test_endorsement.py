@@ -13,13 +13,15 @@ from support.task_folders import make_task_folder
 from harness.analysis import validate
 from harness.app import ask_open_units, estimate_costs, plan_run, start
 from harness.errors import JudgeError, PromptError
-from harness.judging.endorsement import endorsed, set_distribution
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.external_verdicts import read_external
-from harness.judging.parsing.verdict import Reader, Reply
+from harness.judging.parsing.reply_reader import ReplyReader
+from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.services import NoCache
+from harness.judging.strategies.endorsement import endorsed, set_distribution
+from harness.judging.strategies.strategy_registry import named
 from harness.ratings import judge_table
 from harness.sources import source_of
 from harness.stats import OptionSpace
@@ -38,7 +40,7 @@ def task(tmp_path):
 
 def verdict(task, texts, sample=0, strategy="endorse"):
     """The verdict that replies about the options in turn make."""
-    reader = Reader(task, strategy)
+    reader = ReplyReader(task, named(strategy))
     replies = [
         reader.verdict(
             Reply(request="0" * 64, text=text),
@@ -139,7 +141,7 @@ def test_runs_with_endorsements_are_validated(task, stub, tmp_path):
 def test_what_needs_whole_replies_is_refused(task):
     """Votes, ensembles and forced choices; and a template without the option."""
     registry = load_judges()
-    with pytest.raises(JudgeError, match="gives a whole verdict to vote on"):
+    with pytest.raises(JudgeError, match="does not go together with self-consistency"):
         look_up("gpt@endorse@self-consistency:3", registry, None, None)
     with pytest.raises(JudgeError, match="gives no single choices"):
         resolve(["gpt@endorse+claude"], task, registry)

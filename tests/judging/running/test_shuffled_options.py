@@ -14,10 +14,12 @@ from harness.analysis import validate
 from harness.analysis.order_bias import order_bias, order_notes
 from harness.app import ask_open_units, estimate_costs, plan_resumed_run, plan_run, start
 from harness.errors import PromptError
-from harness.judging.parsing.verdict import PairValue, Reader, Reply, Verdict, decode, encode
+from harness.judging.parsing.reply_reader import ReplyReader
+from harness.judging.parsing.verdict import PairValue, Reply, Verdict, decode, encode
 from harness.judging.prompts.presentation_orders import OptionOrders
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.services import NoCache
+from harness.judging.strategies.strategy_registry import named
 from harness.revalidation.causes import setup_of
 from harness.sources import source_of
 from harness.tasks import Item, Option, load_task
@@ -65,7 +67,7 @@ def test_letters_stay_in_place_and_other_keys_move_with_their_labels():
 
 def verdict_in(task, orders, text, elicitation="forced_choice", sample=0, **fields):
     unit = Unit("i0", elicitation, sample)
-    return Reader(task, "zero-shot", orders).verdict(reply(text), unit, "m", **fields)
+    return ReplyReader(task, named("zero-shot"), orders).verdict(reply(text), unit, "m", **fields)
 
 
 def test_replies_are_read_as_the_options_that_the_letters_stood_for(task):
@@ -93,14 +95,16 @@ def test_probabilities_are_those_of_the_options(task):
     for sample in (0, 1):
         order = orders.order_for("i0", sample)
         unit = Unit("i0", "forced_choice", sample)
-        verdict = Reader(task, "logprob", orders).verdict(reply("A", logprobs=sent), unit, "m")
+        verdict = ReplyReader(task, named("logprob"), orders).verdict(
+            reply("A", logprobs=sent), unit, "m"
+        )
         assert verdict.probabilities == pytest.approx({order[0]: 0.75, order[1]: 0.25})
         assert verdict.value == order[0]
 
 
 def options_shown(task, orders, sample, elicitation="forced_choice", strategy="zero-shot"):
-    prompts = Prompts.load(task, strategies={strategy}, orders=orders)
-    messages = prompts.messages(task.items[0], elicitation, strategy, sample)
+    prompts = Prompts.load(task, strategies=[named(strategy)], orders=orders)
+    messages = prompts.messages(task.items[0], elicitation, named(strategy), sample)
     lines = messages[1].content.splitlines()
     return [line for line in lines if line.startswith(("A: ", "B: "))]
 
@@ -194,7 +198,7 @@ def test_a_run_keeps_its_orders(task, judges_file, tmp_path):
     for sample in (0, 1):
         unit = Unit("i3", "forced_choice", sample)
         item = task.by_id["i3"]
-        sent = setup.prompts.messages(item, "forced_choice", "few-shot:1", sample)
+        sent = setup.prompts.messages(item, "forced_choice", named("few-shot:1"), sample)
         assert sent == plan.jobs[0].judge.request(unit).messages
 
 

@@ -14,12 +14,14 @@ from harness.analysis import validate
 from harness.analysis.judge_costs import cost_of
 from harness.app import ask_open_units, estimate_costs, plan_run, start
 from harness.errors import JudgeError, JudgeUnavailable
-from harness.judging.calibration import calibrated
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
-from harness.judging.parsing.verdict import Reader, Reply, Verdict
+from harness.judging.parsing.reply_reader import ReplyReader
+from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.services import NoCache
+from harness.judging.strategies.calibration import calibrated
+from harness.judging.strategies.strategy_registry import named
 from harness.ratings import human_table, judge_table
 from harness.sources import source_of
 from harness.stats import METRICS, Resampling
@@ -45,7 +47,9 @@ def logprobs(tokens, drawn="A"):
 
 def verdict_of(task, tokens, drawn="A", **fields):
     reply = Reply(request="0" * 64, text=drawn, logprobs=logprobs(tokens, drawn), **fields)
-    return Reader(task, "logprob").verdict(reply, Unit("i0", "forced_choice"), "m@logprob")
+    return ReplyReader(task, named("logprob")).verdict(
+        reply, Unit("i0", "forced_choice"), "m@logprob"
+    )
 
 
 def test_all_tokens_of_an_option_are_summed(task):
@@ -61,7 +65,7 @@ def test_a_drawn_token_that_is_not_listed_counts_too(task):
     sent = logprobs({"A": 0.25, "B": 0.75}, "A")
     sent["content"][0]["top_logprobs"] = sent["content"][0]["top_logprobs"][1:]
     reply = Reply(request="0" * 64, text="A", logprobs=sent)
-    verdict = Reader(task, "logprob").verdict(reply, Unit("i0", "forced_choice"), "m")
+    verdict = ReplyReader(task, named("logprob")).verdict(reply, Unit("i0", "forced_choice"), "m")
     assert verdict.probabilities == pytest.approx({"A": 0.25, "B": 0.75})
 
 
@@ -85,7 +89,7 @@ def test_an_abstention_is_more_probable_than_all_options_together(task, tokens, 
 def test_a_reply_without_log_probabilities_is_invalid(task, sent):
     """Its text is not read in their place."""
     reply = Reply(request="0" * 64, text="A", logprobs=sent)
-    verdict = Reader(task, "logprob").verdict(reply, Unit("i0", "forced_choice"), "m")
+    verdict = ReplyReader(task, named("logprob")).verdict(reply, Unit("i0", "forced_choice"), "m")
     assert (verdict.outcome, verdict.reason) == ("invalid", "no_logprobs")
 
 
@@ -128,7 +132,7 @@ def test_judges_without_log_probabilities_and_votes_on_them_are_refused(task):
     registry = load_judges()
     with pytest.raises(JudgeUnavailable, match="gives no log-probabilities"):
         resolve(["s@logprob"], task, registry | {"s": _scripted()})
-    with pytest.raises(JudgeError, match="gives a whole verdict to vote on"):
+    with pytest.raises(JudgeError, match="does not go together with self-consistency"):
         look_up("gpt@logprob@self-consistency:3", registry, None, None)
     with pytest.raises(JudgeError, match="an ensemble joins these"):
         resolve(["gpt@logprob+claude"], task, registry)
@@ -205,7 +209,8 @@ def test_a_calibrated_probability_is_relative_to_that_on_a_content_free_item():
         soft("i0", A=0.6, B=0.2, CANNOT_ASSESS=0.1),
         soft("i1", A=0.5, B=0.3),
     ]
-    same, other = calibrated(verdicts, {"i0": None, "i1": None})
+    free, *own = verdicts
+    same, other = calibrated(own, {"i0": None, "i1": None}, {free.item: free.probabilities})
     assert same.probabilities == pytest.approx({"A": 0.4, "B": 0.4, "CANNOT_ASSESS": 0.1})
     assert other.probabilities == pytest.approx({"A": 0.8 * 5 / 14, "B": 0.8 * 9 / 14})
     assert other.value == "B"
@@ -213,11 +218,11 @@ def test_a_calibrated_probability_is_relative_to_that_on_a_content_free_item():
 
 def test_a_judge_without_a_content_free_probability_is_not_calibrated():
     """An option that the content-free item does not list, or no such item at all, is no zero."""
-    for verdicts in (
-        [soft("(content-free)", A=0.6), soft("i0", A=0.6, B=0.2)],
-        [soft("i0", A=0.6, B=0.2)],
+    for content_free in (
+        {"(content-free)": {"A": 0.6}},
+        {},
     ):
-        [verdict] = calibrated(verdicts, {"i0": None})
+        [verdict] = calibrated([soft("i0", A=0.6, B=0.2)], {"i0": None}, content_free)
         assert (verdict.outcome, verdict.reason) == ("invalid", "no_calibration")
 
 

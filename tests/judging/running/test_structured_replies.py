@@ -10,12 +10,14 @@ from support.task_folders import make_task_folder
 
 from harness.app import ask_open_units, plan_run, start
 from harness.errors import JudgeError
-from harness.judging.judges.config import JSON_MAX_TOKENS, load_judges
+from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up
-from harness.judging.parsing.verdict import Reader, Reply
+from harness.judging.parsing.reply_reader import ReplyReader
+from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
-from harness.judging.prompts.strategies import is_structured
 from harness.judging.running.services import NoCache
+from harness.judging.strategies.json_replies import JSON_MAX_TOKENS, is_structured
+from harness.judging.strategies.strategy_registry import named
 from harness.sources import source_of
 from harness.tasks import load_task
 
@@ -103,7 +105,9 @@ def test_chain_of_thought_is_read_in_its_last_line_alone(task, text, outcomes):
     """Of other replies, all lines count: what two of them state must be the same."""
     reply, unit = Reply(request="0" * 64, text=text), Unit("i0", "forced_choice")
     strategies = ("zero-shot", "few-shot:2@cot")
-    assert outcomes == tuple(Reader(task, s).verdict(reply, unit, "m").outcome for s in strategies)
+    assert outcomes == tuple(
+        ReplyReader(task, named(s)).verdict(reply, unit, "m").outcome for s in strategies
+    )
 
 
 def test_a_verdict_after_prose_is_not_invalid(task, stub, tmp_path):
@@ -127,7 +131,7 @@ def test_few_shot_joins_chain_of_thought(task):
     assert "First give your reasons" in messages[1].content
     registry = load_judges()
     swapped = look_up("gpt@cot@few-shot:1@self-consistency:3", registry, None, None)
-    assert (swapped.strategy, swapped.votes) == (spec.strategy, 3)
+    assert swapped.strategy == f"{spec.strategy}@self-consistency:3"
     for name in ("gpt@cot@logprob", "gpt@few-shot:1@few-shot:2", "gpt@few-shot:1@cot@cot"):
         with pytest.raises(JudgeError, match="already has the strategy"):
             look_up(name, registry, None, None)

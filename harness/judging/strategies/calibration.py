@@ -18,16 +18,44 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from harness.judging.parsing.option_probabilities import distribution
+from harness.judging.strategies.log_probabilities import LogProbabilities
 from harness.tasks import CANNOT_ASSESS, Item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.judging.parsing.verdict import Verdict
+    from harness.judging.strategies.strategy import Combining, Fitted
     from harness.tasks import Task
 
 CONTENT_FREE = "N/A"
 PREFIX = "(content-free)"
+
+
+class Calibrated(LogProbabilities):
+    """Asks about a content-free item too, whose probabilities divide those of the others."""
+
+    keeps_order = True
+    both_orders = False  # it corrects for what the judge favours
+
+    def extra_items(self, task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
+        """Return the content-free items of a task, one per criterion of some items."""
+        return content_free_items(task, items)
+
+    def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
+        """Return the probabilities of the options on each content-free item."""
+        del of
+        return {
+            verdict.item: verdict.probabilities
+            for verdict in verdicts
+            if verdict.item.startswith(PREFIX) and verdict.probabilities
+        }
+
+    def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
+        """Return calibrated verdicts, without those on content-free items."""
+        own = list(verdicts)
+        fitted = self.fit(own, of) if of.fitted is None else of.fitted
+        return calibrated(own, {item.id: item.criterion for item in of.task.items}, fitted)
 
 
 def content_free_items(task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
@@ -37,16 +65,17 @@ def content_free_items(task: Task, items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(Item(_id_of(criterion), fields, None, criterion) for criterion in criteria)
 
 
-def calibrated(verdicts: Sequence[Verdict], criteria: Mapping[str, str | None]) -> list[Verdict]:
+def calibrated(
+    verdicts: Sequence[Verdict], criteria: Mapping[str, str | None], content_free: Fitted
+) -> list[Verdict]:
     """Return calibrated verdicts, without those on content-free items, by the items' criteria.
 
     The probability of all options together is as it was. Invalid (``no_calibration``) where an
     option is not among the tokens listed for the content-free item.
     """
     names = {_id_of(criterion) for criterion in criteria.values()}
-    free = {v.item: v.probabilities or {} for v in verdicts if v.item in names}
     return [
-        _calibrated(verdict, free.get(_id_of(criteria.get(verdict.item)), {}))
+        _calibrated(verdict, content_free.get(_id_of(criteria.get(verdict.item)), {}))
         for verdict in verdicts
         if verdict.item not in names
     ]

@@ -14,21 +14,70 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from harness.judging.parsing.grammar import OUTCOMES
+from harness.judging.parsing.grammar import OUTCOMES, Parsed
 from harness.judging.parsing.option_probabilities import MIN_MASS, distribution
 from harness.judging.parsing.verdict import Verdict
+from harness.judging.strategies.log_probabilities import LogProbabilities
+from harness.judging.strategies.strategy import YES, Combining, Strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from harness.judging.parsing.reply_reader import ReplyReader
+    from harness.judging.parsing.verdict import Reply
+    from harness.judging.prompts.presentation_orders import Order
     from harness.stats import OptionSpace
     from harness.stats.data.arrays import FloatArray
+    from harness.tasks.schema import AnswerKind, Elicitation
 
-YES = "yes"
 NOT_ADMISSIBLE = "not_admissible"
 
 
-def endorsed(replies: Sequence[Verdict], space: OptionSpace) -> list[Verdict]:
+class Endorsement(Strategy):
+    """Asks of each option whether it is reasonable, to be answered by yes or no."""
+
+    needs_options = True
+    asks_each_option = True
+    elicitations: tuple[Elicitation, ...] = ("response_set",)
+
+    def template(self, elicitation: Elicitation) -> str:
+        """Return the name of the template that asks about one option."""
+        del elicitation
+        return "endorsement"
+
+    def read(
+        self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
+    ) -> Parsed:
+        """Return the set of the option asked about after a yes, the empty set after a no."""
+        del kind
+        return _of_option(reader.parse(reply, "forced_choice", item, order), order)
+
+    def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
+        """Return the response sets that replies about single options make."""
+        return endorsed(verdicts, of.task.space)
+
+
+class SoftEndorsement(Endorsement, LogProbabilities):
+    """Asks the same of each option once, and takes the probabilities of yes and no."""
+
+    elicitations: tuple[Elicitation, ...] = ("response_set",)
+
+    def read(
+        self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
+    ) -> Parsed:
+        """Return the more probable of both sets, with the probabilities of yes and no."""
+        parsed = LogProbabilities.read(self, reader, reply, kind, item, order)
+        return _of_option(parsed, order)
+
+
+def _of_option(parsed: Parsed, order: Order) -> Parsed:
+    """Return an answer of yes or no as a set."""
+    if parsed.value is None:
+        return parsed
+    return parsed._replace(value=order if parsed.value == YES.key else ())
+
+
+def endorsed(replies: Iterable[Verdict], space: OptionSpace) -> list[Verdict]:
     """Return the response sets that replies about single options make.
 
     Sample s of an item is made of its replies Ks to Ks + K - 1, one for each of K options. A
@@ -85,7 +134,7 @@ def _verdict(replies: Sequence[Verdict], sample: int, space: OptionSpace) -> Ver
 
 def _most_probable(whole: Verdict, replies: Sequence[Verdict], space: OptionSpace) -> Verdict:
     shares = {
-        reply.shown: distribution(reply.probabilities or {}).get(YES, 0.0) for reply in replies
+        reply.shown: distribution(reply.probabilities or {}).get(YES.key, 0.0) for reply in replies
     }
     endorsements = {option: shares[option,] for option in space.options}
     theta = set_distribution(endorsements, space)

@@ -1,0 +1,107 @@
+"""Verdicts of all judges of a run: those on replies, and those computed from them."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from harness.judging.strategies.strategy import Combining
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.strategies.strategy import Fitted
+    from harness.tasks import Task
+
+
+def is_computed(spec: JudgeSpec) -> bool:
+    """Return whether the verdicts of a judge are computed from those on single replies."""
+    return bool(spec.members) or spec.asking.is_computed
+
+
+def computed_verdicts(
+    specs: Sequence[JudgeSpec],
+    replies: Mapping[str, Sequence[Verdict]],
+    task: Task,
+    *,
+    look: int = 0,
+    fitted: Mapping[str, Fitted] | None = None,
+) -> dict[str, Sequence[Verdict]]:
+    """Return the verdicts of all judges of a run, or of a later look at it.
+
+    Parameters
+    ----------
+    specs : iterable of JudgeSpec
+        The judges, ensembles after their members.
+    replies : mapping of str to sequence of Verdict
+        Verdicts on the replies of each judge that is asked.
+    task : Task
+        Its options, admissible sets, criteria and ratings.
+    look : int
+        Number of the look; 0 for the run itself.
+    fitted : mapping, optional
+        By judge, what `fitted_in_run` returned for the run; by default from these replies.
+
+    Returns
+    -------
+    dict
+        Verdicts by judge. Sample s of a judge is made of as many replies as its strategy says;
+        sample s of an ensemble, of its members' samples s.
+    """
+    by_judge: dict[str, Sequence[Verdict]] = {}
+    for spec in specs:
+        of_run = None if fitted is None else fitted.get(spec.name, {})
+        of = Combining(spec.name, task, spec.members, look, of_run)
+        by_judge[spec.name] = (
+            spec.asking.combine(_own(spec, by_judge, replies), of)
+            if is_computed(spec)
+            else replies[spec.name]
+        )
+    return by_judge
+
+
+def fitted_in_run(
+    specs: Sequence[JudgeSpec], replies: Mapping[str, Sequence[Verdict]], task: Task
+) -> dict[str, Fitted]:
+    """Return what the verdicts of later looks take from a run, by judge; see `Strategy.fit`.
+
+    From replies of a look, it would move the verdicts on all items together, and the tests of a
+    look need items that are independent.
+    """
+    by_judge = computed_verdicts(specs, replies, task)
+    return {
+        spec.name: spec.asking.fit(
+            _own(spec, by_judge, replies), Combining(spec.name, task, spec.members)
+        )
+        for spec in specs
+        if spec.asking.is_fitted
+    }
+
+
+def notes_on(
+    specs: Sequence[JudgeSpec], replies: Mapping[str, Sequence[Verdict]], task: Task
+) -> list[str]:
+    """Return what a reader should know about the replies of each judge; see `Strategy.notes`."""
+    by_judge: Mapping[str, Sequence[Verdict]] = {}
+    if any(spec.members for spec in specs):
+        by_judge = computed_verdicts([s for s in specs if not s.members], replies, task)
+    return [
+        note
+        for spec in specs
+        for note in spec.asking.notes(
+            _own(spec, by_judge, replies), Combining(spec.name, task, spec.members)
+        )
+    ]
+
+
+def _own(
+    spec: JudgeSpec,
+    by_judge: Mapping[str, Sequence[Verdict]],
+    replies: Mapping[str, Sequence[Verdict]],
+) -> Sequence[Verdict]:
+    """Return what the verdicts of a judge are made of: its replies, or its members' verdicts."""
+    if not spec.members:
+        return replies[spec.name]
+    return list(chain.from_iterable(by_judge[name] for name in spec.members))

@@ -1,0 +1,226 @@
+"""Reads replies to the prompts of a task: from a reply, and the unit it answers, to a verdict."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from harness.judging.parsing.grammar import OUTCOMES, Parsed, last_line, parse
+from harness.judging.parsing.open_answers import parse_open
+from harness.judging.parsing.option_probabilities import OptionTokens
+from harness.judging.parsing.prose import FAULTS, plain
+from harness.judging.parsing.verdict import PairValue, Reply, Verdict, with_swapped_answers
+from harness.judging.prompts.presentation_orders import is_swapped
+from harness.judging.strategies.strategy import DEFAULT, NO, YES, Strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.judging.parsing.verdict import Value
+    from harness.judging.prompts.presentation_orders import OptionOrders, Order
+    from harness.judging.prompts.requests import Unit
+    from harness.tasks import Option, Task
+    from harness.tasks.schema import AnswerKind
+
+UNFINISHED = {"empty", *FAULTS} - {"several"}  # reasons that the end of a reply may have changed
+MAX_CACHED_CHARS = 64  # longer replies are parsed each time
+_ORDER = {outcome: i for i, outcome in enumerate(OUTCOMES)}  # from best to worst
+
+
+class ReplyReader:
+    """Parses replies to the prompts of a task; results for short replies are cached.
+
+    Parameters
+    ----------
+    task : Task
+        Says which verdicts are possible.
+    strategy : Strategy
+        How the judge was asked; it decides what of a reply is read.
+    orders : OptionOrders, optional
+        How the options were shuffled; verdicts are the options' own keys.
+    both_orders : bool
+        Whether the answers of pairwise items were shown in both orders in turn.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        strategy: Strategy = DEFAULT,
+        orders: OptionOrders | None = None,
+        *,
+        both_orders: bool = False,
+    ) -> None:
+        self.task = task
+        self._strategy = strategy
+        self._both_orders = both_orders
+        self._orders = orders
+        self._tokens: dict[Order, OptionTokens] = {}
+        self._parse_cached = lru_cache(maxsize=1024)(self._parse_text)
+
+    def verdict(
+        self,
+        reply: Reply,
+        unit: Unit,
+        judge: str,
+        *,
+        first: Reply | None = None,
+        cached: bool = False,
+    ) -> Verdict:
+        """Return the verdict in the reply to a unit; of a pair, in both replies.
+
+        Parameters
+        ----------
+        reply : Reply
+            Reply to the unit; of a pair, to its second turn.
+        first : Reply, optional
+            Reply to the first turn of a pair, which holds the set.
+        cached : bool
+            Whether the reply comes from the cache.
+
+        Returns
+        -------
+        Verdict
+            A pair is answered only if both turns are. Otherwise its outcome is the worse of the two
+            and its reason names the turn: ``set:refusal``, ``set:cut_off,choice:unreadable``.
+        """
+        value: Value
+        order = self._strategy.order(self.task, self._orders, unit.item, unit.sample)
+        if unit.elicitation == "paired":
+            parsed, value = self._pair(first, reply, unit.item, order)
+        else:
+            parsed = self._strategy.read(self, reply, unit.elicitation, unit.item, order)
+            value = parsed.value
+        verdict = Verdict(
+            item=unit.item,
+            judge=judge,
+            elicitation=unit.elicitation,
+            sample=unit.sample,
+            outcome=parsed.outcome,
+            value=value,
+            request=reply.request,
+            reply=reply.text,
+            first=first,
+            model=reply.model,
+            finish_reason=reply.finish_reason,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            cached_tokens=reply.cached_tokens,
+            cost_usd=reply.cost_usd,
+            latency_s=reply.latency_s,
+            logprobs=reply.logprobs,
+            fingerprint=reply.fingerprint,
+            derived=reply.derived or parsed.is_derived,
+            cache_key=reply.cache_key,
+            cached=cached,
+            reason=parsed.reason,
+            probabilities=parsed.probabilities,
+            shown=order,
+        )
+        if self._both_orders and is_swapped(unit.item, self._strategy.turn(self.task, unit.sample)):
+            return with_swapped_answers(verdict, self.task)
+        return verdict
+
+    def probabilities(self, logprobs: object, order: Order) -> dict[str, float] | None:
+        """Return the options' probabilities by their own keys."""
+        if order not in self._tokens:
+            options = self._options(order)
+            self._tokens[order] = OptionTokens(options, abstain=self.task.abstain)
+        masses = self._tokens[order].probabilities(logprobs)
+        if masses is None or not self._orders:
+            return masses
+        names = {shown: own for own, shown in self._orders.keys_shown(order).items()}
+        return {names.get(name, name): mass for name, mass in masses.items()}
+
+    def _options(self, order: Order) -> Sequence[Option]:
+        """Return the options under the keys that a reply may hold."""
+        if self._strategy.asks_each_option:
+            return (YES, NO)
+        return self._orders.shown(order) if self._orders else self.task.options
+
+    def parse(self, reply: Reply, kind: AnswerKind, item: str, order: Order) -> Parsed:
+        """Parse the text of a reply.
+
+        The finish reason counts too: a reply stopped by a content filter is refused; a truncated
+        reply is ``cut_off`` if it cannot be parsed, or if it is a set or a number that may be
+        incomplete, or if reasons come before the verdict.
+        """
+        if reply.finish_reason == "content_filter":
+            return Parsed("refused", reason="content_filter")
+        if reply.finish_reason == "length" and (self._strategy.gives_reasons or self.task.is_open):
+            return Parsed("invalid", reason="cut_off")
+        text = last_line(reply.text) if self._strategy.gives_reasons else reply.text
+        complete = reply.finish_reason != "length"
+        parse_text = self._parse_cached if len(text) <= MAX_CACHED_CHARS else self._parse_text
+        parsed, quotable = parse_text(text, kind, order, complete)
+        if quotable and _is_quoted(quotable, _item_text(item, self.task)):
+            return Parsed("invalid", reason="quoted")
+        if not complete:
+            is_unread = parsed.outcome == "invalid" and parsed.reason in UNFINISHED
+            is_open = parsed.outcome == "answered" and kind == "response_set"
+            if is_unread or is_open:
+                return Parsed("invalid", reason="cut_off")
+        return parsed
+
+    def _parse_text(
+        self,
+        text: str,
+        kind: AnswerKind,
+        order: Order,
+        complete: bool,  # noqa: FBT001 -- a part of the cache's key
+    ) -> tuple[Parsed, str]:
+        task, orders = self.task, self._orders
+        if task.is_open:
+            return parse_open(text, task)
+        sets = None if task.response_sets == "all" else task.response_sets
+        if orders and sets is not None:
+            sets = tuple(orders.members_shown(order, members) for members in sets)
+        parsed, quotable = parse(
+            text,
+            kind,
+            self._options(order),
+            abstain=task.abstain,
+            sets=sets,
+            complete=complete,
+        )
+        return _with_own_keys(parsed, orders, order) if orders else parsed, quotable
+
+    def _pair(
+        self, first: Reply | None, second: Reply, item: str, order: Order
+    ) -> tuple[Parsed, Value]:
+        """Parse both turns of a pair."""
+        chosen = self._strategy.read(self, second, "forced_choice", item, order)
+        endorsed = (
+            self._strategy.read(self, first, "response_set", item, order)
+            if first
+            else Parsed("failed", reason="no_reply")
+        )
+        if endorsed.outcome == chosen.outcome == "answered":
+            assert isinstance(endorsed.value, tuple)
+            assert isinstance(chosen.value, str)
+            return chosen, PairValue(set=endorsed.value, choice=chosen.value)
+        worse = max(endorsed.outcome, chosen.outcome, key=_ORDER.__getitem__)
+        turns = (("set", endorsed), ("choice", chosen))
+        reasons = [
+            f"{turn}:{p.reason or p.outcome}" for turn, p in turns if p.outcome != "answered"
+        ]
+        return Parsed(worse, reason=",".join(reasons)), None
+
+
+def _with_own_keys(parsed: Parsed, orders: OptionOrders, order: Order) -> Parsed:
+    """Return what was parsed from a shuffled prompt, by the options' own keys."""
+    if parsed.value is None:
+        return parsed
+    if isinstance(parsed.value, str):
+        [own] = orders.own_keys(order, [parsed.value])
+        return parsed._replace(value=own)
+    return parsed._replace(value=orders.own_keys(order, parsed.value))
+
+
+def _item_text(item_id: str, task: Task) -> str:
+    item = task.by_id.get(item_id)
+    return task.text_of(item) if item and task.has_text(item) else ""
+
+
+def _is_quoted(sentence: str, item: str) -> bool:
+    """Whether what a reply states stands in the item, markup aside."""
+    return sentence in item or plain(sentence) in plain(item)

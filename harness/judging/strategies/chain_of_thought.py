@@ -1,0 +1,50 @@
+"""Chain of thought: a judge gives its reasons before its verdict, alone or after demonstrations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.judging.strategies.strategy import Params, Strategy, with_room
+
+if TYPE_CHECKING:
+    from harness.tasks.schema import Elicitation
+
+COT_MAX_TOKENS = 1024  # of a reply that gives reasons first
+
+
+class ChainOfThought(Strategy):
+    """Asks for reasons, then for the verdict on the last line."""
+
+    gives_reasons = True
+
+    def params(self, params: Params) -> Params:
+        """Return parameters with room for the reasons."""
+        return with_room(params, COT_MAX_TOKENS)
+
+    def template(self, elicitation: Elicitation) -> str:
+        """Return the name of the template that asks for reasons."""
+        return f"{elicitation}_cot"
+
+
+class FewShot(Strategy):
+    """Shows demonstrations first: other items, each with the answer of most of its raters."""
+
+    numbers = range(1, 100)
+
+    def __init__(self, name: str, number: int = 0) -> None:
+        super().__init__(name, number)
+        self.n_demonstrations = number
+
+    def joined(self, other: Strategy) -> Strategy | None:
+        """Return few-shot with reasons, where the other is chain of thought."""
+        if isinstance(other, ChainOfThought):
+            return FewShotWithReasons(f"{self.name}@{other.name}", self.number)
+        return None
+
+
+class FewShotWithReasons(FewShot, ChainOfThought):
+    """Shows demonstrations with their reasons, then asks for reasons and verdict."""
+
+    def joined(self, other: Strategy) -> None:
+        """Return None: nothing can be added."""
+        del other

@@ -1,0 +1,187 @@
+"""Ensembles: verdicts that are computed from those of other judges, the members."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from hashlib import sha256
+from math import log
+from typing import TYPE_CHECKING
+
+from harness.judging.parsing.verdict import PairValue
+from harness.judging.prompts.demonstrations import group_of
+from harness.judging.prompts.requests import answer_kind
+from harness.judging.strategies.strategy import Combining, Fitted, Strategy
+from harness.judging.strategies.voting import (
+    NO_WEIGHTS,
+    choosable,
+    drawn_verdict,
+    majority,
+    votes_by_unit,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from harness.judging.parsing.verdict import Value, Verdict
+    from harness.tasks import Item, Task
+    from harness.tasks.schema import AnswerKind
+
+MIN_RATED_IN_HALF = 10  # items; with fewer, all members weigh the same
+
+
+class Majority(Strategy):
+    """The verdict of most members."""
+
+    needs_prompts = False
+    joins_members = True
+
+    def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
+        """Return the verdicts of the majority."""
+        units = votes_by_unit(verdicts, of, len(of.members))
+        answers = choosable(of.task)
+        return [majority(ballot, votes, answers) for ballot, votes in units]
+
+
+class Mean(Majority):
+    """The verdict of a member drawn for each unit: on average, the mean of the members."""
+
+    def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
+        """Return the verdicts drawn."""
+        units = votes_by_unit(verdicts, of, len(of.members))
+        return [drawn_verdict(ballot, votes) for ballot, votes in units]
+
+
+class Weighted(Majority):
+    """The verdict of most weight; members that agree more with the raters weigh more.
+
+    Items are split into two halves. A member's weight in one is the log-odds of agreeing with a
+    rater in the other, so that no verdict depends on the ratings of its own item.
+
+    References
+    ----------
+    S. Nitzan, J. Paroush, Optimal decision rules in uncertain dichotomous choice situations,
+    International Economic Review 23, 1982.
+    """
+
+    needs_options = True
+
+    def fit(self, verdicts: Iterable[Verdict], of: Combining) -> Fitted:
+        """Return the members' weights, by kind of answer and half (``forced_choice 0``).
+
+        They are never negative, and 1 for all where a half has fewer than `MIN_RATED_IN_HALF` rated
+        items or all are 0.
+        """
+        by_member: dict[str, list[Verdict]] = {name: [] for name in of.members}
+        for verdict in verdicts:
+            by_member[verdict.judge].append(verdict)
+        shares, task = _answer_shares(of.task), of.task
+        sizes: dict[AnswerKind, int] = {
+            "forced_choice": len(task.options),
+            "response_set": len(task.space.sets),
+        }
+        return {
+            _place(kind, half): dict(zip(of.members, weights, strict=True))
+            for kind, n in sizes.items()
+            for half, weights in enumerate(_both_halves(by_member.values(), task, kind, n, shares))
+        }
+
+    def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
+        """Return the verdicts of the weighted majority."""
+        own = list(verdicts)
+        weights = self.fit(own, of) if of.fitted is None else of.fitted
+        half = {item.id: half_of(item) for item in of.task.items}
+        answers = choosable(of.task)
+        return [
+            majority(
+                ballot,
+                votes,
+                answers,
+                weights.get(_place(answer_kind(ballot.elicitation), half[ballot.item]), NO_WEIGHTS),
+            )
+            for ballot, votes in votes_by_unit(own, of, len(of.members))
+        ]
+
+    def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterator[str]:
+        """Yield how the members count; ``replies`` are the members' verdicts."""
+        fitted = self.fit(replies, of)
+        for kind in dict.fromkeys(place.partition(" ")[0] for place in fitted):
+            halves = [w for place, w in fitted.items() if place.startswith(f"{kind} ")]
+            if any(set(weights.values()) != {1.0} for weights in halves):
+                shown = " and ".join(
+                    ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
+                    for weights in halves
+                )
+                yield (
+                    f"{of.judge}: weights of the members in {kind}, in each half of the items by "
+                    f"their agreement with raters in the other: {shown}"
+                )
+
+
+def _place(kind: AnswerKind, half: int) -> str:
+    return f"{kind} {half}"
+
+
+def half_of(item: Item) -> int:
+    """Return 0 or 1: the half of the items that an item is in, with all of its group."""
+    return sha256(group_of(item).encode()).digest()[0] & 1
+
+
+def _answer_shares(task: Task) -> dict[tuple[str, AnswerKind], dict[Value, float]]:
+    """Return the share of each answer among the ratings of an item, by item and kind."""
+    counts: defaultdict[tuple[str, AnswerKind], Counter[Value]] = defaultdict(Counter)
+    for rating in task.ratings:
+        counts[rating.item, rating.elicitation][rating.value] += 1
+    return {
+        place: {value: n / of_item.total() for value, n in of_item.items()}
+        for place, of_item in counts.items()
+    }
+
+
+def _both_halves(
+    members: Iterable[Sequence[Verdict]],
+    task: Task,
+    kind: AnswerKind,
+    n_answers: int,
+    shares: Mapping[tuple[str, AnswerKind], Mapping[Value, float]],
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the weights for half 0, from the items of half 1, and the other way round."""
+    half = {item.id: half_of(item) for item in task.items}
+    of_other_half = (
+        [_agreement(own, kind, other, half, shares) for own in members] for other in (1, 0)
+    )
+    first, second = (_weights(agreements, n_answers) for agreements in of_other_half)
+    return first, second
+
+
+def _agreement(
+    verdicts: Iterable[Verdict],
+    kind: AnswerKind,
+    half: int,
+    halves: Mapping[str, int],
+    shares: Mapping[tuple[str, AnswerKind], Mapping[Value, float]],
+) -> tuple[float, int]:
+    """Return the sum of the shares of raters who agree, over items of a half, and their number."""
+    by_item: defaultdict[str, list[float]] = defaultdict(list)
+    for verdict in verdicts:
+        of_item = shares.get((verdict.item, kind))
+        answer = _answer(verdict, kind)
+        if of_item is not None and answer is not None and halves.get(verdict.item) == half:
+            by_item[verdict.item].append(of_item.get(answer, 0.0))
+    return sum(sum(own) / len(own) for own in by_item.values()), len(by_item)
+
+
+def _answer(verdict: Verdict, kind: AnswerKind) -> Value:
+    """Return the answer of a kind in a verdict; None without one."""
+    value = verdict.value
+    if isinstance(value, PairValue):
+        return value.choice if kind == "forced_choice" else value.set
+    return value if isinstance(value, str) == (kind == "forced_choice") else None
+
+
+def _weights(agreements: Sequence[tuple[float, int]], n_answers: int) -> tuple[float, ...]:
+    """Return log-odds of agreeing, half an agreement added to either side."""
+    if min(n for _, n in agreements) < MIN_RATED_IN_HALF:
+        return (1.0,) * len(agreements)
+    odds = [(n_answers - 1) * (s + 0.5) / (n - s + 0.5) for s, n in agreements]
+    weights = tuple(max(0.0, log(ratio)) for ratio in odds)
+    return weights if any(weights) else (1.0,) * len(agreements)

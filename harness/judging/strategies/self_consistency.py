@@ -1,0 +1,87 @@
+"""Self-consistency: several replies of a judge make a verdict, by majority."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.judging.strategies.strategy import DEFAULT, Combining, Params, Strategy
+from harness.judging.strategies.voting import choosable, majority, votes_by_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.judging.parsing.grammar import Parsed
+    from harness.judging.parsing.reply_reader import ReplyReader
+    from harness.judging.parsing.verdict import Reply, Verdict
+    from harness.judging.prompts.presentation_orders import OptionOrders, Order
+    from harness.judging.prompts.requests import Message, Prompts, Question
+    from harness.tasks import Task
+    from harness.tasks.schema import AnswerKind, Elicitation
+
+
+class SelfConsistency(Strategy):
+    """Asks in another way, several times for each verdict; the majority decides."""
+
+    numbers = range(2, 101)
+    changes_cache_key = False
+
+    def __init__(self, name: str, number: int = 0, inner: Strategy = DEFAULT) -> None:
+        own = f"self-consistency:{number}"
+        super().__init__(own if inner is DEFAULT else f"{inner.name}@{own}", number)
+        del name
+        self._inner = inner
+        for fact in Strategy.__annotations__.keys() - {"numbers", "easier"}:
+            setattr(self, fact, getattr(inner, fact))
+
+    def joined(self, other: Strategy) -> Strategy | None:
+        """Return several replies under another strategy, unless these give no whole verdicts."""
+        inner = self._inner.joined(other) or other.joined(self._inner)
+        whole = inner is not None and not (inner.gives_distribution or inner.asks_each_option)
+        if inner is None or not whole or isinstance(other, SelfConsistency):
+            return None
+        return SelfConsistency(self.name, self.number, inner)
+
+    def params(self, params: Params) -> Params:
+        """Return the parameters under the other strategy."""
+        return self._inner.params(params)
+
+    def response_format(self, task: Task, kind: AnswerKind) -> Params:
+        """Return the parameters under the other strategy."""
+        return self._inner.response_format(task, kind)
+
+    def template(self, elicitation: Elicitation) -> str:
+        """Return the template of the other strategy."""
+        return self._inner.template(elicitation)
+
+    def order(self, task: Task, orders: OptionOrders | None, item: str, sample: int) -> Order:
+        """Return the order under the other strategy."""
+        return self._inner.order(task, orders, item, sample)
+
+    def turn(self, task: Task, sample: int) -> int:
+        """Return the turn under the other strategy."""
+        return self._inner.turn(task, sample)
+
+    def messages(self, prompts: Prompts, question: Question) -> tuple[Message, ...]:
+        """Return the messages of the other strategy."""
+        return self._inner.messages(prompts, question)
+
+    def read(
+        self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
+    ) -> Parsed:
+        """Return what the other strategy reads."""
+        return self._inner.read(reader, reply, kind, item, order)
+
+    def replies_per_verdict(self, n_options: int) -> int:
+        """Return the number of votes."""
+        return self.number * self._inner.replies_per_verdict(n_options)
+
+    def combine(self, verdicts: Iterable[Verdict], of: Combining) -> Sequence[Verdict]:
+        """Return the verdicts of the majority, of replies ks to ks + k - 1 for sample s."""
+        replies = sorted(self._inner.combine(verdicts, of), key=lambda verdict: verdict.sample)
+        units = votes_by_unit(replies, of, self.number, n_replies=self.number)
+        answers = choosable(of.task)
+        return [majority(ballot, votes, answers) for ballot, votes in units]
+
+    def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterable[str]:
+        """Yield the notes of the other strategy."""
+        return self._inner.notes(replies, of)

@@ -1,0 +1,122 @@
+"""Strategies by name: the built-in ones, and those of other distributions."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from harness import plugins
+from harness.errors import PluginError
+from harness.judging.strategies.strategy import DEFAULT, Strategy
+
+_BUILT_IN = {
+    "zero-shot": "strategy:ZeroShot",
+    "cot": "chain_of_thought:ChainOfThought",
+    "few-shot": "chain_of_thought:FewShot",
+    "json": "json_replies:JsonReplies",
+    "logprob": "log_probabilities:LogProbabilities",
+    "logprob-calibrated": "calibration:Calibrated",
+    "endorse": "endorsement:Endorsement",
+    "endorse-logprob": "endorsement:SoftEndorsement",
+    "verbalised": "verbalised:Verbalised",
+    "self-consistency": "self_consistency:SelfConsistency",
+    "majority": "ensembles:Majority",
+    "mean": "ensembles:Mean",
+    "weighted": "ensembles:Weighted",
+}
+BUILT_IN = plugins.built_in(plugins.STRATEGIES, "harness.judging.strategies", _BUILT_IN)
+DEFAULT_OF_ENSEMBLES = "majority"
+
+
+def is_strategy(text: str) -> bool:
+    """Return whether a text names a single way of asking a judge: its name, and its number."""
+    name, _, number = text.partition(":")
+    if name not in BUILT_IN and name not in plugins.names(plugins.STRATEGIES):
+        return False
+    strategy_type = _load(name)
+    is_number = number.isascii() and number.isdigit() and not number.startswith("0")
+    has_number = is_number and int(number) in strategy_type.numbers
+    return not strategy_type.joins_members and (
+        has_number if strategy_type.numbers else text == name
+    )
+
+
+def split_strategy(name: str) -> tuple[str, str]:
+    """Split the name of a judge into that of the model or alias, and its strategy.
+
+    Only a registered strategy after the last ``@`` counts.
+
+    Examples
+    --------
+    >>> split_strategy("gpt@cot")
+    ('gpt', 'cot')
+    >>> split_strategy("vertex_ai/claude@20250101")
+    ('vertex_ai/claude@20250101', '')
+    """
+    base, _, suffix = name.rpartition("@")
+    return (base, suffix) if base and is_strategy(suffix) else (name, "")
+
+
+@lru_cache
+def named(text: str) -> Strategy:
+    """Return the strategy of a name such as ``few-shot:4@cot``.
+
+    Raises
+    ------
+    ValueError
+        If no strategy has it, or those that it joins do not go together.
+    PluginError
+        If it is one of another distribution that cannot be loaded.
+    """
+    if text in BUILT_IN and _load(text).joins_members:
+        return _load(text)(text)
+    first, *others = map(_single, text.split("@"))
+    for other in others:
+        whole = joined(first, other)
+        if whole is None:
+            raise ValueError(f"{first.name} and {other.name} do not go together")
+        first = whole
+    return first
+
+
+def joined(first: Strategy, second: Strategy) -> Strategy | None:
+    """Return the strategy that two make together; None where they do not go together.
+
+    Examples
+    --------
+    >>> joined(named("cot"), named("few-shot:4"))
+    FewShotWithReasons('few-shot:4@cot')
+    >>> joined(named("cot"), named("logprob")) is None
+    True
+    """
+    return first.joined(second) or second.joined(first)
+
+
+def _single(text: str) -> Strategy:
+    if not is_strategy(text):
+        raise ValueError(f"no such strategy; use one of {', '.join(_usable())}")
+    name, _, number = text.partition(":")
+    if name == DEFAULT.name:
+        return DEFAULT
+    return _load(name)(text, int(number or 0))
+
+
+def _usable() -> list[str]:
+    """Return the built-in names of ways of asking a judge, with their numbers."""
+    types = {name: _load(name) for name in BUILT_IN}
+    return [
+        f"{name}:N (N from {of_type.numbers[0]} to {of_type.numbers[-1]})"
+        if of_type.numbers
+        else name
+        for name, of_type in types.items()
+        if not of_type.joins_members
+    ]
+
+
+def _load(name: str) -> type[Strategy]:
+    strategy_type = plugins.load(plugins.STRATEGIES, name, BUILT_IN)
+    if not (isinstance(strategy_type, type) and issubclass(strategy_type, Strategy)):
+        raise PluginError(
+            f"plug-in {name!r}: {strategy_type!r} is not a subclass of "
+            "harness.judging.strategies.strategy.Strategy; make it one."
+        )
+    return strategy_type

@@ -1,0 +1,70 @@
+"""The probabilities of the words that finish a sentence about an item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.judging.parsing.grammar import Parsed
+from harness.judging.parsing.option_probabilities import word_probabilities
+from harness.judging.prompts.requests import Message
+from harness.judging.strategies.log_probabilities import one_token
+from harness.judging.strategies.strategy import Params, Strategy
+
+if TYPE_CHECKING:
+    from harness.judging.parsing.reply_reader import ReplyReader
+    from harness.judging.parsing.verdict import Reply
+    from harness.judging.prompts.presentation_orders import Order
+    from harness.judging.prompts.requests import Prompts, Question
+    from harness.tasks.schema import AnswerKind
+
+_NEXT_WORD: Params = {"temperature": 1.0, "logprobs": 20}  # of a text completion
+
+
+class Verbalised(Strategy):
+    """Sends the beginning of the task's sentence; its next word stands for an option."""
+
+    needs_logprobs = True
+    completes_text = True
+    needs_options = True
+    gives_distribution = True
+    keeps_order = True
+    elicitations = ("forced_choice", "response_set")
+
+    def params(self, params: Params) -> Params:
+        """Return parameters that ask for one token and its probabilities."""
+        return one_token(params) | _NEXT_WORD
+
+    def messages(self, prompts: Prompts, question: Question) -> tuple[Message, ...]:
+        """Return the sentence."""
+        return (Message("user", prompts.task.sentence_about(question.item)),)
+
+    def read(
+        self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
+    ) -> Parsed:
+        """Return what the words that finish a sentence mean; of a choice, the distribution too.
+
+        A response set follows from the same words by the task's cut-off.
+        """
+        del item, order
+        return _read(reader, reply, kind)._replace(is_derived=kind == "response_set")
+
+
+def _read(reader: ReplyReader, reply: Reply, kind: AnswerKind) -> Parsed:
+    task, wording = reader.task, reader.task.verbalised
+    assert wording is not None, "checked with the strategy"
+    if reply.finish_reason == "content_filter":
+        return Parsed("refused", reason="content_filter")
+    words = {option.key: wording.words[option.key] for option in task.options}
+    masses = word_probabilities(reply.logprobs, words)
+    if masses is None:
+        return Parsed("invalid", reason="no_logprobs")
+    if not all(masses.values()):
+        return Parsed("invalid", reason="word_not_listed")
+    shares = wording.shares(masses)
+    if kind == "forced_choice":
+        choice = max(shares, key=shares.__getitem__)
+        return Parsed("answered", choice).with_probabilities(shares)
+    endorsed = tuple(key for key, share in shares.items() if share >= wording.cutoff)
+    if endorsed not in task.space.sets:
+        return Parsed("invalid", reason="not_admissible")
+    return Parsed("answered", endorsed)

@@ -1,0 +1,178 @@
+"""Verdicts by vote: of several replies of a judge (self-consistency), or of several judges.
+
+They are computed from verdicts that were asked for, and cost no call. A unit has a verdict once all
+its votes are there:
+
+- where a vote failed, it failed;
+- where at least half of the votes are answers, these decide: the option that most of them name, or
+  the set of the options that more than half of them endorse; on a continuous scale, their median;
+- elsewhere its outcome is that of most other votes, of equally many in the order of `OUTCOMES`.
+
+Ties between options, and options that exactly half endorse, are drawn: by a hash of judge, unit and
+option, so that a draw is the same in every computation and favours no option. Where the set is
+empty or not admissible, the most frequent set is taken. In a pair, set and choice are voted on
+apart. In a weighted ensemble, answers count by the weights of their members (`Weighted`), and
+"more than half" is more than half of the weight of those who answered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from hashlib import sha256
+from math import fsum
+from statistics import median
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, cast
+
+from msgspec.structs import replace
+
+from harness.judging.parsing.grammar import OUTCOMES
+from harness.judging.parsing.verdict import PairValue, Verdict
+from harness.tasks.schema import number_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.judging.parsing.grammar import Outcome
+    from harness.judging.parsing.verdict import Value
+    from harness.judging.strategies.strategy import Combining
+    from harness.stats import OptionSpace
+    from harness.tasks import Task
+    from harness.tasks.schema import Elicitation, OpenScale
+
+NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
+Named = TypeVar("Named", str, tuple[str, ...])  # an option, or the options of a set
+Choosable: TypeAlias = "OptionSpace | OpenScale"  # the scale, where there are no options
+
+
+class Ballot(NamedTuple):
+    """What a vote is about; ``look`` is the number of a later look, whose ties are drawn anew."""
+
+    judge: str
+    item: str
+    elicitation: Elicitation
+    sample: int
+    look: int = 0
+
+
+def votes_by_unit(
+    verdicts: Iterable[Verdict], of: Combining, n_votes: int, *, n_replies: int = 1
+) -> list[tuple[Ballot, list[Verdict]]]:
+    """Return the votes on each unit that has all of them; ``n_replies`` of a judge make one."""
+    votes: defaultdict[Ballot, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        sample = verdict.sample // n_replies
+        ballot = Ballot(of.judge, verdict.item, verdict.elicitation, sample, of.look)
+        votes[ballot].append(verdict)
+    return [(ballot, of_unit) for ballot, of_unit in votes.items() if len(of_unit) == n_votes]
+
+
+def choosable(task: Task) -> Choosable:
+    """Return what raters of a task choose from, as `majority` takes it."""
+    return cast("OpenScale", task.scale) if task.is_open else task.space
+
+
+def majority(
+    ballot: Ballot,
+    votes: Sequence[Verdict],
+    space: Choosable,
+    weights: Mapping[str, float] = NO_WEIGHTS,
+) -> Verdict:
+    """Return the verdict of the majority; the module's docstring states the rule.
+
+    There is at least one vote. ``space`` is the task's scale where it has no options; weights are
+    those of the judges who vote, 1 each by default.
+    """
+    outcome = _outcome(votes)
+    answers = [vote for vote in votes if vote.outcome == "answered"]
+    values = [vote.value for vote in answers]
+    shares = [weights.get(vote.judge, 1.0) for vote in answers]
+    if not any(shares):
+        shares = [1.0] * len(answers)
+    return Verdict(
+        judge=ballot.judge,
+        item=ballot.item,
+        elicitation=ballot.elicitation,
+        sample=ballot.sample,
+        outcome=outcome,
+        value=_value(ballot, values, shares, space) if outcome == "answered" else None,
+        reason="a_vote_failed" if outcome == "failed" else "",
+    )
+
+
+def drawn_verdict(ballot: Ballot, votes: Sequence[Verdict]) -> Verdict:
+    """Return the verdict of a member drawn at random: on average, the mean of the members."""
+    names = [vote.judge for vote in votes]
+    drawn = votes[names.index(_draw(ballot, names))]
+    return replace(drawn, judge=ballot.judge)
+
+
+def _outcome(votes: Sequence[Verdict]) -> Outcome:
+    counts = Counter(vote.outcome for vote in votes)
+    if counts["failed"]:
+        return "failed"
+    if 2 * counts["answered"] >= len(votes):
+        return "answered"
+    return max(OUTCOMES[1:], key=counts.__getitem__)
+
+
+def _value(
+    ballot: Ballot, values: Sequence[Value], weights: Sequence[float], space: Choosable
+) -> Value:
+    options = [value for value in values if isinstance(value, str)]
+    sets = [value for value in values if isinstance(value, tuple)]
+    pairs = [value for value in values if isinstance(value, PairValue)]
+    if space == "continuous":
+        return number_text(median(map(float, options)))
+    if options:
+        return _most_frequent(ballot, options, weights)
+    assert not isinstance(space, str)
+    if sets:
+        return _voted_set(ballot, sets, weights, space)
+    return PairValue(
+        set=_voted_set(ballot, [pair.set for pair in pairs], weights, space),
+        choice=_most_frequent(ballot, [pair.choice for pair in pairs], weights),
+    )
+
+
+def _voted_set(
+    ballot: Ballot,
+    sets: Sequence[tuple[str, ...]],
+    weights: Sequence[float],
+    space: OptionSpace,
+) -> tuple[str, ...]:
+    """Return the options that more than half of the sets hold; see the module's docstring."""
+    votes = list(zip(sets, weights, strict=True))
+    voted = tuple(option for option in space.options if _is_in(ballot, option, votes))
+    if voted in space.sets:
+        return voted
+    return _most_frequent(ballot, [tuple(sorted(members)) for members in sets], weights)
+
+
+def _is_in(ballot: Ballot, option: str, votes: Sequence[tuple[tuple[str, ...], float]]) -> bool:
+    endorsed = fsum(weight for members, weight in votes if option in members)
+    others = fsum(weight for members, weight in votes if option not in members)
+    return bool(_digest(ballot, option)[0] & 1) if endorsed == others else endorsed > others
+
+
+def _most_frequent(ballot: Ballot, answers: Sequence[Named], weights: Sequence[float]) -> Named:
+    votes: defaultdict[Named, list[float]] = defaultdict(list)
+    for answer, weight in zip(answers, weights, strict=True):
+        votes[answer].append(weight)
+    totals = {answer: fsum(of_answer) for answer, of_answer in votes.items()}
+    most = max(totals.values())
+    return _draw(ballot, [answer for answer, total in totals.items() if total == most])
+
+
+def _draw(ballot: Ballot, answers: Sequence[Named]) -> Named:
+    """Return the answer with the smallest hash, so that each is as likely as another."""
+    return min(answers, key=lambda answer: _digest(ballot, *_words(answer)))
+
+
+def _words(answer: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (answer,) if isinstance(answer, str) else answer
+
+
+def _digest(ballot: Ballot, *words: str) -> bytes:
+    unit = ballot if ballot.look else ballot[:-1]
+    return sha256("\0".join([*map(str, unit), *words]).encode()).digest()

@@ -1,0 +1,196 @@
+"""What holds for every strategy, and where a strategy may be known by its name."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+from support.task_folders import make_task_folder
+
+from harness.judging.computed_verdicts import computed_verdicts
+from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.judge_registry import build, check, reader_of
+from harness.judging.parsing.verdict import Reply
+from harness.judging.prompts.demonstrations import draw_demonstrations
+from harness.judging.prompts.requests import Prompts, Unit
+from harness.judging.strategies.strategy import DEFAULT, Strategy
+from harness.judging.strategies.strategy_registry import BUILT_IN, joined, named
+from harness.tasks import load_task
+
+PACKAGE = Path(inspect.getfile(Strategy)).parents[2]
+FOLDER = PACKAGE / "judging" / "strategies"
+WORDING = """\
+verbalised:
+  template: 'Comment: "{{text}}" This comment is'
+  words: {A: rude, B: polite}
+"""
+LOGPROBS = {
+    "content": [
+        {
+            "token": "A",
+            "logprob": -0.5,
+            "top_logprobs": [
+                {"token": token, "logprob": -1.5}
+                for token in ("A", "B", "yes", "no", "rude", "polite")
+            ],
+        }
+    ]
+}
+NUMBERED = {"few-shot": "few-shot:2", "self-consistency": "self-consistency:3"}
+ASKED = [
+    NUMBERED.get(name, name)
+    for name in BUILT_IN
+    if not named(NUMBERED.get(name, name)).joins_members
+]
+JOINED = ["few-shot:2@cot", "cot@self-consistency:3", "few-shot:2@cot@self-consistency:3"]
+
+
+@pytest.fixture
+def task(tmp_path):
+    folder = make_task_folder(tmp_path / "small")
+    with (folder / "task.yaml").open("a", encoding="utf-8") as file:
+        file.write(WORDING)
+    return load_task(str(folder))
+
+
+def spec_under(name):
+    return JudgeSpec(name="m", model="m", base_url="http://127.0.0.1:1/v1", strategy=name)
+
+
+def prompts_for(task, asking):
+    drawn = None
+    if asking.n_demonstrations:
+        items = dict.fromkeys(("forced_choice", "response_set"), task.items[:2])
+        drawn = draw_demonstrations(task, items, asking.n_demonstrations, seed=0)
+    return Prompts.load(task, strategies=[asking], demonstrations=drawn)
+
+
+@pytest.mark.parametrize("name", [*ASKED, *JOINED])
+def test_a_strategy_says_whether_it_changes_the_cache_key(task, name):
+    """Where it does not, replies to the plain question are its own too."""
+    asking = named(name)
+    prompts = prompts_for(task, asking)
+    judge = build(spec_under(name), task, prompts)
+    plain = build(spec_under(DEFAULT.name), task, prompts)
+    units = [
+        Unit(item.id, elicitation) for item in task.items[:2] for elicitation in asking.elicitations
+    ]
+    changed = {judge.request(unit).cache_key != plain.request(unit).cache_key for unit in units}
+    assert changed == {asking.changes_cache_key}
+
+
+@pytest.mark.parametrize("name", [*ASKED, *JOINED])
+def test_replies_of_a_unit_make_one_verdict(task, name):
+    """As many replies as it asks for are read, and become one verdict of its judge."""
+    asking, spec = named(name), spec_under(name)
+    check(spec, task)
+    reader, n = reader_of(spec, task, None), asking.replies_per_verdict(len(task.options))
+    items = [*asking.extra_items(task, task.items), task.items[0]]
+    for elicitation in asking.elicitations:
+        replies = [
+            reader.verdict(
+                Reply(request="0" * 64, text="A", logprobs=LOGPROBS),
+                Unit(item.id, elicitation, sample),
+                "m",
+                first=Reply(request="1" * 64, text="A") if elicitation == "paired" else None,
+            )
+            for item in items
+            for sample in range(n)
+        ]
+        [verdict] = computed_verdicts([spec], {"m": replies}, task)["m"]
+        place = (verdict.judge, verdict.item, verdict.elicitation, verdict.sample)
+        assert place == ("m", task.items[0].id, elicitation, 0)
+        assert (n > 1 or bool(asking.extra_items(task, task.items))) == asking.is_computed
+
+
+@pytest.mark.parametrize("name", [*ASKED, *JOINED])
+def test_a_strategy_has_the_name_that_finds_it(name):
+    """Joined with the plain question it stays itself; with itself it makes nothing."""
+    asking = named(name)
+    assert asking.name == name
+    assert named(asking.name) is asking
+    assert joined(DEFAULT, asking) is asking
+    if asking is not DEFAULT:
+        assert asking.label == name
+        assert joined(asking, asking) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["guess", "few-shot", "few-shot:0", "cot:2", "cot@", "cot@logprob"]
+)
+def test_what_is_no_strategy_is_refused(name):
+    """Also a number that is missing, out of bounds or one too many."""
+    with pytest.raises(ValueError, match=r"no such strategy; use one of zero-shot|do not go toge"):
+        named(name)
+
+
+def names_compared(tree: ast.Module) -> list[tuple[int, str]]:
+    """Lines on which a strategy's name, or a value called strategy, is compared or looked up."""
+    names = {*BUILT_IN, *NUMBERED.values()} - {"json", "logprob", "mean", "majority", "weighted"}
+    found = []
+    for node in ast.walk(tree):
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, ast.Match):
+            parts = [node.subject]
+            for case in node.cases:
+                parts += [part for part in ast.walk(case.pattern) if isinstance(part, ast.expr)]
+        elif isinstance(node, ast.Subscript):
+            parts = [node.slice]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            methods = {"startswith", "endswith", "fullmatch", "match", "get"}
+            parts = [node.func.value, *node.args] if node.func.attr in methods else []
+        for part in parts:
+            texts = [
+                c.value
+                for c in ast.walk(part)
+                if isinstance(c, ast.Constant) and isinstance(c.value, str)
+            ]
+            is_named = isinstance(part, ast.Attribute) and part.attr in {"strategy", "asking"}
+            is_local = isinstance(part, ast.Name) and part.id == "strategy"
+            if is_named or is_local or names & set(texts):
+                found.append((node.lineno, ast.unparse(node)))
+    return found
+
+
+def test_no_module_outside_the_folder_compares_the_name_of_a_strategy():
+    """What differs between strategies is asked of the strategy. 16 modules branched on its text."""
+    faults = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if FOLDER in path.parents or "_bundled" in path.parts:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        faults += [f"{path.relative_to(PACKAGE)}:{n}: {code}" for n, code in names_compared(tree)]
+    assert faults == []
+
+
+def test_no_module_outside_the_folder_imports_a_strategy():
+    """Built-in strategies are found by name, as those of other distributions are."""
+    classes = {place.value.partition(":")[2] for place in BUILT_IN.values()}
+    faults = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if FOLDER in path.parents or "_bundled" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and "judging.strategies" in (node.module or ""):
+                faults += [f"{path}: {a.name}" for a in node.names if a.name in classes]
+    assert faults == []
+
+
+def test_the_comparison_of_a_name_is_found():
+    """In each form in which the modules of the package had it."""
+    for code in (
+        "spec.strategy == CALIBRATED",
+        "spec.strategy in SOFT",
+        "strategy != ZERO_SHOT",
+        "name == 'logprob-calibrated'",
+        "table['endorse']",
+        "strategy.endswith('@cot')",
+        "FEW_SHOT.fullmatch(strategy)",
+        "match spec.strategy:\n    case 'cot':\n        pass",
+    ):
+        assert names_compared(ast.parse(code)), code
+    assert not names_compared(ast.parse("spec.asking.gives_reasons and kind == 'paired'"))
