@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from harness.analysis.option_scale import drawn_modes
 from harness.analysis.rater_agreement import agreement_sums
 from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
+from harness.stats.data.arrays import row_shares
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import NO_POSITIVE
 from harness.stats.data.resolved_tables import AbstentionMode
@@ -44,6 +45,7 @@ ENSEMBLE_SAME_AS = {
     "krippendorff_alpha_nominal": "fleiss_kappa",
 }
 SEVERAL = 2
+MAX_TEXT = 80  # characters of an example
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,29 @@ class Confusion:
             for judge, n in zip(self.judge, cells, strict=True):
                 if n:
                     yield human, judge, n
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonestError:
+    """The answer that a judge most often gives in place of another.
+
+    Attributes
+    ----------
+    human, judge : str
+        The raters' most frequent answer, and the judge's.
+    n : float
+        Items; of tied modes, parts of them.
+    item : str
+        The id of one of them: of those on which most raters agree, the first.
+    text : str
+        The beginning of its text, on one line, where the run keeps texts; not in ``metrics.json``.
+    """
+
+    human: str
+    judge: str
+    n: float
+    item: str
+    text: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +141,8 @@ class JudgeErrors:
         the judge, and the drift of the prevalence.
     leniency_reason : str
         Why there is none.
+    commonest : CommonestError or None
+        The most frequent of its errors; None where it makes none.
     """
 
     judge: str
@@ -123,6 +150,7 @@ class JudgeErrors:
     leniency: dict[str, Estimate]
     leniency_reason: str
     modes: Modes
+    commonest: CommonestError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +168,15 @@ class Errors:
     judges: tuple[JudgeErrors, ...]
     ensemble: Ensemble | None
     ensemble_same_as: dict[str, str]
+
+    def without_texts(self) -> Errors:
+        """Return these errors without the texts of items."""
+        return replace(self, judges=tuple(map(_without_text, self.judges)))
+
+
+def _without_text(errors: JudgeErrors) -> JudgeErrors:
+    commonest = errors.commonest
+    return replace(errors, commonest=replace(commonest, text="")) if commonest else errors
 
 
 def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
@@ -161,6 +198,7 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
                 leniency=estimates[name].get("leniency", {}),
                 leniency_reason="" if p.task.positive else NO_POSITIVE,
                 modes=_modes(p, estimates[name]),
+                commonest=_commonest_error(p, cells[name]),
             )
             for name in classes
         ),
@@ -196,6 +234,33 @@ def _confusion(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) 
         n_excluded=len(cells) - n,
         excluded=tuple(row for row in excluded if row.reason in NO_CELL),
     )
+
+
+def _commonest_error(p: Prepared, cells: FloatArray) -> CommonestError | None:
+    """Return the error that a judge makes on most items, with one of them."""
+    options = (*p.task.space.options, CANNOT_ASSESS)
+    n_answers = len(options)
+    wrong = cells[:, :, :n_answers] * (1.0 - np.eye(n_answers))
+    totals = wrong.sum(axis=0)
+    if not totals.any():
+        return None
+    human, judge = np.unravel_index(int(totals.argmax()), totals.shape)
+    agreed = row_shares(with_abstention(p.human))[:, human]
+    i = int(np.argmax(wrong[:, human, judge] * (1.0 + np.nan_to_num(agreed))))
+    item = p.source.items[i]
+    return CommonestError(
+        human=options[human],
+        judge=options[judge],
+        n=float(totals[human, judge]),
+        item=item.id,
+        text=_beginning(" ".join(item.fields.get(name, "") for name in p.task.text)),
+    )
+
+
+def _beginning(text: str) -> str:
+    """Return the beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_TEXT else f"{line[: MAX_TEXT - 1]}…"
 
 
 def _estimates(

@@ -28,6 +28,7 @@ from harness.stats.planning.sample_size import (
 )
 from harness.stats.selection.footing import Footing, HumanReference
 from harness.stats.selection.ranking import Difference, compare
+from harness.stats.selection.share_agreeing import share_agreeing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
@@ -136,12 +137,16 @@ class BaselineEvidence:
         "uniform", "prior", "most_frequent" or "best_constant"; on open scales see their answers.
     value, low, high : float or None
         The metric and its interval over resamples, in which the baseline is fitted anew.
+    answers : tuple of tuple of str
+        Option keys of what it always answers, a response set or one option; several where tied,
+        none where its answers differ.
     """
 
     name: str
     value: float | None
     low: float | None
     high: float | None
+    answers: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +195,10 @@ class Evidence:
         Ranked ones first, best first.
     baselines : tuple of BaselineEvidence
         Computed, not asked.
+    share_agreeing : HumanReference or None
+        How often a forced choice of the first judge agrees with another rater's, beside a rater's;
+        see `harness.stats.selection.share_agreeing`. None where it was not asked for choices, and
+        where no item has two.
     human_value, human_low, human_high : float or None
         One human on the scale of the judges: the first judge's metric at one reply, less its
         difference from a human who was scored on the same remaining ratings. None where judges are
@@ -215,6 +224,7 @@ class Evidence:
     n_tried: int
     judges: tuple[JudgeEvidence, ...]
     baselines: tuple[BaselineEvidence, ...]
+    share_agreeing: HumanReference | None = None
     human_value: float | None = None
     human_low: float | None = None
     human_high: float | None = None
@@ -343,6 +353,24 @@ def with_raters_left_out(
             WithoutRater(rater, _unbeaten(footing), None if alone is None else alone.passes)
         )
     return replace(evidence, without_raters=tuple(left_out))
+
+
+def with_share_agreeing(p: Prepared, evidence: Evidence) -> Evidence:
+    """Add how often the first judge agrees with another rater, on the choices compared."""
+    leader, common = evidence.judges[0], p.common.get("forced_choice")
+    if common is None or leader.judge not in common.judges:
+        return evidence
+    compared = p.compared
+    agreeing = share_agreeing(
+        compared.human,
+        next(table for table in compared.judges if table.name == leader.judge),
+        items=common.shared,
+        resampling=p.resampling(groups=compared.criteria or compared.groups),
+        panel=p.panel,
+        weights=compared.weights,
+        criteria=compared.criteria,
+    )
+    return evidence if agreeing.judge is None else replace(evidence, share_agreeing=agreeing)
 
 
 def _unbeaten(footing: Footing) -> str:
@@ -576,8 +604,8 @@ def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
     """Return a baseline's value and interval."""
     value = footing.baselines[name]
     interval, _ = footing.interval(name)
-    ends = (None, None) if interval is None else (interval.low, interval.high)
-    return BaselineEvidence(name, _number(value), *ends)
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
+    return BaselineEvidence(name, _number(value), low, high, footing.constants.get(name, ()))
 
 
 def _one_human(footing: Footing, first: JudgeEvidence) -> dict[str, Any]:

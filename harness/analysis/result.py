@@ -252,6 +252,12 @@ class Validation:
     verdicts_hash: str = ""
     as_html: ClassVar[Callable[[Validation], str] | None] = None  # set by harness.report
 
+    def __repr__(self) -> str:
+        n_judges = len(self.judges)
+        about = f"{self.task.name!r}, {self.task.n_items} items, {n_judges} judges"
+        judge = f", judge {self.decision.judge!r}" if self.decision.judge else ""
+        return f"Validation({about}, verdict {self.decision.verdict!r}{judge})"
+
     def __eq__(self, other: object) -> bool:
         """Whether another validation has the same ``metrics.json``."""
         if not isinstance(other, Validation):
@@ -297,12 +303,13 @@ class Validation:
         return beta, False
 
     def to_json(self) -> str:
-        """Return what ``metrics.json`` holds: all but the texts of replies.
+        """Return what ``metrics.json`` holds: all but the texts of replies and items.
 
         Estimates lack the members that are at their default.
         """
         without_texts = tuple(replace(replies, examples=()) for replies in self.unreadable)
-        return to_short_json(replace(self, unreadable=without_texts))
+        errors = self.errors and self.errors.without_texts()
+        return to_short_json(replace(self, unreadable=without_texts, errors=errors))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:

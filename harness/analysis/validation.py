@@ -99,6 +99,8 @@ def validate(source: Source) -> Validation:
 def _sections(p: Prepared) -> dict[str, Any]:
     """Compute the sections of a validation beside its metrics."""
     common = evidence.section(p)
+    if common:
+        common = evidence.with_share_agreeing(p, common)
     return {
         "evidence": common,
         "choosing": metric_choice.section(p, common),

@@ -32,6 +32,8 @@ WIDTH = 400.0
 WIDE = 540.0  # wider charts scroll on a narrow screen instead of shrinking
 TOP = 8.0
 MARGIN = 20.0  # at the ends of an axis, for half of a tick label
+VALUE = 46.0  # at the right end of an axis, for a value
+DIVIDER = 10.0  # between judges and baselines
 AXIS = 34.0  # tick labels and title below an axis
 LINE = 13.0  # from one line of text to the next
 ROW, ROW_GAP = 22.0, 8.0  # of an interval chart, and between the dots of one row
@@ -143,8 +145,9 @@ def interval_chart(
     reach: Sequence[float | None] = (),
     width: float = WIDTH,
     band: Band | None = None,
+    shows_values: bool = False,
 ) -> Chart:
-    """Draw a dot with its interval for each row.
+    """Draw a dot with its interval for each row; a rule divides judges from baselines.
 
     Parameters
     ----------
@@ -156,22 +159,32 @@ def interval_chart(
         Values that the axis must include.
     band : Band, optional
         A range to compare the rows with, named above them.
+    shows_values : bool, optional
+        Write each value beside its interval.
     """
     lines = [(text, list(group)) for text, group in groupby(rows, lambda row: row.line or row.name)]
     left = min(max((len(text) for text, _ in lines), default=0) * CHARACTER, MAX_LABEL) + 12
+    right = VALUE if shows_values else MARGIN
     ends = [*interval_ends(rows), reference, *reach, *((band.low, band.high) if band else ())]
-    scale = Scale.around(ends, left + MARGIN, width - MARGIN, within=within)
+    scale = Scale.around(ends, left + MARGIN, width - right, within=within)
     top = TOP + (LINE if band else 0.0)
-    bottom = top + ROW * len(lines)
+    names = {text: wrap_name(text, left - 12) for text, _ in lines}
+    tops, bottom, rules = _row_tops(lines, names, top)
     marks = _x_axis(scale, top, bottom, titles.x, _number_ticks(scale))
     if band is not None:
         marks = [*_draw_band(band, scale, bottom), *marks]
     if reference is not None:
         marks.append(line(scale(reference), top, scale(reference), bottom, "reference"))
-    for i, (text, group) in enumerate(lines):
-        y = top + ROW * (i + 0.5)
+    marks += [line(0, y, width, y, "divider") for y in rules]
+    for (text, group), row_top in zip(lines, tops, strict=True):
+        n_lines = len(names[text])
+        y = row_top + (ROW + LINE * (n_lines - 1)) / 2
         kind = group[0].kind if len(group) == 1 else "judge"
-        marks.append(label(left, y + 4, clip(text, left - 12), f"name {kind}", "end"))
+        for i, part in enumerate(names[text]):
+            place = y + 4 + LINE * (i - (n_lines - 1) / 2)
+            marks.append(label(left, place, part, f"name {kind}", "end"))
+        if shows_values:
+            marks += _value_labels(group, scale, y)
         heights = [y + ROW_GAP * (k - (len(group) - 1) / 2) for k in range(len(group))]
         placed = list(zip(group, heights, strict=True))
         points = [(scale(row.value), height) for row, height in placed if row.value is not None]
@@ -181,6 +194,29 @@ def interval_chart(
     cells = tuple((r.name, r.value, r.low, r.high, r.reason) for r in rows)
     fields = (titles.name, titles.title, titles.alt, width, bottom + AXIS, tuple(marks))
     return Chart(*fields, columns, cells)
+
+
+def _row_tops(
+    lines: Sequence[tuple[str, list[IntervalRow]]], names: dict[str, list[str]], top: float
+) -> tuple[list[float], float, list[float]]:
+    """Return where each row begins, where the last ends, and where rules divide kinds of rows."""
+    tops, rules = [], []
+    for i, (text, group) in enumerate(lines):
+        if i and group[0].kind == "baseline" != lines[i - 1][1][0].kind:
+            rules.append(top + DIVIDER / 2)
+            top += DIVIDER
+        tops.append(top)
+        top += ROW + LINE * (len(names[text]) - 1)
+    return tops, top, rules
+
+
+def _value_labels(group: Sequence[IntervalRow], scale: Scale, y: float) -> list[Mark]:
+    """Return the value of a row that stands alone, to the right of its interval and dot."""
+    [first, *others] = group
+    if others or first.value is None:
+        return []
+    right = max(scale(end) for end in (first.value, first.high) if end is not None)
+    return [label(right + 8, y + 4, number(first.value), f"small value {first.kind}")]
 
 
 def _draw_band(band: Band, scale: Scale, bottom: float) -> list[Mark]:

@@ -107,7 +107,7 @@ def _cells(confusion: Confusion) -> str:
     items = counted([confusion.n_items])
     return (
         f"{tenths(alike)} of {items} as the raters, most often confused {most}, "
-        "and the whole matrix under Error analysis"
+        'and the whole matrix under "Where is it wrong?"'
     )
 
 

@@ -12,7 +12,7 @@ from harness.stats.indeterminacy.likelihood import CommonF
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from harness.analysis import Validation
     from harness.analysis.evidence import Evidence
@@ -254,6 +254,12 @@ def _left_out(evidence: Evidence) -> str:
         f"{part.n_items} {reasons.get(part.reason, 'without usable ratings')}"
         for part in evidence.left_out
     )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names as in "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def choice_labels(validation: Validation) -> dict[str, str]:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 N_STYLES = 8
 TABLE_CHART_WIDTH = 170.0
 FIRST_CHART_WIDTH = 420.0
-MAX_CHART_JUDGES = 8  # of the first screen's chart; the ranking lists all
 SMALL_CHART_WIDTH = 340.0
 INLINE_CHART_WIDTH, INLINE_CHART_HEIGHT = 110.0, 16.0
 MEASURES = {row.name: row.display_name for row in (*HUMAN_AGREEMENT, *BINARY, *DIAGNOSTICS)}
@@ -161,13 +160,18 @@ def evidence_chart(v: Validation) -> Chart:
     reach = () if evidence.better == "higher" else (0.0,)
     titles = Titles("ranking", title, f"{alt} {described(rows)}.", x=READING[evidence.better])
     return interval_chart(
-        titles, rows, within=_limits(rows), reach=reach, width=FIRST_CHART_WIDTH, band=human
+        titles,
+        rows,
+        within=_limits(rows),
+        reach=reach,
+        width=FIRST_CHART_WIDTH,
+        band=human,
+        shows_values=True,
     )
 
 
 def _judge_rows(v: Validation, evidence: Evidence) -> list[IntervalRow]:
-    shown = evidence.judges[:MAX_CHART_JUDGES]
-    return judge_rows(v, {row.judge: row.estimate for row in shown})
+    return judge_rows(v, {row.judge: row.estimate for row in evidence.judges})
 
 
 def _baseline_rows(evidence: Evidence) -> list[IntervalRow]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.formatting import compared_on, counted
 from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
+from harness.report.recommendation import summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
 
 
 def notebook_table(v: Validation) -> str:
-    """Return the ranking as HTML; without judges, the inter-rater agreement.
+    """Return verdict and ranking as HTML; without judges, the inter-rater agreement.
 
     Names come from tasks and judges and are escaped.
     """
     heads, rows = agreement_table(v) if v.evidence is None else ranking_table(v)
-    caption = f"{v.task.name}: {counted([v.task.n_items])}"
+    caption = f"{summary(v)[0]} " if v.evidence else ""
+    caption += f"{v.task.name}: {counted([v.task.n_items])}"
     caption += f", {footing}" if (footing := compared_on(v)) else ""
     caption += f". {missing}" if (missing := missing_intervals(v)) else ""
     caption += f" ({v.task.notice})" if v.task.notice else ""

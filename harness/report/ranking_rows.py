@@ -9,13 +9,14 @@ from harness.report.formatting import (
     BASELINE_NAMES,
     SEE_BELOW,
     estimate,
+    listed,
     number,
     percent,
     rank_set,
     with_bounds,
 )
 from harness.report.judge_charts import judge_kinds
-from harness.report.recommendation import decided_alike, listed
+from harness.report.recommendation import decided_alike
 
 if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation

@@ -6,10 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import (
+    BASELINE_NAMES,
     READING,
     counted,
     estimate,
     in_unit,
+    listed,
     number,
     p_value,
     percent,
@@ -21,17 +23,25 @@ from harness.report.formatting import (
     with_bounds,
 )
 from harness.report.unreadable_text import first_step
+from harness.report.verdict_words import (
+    agreement,
+    because,
+    closeness,
+    commonest_error,
+    quality,
+    verdict,
+    why_undecided,
+)
 from harness.stats import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.analysis import JudgeResult, Validation
-    from harness.analysis.decision import Check, CheckKind, UsualChoice
-    from harness.analysis.evidence import Evidence
+    from harness.analysis.decision import CheckKind, UsualChoice
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
-    from harness.stats.selection.footing import HumanReference
 
+FIRST = (verdict, because, quality, commonest_error)  # lines of every result
 CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
 GOAL_WORDS = {CONSISTENCY: "decision consistency", "prevalence_bias": "prevalence bias"}
 METRIC_WORDS = {HIT_RATE: "hit rate", "cohen_kappa(h/h)": "kappa"}
@@ -41,34 +51,6 @@ HALF = 0.5
 OTHER_RATINGS = {
     "forced_choice_not_asked": "; --ranks-by response_set ranks by response sets",
     "response_set_not_asked": "; --ranks-by forced_choice ranks by forced choices",
-}
-NOT_PASSED = {
-    "annotator_test": "it does not pass the alternative annotator test",
-    "one_human": "it is not shown to be as good as another rater",
-    "answered": "it answered too few items",
-    "usable_replies": "only {} of its {} planned replies are usable",
-}
-UNDECIDED = {
-    "annotator_test": "the alternative annotator test is undefined",
-    "one_human": "it cannot be compared with another rater",
-    "answered": "no item could be answered",
-    "usable_replies": "no reply was planned",
-    "with_losses": "unanswered items cannot be counted as losses",
-}
-CHECK_REASONS = {
-    "too_few_groups": "judge and rater differ in too few groups: 10 are needed, and half of all "
-    "groups or 20 of them",
-    "too_few_items": "fewer than 10 items of each rater",
-    "single_rating": "a single rating per item",
-    "no_mean": "the metric is not a mean over items",
-}
-BASELINE_WORDS = {
-    "uniform": "guessing",
-    "prior": "the raters' marginal distribution",
-    "most_frequent": "the most frequent answer",
-    "best_constant": "always giving the same answer",
-    "mean": "the mean of all ratings",
-    "median": "the median of all ratings",
 }
 MORE_RATINGS = "Have more items rated, by at least three raters each."
 MORE_GROUPS = "Have items of more groups rated: however many items it has, a group counts once."
@@ -80,10 +62,15 @@ STEP_FOR = {
     "usable_replies": "Find out why so many replies could not be used.",
     "with_losses": "Find out why items were not answered, or ask again for them.",
 }
-NEXT_STEP = {
-    "use": "Use it with this model and prompt, and validate again when either changes.",
-    "none": "See where the judges fail, improve the prompt or try other judges; validate again.",
-}
+TRY_OTHERS = (
+    "Try another judge, prompt or way of asking, and read the items that {} wrong: the report "
+    'lists them under "Where is it wrong?".'
+)
+USE_IT = "Use it with this model and prompt, and validate again when either changes."
+WATCH_IT = (
+    "Use it with this model and prompt. `harness revalidate --judges {}` says later whether it is "
+    "still the same judge, and `harness schedule` does so regularly."
+)
 NO_TEST = {
     "positional_raters": "the ratings do not name their raters",
     "too_few_raters": "it needs at least three raters",
@@ -93,35 +80,38 @@ NO_TEST = {
 MAX_UNTESTED = 5  # raters that are named
 
 
-def sentences(v: Validation) -> list[str]:
-    """Return the decision and its evidence, one thought each; the first says what to do."""
+def sentences(v: Validation, *, texts: bool = True) -> list[str]:
+    """Return the decision and its evidence, one thought each; the first says what to do.
+
+    ``texts`` quotes an item, where the run keeps texts.
+    """
     if v.decision.reason == "no_verdicts":
         return ["There are no verdicts of judges: only the human ratings are described."]
     if v.decision.leader is None:
         return _texts(v, _undefined, _next, _notice)
-    evidence = (_evidence, _human, _annotator_test, _others, _differences, _beta, _usual)
-    return _texts(v, _choice, _tried, *evidence, _next, _notice)
+    evidence = (_closeness, _evidence, _annotator_test, _others, _differences, _beta, _usual)
+    error = partial(commonest_error, texts=texts)
+    first = [error if part is commonest_error else part for part in FIRST]
+    return _texts(v, *first, _tried, *evidence, _next, _notice)
 
 
 def summary(v: Validation) -> list[str]:
-    """Return the verdict, one line of why, other judges that may do, and the next step."""
+    """Return the verdict, why, how good the judge is, other judges that may do, the next step."""
     if v.decision.leader is None:
         return sentences(v)
-    return _texts(v, _choice, _tried, _human, _others, _next, _notice)
+    return _texts(v, *FIRST, _tried, _others, _next, _notice)
 
 
 def reasons(v: Validation) -> list[str]:
-    """Return what the verdict rests on without numbers, and the other judges that may do."""
-    if v.decision.leader is None:
-        return []
-    return _texts(v, _tried, partial(_human, numbers=False), _others)
+    """Return the lines of the summary between verdict and next step."""
+    return [] if v.decision.leader is None else _texts(v, *FIRST[1:], _tried, _others)
 
 
 def further_evidence(v: Validation) -> list[str]:
     """Return the sentences that the first screen of a page does not show."""
     if v.decision.leader is None:
         return []
-    return _texts(v, _evidence, _annotator_test, _differences, _beta, _usual)
+    return _texts(v, _closeness, _evidence, _annotator_test, _differences, _beta, _usual)
 
 
 def _texts(v: Validation, *parts: Callable[[Validation], str]) -> list[str]:
@@ -135,18 +125,26 @@ def next_steps(v: Validation) -> list[str]:
     """
     if v.decision.verdict != "use" and (readable := first_step(v)):
         return [readable]
-    steps = _steps(v)
-    if v.decision.verdict == "best_not_proven":
-        settling = [_settling_step(v, name) for name in v.decision.missing]
-        return list(dict.fromkeys([*settling, *steps]))
     if v.decision.reason == "no_verdicts":
         return [f"Run judges on it: `harness run --task {v.task.name} --judges NAME`."]
-    return steps or [NEXT_STEP[v.decision.verdict]]
+    if v.decision.verdict == "none":
+        wrong = "it gets" if len(v.judges) == 1 else "they get"
+        return [TRY_OTHERS.format(wrong), *_missing_replies(v)]
+    if v.decision.verdict == "use":
+        return [_using(v), *_steps(v)]
+    settling = [_settling_step(v, name) for name in v.decision.missing]
+    return list(dict.fromkeys([*settling, *_steps(v)]))
+
+
+def _using(v: Validation) -> str:
+    """Say how the judge is used: where it can be asked again, with the command that watches it."""
+    leader = v.judge(v.decision.leader or "")
+    return USE_IT if leader.kind == "external" else WATCH_IT.format(leader.name)
 
 
 def decision(v: Validation) -> str:
-    """Return the decision and its evidence as one paragraph."""
-    return " ".join(sentences(v))
+    """Return the decision and its evidence as one paragraph to publish, without texts of items."""
+    return " ".join(sentences(v, texts=False))
 
 
 def _undefined(v: Validation) -> str:
@@ -164,25 +162,9 @@ def _undefined(v: Validation) -> str:
     )
 
 
-def _choice(v: Validation) -> str:
-    """Say what to do; with an assumed beta, under which assumption."""
-    leader, assumed = v.decision.leader, ""
-    if v.settings.beta is not None:
-        share_of = f"{100 * v.settings.beta:g} % of the raters who chose a negative option"
-        assumed = f" if {share_of} would accept a positive one too"
-    if v.decision.verdict == "use":
-        return f"Use {leader}{assumed}."
-    assert v.evidence is not None
-    alone = sum(row.value is not None for row in v.evidence.judges) == 1
-    if v.decision.verdict == "best_not_proven":
-        missing = listed([_missing(v, name) for name in v.decision.missing])
-        best = "better than the baselines" if alone else "the best judge"
-        return f"{leader} is {best}{assumed}, but not proven good enough: {missing}."
-    check = v.decision.checks["beats_baselines"]
-    baseline = f"{BASELINE_WORDS[check.rival]} ({number(check.threshold)})"
-    best = "" if alone else "the best, "
-    who = f"{leader} ({best}{number(check.value)}) is"
-    return f"Use none{assumed}: {who} not significantly better than {baseline}."
+def _closeness(v: Validation) -> str:
+    """Say how close the judge is to the raters where the first lines do not."""
+    return closeness(v) if agreement(v) else ""
 
 
 def _tried(v: Validation) -> str:
@@ -239,29 +221,6 @@ def _annotator_step(v: Validation) -> str:
     return MORE_RATINGS
 
 
-def _missing(v: Validation, name: CheckKind) -> str:
-    """Say which condition of "use" is not met, and why it cannot be decided."""
-    check = v.decision.checks[name]
-    if check.passed is None:
-        why = _why_undecided(v, check)
-        return f"{UNDECIDED[name]} ({why})" if why else UNDECIDED[name]
-    if name == "without_each_rater":
-        return f"it rests on the ratings of {check.rival}, with which it agrees more than others do"
-    if name == "with_losses":
-        return f"{check.rival} is better if unanswered items count as losses"
-    return NOT_PASSED[name].format(percent(check.value), check.n)
-
-
-def _why_undecided(v: Validation, check: Check) -> str:
-    """Say why a condition of "use" cannot be decided."""
-    assert v.evidence is not None
-    if check.kind == "one_human" and check.reason == "too_few_items":
-        return f"{check.n} items; it takes {v.evidence.n_items_for_human}"
-    if check.kind == "one_human" and check.reason == "too_few_groups":
-        return "fewer than 10 groups of items"
-    return CHECK_REASONS.get(check.reason, check.reason.replace("_", " "))
-
-
 def _evidence(v: Validation) -> str:
     """Give the leader's number on the shared items, and what it is compared with."""
     evidence, ranking = v.evidence, v.ranking
@@ -274,7 +233,7 @@ def _evidence(v: Validation) -> str:
         text += f" that all ranked judges answered, of {evidence.n_rated}"
     text += f" ({READING[evidence.better]}; {replies_each(evidence.n_replies)})"
     baselines = ", ".join(
-        f"{BASELINE_WORDS[baseline.name]} {number(baseline.value)}"
+        f"{BASELINE_NAMES[baseline.name]} {number(baseline.value)}"
         for baseline in evidence.baselines
         if baseline.value is not None
     )
@@ -308,54 +267,6 @@ def _is_decided(v: Validation) -> bool:
     """Whether decisions of raters and of some judge are defined."""
     estimates = (judge.metrics.get(CONSISTENCY) for judge in v.judges)
     return any(estimate is not None and estimate.value is not None for estimate in estimates)
-
-
-def _human(v: Validation, *, numbers: bool = True) -> str:
-    """Compare the leader with the baselines, and with one human on the same remaining ratings."""
-    check, beats = v.decision.checks["one_human"], v.decision.checks["beats_baselines"].passed
-    assert v.evidence is not None
-    human = v.evidence.judges[0].human
-    if human is None or human.difference is None or check.passed is None:
-        pair = human_pair(v) if numbers else ""
-        return f"{'It is better than every baseline. ' if beats else ''}{pair}".strip()
-    is_more = human.low is not None and human.low > 0
-    if check.passed and is_more:
-        rater = "disagrees with the raters by less than the margin more than another rater"
-    elif check.passed:
-        rater = "disagrees with the raters no more than another rater does"
-    elif is_more:
-        rater = "disagrees with the raters more than another rater does"
-    else:
-        rater = "may disagree with the raters more than another rater does"
-    if numbers:
-        rater += f" ({_difference(v.evidence, human)}, margin {number(check.threshold)})"
-    if not beats:
-        return f"It {rater}."
-    if check.passed:
-        return f"It {rater} and is better than every baseline."
-    return f"It is better than every baseline, but {rater}."
-
-
-def human_pair(v: Validation) -> str:
-    """Compare the leader with one human at one reply each, where judges are compared at several.
-
-    "" where they are compared at one reply: one human then stands among them.
-    """
-    if v.evidence is None or v.decision.leader is None or not v.evidence.human_is_apart:
-        return ""
-    human = v.evidence.judges[0].human
-    assert human is not None, "it is apart"
-    pair = _difference(v.evidence, human)
-    return f"{v.decision.leader} and one human at one reply each: {pair}."
-
-
-def _difference(evidence: Evidence, human: HumanReference) -> str:
-    """Return the difference from one human, with both values where no table shows them."""
-    difference = f"difference {with_bounds(human.difference, human.low, human.high)}"
-    on_items = f"{difference} on {counted([human.n_items])}"
-    if not evidence.human_is_apart:
-        return on_items
-    return f"judge {number(human.judge)}, one human {number(human.human)}, {on_items}"
 
 
 def _others(v: Validation) -> str:
@@ -509,7 +420,7 @@ def _annotator_test(v: Validation) -> str:
     warning = f"; but {percent(random)} of random judges pass too" if (random or 0) > HALF else ""
     name, leader = "The alternative annotator test", v.decision.leader
     if test is None or check.passed is None:
-        why = _why_undecided(v, check)
+        why = why_undecided(v, check)
         return f"{name} of {leader} is undefined{f' ({why})' if why else ''}."
     panel, net_wins = test.panel, with_bounds(test.net_wins, test.low, test.high, 2)
     detail = f"p {p_value(panel.p)} for beating at least {panel.n_needed} of {tested_raters(test)}"
@@ -564,10 +475,16 @@ def _steps(v: Validation) -> list[str]:
     if step.advice:
         command = f"`harness annotate {v.task.name} --rater NAME --elicitation paired`"
         parts.append(f"{step.advice.removesuffix('.')}: {command}.{_break_even(v)}")
+    return [*parts, *_missing_replies(v)]
+
+
+def _missing_replies(v: Validation) -> list[str]:
+    """Say that replies of the first judge are missing or could not be used."""
+    step, parts = v.decision.next_step, []
     if step.n_missing:
         parts.append(
-            f"{step.n_missing} of its {step.n_planned} planned replies are missing; collect them "
-            "before relying on it."
+            f"{step.n_missing} of the {step.n_planned} planned replies of {v.decision.leader} are "
+            "missing; collect them before relying on it."
         )
     if step.unusable:
         parts.append("Find out why so many replies could not be used before relying on it.")
@@ -595,12 +512,6 @@ def ordinal(n: int) -> str:
     endings = {1: "st", 2: "nd", 3: "rd"}
     is_teen = n % 100 // 10 == 1
     return f"{n}{'th' if is_teen else endings.get(n % 10, 'th')}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join names as in "a, b and c"."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def capitalized(text: str) -> str:

@@ -37,4 +37,5 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
     values = {row.judge: row.value for row in run.validation.evidence.judges}
     assert {judge: shown[judge] for judge in JUDGES} == pytest.approx(values, abs=ROUNDING)
     assert run.validation.decision.verdict == "none"
-    assert "Use none: smollm2@verbalised" in text
+    assert "Don't use any of these." in text
+    assert "The best, smollm2@verbalised, is not significantly better than" in text

@@ -45,7 +45,7 @@ def test_a_judge_that_refuses_a_third_of_its_calls_was_recommended(validation):
     decision = validation.decision
     assert (decision.verdict, decision.judge) == ("best_not_proven", "refusing")
     assert decision.missing == ("usable_replies",)
-    assert "only 68.0% of its 600 planned replies are usable" in sentences(validation)[0]
+    assert "only 68.0% of its 600 planned replies are usable" in sentences(validation)[1]
 
 
 def test_a_share_of_replies_was_shown_as_a_share_of_items(validation):

@@ -12,8 +12,9 @@ from harness.analysis import validate
 from harness.report import judge_card, page
 from harness.report.html.summaries import figures
 from harness.report.judge_charts import human_band
-from harness.report.recommendation import human_pair, sentences
+from harness.report.recommendation import sentences
 from harness.report.text import render
+from harness.report.verdict_words import human_pair
 
 N = 80
 
@@ -75,4 +76,4 @@ def test_the_difference_from_one_human_vanished_where_it_decides_nothing():
     validation = validation_at(10)
     check = validation.decision.checks["one_human"]
     figure = figures(validation)[1]
-    assert figure.value == f"{check.value:.3f}"
+    assert figure.value == f"{abs(check.value):.3f}"

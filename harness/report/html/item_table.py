@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from math import isnan
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,6 +44,7 @@ ANSWER_SIZE = 25  # characters of a rating or a reply in the page besides its te
 NOT_ASKED = "not_asked"
 DIGITS = 4
 AGREEMENT = {"agrees": "as most raters", "differs": "other than most raters"}
+NUMERIC = re.compile(r"[-+]?\d+([.,]\d+)?")
 CLASS_WORDS = {"CANNOT_ASSESS": "cannot assess"}
 
 
@@ -113,8 +115,13 @@ class ItemRow:
     judges: tuple[JudgeCell, ...]
 
     @property
-    def n_judges_apart(self) -> int:
-        """Judges whose most frequent choice is none of the raters' most frequent."""
+    def n_judges_apart(self) -> int | None:
+        """Judges whose most frequent choice is none of the raters' most frequent.
+
+        None where no judge and rater made a choice.
+        """
+        if not any(cell.agreement for cell in self.judges):
+            return None
         return sum(cell.agreement == "differs" for cell in self.judges)
 
 
@@ -299,17 +306,25 @@ def _full_items(
     """Yield items with all ratings and replies while these fit into the page."""
     labels, size = option_labels(source.task), 0
     for item in items:
-        replies = [
+        replies = _counted(
             Answer(name, v.elicitation, _verdict_text(v, labels), _reply_text(v))
             for name, by_item in verdicts.items()
             for v in by_item.get(item.id, ())
-        ]
+        )
         text = cut(item_text(item, source.task), MAX_FULL_TEXT)
         full = FullItem(text, tuple(ratings[item.id]), tuple(replies))
         size += full.size
         if size > MAX_CHARACTERS:
             return
         yield full
+
+
+def _counted(answers: Iterable[Answer]) -> list[Answer]:
+    """Join equal answers to one, with how often it was given."""
+    return [
+        replace(answer, text=f"{answer.text} ({n} times)") if n > 1 else answer
+        for answer, n in Counter(answers).items()
+    ]
 
 
 def answer_text(value: object, labels: Mapping[str, str]) -> str:
@@ -325,9 +340,14 @@ def answer_text(value: object, labels: Mapping[str, str]) -> str:
             return labels.get(str(value), str(value))
 
 
+def quoted_number(text: str) -> str:
+    """Return an option with quotation marks where it could be taken for a count."""
+    return f'"{text}"' if NUMERIC.fullmatch(text) else text
+
+
 def option_labels(task: Task) -> dict[str, str]:
     """Return the label of each option, its key where it has none."""
-    return {option.key: option.label or option.key for option in task.options}
+    return {option.key: quoted_number(option.label or option.key) for option in task.options}
 
 
 def _verdict_text(verdict: Verdict, labels: Mapping[str, str]) -> str:
@@ -455,7 +475,7 @@ def _class_choices(
     v: Validation, table: ItemTable, used: Iterable[int]
 ) -> tuple[tuple[str, str], ...]:
     keys = [table.classes[index] for index in sorted(used)]
-    return tuple((key, CLASS_WORDS.get(key, option_label(v, key))) for key in keys)
+    return tuple((key, CLASS_WORDS.get(key, quoted_number(option_label(v, key)))) for key in keys)
 
 
 def _stratum_choices(v: Validation) -> tuple[tuple[str, str], ...]:

@@ -38,7 +38,6 @@ from harness.report.recommendation import (
     GOAL_WORDS,
     alike_words,
     further_evidence,
-    human_pair,
     next_steps,
     property_words,
     reasons,
@@ -48,6 +47,7 @@ from harness.report.recommendation import (
 from harness.report.svg import Mark, label, line
 from harness.report.text import rubric_table
 from harness.report.unreadable_text import attempts, sentence
+from harness.report.verdict_words import human_pair
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,22 +66,15 @@ POLICY = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-SECTIONS = (
-    ("decision", "Decision"),
-    ("ranking", "Ranking"),
-    ("sensitivity", "Sensitivity and usual metrics"),
-    ("certainty", "Human certainty"),
-    ("replacement", "Annotator test"),
-    ("errors", "Error analysis"),
-    ("provenance", "Provenance and checklist"),
-)
-OPEN_SECTIONS = (  # where there are no options
-    ("decision", "Decision"),
-    ("ranking", "Ranking"),
-    ("replacement", "Annotator test"),
-    ("errors", "Items"),
-    ("provenance", "Provenance and checklist"),
-)
+SECTIONS = {
+    "decision": "May I use it?",
+    "ranking": "Which judge is best?",
+    "sensitivity": "What if beta is another?",
+    "certainty": "How does it do where raters disagree?",
+    "replacement": "May it replace a rater?",
+    "errors": "Where is it wrong?",
+    "provenance": "How did the numbers come about?",
+}
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
 PAGE_SIZE = 25
 COLOURS = re.compile(r"--(\w+): light-dark\((#\w+), (#\w+)\)")
@@ -156,8 +149,20 @@ def page(v: Validation, details: Details | None = None) -> str:
             "pageSize": PAGE_SIZE,
         },
         title=f"{v.task.name}: which judge to use",
-        sections=SECTIONS if v.task.options else OPEN_SECTIONS,
+        sections=[(name, SECTIONS[name]) for name in _sections(v, details)],
     )
+
+
+def _sections(v: Validation, details: Details | None) -> list[str]:
+    """Return the sections that have something to show."""
+    has_data = {
+        "sensitivity": bool(v.task.options)
+        and (sensitivity_charts.swept_grid(v) or sensitivity_charts.regret_charts(v)),
+        "certainty": v.certainty and certainty_charts.strata_charts(v),
+        "replacement": v.replacement and v.replacement.judges,
+        "errors": v.judges or details,
+    }
+    return [name for name in SECTIONS if has_data.get(name, True)]
 
 
 def render(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.report import annotator_charts
 from harness.report.certainty_charts import stratum_words
 from harness.report.confusion_charts import ranked_errors
-from harness.report.formatting import counted, number, p_value, percent, tenths, with_bounds
+from harness.report.formatting import counted, listed, number, p_value, percent, tenths, with_bounds
 from harness.report.judge_charts import option_label
 from harness.report.recommendation import (
     CONSISTENCY,
@@ -17,7 +17,6 @@ from harness.report.recommendation import (
     alike_words,
     decided_alike,
     differs_at_beta,
-    listed,
     not_answered,
     tested_raters,
 )
@@ -55,20 +54,27 @@ class Figure:
 
 
 def figures(v: Validation) -> list[Figure]:
-    """Return how often the first judge decides as the raters do, how sure that is, and its cost.
+    """Return how often the first judge agrees with a rater, how close it is to one, and its cost.
 
     Empty where no judge is compared.
     """
     if v.evidence is None or v.decision.leader is None:
         return []
     row, judge = v.evidence.judges[0], v.judge(v.decision.leader)
-    return [_alike(v, row, judge), _certainty(v, row), _cost(v, row, judge)]
+    return [_agreement(v, row, judge), _closeness(v, row), _cost(v, row, judge)]
 
 
-def _alike(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
+def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
+    """Return the share of answers that agree with another rater's, else of items decided alike."""
+    assert v.evidence is not None
+    agreeing = v.evidence.share_agreeing
+    if agreeing is not None and agreeing.judge is not None and agreeing.human is not None:
+        items = counted([agreeing.n_items])
+        a_rater = f"a rater's: {100 * agreeing.human:.0f} of 100 ({items})"
+        value = f"{100 * agreeing.judge:.0f} of 100"
+        return Figure(value, f"answers agree with another rater's; {a_rater}")
     alike = decided_alike(v, judge)
     if alike.value is None:
-        assert v.evidence is not None
         return Figure(number(row.value), v.evidence.display_name)
     return Figure(percent(alike.value), f"of items {alike_words(v)} {_percent_span(alike)}".strip())
 
@@ -80,16 +86,21 @@ def _percent_span(estimate: Estimate) -> str:
     return f"[{percent(interval.low)}, {percent(interval.high)}]"
 
 
-def _certainty(v: Validation, row: JudgeEvidence) -> Figure:
-    """Return the difference from one human, else from the best baseline, with its interval."""
+def _closeness(v: Validation, row: JudgeEvidence) -> Figure:
+    """Return how much closer to the raters than one human it is, or further; else its interval."""
     assert v.evidence is not None
     human, check = row.human, v.decision.checks["one_human"]
     if human is not None and human.difference is not None:
-        ends = with_bounds(human.difference, human.low, human.high).partition(" ")[2]
-        limit = f"up to {number(check.threshold)} is no worse"
+        is_closer = human.difference < 0
+        low, high = human.low, human.high
+        if is_closer and low is not None and high is not None:
+            low, high = -high, -low
+        bounds = with_bounds(abs(human.difference), low, high).partition(" ")[2]
+        limit = f"up to {number(check.threshold)} further is no worse"
         items = "" if human.n_items == v.evidence.n_items else f" on {human.n_items} items"
-        meaning = f"more disagreement than one human{items} {ends}; {limit}"
-        return Figure(number(human.difference), meaning)
+        which = "closer to" if is_closer else "further from"
+        meaning = f"{which} the raters than one human{items} {bounds}; {limit}"
+        return Figure(number(abs(human.difference)), meaning)
     interval = row.estimate.interval
     if interval is None:
         return Figure("unsure", "too few items for an interval")
@@ -128,7 +139,9 @@ def chart_note(v: Validation, band: Band | None) -> str:
     judges = v.evidence.judges if v.evidence else ()
     chosen = f", that of {leader} corrected for its choice" if len(judges) > 1 else ""
     human = f"Band: one human on the same ratings as {leader}. " if band else ""
-    return f"Bars: {v.settings.confidence:.0%} intervals{chosen}. {human}Grey: computed baselines."
+    close = "Hollow: not significantly different from the first. "
+    hollow = close if v.decision.not_distinguishable else ""
+    return f"Bars: {v.settings.confidence:.0%} intervals{chosen}. {human}{hollow}Grey: baselines."
 
 
 def section_results(v: Validation, practices: Sequence[Practice]) -> dict[str, str]:

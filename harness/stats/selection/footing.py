@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from math import isfinite
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling, Unit, Weights
     from harness.stats.inference.crossed_raters import CrossedRatings, RaterVariance
@@ -155,6 +156,8 @@ class Footing:
     raters : RaterCovariance or None
         Of ranked judges, then baselines, where raters are a sample, too: intervals and comparisons
         are then over items and raters.
+    constants : dict of str to tuple of tuple of str
+        Option keys of what the baselines that always give one answer give; several where tied.
     """
 
     metric: Metric
@@ -176,6 +179,7 @@ class Footing:
     unit: Unit
     n_units: int
     raters: RaterCovariance | None = None
+    constants: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         shared = int(self.items.shared.sum())
@@ -372,6 +376,7 @@ def common_footing(
         unit=units.kind,
         n_units=units.n_entering(shared),
         raters=raters,
+        constants=scoring.constants(human.space) if replies else {},
     )
 
 
@@ -729,6 +734,19 @@ class Scoring:
         best = self.best_constants().astype(np.float64)
         for answers in (np.ones_like(pooled), pooled, most_frequent, best):
             yield np.broadcast_to(row_shares(answers), self.counts.shape)
+
+    def constants(self, space: OptionSpace) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """Return the answers of the baselines that always give one, as tuples of option keys."""
+        is_choice = ELICITATION_OF[self.metric.judge_form] == "forced_choice"
+        answers = [(option,) for option in space.options] if is_choice else list(space.sets)
+        fitted = {
+            "most_frequent": most_frequent_answers((self.weights @ self.counts)[None])[0],
+            "best_constant": self.best_constants()[0],
+        }
+        return {
+            name: tuple(answers[i] for i in np.flatnonzero(columns).tolist())
+            for name, columns in fitted.items()
+        }
 
     def best_constants(self) -> BoolArray:
         """Return (1, W): the answers that are best on all items if always given."""

@@ -71,11 +71,10 @@ def test_first_screen_answers_five_questions(closed, validation):
     assert summary(validation)[0] in text
     for reason in reasons(validation):
         assert reason in text
-    first = validation.evidence.judges[0]
-    assert (
-        f"[{first.human.low:.3f}, {first.human.high:.3f}]"
-        in closed.locator(".figures").inner_text()
-    )
+    human = validation.evidence.judges[0].human
+    assert human.difference < 0
+    closer = f"closer to the raters than one human [{-human.high:.3f}, {-human.low:.3f}]"
+    assert closer in closed.locator(".figures").inner_text()
     assert "per 1,000" in text
     for step in next_steps(validation):
         assert step.replace("`", "") in closed.locator(".next").inner_text()
@@ -130,3 +129,37 @@ def test_term_of_the_first_screen_leads_to_the_glossary(fresh):
     term.click()
     entry.wait_for()
     assert open_sections(opened) == ["provenance"]
+
+
+def test_verdict_is_larger_than_the_question(closed):
+    """The question was printed larger than its answer."""
+    size = "e => parseFloat(getComputedStyle(e).fontSize)"
+    assert closed.locator(".verdict").evaluate(size) > closed.locator("h1").evaluate(size)
+
+
+def test_page_has_one_font_family(closed):
+    """Headings were in another family than the text."""
+    families = closed.evaluate(
+        "[...document.querySelectorAll('main :not(pre, code, pre *)')]"
+        ".filter(e => e.checkVisibility() && e.innerText)"
+        ".map(e => getComputedStyle(e).fontFamily)"
+    )
+    assert set(families) == {"system-ui, sans-serif"}
+
+
+def test_every_judge_is_in_the_first_chart(closed, validation):
+    """Those behind the eighth were left out; each has its value beside its dot."""
+    chart = closed.locator("#chart-ranking svg").first
+    labels = "".join(chart.locator("text.name").all_text_contents())
+    for row in validation.evidence.judges:
+        assert row.judge.replace(" ", "") in labels.replace(" ", "")
+        if row.value is not None:
+            assert f"{row.value:.3f}" in chart.locator("text.value").all_text_contents()
+    assert chart.locator("line.divider").count() == 1
+
+
+def test_names_of_sections_are_questions(closed):
+    """And a section without data is absent."""
+    titles = closed.locator("details.part h2").all_inner_texts()
+    assert all(title.endswith("?") for title in titles)
+    assert "Where is it wrong?" in titles

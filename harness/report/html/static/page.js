@@ -257,7 +257,7 @@
       create("td", row[1], "text"),
       create("td", items.raters[row[2]][0]),
       create("td", formatNumber(row[3], 2), "n"),
-      create("td", row[4], "n"),
+      create("td", formatNumber(row[4], 0), "n"),
       ...cellsOf(row).map(([text]) => create("td", text)),
     );
     const isOpened = filters.opened.has(row[0]) && index < items.full.length;

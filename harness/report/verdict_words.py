@@ -1,0 +1,228 @@
+"""The first lines of a result in plain words, for the terminal and the first screen of the page.
+
+In this order: may a judge be used, and which; why, in two numbers; how often it agrees with another
+rater; its most frequent error, with an example; how close it is to the raters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.plain_text import visible
+from harness.report.formatting import (
+    counted,
+    listed,
+    number,
+    percent,
+    tenths,
+    with_bounds,
+)
+from harness.tasks import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from harness.analysis import Validation
+    from harness.analysis.decision import Check, CheckKind
+    from harness.analysis.evidence import Evidence
+    from harness.stats.selection.footing import HumanReference
+
+NOT_PASSED = {
+    "annotator_test": "it does not pass the alternative annotator test",
+    "one_human": "it is not shown to be as good as another rater",
+    "answered": "it answered too few items",
+    "usable_replies": "only {} of its {} planned replies are usable",
+}
+UNDECIDED = {
+    "annotator_test": "the alternative annotator test is undefined",
+    "one_human": "it cannot be compared with another rater",
+    "answered": "no item could be answered",
+    "usable_replies": "no reply was planned",
+    "with_losses": "unanswered items cannot be counted as losses",
+}
+CHECK_REASONS = {
+    "too_few_groups": "judge and rater differ in too few groups: 10 are needed, and half of all "
+    "groups or 20 of them",
+    "too_few_items": "fewer than 10 items of each rater",
+    "single_rating": "a single rating per item",
+    "no_mean": "the metric is not a mean over items",
+}
+BASELINE_WORDS = {
+    "uniform": "guessing",
+    "prior": "answering at random in the raters' proportions",
+    "most_frequent": "always giving the most common answer",
+    "best_constant": "always giving the same answer",
+    "mean": "always giving the mean of all ratings",
+    "median": "always giving the median of all ratings",
+}
+
+
+def verdict(v: Validation) -> str:
+    """Say whether a judge may be used, and which; with an assumed beta, under which assumption."""
+    leader, assumed = v.decision.leader, ""
+    assert leader is not None, "without one, nothing is decided"
+    if v.settings.beta is not None:
+        share_of = f"{100 * v.settings.beta:g} % of the raters who chose a negative option"
+        assumed = f" if {share_of} would accept a positive one too"
+    alone = _is_alone(v)
+    if v.decision.verdict == "use":
+        return f"Use {leader}{assumed}."
+    if v.decision.verdict == "best_not_proven":
+        which = "is better than the baselines" if alone else "is the best judge"
+        return f"Not yet: {leader} {which}{assumed}, but not proven good enough."
+    return f"Don't use {leader if alone else 'any of these'}{assumed}."
+
+
+def because(v: Validation) -> str:
+    """Say what is missing for the verdict "use", and compare the best judge with a baseline."""
+    check = v.decision.checks["beats_baselines"]
+    assert v.evidence is not None
+    parts = []
+    if v.decision.verdict == "best_not_proven":
+        missing = listed([_missing(v, name) for name in v.decision.missing])
+        parts.append(f"Missing: {missing}.")
+    name = v.evidence.display_name.partition(" (")[0]
+    numbers = f"{number(check.value)} against {number(check.threshold)} ({name})"
+    rival = baseline_words(v, check.rival)
+    if v.decision.verdict == "none":
+        leader = v.decision.leader or ""
+        who = "It" if _is_alone(v) else f"The best, {leader},"
+        parts.append(f"{who} is not significantly better than {rival}: {numbers}.")
+    else:
+        parts.append(f"It is better than every baseline, {rival} included: {numbers}.")
+    return " ".join(parts)
+
+
+def baseline_words(v: Validation, name: str) -> str:
+    """Return a baseline as what it does, with the answer that it always gives."""
+    rows = v.evidence.baselines if v.evidence else ()
+    answers = next((row.answers for row in rows if row.name == name), ())
+    if len(answers) != 1:
+        return BASELINE_WORDS[name]
+    return f"always answering {listed([quoted_option(v, key) for key in answers[0]])}"
+
+
+def quoted_option(v: Validation, key: str) -> str:
+    """Return the label of an option in quotation marks."""
+    words = "cannot assess" if key == CANNOT_ASSESS else v.task.options.get(key, key)
+    return f'"{words}"'
+
+
+def quality(v: Validation) -> str:
+    """Say how often the first judge agrees with another rater, else how close it is to one."""
+    return agreement(v) or closeness(v)
+
+
+def agreement(v: Validation) -> str:
+    """Say how often the first judge agrees with another rater, and how often a rater does.
+
+    "" where no item has two forced choices and one of the judge.
+    """
+    agreeing = v.evidence.share_agreeing if v.evidence else None
+    if agreeing is None or agreeing.judge is None or agreeing.human is None:
+        return ""
+    items = counted([agreeing.n_items])
+    of_judge, of_rater = (f"{100 * share:.0f}" for share in (agreeing.judge, agreeing.human))
+    return (
+        f"It agrees with another rater's answer on {of_judge} of 100 items; "
+        f"a rater does on {of_rater} ({_more(v, agreeing)}{items})."
+    )
+
+
+def _more(v: Validation, agreeing: HumanReference) -> str:
+    """Return the interval of the difference of a rater and the judge, in items of 100."""
+    if agreeing.low is None or agreeing.high is None:
+        return ""
+    low, high = round(100 * agreeing.low), round(100 * agreeing.high)
+    if low >= 0:
+        between = f"{low} to {high} more"
+    elif high <= 0:
+        between = f"{-high} to {-low} fewer"
+    else:
+        between = f"between {-low} fewer and {high} more"
+    return f"{between}, {v.settings.confidence:.0%}; "
+
+
+def commonest_error(v: Validation, *, texts: bool = True) -> str:
+    """Name the error that the first judge makes most often, with one item; "" without any.
+
+    ``texts`` quotes the beginning of the item, where the run keeps texts.
+    """
+    rows = v.errors.judges if v.errors else ()
+    row = next((row for row in rows if row.judge == v.decision.leader), None)
+    if row is None or row.commonest is None:
+        return ""
+    error = row.commonest
+    judge, human = quoted_option(v, error.judge), quoted_option(v, error.human)
+    quoted = f', "{visible(error.text)}"' if texts and error.text else ""
+    end = "" if quoted.endswith(('."', '!"', '?"', '…"')) else "."
+    return (
+        f"Its most frequent error is {judge} where most raters say {human}: "
+        f"{tenths(error.n)} of {counted([row.confusion.n_items])}, such as "
+        f"{visible(error.item)}{quoted}{end}"
+    )
+
+
+def closeness(v: Validation) -> str:
+    """Say whether the first judge is closer to the raters than another rater is."""
+    check = v.decision.checks["one_human"]
+    human = v.evidence.judges[0].human if v.evidence else None
+    if human is None or human.difference is None or check.passed is None:
+        return human_pair(v)
+    assert v.evidence is not None
+    pair = f"{_pair(v.evidence, human)}, margin {number(check.threshold)}"
+    is_further = human.low is not None and human.low > 0
+    if not check.passed and not is_further:
+        return f"Too close to call against another rater ({pair})."
+    if human.difference <= 0:
+        return f"It is closer to the raters than another rater is ({pair})."
+    within = ", but within the margin" if check.passed else ""
+    return f"It is further from the raters than another rater is{within} ({pair})."
+
+
+def human_pair(v: Validation) -> str:
+    """Compare the leader with one human at one reply each, where judges are compared at several.
+
+    "" where they are compared at one reply: one human then stands among them.
+    """
+    if v.evidence is None or v.decision.leader is None or not v.evidence.human_is_apart:
+        return ""
+    human = v.evidence.judges[0].human
+    assert human is not None, "it is apart"
+    pair = _pair(v.evidence, human)
+    return f"{v.decision.leader} and one human at one reply each: {pair}."
+
+
+def _pair(evidence: Evidence, human: HumanReference) -> str:
+    """Return the difference from one human, with both values where no table shows them."""
+    difference = f"difference {with_bounds(human.difference, human.low, human.high)}"
+    on_items = f"{difference} on {counted([human.n_items])}"
+    if not evidence.human_is_apart:
+        return on_items
+    return f"judge {number(human.judge)}, one human {number(human.human)}, {on_items}"
+
+
+def _is_alone(v: Validation) -> bool:
+    assert v.evidence is not None
+    return sum(row.value is not None for row in v.evidence.judges) == 1
+
+
+def _missing(v: Validation, name: CheckKind) -> str:
+    """Say which condition of "use" is not met, and why it cannot be decided."""
+    check = v.decision.checks[name]
+    if check.passed is None:
+        why = why_undecided(v, check)
+        return f"{UNDECIDED[name]} ({why})" if why else UNDECIDED[name]
+    if name == "without_each_rater":
+        return f"it rests on the ratings of {check.rival}, with which it agrees more than others do"
+    if name == "with_losses":
+        return f"{check.rival} is better if unanswered items count as losses"
+    return NOT_PASSED[name].format(percent(check.value), check.n)
+
+
+def why_undecided(v: Validation, check: Check) -> str:
+    """Say why a condition of "use" cannot be decided."""
+    assert v.evidence is not None
+    if check.kind == "one_human" and check.reason == "too_few_items":
+        return f"{check.n} items; it takes {v.evidence.n_items_for_human}"
+    if check.kind == "one_human" and check.reason == "too_few_groups":
+        return "fewer than 10 groups of items"
+    return CHECK_REASONS.get(check.reason, check.reason.replace("_", " "))

@@ -1,0 +1,81 @@
+"""How often an answer agrees with that of another rater: a judge's, and a rater's in its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.stats.data.rating_table import Cut
+from harness.stats.inference.metric import name_of
+from harness.stats.metrics.confusion import METRICS as LABEL_METRICS
+from harness.stats.selection.footing import NO_REFERENCE, Scoring
+from harness.stats.selection.replies import replies_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.data.rating_table import RatingTable
+    from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.selection.footing import HumanReference
+    from harness.stats.selection.rater_panel import RaterPanel
+
+SHARE_AGREEING = replace(
+    next(metric for metric in LABEL_METRICS if metric.kind == "hit_rate"),
+    name=name_of("share_agreeing", "s", "s"),
+    kind="share_agreeing",
+    display_name="agreement with another rater's answer",
+    human_form="s",
+    judge_form="s",
+    also=(),
+)
+
+
+def share_agreeing(
+    human: RatingTable,
+    judge: RatingTable,
+    *,
+    items: BoolArray,
+    resampling: Resampling,
+    panel: RaterPanel | None = None,
+    weights: FloatArray | None = None,
+    criteria: Sequence[str] | None = None,
+) -> HumanReference:
+    """Return how often one forced choice of a judge agrees with another rater's, beside a rater's.
+
+    Every choice of a rater is left out in turn: the share of the remaining choices of the item that
+    equal it, and the share that equal the judge's reply, on the same items and choices. Means
+    within the item, then over items.
+
+    Parameters
+    ----------
+    human, judge : RatingTable
+        Over the same items.
+    items : (n,) bool array
+        Those that enter, where they have a reply and at least two choices.
+    resampling : Resampling
+        Its groups and level: the interval is a t interval over items or groups, and over raters
+        where ``panel`` says who they are.
+    panel, weights, criteria
+        As in `common_footing`.
+
+    Returns
+    -------
+    HumanReference
+        ``judge`` and ``human`` in [0, 1]; ``difference`` is human minus judge, since it is one of
+        losses. All None without items.
+    """
+    scoring = Scoring.of(human, SHARE_AGREEING, Cut(1.0, ()), weights=weights)
+    if criteria is not None:
+        scoring = scoring.counting_criteria_alike(criteria, items)
+    replies = replies_of(judge, SHARE_AGREEING.judge_form)
+    answered = items & replies.answered(1.0)
+    if not answered.any():
+        return NO_REFERENCE
+    return scoring.reference(
+        resampling.units(len(items)),
+        replies,
+        answered,
+        level=resampling.level,
+        ratings=panel.of(human, SHARE_AGREEING.human_form) if panel else None,
+    )
