@@ -1,17 +1,25 @@
 """Rating items by hand: a local page, its log of ratings, and adding them to a task."""
 
 from harness.annotation.local_page import serve
-from harness.annotation.merged_ratings import Merged, export_ratings, merge_ratings
-from harness.annotation.questions import make_steps
+from harness.annotation.merged_ratings import (
+    Collected,
+    Merged,
+    collected_logs,
+    export_ratings,
+    merge_ratings,
+)
+from harness.annotation.questions import make_screens
 from harness.annotation.rating_log import RatingLog
 from harness.annotation.rating_session import RatingSession
 
 __all__ = [
+    "Collected",
     "Merged",
     "RatingLog",
     "RatingSession",
+    "collected_logs",
     "export_ratings",
-    "make_steps",
+    "make_screens",
     "merge_ratings",
     "serve",
 ]

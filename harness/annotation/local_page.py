@@ -49,12 +49,20 @@ HEADERS = {
 }
 
 
-class AnswerRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of a request that answers a question."""
+class AnswerFields(Struct, frozen=True, forbid_unknown_fields=True):
+    """Answer to a question; null where it is skipped."""
 
     item: str
     elicitation: str
-    value: str | tuple[str, ...]
+    value: str | tuple[str, ...] | None = None
+
+
+class AnswerRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of a request that answers or skips the questions of a screen."""
+
+    answers: tuple[AnswerFields, ...]
+    comment: str = ""
+    flagged: bool = False
 
 
 @dataclass(slots=True)
@@ -138,8 +146,14 @@ class RatingPage:
         application.router.add_get("/question", self._question)
         application.router.add_get("/image", self._image)
         application.router.add_post("/answer", self._answer)
-        application.router.add_post("/undo", self._undo)
-        application.router.add_post("/change-set", self._change_set)
+        application.router.add_post("/skip", self._skip)
+        moves = {
+            "/back": self._session.back,
+            "/forward": self._session.forward,
+            "/skipped": self._session.show_skipped,
+        }
+        for path, move in moves.items():
+            application.router.add_post(path, self._moving(move))
         return application
 
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -170,21 +184,36 @@ class RatingPage:
         """Send the image of the item that is asked about."""
         from aiohttp import web  # noqa: PLC0415 -- costs 100 ms; only when the page is served
 
-        step = self._session.current()
-        image = self._session.task.images.get(step.item.id) if step else None
+        screen = self._session.current()
+        image = self._session.task.images.get(screen.item.id) if screen else None
         if image is None or request.query_string != image.digest:
             return _response("This item has no image.", status=404)
         return web.Response(body=image.read(), content_type=image.media_type)
 
     async def _answer(self, request: web.Request) -> web.Response:
+        def answer(body: AnswerRequest) -> None:
+            values = {(a.item, a.elicitation): a.value or "" for a in body.answers}
+            self._session.answer(values, comment=body.comment, flagged=body.flagged)
+
+        return await self._kept(request, answer)
+
+    async def _skip(self, request: web.Request) -> web.Response:
+        def skip(body: AnswerRequest) -> None:
+            keys = {(a.item, a.elicitation): None for a in body.answers}
+            self._session.skip(keys, comment=body.comment, flagged=body.flagged)
+
+        return await self._kept(request, skip)
+
+    async def _kept(
+        self, request: web.Request, keep: Callable[[AnswerRequest], None]
+    ) -> web.Response:
+        """Read the body of a request, keep what it says, and send the next screen."""
         if request.content_type != "application/json":
             return self._view("The answer could not be read.", 415)
         try:
-            body = msgspec.json.decode(await request.read(), type=AnswerRequest)
+            keep(msgspec.json.decode(await request.read(), type=AnswerRequest))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return self._view("The answer could not be read.", 400)
-        try:
-            self._session.answer((body.item, body.elicitation), body.value)
         except OutdatedQuestionError as error:
             return self._view(str(error), 409)
         except ValueError as error:
@@ -193,18 +222,12 @@ class RatingPage:
             return self._view(f"Not saved. {error}", 507)
         return self._view()
 
-    async def _undo(self, _: web.Request) -> web.Response:
-        return self._withdrawn(self._session.undo)
+    def _moving(self, move: Callable[[], None]) -> Handler:
+        async def handler(_: web.Request) -> web.Response:
+            move()
+            return self._view()
 
-    async def _change_set(self, _: web.Request) -> web.Response:
-        return self._withdrawn(self._session.change_set)
-
-    def _withdrawn(self, withdraw: Callable[[], None]) -> web.Response:
-        try:
-            withdraw()
-        except HarnessError as error:
-            return self._view(f"Not undone. {error}", 507)
-        return self._view()
+        return handler
 
     def _view(self, problem: str = "", status: int = 200) -> web.Response:
         view: dict[str, Any] = {**self._session.view(), "problem": visible(problem)}

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.annotation.questions import checked_value
-from harness.annotation.rating_log import OWNER_FILE, log_path, log_paths, read_answers
+from harness.annotation.questions import checked_value, shown_version
+from harness.annotation.rating_log import (
+    FOLDER,
+    OWNER_FILE,
+    log_path,
+    log_paths,
+    read_answers,
+)
 from harness.errors import TaskError
 from harness.files import write_file, writing_to
 from harness.report.formatting import counted
@@ -21,16 +27,27 @@ from harness.tasks.tables.checks import as_text
 from harness.tasks.tables.writer import csv_text, neutralized
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from harness.annotation.rating_log import Answer
+    from harness.annotation.rating_log import Answer, LoggedAnswers
     from harness.tasks import Task
     from harness.tasks.model import HumanElicitation
 
     Present = Mapping[tuple[str, str, HumanElicitation], str | tuple[str, ...]]  # item and rater
 
-COLUMNS = ("item", "rater", "elicitation", "value", "rated_at", "form", "instructions")
+COLUMNS = ("item", "rater", "elicitation", "value", "rated_at", "form", "instructions", "shown")
+SKIPPED = "skipped.csv"  # in the task's folder
+SKIP_COLUMNS = ("item", "rater", "elicitation", "rated_at", "comment", "flagged")
+YES = "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Answers of a rater, and where they stand."""
+
+    where: str
+    logged: LoggedAnswers
 
 
 @dataclass(slots=True)
@@ -47,6 +64,10 @@ class Merged:
         Ratings that the task has already.
     n_foreign : int
         Ratings of items that the task no longer has; left out.
+    outdated : tuple of str
+        Items whose text or options were others when they were rated.
+    skips : list of dict
+        Questions that raters skipped.
     n_damaged : int
         Damaged lines of the logs; left out.
     n_unrated : int
@@ -57,6 +78,8 @@ class Merged:
     rows: list[dict[str, Any]] = field(default_factory=list)
     n_present: int = 0
     n_foreign: int = 0
+    outdated: tuple[str, ...] = ()
+    skips: list[dict[str, str]] = field(default_factory=list)
     n_damaged: int = 0
     n_unrated: int = 0
 
@@ -66,12 +89,23 @@ class Merged:
         return Counter(row["rater"] for row in self.rows)
 
     @property
+    def n_flagged(self) -> int:
+        """Number of items that raters flagged."""
+        rows = (*self.rows, *self.skips)
+        return len({row["item"] for row in rows if row.get("flagged")})
+
+    @property
+    def n_comments(self) -> int:
+        """Number of new ratings and skips with a comment."""
+        return sum(bool(row.get("comment")) for row in (*self.rows, *self.skips))
+
+    @property
     def versions(self) -> tuple[str, ...]:
         """Versions of the instructions under which the new ratings were made."""
         return tuple(dict.fromkeys(row["instructions"] for row in self.rows))
 
 
-def export_ratings(task: Task, path: Path, *, rater: str | None = None) -> Merged:
+def export_ratings(task: Task, path: Path, collected: Sequence[Collected]) -> Merged:
     """Write the ratings of the logs as a table with their provenance, for its owner's eyes alone.
 
     Parameters
@@ -81,15 +115,15 @@ def export_ratings(task: Task, path: Path, *, rater: str | None = None) -> Merge
     path : Path
         Ends in .csv, .jsonl or .parquet. In csv, cells that a spreadsheet would take for formulas
         begin with an apostrophe.
-    rater : str, optional
-        A rater, in place of all.
+    collected : sequence of Collected
+        The answers of each rater.
 
     Raises
     ------
     TaskError
         If there are no ratings, or the table cannot be written.
     """
-    merged = _collect(task, path, rater, {})
+    merged = _merged(task, path, collected, {}, keep_outdated=True)
     rows = merged.rows
     if path.suffix.lower() == ".csv":
         rows = [{name: neutralized(cell) for name, cell in row.items()} for row in rows]
@@ -97,17 +131,24 @@ def export_ratings(task: Task, path: Path, *, rater: str | None = None) -> Merge
     return merged
 
 
-def merge_ratings(task: Task, *, rater: str | None = None) -> Merged:
-    """Add the ratings of the logs to the ratings of a task, with their provenance.
+def merge_ratings(
+    task: Task, collected: Sequence[Collected], *, source: str, keep_outdated: bool = False
+) -> Merged:
+    """Add ratings to the ratings of a task, with their provenance, each once.
 
-    Ratings that the task has already are left as they are; a second merge adds nothing.
+    Ratings that the task has already are left as they are; a second merge adds nothing. Skipped
+    questions are listed in ``skipped.csv``.
 
     Parameters
     ----------
     task : Task
         The task, loaded with ``unrated=True``.
-    rater : str, optional
-        A rater, in place of all.
+    collected : sequence of Collected
+        The answers of each rater.
+    source : str
+        Where they come from, for the changelog.
+    keep_outdated : bool
+        Whether ratings of items whose text or options were others are added, too.
 
     Raises
     ------
@@ -117,57 +158,132 @@ def merge_ratings(task: Task, *, rater: str | None = None) -> Merged:
     """
     path = task_tables(task.folder).get("ratings", task.folder / "ratings.jsonl")
     present = {(r.item, r.rater, r.elicitation): r.value for r in (*task.ratings, *task.ignored)}
-    merged = _collect(task, path, rater, present)
+    merged = _merged(task, path, collected, present, keep_outdated=keep_outdated)
     if merged.rows:
         rows = [row for _, row in read_rows(path)] if path.exists() else []
         mode = path.stat().st_mode & 0o777 if rows else OWNER_FILE
         _write(path, [*rows, *merged.rows], mode=mode)
-        change = f"merge of {counted([len(merged.rows)], 'rating')} of harness annotate"
+        change = f"merge of {counted([len(merged.rows)], 'rating')} of {source}"
         record_change(task.folder, change, before=task.content_hash)
+    _write_skips(task.folder / SKIPPED, merged)
     return merged
 
 
-def _collect(task: Task, path: Path, rater: str | None, present: Present) -> Merged:
-    """Collect the ratings of the logs that are not present."""
+def collected_logs(
+    task: Task, *, rater: str | None = None, without: Collection[str] = ()
+) -> list[Collected]:
+    """Read the logs of `harness annotate`.
+
+    Parameters
+    ----------
+    rater : str, optional
+        A rater, in place of all.
+    without : collection of str
+        Raters who are left out.
+
+    Raises
+    ------
+    TaskError
+        If a log cannot be read, or a rater to leave out has none.
+    """
+    paths = [log_path(task, rater)] if rater else log_paths(task)
+    collected = [Collected(str(path), read_answers(path, task)) for path in paths]
+    names = {one.logged.rater for one in collected}
+    if unknown := [name for name in without if name not in names]:
+        known = ", ".join(sorted(names)) or "nobody"
+        raise TaskError(f"--without {unknown[0]}: there are ratings of {known}.")
+    return [one for one in collected if one.logged.rater not in without]
+
+
+def _merged(
+    task: Task,
+    path: Path,
+    collected: Sequence[Collected],
+    present: Present,
+    *,
+    keep_outdated: bool,
+) -> Merged:
+    """Collect the ratings that are not present."""
     merged = Merged(path)
-    for log in [log_path(task, rater)] if rater else log_paths(task):
-        logged = read_answers(log, task)
-        merged.n_damaged += logged.n_damaged
-        for answer in logged.answers.values():
+    outdated: dict[str, None] = {}
+    for one in collected:
+        merged.n_damaged += one.logged.n_damaged
+        rater = one.logged.rater
+        for answer in one.logged.answers.values():
             if answer.is_check:
                 continue
             if answer.item not in task.by_id:
                 merged.n_foreign += 1
-            elif _is_present(answer, logged.rater, present, log):
+            elif answer.skipped:
+                merged.skips.append(_skip(answer, rater))
+            elif _is_present(answer, rater, present, one.where):
                 merged.n_present += 1
+            elif is_outdated(answer, task) and not keep_outdated:
+                outdated[answer.item] = None
             else:
-                merged.rows.append(_row(answer, logged.rater, task, log))
-    if not (merged.rows or merged.n_present):
-        raise TaskError(f"task {task.name}: found no ratings in {task.folder}/annotations.")
+                outdated |= {answer.item: None} if is_outdated(answer, task) else {}
+                merged.rows.append(_row(answer, rater, task, one.where))
+    if not (merged.rows or merged.n_present or merged.skips or outdated):
+        raise TaskError(f"task {task.name}: found no ratings in {_places(collected, task)}.")
+    merged.outdated = tuple(outdated)
     rated = {rating.item for rating in task.ratings} | {row["item"] for row in merged.rows}
     merged.n_unrated = len(task.by_id.keys() - rated)
     return merged
 
 
-def _is_present(answer: Answer, rater: str, present: Present, path: Path) -> bool:
+def _places(collected: Sequence[Collected], task: Task) -> str:
+    where = list(dict.fromkeys(one.where for one in collected))
+    return ", ".join(where) if where else f"{task.folder}/{FOLDER}"
+
+
+def is_outdated(answer: Answer, task: Task) -> bool:
+    """Whether the item or the options were others when the item was rated."""
+    return bool(answer.shown) and answer.shown != shown_version(task, task.by_id[answer.item])
+
+
+def _skip(answer: Answer, rater: str) -> dict[str, str]:
+    row = {"item": answer.item, "rater": rater, "elicitation": answer.elicitation}
+    row |= {"rated_at": answer.rated_at, "comment": answer.comment}
+    return row | {"flagged": YES if answer.flagged else ""}
+
+
+def _write_skips(path: Path, merged: Merged) -> None:
+    """List skips beside those of earlier merges, each question of a rater once."""
+    if not merged.skips:
+        return
+    before = [row for _, row in read_rows(path)] if path.exists() else []
+    keys = SKIP_COLUMNS[:3]
+    rows = {tuple(row[key] for key in keys): row for row in (*before, *merged.skips)}
+    safe = [
+        {name: neutralized(as_text(row.get(name))) for name in SKIP_COLUMNS}
+        for row in rows.values()
+    ]
+    with writing_to(path, TaskError):
+        write_file(path, csv_text(safe, SKIP_COLUMNS).encode(), mode=OWNER_FILE)
+
+
+def _is_present(answer: Answer, rater: str, present: Present, where: str) -> bool:
     value = present.get((answer.item, rater, answer.elicitation))
     if value is not None and value != answer.value:
         raise TaskError(
-            f"{path}: {rater} rated item {answer.item!r} ({answer.elicitation}) otherwise in the "
+            f"{where}: {rater} rated item {answer.item!r} ({answer.elicitation}) otherwise in the "
             "task's ratings; remove that rating from them to merge this answer."
         )
     return value is not None
 
 
-def _row(answer: Answer, rater: str, task: Task, path: Path) -> dict[str, Any]:
+def _row(answer: Answer, rater: str, task: Task, where: str) -> dict[str, Any]:
     try:
         checked_value(task, answer.elicitation, answer.value or "")
     except ValueError:
         raise TaskError(
-            f"{path}: item {answer.item!r} ({answer.elicitation}): the answer is no longer one of "
+            f"{where}: item {answer.item!r} ({answer.elicitation}): the answer is no longer one of "
             "the task's options or response sets; restore them in task.yaml."
         ) from None
-    return {name: getattr(answer, name, rater) for name in COLUMNS}
+    row = {name: getattr(answer, name, rater) for name in COLUMNS}
+    row |= {"swapped": YES} if answer.swapped else {}
+    row |= {"comment": answer.comment} if answer.comment else {}
+    return row | ({"flagged": YES} if answer.flagged else {})
 
 
 def _write(path: Path, rows: Sequence[dict[str, Any]], *, mode: int) -> None:

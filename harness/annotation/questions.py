@@ -1,4 +1,4 @@
-"""Questions for a rater: item order, elicitations and attention checks."""
+"""Questions for a rater: screens in order, elicitations and attention checks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
 from harness.tasks import CANNOT_ASSESS, Item
 from harness.tasks.model import ASKED_ON
+from harness.tasks.schema import MAX_ANSWER_CHARS, as_number, number_text
 from harness.tasks.tables import parse_json, read_rows
 from harness.tasks.tables.checks import as_text, identifier, short
 
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 QUESTIONS: dict[HumanElicitation, str] = {
     "forced_choice": "Which option fits best? Choose one.",
     "response_set": "Which options do you find reasonable? Choose all of them.",
+}
+OPEN_QUESTIONS: dict[str, str] = {
+    "continuous": "Which number fits best?",
+    "text": "What is your answer?",
 }
 VERSION_CHARS = 12
 
@@ -55,7 +61,41 @@ class Step:
         return self.item.id, self.elicitation
 
 
-def make_steps(
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What a rater is asked at once: one question about each criterion of an output.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+        Of the same elicitation, in the order of the items.
+    output : int
+        Number of the output that is rated, from 1, in the rater's order.
+    swapped : bool
+        Whether the two answers of a pairwise item are shown in the other order.
+    """
+
+    steps: tuple[Step, ...]
+    output: int
+    swapped: bool = False
+
+    @property
+    def item(self) -> Item:
+        """The first item: all show the same texts."""
+        return self.steps[0].item
+
+    @property
+    def elicitation(self) -> HumanElicitation:
+        """The question that is asked about each criterion."""
+        return self.steps[0].elicitation
+
+    @property
+    def form(self) -> JudgeElicitation:
+        """The form of the items."""
+        return self.steps[0].form
+
+
+def make_screens(
     task: Task,
     rater: str,
     *,
@@ -63,8 +103,11 @@ def make_steps(
     queue: Path | None = None,
     checks: Path | None = None,
     seed: int = 0,
-) -> tuple[Step, ...]:
+) -> tuple[Screen, ...]:
     """Return what a rater is asked, in an order that depends on rater and seed alone.
+
+    Items that show the same texts under different criteria stand on one screen. The two answers of
+    a pairwise item are shown in an order that is drawn, too.
 
     Parameters
     ----------
@@ -84,7 +127,7 @@ def make_steps(
 
     Returns
     -------
-    tuple of Step
+    tuple of Screen
         Without those that the rater answered in the task's ratings.
 
     Raises
@@ -108,14 +151,41 @@ def make_steps(
         task.text_of(step.item)  # raises where there is none
     steps += _read_checks(checks, task) if checks else ()
 
-    def place(step: Step) -> bytes:
-        return sha256(f"{seed}\0{rater}\0{step.item.id}".encode()).digest()
+    return tuple(_on_screens(task, steps, f"{seed}\0{rater}\0"))
 
-    return tuple(sorted(steps, key=place))
+
+def _on_screens(task: Task, steps: Sequence[Step], seed: str) -> Iterator[Screen]:
+    """Yield the screens of each output after each other, outputs in a drawn order."""
+    outputs: dict[object, list[Step]] = {}
+    for step in steps:
+        outputs.setdefault((step.form, output_of(task, step.item)), []).append(step)
+
+    def drawn(step: Step) -> bytes:
+        return sha256(f"{seed}{step.item.id}".encode()).digest()
+
+    ordered = sorted(outputs.values(), key=lambda of_output: drawn(of_output[0]))
+    for number, of_output in enumerate(ordered, 1):
+        swapped = task.pairwise is not None and bool(drawn(of_output[0])[-1] % 2)
+        for elicitation in ASKED_ON[of_output[0].form]:
+            asked = tuple(step for step in of_output if step.elicitation == elicitation)
+            if asked:
+                yield Screen(asked, number, swapped)
+
+
+def output_of(task: Task, item: Item) -> object:
+    """Return what items with other criteria and the same texts have in common."""
+    if item.criterion is None:
+        return item.id
+    image = item.fields.get(task.image) if task.image else None
+    return item.group, image, tuple(item.fields.get(name) for name in task.text)
 
 
 def _check_form(form: JudgeElicitation, task: Task) -> None:
-    task.require_options("rating on the local page")
+    if task.is_open and form != "forced_choice":
+        raise TaskError(
+            f"task {task.name}: a {task.scale} scale has no options, so there is no {form}; "
+            "leave the form out."
+        )
     if form not in task.elicitations:
         raise TaskError(
             f"task {task.name}: with {len(task.options)} options the form {form} needs the "
@@ -166,6 +236,7 @@ def _named_raters(cell: object) -> list[str]:
 def _read_checks(path: Path, task: Task) -> Iterator[Step]:
     keys = {option.key for option in task.options}
     ids = set(task.by_id)
+    task.require_options("an attention check")
     for line, row in read_rows(path, required=("id", "answer")):
         where = f"{path}: line {line}"
         check_id = identifier(row.pop("id"), "id", where)
@@ -185,8 +256,27 @@ def _read_checks(path: Path, task: Task) -> Iterator[Step]:
 def instructions_version(task: Task) -> str:
     """Return the start of the SHA-256 of what raters are told: instructions, options, questions."""
     names = {"property", "instructions", "options", "response_sets", "abstain"}
-    shown = {**{name: task.described()[name] for name in names}, "questions": QUESTIONS}
-    text = json.dumps(shown, sort_keys=True, separators=(",", ":"))
+    questions = {task.scale: OPEN_QUESTIONS[task.scale]} if task.is_open else QUESTIONS
+    return _version({**{name: task.described()[name] for name in names}, "questions": questions})
+
+
+def shown_version(task: Task, item: Item) -> str:
+    """Return the start of the SHA-256 of an item as raters see it, and of its options."""
+    image = task.images.get(item.id)
+    names = ("scale", "options", "response_sets", "bounds", "abstain")
+    described = task.described()
+    return _version(
+        {
+            **{name: described.get(name) for name in names},
+            "texts": [item.fields.get(name) for name in task.text],
+            "image": image.digest if image else None,
+            "criterion": task.criterion_text(item.criterion),
+        }
+    )
+
+
+def _version(content: Mapping[str, object]) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:VERSION_CHARS]
 
 
@@ -198,6 +288,8 @@ def checked_value(
         if task.abstain:
             return value
         raise ValueError("This task does not allow leaving an item without an answer.")
+    if task.is_open:
+        return _open_value(task, value)
     labels = {option.key: option.label for option in task.options}
     if elicitation == "forced_choice":
         if isinstance(value, str) and value in labels:
@@ -206,6 +298,21 @@ def checked_value(
     if isinstance(value, str) or not value or not labels.keys() >= set(value):
         raise ValueError("Choose at least one option.")
     return _admissible_set(task, value, labels)
+
+
+def _open_value(task: Task, value: str | Sequence[str]) -> str:
+    """Return a number, or a text, as it stands in ratings."""
+    text = value.strip() if isinstance(value, str) else ""
+    if task.scale == "text":
+        if not text or len(text) > MAX_ANSWER_CHARS or text == CANNOT_ASSESS:
+            raise ValueError(f"Write an answer of at most {MAX_ANSWER_CHARS} characters.")
+        return text
+    number = as_number(text)
+    low, high = task.bounds or (-inf, inf)
+    if number is None or not isfinite(number) or not low <= number <= high:
+        within = f" from {low:g} to {high:g}" if task.bounds else ""
+        raise ValueError(f"Write a number{within}.")
+    return number_text(number)
 
 
 def _admissible_set(

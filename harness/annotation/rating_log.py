@@ -1,8 +1,8 @@
 """Append-only log of a rater's answers, written before the next question is shown.
 
-The first line names task and rater. Each later line is an answer, or the withdrawal of an earlier
-one (its value is null); the last line on an item and elicitation holds. Lines end with a checksum
-as those of the verdict log do.
+The first line names task and rater. Each later line is an answer, a skip, or the withdrawal of an
+earlier one (its value is null); the last line on an item and elicitation holds. Lines end with a
+checksum as those of the verdict log do.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LogHeader(Struct, frozen=True, forbid_unknown_fields=True):
     rater: str
 
 
-class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """An answer of a rater.
 
     Attributes
@@ -63,6 +63,17 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Version of the instructions shown: the start of a hash of them.
     is_check : bool
         Whether it answers an attention check, which is no rating.
+    shown : str
+        Version of the item and the options as they were shown; "" where it is not known.
+    swapped : bool
+        Whether the two answers of a pairwise item were shown in the other order; the value is in
+        the terms of the item.
+    comment : str
+        Of the rater.
+    flagged : bool
+        Whether the rater flagged the item.
+    skipped : bool
+        Whether the rater skipped the question; its value is None, and the skip holds.
     """
 
     item: str
@@ -72,6 +83,11 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     form: JudgeElicitation
     instructions: str
     is_check: bool = False
+    shown: str = ""
+    swapped: bool = False
+    comment: str = ""
+    flagged: bool = False
+    skipped: bool = False
 
     @property
     def key(self) -> StepKey:
@@ -90,7 +106,7 @@ class LoggedAnswers:
     def add(self, answer: Answer) -> None:
         """Replay an answer or a withdrawal."""
         self.answers.pop(answer.key, None)
-        if answer.value is not None:
+        if answer.value is not None or answer.skipped:
             self.answers[answer.key] = answer
 
 

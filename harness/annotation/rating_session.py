@@ -1,97 +1,152 @@
-"""State of an annotation session: current question, answers, undo and progress."""
+"""State of an annotation session: current screen, answers, skips and progress."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from harness.annotation.questions import QUESTIONS, checked_value, instructions_version
+from harness.annotation.questions import (
+    OPEN_QUESTIONS,
+    QUESTIONS,
+    checked_value,
+    instructions_version,
+    shown_version,
+)
 from harness.annotation.rating_log import Answer
 from harness.plain_text import visible, visible_lines
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from harness.annotation.questions import Step
+    from harness.annotation.questions import Screen, Step
     from harness.annotation.rating_log import RatingLog
     from harness.tasks import Task
 
+    Value = str | tuple[str, ...]
+    Key = tuple[str, str]  # item and elicitation
+
+MAX_COMMENT_CHARS = 2000
+MARKS = re.compile("([\t\u061c\u200e\u200f])")
+
 
 class OutdatedQuestionError(ValueError):
-    """An answer to a question that is not the current question, as from a second window."""
+    """An answer to questions that are not the current ones, as from a second window."""
 
 
 class RatingSession:
-    """The questions of a rater, and the log of the answers.
+    """The screens of a rater, and the log of the answers.
 
     Parameters
     ----------
     task : Task
         What is rated.
-    steps : tuple of Step
-        The questions, in order; the first without an answer is the current question.
+    screens : tuple of Screen
+        The questions, in order; the first without an answer is shown first.
     log : RatingLog
         Of the rater, open; gets each answer.
     """
 
-    def __init__(self, task: Task, steps: tuple[Step, ...], log: RatingLog) -> None:
+    def __init__(self, task: Task, screens: tuple[Screen, ...], log: RatingLog) -> None:
         self.task = task
         self.rater = log.logged.rater
-        self.steps = steps
+        self.screens = screens
         self._log = log
         self._answers = log.logged.answers
         self._version = instructions_version(task)
-        self._step_keys = {step.key for step in steps}
         self._rated_sets = {
             rating.item: rating.value
             for rating in task.ratings
             if rating.rater == self.rater and rating.elicitation == "response_set"
         }
-        ids = dict.fromkeys(step.item.id for step in steps)
-        self._numbers = {item: number for number, item in enumerate(ids, start=1)}
+        self._steps = {step.key: step for screen in screens for step in screen.steps}
+        self._place = self._next_open(0)
 
     @property
     def n_items(self) -> int:
         """Number of items, attention checks included."""
-        return len(self._numbers)
+        return len({step.item.id for step in self._steps.values()})
 
     @property
     def n_complete(self) -> int:
         """Number of items with all their answers."""
-        open_items = {step.item.id for step in self.steps if step.key not in self._answers}
-        return len(self._numbers) - len(open_items)
+        return self.n_items - len(self._items_where(lambda answer: not answer or answer.skipped))
+
+    @property
+    def n_skipped(self) -> int:
+        """Number of items with a skipped question."""
+        return len(self._items_where(lambda answer: answer is not None and answer.skipped))
+
+    def _items_where(self, matches: Callable[[Answer | None], bool]) -> set[str]:
+        return {item for item, asked in self._steps if matches(self._answers.get((item, asked)))}
 
     def checks(self) -> tuple[int, int]:
         """Return how many attention checks were answered as expected, and how many answered."""
-        pairs = [(self._answers.get(s.key), s.expected) for s in self.steps if s.expected]
+        steps = [step for step in self._steps.values() if step.expected]
+        pairs = [(self._answers.get(step.key), step.expected) for step in steps]
         answered = [(answer.value, expected) for answer, expected in pairs if answer]
         return sum(value == expected for value, expected in answered), len(answered)
 
-    def current(self) -> Step | None:
-        """Return the first question without an answer; None if all are answered."""
-        return next((step for step in self.steps if step.key not in self._answers), None)
+    def current(self) -> Screen | None:
+        """Return the screen that is shown; None if all are answered."""
+        return self.screens[self._place] if self._place < len(self.screens) else None
 
-    def answer(self, key: tuple[str, str], value: str | Sequence[str]) -> None:
-        """Log the answer to the current question.
+    def answer(
+        self, values: Mapping[Key, str | Sequence[str]], *, comment: str = "", flagged: bool = False
+    ) -> None:
+        """Log the answers to the questions of the current screen.
+
+        A choice that a changed set no longer holds is withdrawn, and asked again.
 
         Raises
         ------
         OutdatedQuestionError
-            If the current question is another.
+            If other questions are shown.
         ValueError
-            If the value is no answer to it; the message is for the rater.
+            If a value is no answer to its question; the message is for the rater.
         TaskError
             If it cannot be written.
         """
-        step = self.current()
-        if step is None or step.key != key:
-            raise OutdatedQuestionError("This question was answered already.")
-        checked = checked_value(self.task, step.elicitation, value)
+        screen = self._shown(values)
+        was_open = self._is_open(screen)
+        checked = [(step, self._checked(step, screen, values[step.key])) for step in screen.steps]
+        for step, value in checked:
+            self._append(step, screen, value, comment, flagged=flagged)
+            if step.elicitation == "response_set":
+                self._withdraw_choice(step, value)
+        self._place = self._next_open(self._place + 1) if was_open else self._place + 1
+
+    def _shown(self, keys: Mapping[Key, object]) -> Screen:
+        """Return the current screen; an error if the keys are not those of its questions."""
+        screen = self.current()
+        if screen is None or {step.key for step in screen.steps} != keys.keys():
+            raise OutdatedQuestionError("These questions were answered already.")
+        return screen
+
+    def _checked(self, step: Step, screen: Screen, value: str | Sequence[str]) -> Value:
+        """Return a value in the terms of the item."""
+        checked = checked_value(self.task, step.elicitation, self._swapped(value, screen))
         members = self._endorsed(step)
         if members and checked not in (*members, CANNOT_ASSESS):
             raise ValueError("Choose an option of your set, or change the set.")
-        self._append(step, checked)
+        return checked
+
+    def _swapped(self, value: str | Sequence[str], screen: Screen) -> str | list[str]:
+        """Return an answer in the order of the item for one in the order shown, or back."""
+        pairwise = self.task.pairwise if screen.swapped else None
+        if isinstance(value, str):
+            return pairwise.swapped_key(value) if pairwise else value
+        return [pairwise.swapped_key(key) if pairwise else key for key in value]
+
+    def _withdraw_choice(self, step: Step, value: Value) -> None:
+        choice = self._steps.get((step.item.id, "forced_choice"))
+        answer = self._answers.get(choice.key) if choice else None
+        if choice is None or answer is None or answer.value is None:
+            return
+        if isinstance(value, tuple) and answer.value not in (*value, CANNOT_ASSESS):
+            screen = next(screen for screen in self.screens if choice in screen.steps)
+            self._append(choice, screen, None)
 
     def _endorsed(self, step: Step) -> tuple[str, ...]:
         """Return the set from which a choice is made; empty where none was given before."""
@@ -101,27 +156,63 @@ class RatingSession:
         value = answer.value if answer else self._rated_sets.get(step.item.id)
         return value if isinstance(value, tuple) else ()
 
-    def change_set(self) -> None:
-        """Withdraw the set of the current item, as none of its options fits best."""
-        step = self.current()
-        if step is not None and self._can_change_set(step):
-            answered = next(s for s in self.steps if s.key == (step.item.id, "response_set"))
-            self._append(answered, None)
+    def skip(self, keys: Mapping[Key, object], *, comment: str = "", flagged: bool = False) -> None:
+        """Log that the output is skipped: all of its questions, which are not asked again.
 
-    def _can_change_set(self, step: Step) -> bool:
-        key = (step.item.id, "response_set")
-        return bool(self._endorsed(step)) and key in self._answers and key in self._step_keys
+        Raises
+        ------
+        OutdatedQuestionError, TaskError
+            As for `answer`.
+        """
+        shown = self._shown(keys)
+        for screen in self.screens:
+            if screen.output == shown.output:
+                for step in screen.steps:
+                    self._append(step, screen, None, comment, flagged=flagged, skipped=True)
+        self._place = self._next_open(self._place + 1)
 
-    def undo(self) -> None:
-        """Withdraw the latest answer to one of the questions, if there is any."""
-        key = self._latest()
-        if key is not None:
-            self._append(next(step for step in self.steps if step.key == key), None)
+    def back(self) -> None:
+        """Show the screen before, with its answers; nothing is withdrawn."""
+        self._place = max(self._place - 1, 0)
 
-    def _latest(self) -> tuple[str, str] | None:
-        return next((key for key in reversed(self._answers) if key in self._step_keys), None)
+    def forward(self) -> None:
+        """Show the screen after, if the current one is answered."""
+        screen = self.current()
+        if screen is not None and not self._is_open(screen):
+            self._place += 1
 
-    def _append(self, step: Step, value: str | tuple[str, ...] | None) -> None:
+    def show_skipped(self) -> None:
+        """Show the first screen with a skipped question, if there is any."""
+        skipped = (i for i, screen in enumerate(self.screens) if self._is_skipped(screen))
+        self._place = next(skipped, self._place)
+
+    def _is_open(self, screen: Screen) -> bool:
+        return any(step.key not in self._answers for step in screen.steps)
+
+    def _is_skipped(self, screen: Screen) -> bool:
+        answers = [self._answers.get(step.key) for step in screen.steps]
+        return any(answer is not None and answer.skipped for answer in answers)
+
+    def _next_open(self, start: int) -> int:
+        """Return the place of the first open screen from a place on, else of any, else the end."""
+        n = len(self.screens)
+        places = (*range(start, n), *range(min(start, n)))
+        return next((i for i in places if self._is_open(self.screens[i])), n)
+
+    def _append(
+        self,
+        step: Step,
+        screen: Screen,
+        value: Value | None,
+        comment: str = "",
+        *,
+        flagged: bool = False,
+        skipped: bool = False,
+    ) -> None:
+        before = self._answers.get(step.key)
+        given = (value, comment.strip(), flagged, skipped)
+        if before and (before.value, before.comment, before.flagged, before.skipped) == given:
+            return
         answer = Answer(
             item=step.item.id,
             elicitation=step.elicitation,
@@ -130,51 +221,110 @@ class RatingSession:
             form=step.form,
             instructions=self._version,
             is_check=bool(step.expected),
+            shown="" if step.expected else shown_version(self.task, step.item),
+            swapped=screen.swapped,
+            comment=comment.strip()[:MAX_COMMENT_CHARS],
+            flagged=flagged,
+            skipped=skipped,
         )
         self._log.append(answer)
 
     def view(self) -> dict[str, Any]:
         """Return what the page shows, as JSON values; control characters are pictures."""
-        shown: dict[str, Any] = {
+        screen = self.current()
+        return {
             "n_items": self.n_items,
             "n_complete": self.n_complete,
-            "can_undo": self._latest() is not None,
-            "step": None,
+            "n_skipped": self.n_skipped,
+            "can_go_back": self._place > 0,
+            "screen": self._screen_view(screen) if screen else None,
         }
-        if step := self.current():
-            shown["step"] = self._step_view(step)
-        return shown
 
-    def _step_view(self, step: Step) -> dict[str, Any]:
-        item, task, endorsed = step.item, self.task, self._endorsed(step)
-        image = task.images.get(item.id)
+    def _screen_view(self, screen: Screen) -> dict[str, Any]:
+        task = self.task
+        image = task.images.get(screen.item.id)
+        remarks = self._remarks(screen)
+        several = screen.elicitation == "response_set"
+        kind = task.scale if task.is_open else "several" if several else "one"
         return {
-            "item": item.id,
-            "elicitation": step.elicitation,
-            "number": self._numbers[item.id],
-            "part": {"paired": 1 + (step.elicitation == "forced_choice")}.get(step.form, 0),
-            "criterion": visible(task.criterion_text(item.criterion)),
+            "number": screen.output,
+            "n_outputs": self.screens[-1].output,
+            "part": {"paired": 1 + (not several)}.get(screen.form, 0),
             "image": image.digest if image else "",
-            "texts": [
-                {"name": visible(name) if len(task.text) > 1 else "", "text": shown_text(text)}
-                for name, text in ((name, item.fields[name]) for name in task.text)
-            ],
-            "question": QUESTIONS[step.elicitation],
+            "texts": self._texts(screen),
+            "question": OPEN_QUESTIONS[kind] if task.is_open else QUESTIONS[screen.elicitation],
+            "kind": kind,
+            "bounds": task.bounds,
+            "questions": [self._question_view(step, screen) for step in screen.steps],
+            "can_change_set": any(map(self._can_change_set, screen.steps)),
+            "abstention": CANNOT_ASSESS if task.abstain else "",
+            "is_answered": not self._is_open(screen),
+            "is_skipped": self._is_skipped(screen),
+            **remarks,
+        }
+
+    def _can_change_set(self, step: Step) -> bool:
+        return bool(self._endorsed(step)) and (step.item.id, "response_set") in self._steps
+
+    def _remarks(self, screen: Screen) -> dict[str, Any]:
+        """Return comment and flag of the screen, or of the earlier one on the same output."""
+        same = [other for other in self.screens if other.output == screen.output]
+        answers = [self._answers.get(step.key) for s in (screen, *same) for step in s.steps]
+        given = next((answer for answer in answers if answer), None)
+        return {
+            "comment": given.comment if given else "",
+            "flagged": given is not None and given.flagged,
+        }
+
+    def _texts(self, screen: Screen) -> list[dict[str, Any]]:
+        """Return the texts shown; the two answers of a pair under the labels that prefer them."""
+        task, fields = self.task, screen.item.fields
+        pairwise = task.pairwise
+        sides: tuple[str, ...] = pairwise.answers if pairwise else ()
+        labels = {option.key: option.label for option in task.options}
+        heads = [labels[pairwise.first], labels[pairwise.second]] if pairwise else []
+        shown = {
+            name: (heads[sides.index(name)] if name in sides else name, name) for name in task.text
+        }
+        if screen.swapped:
+            first, second = sides
+            shown[first] = (shown[first][0], second)
+            shown[second] = (shown[second][0], first)
+        return [
+            {
+                "name": visible(head) if len(task.text) > 1 else "",
+                "text": shown_text(fields[field]),
+                "is_side": name in sides,
+            }
+            for name, (head, field) in shown.items()
+        ]
+
+    def _question_view(self, step: Step, screen: Screen) -> dict[str, Any]:
+        endorsed = self._swapped(self._endorsed(step), screen)
+        answer = self._answers.get(step.key)
+        value = None if answer is None or answer.value is None else answer.value
+        return {
+            "item": step.item.id,
+            "elicitation": step.elicitation,
+            "criterion": visible(self.task.criterion_text(step.item.criterion)),
+            "value": None if value is None else self._swapped(value, screen),
             "options": [
                 {
                     "key": option.key,
                     "label": visible(option.label),
                     "description": visible_lines(option.description),
                 }
-                for option in task.options
+                for option in self.task.options
                 if not endorsed or option.key in endorsed
             ],
-            "can_change_set": self._can_change_set(step),
-            "abstention": CANNOT_ASSESS if task.abstain else "",
         }
 
 
 def shown_text(text: str) -> str:
-    """Return a text with pictures for its control characters, but with line breaks and tabs."""
-    lines = text.replace("\r\n", "\n")
-    return "\t".join(map(visible_lines, lines.split("\t")))
+    """Return a text with pictures for its control characters, but with line breaks and tabs.
+
+    Marks of direction stay: right-to-left texts need them, and a text is isolated from the page
+    around it. Characters that override the direction do not.
+    """
+    parts = MARKS.split(text.replace("\r\n", "\n"))
+    return "".join(part if MARKS.fullmatch(part) else visible_lines(part) for part in parts)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.annotation import Merged, RatingSession
     from harness.tasks import Task
 
+MOST_SHOWN = 5  # items
 Form = Literal["forced_choice", "response_set", "paired"]
 
 
@@ -48,32 +49,50 @@ def annotate(
     merge: Annotated[
         bool, typer.Option("--merge", help="Add the ratings made so far to the task, and end.")
     ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="With --export, --merge: a rater to leave out; repeatable."),
+    ] = None,
+    outdated: Annotated[
+        bool,
+        typer.Option(
+            "--outdated",
+            help="With --merge: also ratings made when the item's text or options were others.",
+        ),
+    ] = False,
 ) -> None:
     """Rate items of a task on a page that this computer alone can open.
 
     Each answer is kept in TASK/annotations before the next item is shown: stop with Ctrl-C at any
     time, and start the same command again to go on. Verdicts of judges and ratings of others are
-    not shown.
+    not shown. Criteria of an item are asked together, and the two answers of a pair stand side by
+    side in a drawn order.
 
     \b
     Examples:
       harness annotate ./tone --rater ann
       harness annotate ./tone --rater ann --elicitation paired --queue queue.csv
       harness annotate ./tone --export ratings.csv
-      harness annotate ./tone --merge
+      harness annotate ./tone --merge --without zoe
     """
-    from harness.annotation import export_ratings, merge_ratings
+    from harness.annotation import collected_logs, export_ratings, merge_ratings
     from harness.tasks import load_task
 
     if merge and export:
         raise typer.BadParameter("give --export or --merge, not both")
+    if without and not (merge or export):
+        raise typer.BadParameter("it goes with --merge or --export", param_hint="--without")
+    if outdated and not merge:
+        raise typer.BadParameter("it goes with --merge", param_hint="--outdated")
     loaded = load_task(task, unrated=True)
     _check_own_files(loaded.folder)
     if export:
-        echo(_summary("Wrote", export_ratings(loaded, export, rater=rater)))
+        collected = collected_logs(loaded, rater=rater, without=without or ())
+        echo(merge_summary("Wrote", export_ratings(loaded, export, collected)))
     elif merge:
-        merged = merge_ratings(loaded, rater=rater)
-        echo(_summary("Added to", merged))
+        collected = collected_logs(loaded, rater=rater, without=without or ())
+        merged = merge_ratings(loaded, collected, source="harness annotate", keep_outdated=outdated)
+        echo(merge_summary("Added to", merged, keep_outdated=outdated))
         if not merged.n_unrated:
             echo(f"Next:\n  harness validate --task {task}")
     elif rater is None:
@@ -108,7 +127,7 @@ def _rate(
     """Serve the page until Ctrl-C, and say what was rated."""
     import asyncio
 
-    from harness.annotation import RatingLog, RatingSession, make_steps, serve
+    from harness.annotation import RatingLog, RatingSession, make_screens, serve
     from harness.errors import TaskError
     from harness.tasks import bundled
     from harness.tasks.tables.checks import identifier
@@ -116,9 +135,10 @@ def _rate(
     if task.folder.resolve().is_relative_to(bundled("datasets").resolve()):
         raise TaskError(f"{name}: a bundled task cannot be rated; copy its folder {task.folder}.")
     identifier(rater, "--rater", "harness annotate")
-    steps = make_steps(task, rater, form=form, queue=queue, checks=checks, seed=seed)
+    check_property(task)
+    screens = make_screens(task, rater, form=form, queue=queue, checks=checks, seed=seed)
     with RatingLog.open(task, rater) as log:
-        session = RatingSession(task, steps, log)
+        session = RatingSession(task, screens, log)
         echo(f"{task.name}: {session.n_complete} of {session.n_items} items are rated by {rater}.")
         if n_damaged := log.logged.n_damaged:
             echo(f"{log.path}: damaged lines, set aside: {n_damaged}. They are asked again.")
@@ -130,9 +150,23 @@ def _rate(
         echo(_end(session, name))
 
 
+def check_property(task: Task) -> None:
+    """Refuse a task that does not say what is rated: people would rate they know not what."""
+    from harness.errors import TaskError
+    from harness.tasks.options import DEFAULT_PROPERTY
+
+    if task.property == DEFAULT_PROPERTY:
+        raise TaskError(
+            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}; write what is "
+            "rated, as a phrase that people read."
+        )
+
+
 def _end(session: RatingSession, name: str) -> str:
     lines = [f"Rated: {session.n_complete} of {session.n_items} items."]
     n_right, n_checks = session.checks()
+    if session.n_skipped:
+        lines.append(f"Skipped: {session.n_skipped}.")
     if n_checks:
         lines.append(f"Attention checks answered as expected: {n_right} of {n_checks}.")
     if session.n_complete:
@@ -140,7 +174,7 @@ def _end(session: RatingSession, name: str) -> str:
     return "\n".join(lines)
 
 
-def _summary(done: str, merged: Merged) -> str:
+def merge_summary(done: str, merged: Merged, *, keep_outdated: bool = True) -> str:
     """Write what was exported or merged, and what was left out."""
     counts = ", ".join(f"{n} by {rater}" for rater, n in merged.n_ratings.items())
     n_new = sum(merged.n_ratings.values())
@@ -149,6 +183,22 @@ def _summary(done: str, merged: Merged) -> str:
         lines.append(f"In the task already: {merged.n_present}.")
     if merged.n_foreign:
         lines.append(f"Left out, of items that the task no longer has: {merged.n_foreign}.")
+    if merged.outdated:
+        shown = ", ".join(merged.outdated[:MOST_SHOWN])
+        more = f" and {len(merged.outdated) - MOST_SHOWN} more" * (
+            len(merged.outdated) > MOST_SHOWN
+        )
+        what = "Rated when their text or options were others"
+        lines.append(
+            f"{what}: items {shown}{more}."
+            if keep_outdated
+            else f"{what}, and left out (--outdated adds them): items {shown}{more}."
+        )
+    if merged.skips:
+        items = {(row["item"], row["rater"]) for row in merged.skips}
+        lines.append(f"Skipped: {len(items)}, listed in skipped.csv of the task with --merge.")
+    if merged.n_flagged or merged.n_comments:
+        lines.append(f"Items flagged: {merged.n_flagged}. Comments: {merged.n_comments}.")
     if merged.n_damaged:
         lines.append(f"Left out, damaged lines: {merged.n_damaged}.")
     if len(merged.versions) > 1:

@@ -46,6 +46,10 @@ DESCRIPTIONS = {
     "rated_at": "When it was rated.",
     "form": "The form on which it was rated.",
     "instructions": "Version of the instructions.",
+    "shown": "Version of the item and the options as they were shown.",
+    "swapped": "Whether the two answers of a pair were shown in the other order.",
+    "comment": "Comment of the rater.",
+    "flagged": "Whether the rater flagged the item.",
 }
 KEYS = {"items": "id", "groups": "id"}
 REFERENCES = {"ratings": {"item": "items"}, "items": {"group": "groups"}}

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from harness.tasks.tables import Row
 
 COLUMNS = frozenset({"item", "rater", "elicitation", "value"})
-PROVENANCE = ("form", "instructions", "rated_at")  # columns of `harness annotate`
+PROVENANCE = (  # columns of `harness annotate`
+    *("form", "instructions", "rated_at"),
+    *("shown", "swapped", "comment", "flagged"),
+)
 KNOWN_COLUMNS = COLUMNS.union(PROVENANCE)
 ELICITATIONS: dict[object, HumanElicitation] = {
     None: "forced_choice",

@@ -15,6 +15,11 @@ from support.task_folders import write_jsonl
 ANSWER = {"item": "i0", "elicitation": "forced_choice", "value": "A"}
 
 
+def body_of(**changes):
+    """The answer to the only question, with changes."""
+    return {"answers": [ANSWER | changes]}
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """The page of a task of one item, entered."""
@@ -46,8 +51,9 @@ def test_requests_from_elsewhere_are_refused(server, headers):
     for method, path, body in (
         ("GET", "/", None),
         ("GET", "/question", None),
-        ("POST", "/answer", ANSWER),
-        ("POST", "/undo", {}),
+        ("POST", "/answer", body_of()),
+        ("POST", "/skip", body_of()),
+        ("POST", "/back", {}),
     ):
         status, _, text = server.request(method, path, body, **headers)
         assert status in {400, 403}
@@ -57,8 +63,8 @@ def test_requests_from_elsewhere_are_refused(server, headers):
 
 def test_answers_need_an_origin(server):
     """A form that sends no origin is refused as well."""
-    assert server.request("POST", "/answer", ANSWER, Origin="")[0] == 403
-    assert server.request("POST", "/answer", ANSWER, Content_Type="text/plain")[0] == 415
+    assert server.request("POST", "/answer", body_of(), Origin="")[0] == 403
+    assert server.request("POST", "/answer", body_of(), Content_Type="text/plain")[0] == 415
 
 
 def test_token_is_used_up(server):
@@ -95,16 +101,18 @@ def test_files_are_readable_by_their_owner_alone(server):
 def test_answers_are_checked(server):
     """What is no answer to the current question is refused, and changes nothing."""
     for body, status in (
-        ({**ANSWER, "value": "C"}, 422),
-        ({**ANSWER, "value": []}, 422),
-        ({**ANSWER, "value": 1}, 400),
-        ({**ANSWER, "item": "i9"}, 409),
-        ({**ANSWER, "elicitation": "response_set"}, 409),
+        (body_of(value="C"), 422),
+        (body_of(value=[]), 422),
+        (body_of(value=None), 422),
+        (body_of(value=1), 400),
+        (body_of(item="i9"), 409),
+        (body_of(elicitation="response_set"), 409),
+        ({"answers": []}, 409),
         ([], 400),
     ):
         assert server.request("POST", "/answer", body)[0] == status
     view = json.loads(server.request("GET", "/question")[2])
-    assert (view["n_complete"], view["can_undo"]) == (0, False)
+    assert (view["n_complete"], view["can_go_back"]) == (0, False)
 
 
 def test_two_raters_at_once_do_not_mix(tmp_path):
@@ -114,8 +122,8 @@ def test_two_raters_at_once_do_not_mix(tmp_path):
         ann.enter()
         other.enter()
         assert ann.cookie.partition("=")[0] != other.cookie.partition("=")[0]
-        assert ann.request("POST", "/answer", ANSWER)[0] == 200
-        assert other.request("POST", "/answer", {**ANSWER, "value": "B"})[0] == 200
+        assert ann.request("POST", "/answer", body_of())[0] == 200
+        assert other.request("POST", "/answer", body_of(value="B"))[0] == 200
         assert other.request("GET", "/", Cookie=ann.cookie)[0] == 403
         with pytest.raises(AssertionError, match="another process is writing"):
             page_server(task, "ann").__enter__()
@@ -134,7 +142,7 @@ def test_interrupt_ends_with_a_summary(tmp_path):
     task = make_unrated_task(tmp_path / "task", ["A comment."])
     with page_server(task, "ann") as running:
         running.enter()
-        running.request("POST", "/answer", ANSWER)
+        running.request("POST", "/answer", body_of())
         running.process.send_signal(signal.SIGINT)
         out, err = running.process.communicate(timeout=20)
     assert (running.process.returncode, err) == (0, "")
@@ -153,13 +161,14 @@ def test_raters_see_the_image_of_the_item(tmp_path):
         file.write("image: picture\n")
     with page_server(task, "ann") as running:
         running.enter()
-        step = json.loads(running.request("GET", "/question")[2])["step"]
-        shown = png(int(step["item"].removeprefix("i")))
-        assert step["image"] == sha256(shown).hexdigest()
-        status, headers, content = running.request("GET", f"/image?{step['image']}")
+        screen = json.loads(running.request("GET", "/question")[2])["screen"]
+        [question] = screen["questions"]
+        shown = png(int(question["item"].removeprefix("i")))
+        assert screen["image"] == sha256(shown).hexdigest()
+        status, headers, content = running.request("GET", f"/image?{screen['image']}")
         assert (status, headers["Content-Type"]) == (200, "image/png")
         assert content.encode(errors="surrogateescape") == shown
-        assert running.request("GET", f"/image?{step['image']}", Cookie="")[0] == 403
-        view = running.request("POST", "/answer", {**ANSWER, "item": step["item"]})[2]
-        assert json.loads(view)["step"]["image"] != step["image"]
-        assert running.request("GET", f"/image?{step['image']}")[0] == 404
+        assert running.request("GET", f"/image?{screen['image']}", Cookie="")[0] == 403
+        view = running.request("POST", "/answer", body_of(item=question["item"]))[2]
+        assert json.loads(view)["screen"]["image"] != screen["image"]
+        assert running.request("GET", f"/image?{screen['image']}")[0] == 404

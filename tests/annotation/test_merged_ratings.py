@@ -7,14 +7,15 @@ import json
 import stat
 
 import pytest
-from support.annotating import make_unrated_task
+from support.annotating import answer_one, make_unrated_task
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
 from harness.analysis import Validation
-from harness.annotation import RatingLog, RatingSession, make_steps
+from harness.annotation import RatingLog, RatingSession, make_screens
 from harness.errors import TaskError
 from harness.tasks import load_task, read_changes
+from harness.tasks.options import DEFAULT_PROPERTY
 
 N_ITEMS = 12
 
@@ -23,11 +24,10 @@ def rate_in_pairs(folder, rater, *, both=()):
     """Rate all items of a task: B, with A in the set of the items in ``both``."""
     task = load_task(folder, unrated=True)
     with RatingLog.open(task, rater) as log:
-        steps = make_steps(task, rater, form="paired")
-        session = RatingSession(task, steps, log)
-        while (step := session.current()) is not None:
-            endorsed = ["A", "B"] if step.item.id in both else ["B"]
-            session.answer(step.key, "B" if step.elicitation == "forced_choice" else endorsed)
+        session = RatingSession(task, make_screens(task, rater, form="paired"), log)
+        while (screen := session.current()) is not None:
+            endorsed = ["A", "B"] if screen.item.id in both else ["B"]
+            answer_one(session, "B" if screen.elicitation == "forced_choice" else endorsed)
 
 
 @pytest.fixture
@@ -161,3 +161,69 @@ def test_nothing_to_merge_is_one_line(tmp_path):
     for options in (("--merge",), ("--merge", "--rater", "ann"), ("--export", tmp_path / "x.csv")):
         assert isinstance(invoke("annotate", task, *options).exception, TaskError)
     assert not (tmp_path / "x.csv").exists()
+
+
+def test_a_rater_may_be_left_out(folder, tmp_path):
+    """Of a merge and of an export; a name that nobody has is refused."""
+    result = invoke("annotate", folder, "--merge", "--without", "bea")
+    assert f": {2 * N_ITEMS} ratings ({2 * N_ITEMS} by ann)" in result.output
+    assert {r.rater for r in load_task(folder).ratings} == {"ann"}
+    invoke("annotate", folder, "--export", tmp_path / "x.csv", "--without", "ann")
+    assert ",ann," not in (tmp_path / "x.csv").read_text(encoding="utf-8")
+    refused = invoke("annotate", folder, "--merge", "--without", "zoe").exception
+    assert isinstance(refused, TaskError)
+    assert "ratings of ann, bea" in str(refused)
+    assert invoke("annotate", folder, "--rater", "ann", "--without", "bea").exit_code == 2
+
+
+@pytest.mark.parametrize("changed", ["text", "options"])
+def test_ratings_of_another_text_or_option_list_are_not_merged_in_silence(folder, changed):
+    """They are named and left out, and added where the user says so."""
+    if changed == "text":
+        items = folder / "items.jsonl"
+        items.write_text(items.read_text().replace("Comment 3.", "Comment 33."), encoding="utf-8")
+    else:
+        yaml = (folder / "task.yaml").read_text(encoding="utf-8")
+        yaml = yaml.replace("label: Toxic", "label: Very toxic")
+        (folder / "task.yaml").write_text(yaml, encoding="utf-8")
+    n_changed = 1 if changed == "text" else N_ITEMS
+    result = invoke("annotate", folder, "--merge")
+    assert f": {4 * (N_ITEMS - n_changed)} ratings" in result.output
+    assert "and left out (--outdated adds them): items i" in result.output
+    result = invoke("annotate", folder, "--merge", "--outdated")
+    assert f": {4 * n_changed} ratings" in result.output
+    assert "Rated when their text or options were others: items i" in result.output
+
+
+def test_skips_flags_and_comments_are_kept_once(tmp_path):
+    """Comments stand beside the rating, skips in a table of their own, through two merges."""
+    folder = make_unrated_task(tmp_path / "task", ["One.", "Two."])
+    task = load_task(folder, unrated=True)
+    with RatingLog.open(task, "ann") as log:
+        session = RatingSession(task, make_screens(task, "ann", form="forced_choice"), log)
+        first = session.current()
+        session.skip(dict.fromkeys(step.key for step in first.steps), comment="=Unclear")
+        answers = dict.fromkeys((step.key for step in session.current().steps), "A")
+        session.answer(answers, comment="Irony?", flagged=True)
+    for _ in range(2):
+        result = invoke("annotate", folder, "--merge")
+        assert "Skipped: 1, listed in skipped.csv" in result.output
+        [row] = csv.DictReader((folder / "skipped.csv").read_text().splitlines())
+        assert (row["item"], row["rater"], row["comment"]) == (first.item.id, "ann", "'=Unclear")
+    [line] = (folder / "ratings.jsonl").read_text(encoding="utf-8").splitlines()
+    kept = json.loads(line)
+    assert (kept["comment"], kept["flagged"]) == ("Irony?", "yes")
+    [rating] = load_task(folder, unrated=True).ratings
+    assert dict(rating.provenance)["comment"] == "Irony?"
+
+
+def test_people_are_not_asked_before_it_is_said_what_they_rate(tmp_path):
+    """A task made of a table without --property is refused, as a run of hosted judges is."""
+    folder = make_unrated_task(tmp_path / "task", ["One."])
+    yaml = (folder / "task.yaml").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = [f"property: {DEFAULT_PROPERTY}\n" if x.startswith("property:") else x for x in yaml]
+    (folder / "task.yaml").write_text("".join(lines), encoding="utf-8")
+    refused = invoke("annotate", folder, "--rater", "ann").exception
+    assert isinstance(refused, TaskError)
+    assert "write what is rated" in str(refused)
+    assert not (folder / "annotations").exists()

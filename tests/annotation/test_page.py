@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 from playwright.sync_api import expect
 from support.annotating import make_unrated_task, page_server
 from support.hostile_run import HOSTILE
 from support.processes import invoke
+from support.task_folders import write_jsonl
 
 BIDI = "abc \u202egnp.exe \u2066 end \x1b[31m"
 N_ITEMS = 20
@@ -60,7 +62,7 @@ def test_items_are_rated_by_keyboard_through_a_crash(browser, tmp_path):
             key = "1" if choice == "A" else "2"
             answer(tab, *(("1", "2") if both else (key,)), "Enter")
             assert tab.locator("article .text").inner_text() == text
-            assert tab.locator("#options input").count() == (2 if both else 1)
+            assert tab.locator("#questions input").count() == (2 if both else 1)
             answer(tab, key if both else "1", "Enter")
             expected[f"i{index}"] = (choice, ["A", "B"] if both else [choice])
 
@@ -106,15 +108,16 @@ def test_set_is_changed_where_none_of_its_options_fits(browser, tmp_path):
         answer(tab, "2", "Enter")
         change.click()
         tab.get_by_text("part 1 of 2").wait_for()
-        answer(tab, "2", "Enter")
+        assert tab.locator("#questions input").nth(1).is_checked()
+        answer(tab, "Enter")
         answer(tab, "c")
         assert "part 1 of 2" in tab.locator("#heading").inner_text()
-        answer(tab, "1", "2", "Enter")
+        answer(tab, "1", "Enter")
         answer(tab, "1", "Enter")
         assert tab.locator("#done").is_visible()
         tab.context.close()
     values = [row["value"] for row in answers(task, "ann")]
-    assert values == [["B"], None, ["B"], None, ["A", "B"], "A"]
+    assert values == [["B"], ["A", "B"], "A"]
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +144,7 @@ def test_hostile_texts_are_shown_as_text(hostile):
         shown.add(tab.locator("article .text").inner_text())
         assert tab.locator("main img, main iframe, main script, main svg, main b").count() == 0
         answer(tab, "2", "Enter")
-    assert "<b onclick=window.hit=1>Toxic</b>" in tab.locator("#options").text_content()
+    assert "<b onclick=window.hit=1>Toxic</b>" in tab.locator("#questions").text_content()
     assert "<script>window.hit=1</script> {{ 7*7 }}" in tab.locator(".instructions").inner_text()
     assert HOSTILE[0] in shown
     assert "abc \ufffdgnp.exe \ufffd end \u241b[31m" in shown
@@ -149,34 +152,34 @@ def test_hostile_texts_are_shown_as_text(hostile):
     assert tab.messages == []
 
 
-def test_undo_pause_and_abstention_by_keyboard(hostile):
-    """`u` takes back the last answer, `p` hides the item, `0` says that it cannot be assessed."""
+def test_back_pause_and_abstention_by_keyboard(hostile):
+    """`b` shows the last answer, `p` hides the item, `0` says that it cannot be assessed."""
     tab, task = hostile
     if tab.locator("#work").is_visible():
         answer(tab, "1", "Enter")
     last = answers(task, "%3Ci%3Eann%3C%2Fi%3E")[-1]
-    tab.keyboard.press("u")
-    tab.get_by_text("Taken back.").wait_for()
+    tab.keyboard.press("b")
+    tab.locator("#forward").wait_for()
+    assert tab.locator("#questions input:checked").count() == len(last["value"])
     tab.keyboard.press("p")
     expect(tab.locator("#paused")).to_be_visible()
     expect(tab.locator("article").first).to_be_hidden()
     tab.keyboard.press("2")
     tab.keyboard.press("p")
     expect(tab.locator("#work")).to_be_visible()
+    answer(tab, "0")
+    abstained = answers(task, "%3Ci%3Eann%3C%2Fi%3E")[-1]
+    assert (abstained["value"], abstained["item"]) == ("CANNOT_ASSESS", last["item"])
+    tab.keyboard.press("b")
+    expect(tab.locator("#note")).to_have_text("You could not assess this item.")
     tab.keyboard.press("Enter")
     expect(tab.locator("#problem")).to_have_text("Choose an option first.")
-    answer(tab, "0")
-    withdrawn, abstained = answers(task, "%3Ci%3Eann%3C%2Fi%3E")[-2:]
-    assert (withdrawn["value"], withdrawn["item"]) == (None, last["item"])
-    assert (abstained["value"], abstained["item"]) == ("CANNOT_ASSESS", last["item"])
-    tab.keyboard.press("u")
-    tab.locator("#work").wait_for()
 
 
 def test_space_chooses_and_keys_can_be_switched_off(hostile):
     """The space key works as in any form, also where the other keys are switched off."""
     tab, _ = hostile
-    first = tab.locator("#options input").first
+    first = tab.locator("#questions input").first
     first.focus()
     was = first.is_checked()
     tab.keyboard.press(" ")
@@ -208,13 +211,13 @@ def test_next_item_is_scrolled_into_view(hostile):
     tab.set_viewport_size({"width": 400, "height": 300})
     tab.wait_for_function("document.querySelector('#work:not([hidden]), #done:not([hidden])')")
     if tab.locator("#done").is_visible():
-        tab.keyboard.press("u")
+        tab.keyboard.press("b")
         tab.locator("#work").wait_for()
     tab.evaluate("scrollTo(0, document.body.scrollHeight)")
     answer(tab, "0")
     top = tab.evaluate("document.activeElement.getBoundingClientRect().top")
     assert 0 <= top < 300
-    tab.keyboard.press("u")
+    tab.keyboard.press("b")
     tab.locator("#work").wait_for()
     tab.set_viewport_size(WIDE)
 
@@ -227,3 +230,196 @@ def test_question_is_announced(hostile):
     assert tab.evaluate("document.activeElement.id") == "heading"
     group = tab.get_by_role("group", name="Which options do you find reasonable")
     assert group.get_by_role("checkbox").count() == 2
+
+
+RUBRIC = """\
+name: rubric
+property: whether the criterion is met
+scale: binary
+options: [{key: met}, {key: missed}]
+positive: [met]
+abstain: true
+rubric: {criteria: {clear: {description: Easy to read.}, correct: , polite: }}
+"""
+MANY = """\
+name: many
+property: the topic
+scale: nominal
+options: [%s]
+response_sets: %s
+"""
+PAIRWISE = """\
+name: pairs
+property: which answer is better
+scale: pairwise
+options: [{key: A, label: The left one}, {key: B, label: The right one}, {key: C, label: A tie}]
+text: [question, one, two]
+pairwise: {answers: [one, two], first: A, second: B}
+"""
+
+
+def task_of(folder, yaml, items):
+    make_unrated_task(folder, [])
+    (folder / "task.yaml").write_text(yaml, encoding="utf-8")
+    write_jsonl(folder / "items.jsonl", items)
+    return folder
+
+
+def assert_page_fits(tab, axe):
+    """Nothing is wider than the screen, and axe finds nothing serious, in themes and widths."""
+    for viewport in (NARROW, WIDE):
+        tab.set_viewport_size(viewport)
+        for scheme in ("light", "dark"):
+            tab.emulate_media(color_scheme=scheme)
+            violations = axe.Axe().run(tab).response["violations"]
+            assert [v["id"] for v in violations if v["impact"] in {"serious", "critical"}] == []
+            assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_criteria_are_rated_on_one_screen_by_keyboard(browser, tmp_path):
+    """The text once, a question per criterion; keys answer one after the other."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe")
+    items = [
+        {"id": f"{i}-{name}", "text": f"Text {i}", "group": f"g{i}", "criterion": name}
+        for i in range(2)
+        for name in ("clear", "correct", "polite")
+    ]
+    task = task_of(tmp_path / "task", RUBRIC, items)
+    with page_server(task, "ann") as server:
+        tab = tab_of(browser)
+        tab.goto(server.address)
+        tab.locator("#work").wait_for()
+        assert tab.locator("article").count() == 1
+        assert tab.locator("legend").all_inner_texts() == [
+            "clear - Easy to read.",
+            "correct",
+            "polite",
+        ]
+        assert_page_fits(tab, axe)
+        tab.keyboard.press("1")
+        tab.keyboard.press("2")
+        tab.keyboard.press("Enter")
+        expect(tab.locator("#problem")).to_have_text("Choose an option first.")
+        answer(tab, "0", "Enter")
+        answer(tab, "1", "1", "1", "Enter")
+        expect(tab.locator("#done")).to_be_visible()
+        assert tab.messages == []
+        tab.context.close()
+    values = [row["value"] for row in answers(task, "ann")]
+    assert values == ["met", "missed", "CANNOT_ASSESS", "met", "met", "met"]
+
+
+def test_sets_of_more_than_nine_options_have_keys(browser, tmp_path):
+    """The tenth option on has a letter; the set is kept in the order of the options."""
+    keys = [f"topic{i}" for i in range(12)]
+    sets = [[key] for key in keys] + [["topic0", "topic9", "topic11"]]
+    yaml = MANY % (", ".join(f"{{key: {key}}}" for key in keys), json.dumps(sets))
+    task = task_of(tmp_path / "task", yaml, [{"id": "i0", "text": "Hm."}])
+    with page_server(task, "ann", "--elicitation", "response_set") as server:
+        tab = tab_of(browser)
+        tab.goto(server.address)
+        tab.locator("#work").wait_for()
+        assert tab.locator("#questions kbd").all_inner_texts()[8:] == ["9", "a", "d", "e"]
+        answer(tab, "e", "a", "1", "Enter")
+        expect(tab.locator("#done")).to_be_visible()
+        tab.context.close()
+    assert [row["value"] for row in answers(task, "ann")] == [["topic0", "topic9", "topic11"]]
+
+
+def test_two_browsers_at_once_rate_pairs_with_comments(browser, tmp_path):
+    """Two raters, each with an order of their own; skips, flags and comments stay with them."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe")
+    items = [
+        {"id": f"i{i}", "question": f"Q{i}", "one": f"One {i}", "two": f"Two {i}"} for i in range(6)
+    ]
+    task = task_of(tmp_path / "task", PAIRWISE, items)
+    seen = {}
+    with page_server(task, "ann") as one, page_server(task, "bea") as two:
+        tabs = {"ann": tab_of(browser), "bea": tab_of(browser, NARROW)}
+        for (rater, tab), server in zip(tabs.items(), (one, two), strict=True):
+            tab.goto(server.address)
+            tab.locator("#work").wait_for()
+            seen[rater] = {}
+        left, right = tabs["ann"].locator(".pair article").all()
+        assert left.bounding_box()["y"] == right.bounding_box()["y"]
+        upper, lower = tabs["bea"].locator(".pair article").all()
+        assert upper.bounding_box()["y"] < lower.bounding_box()["y"]
+        assert_page_fits(tabs["ann"], axe)
+        for _ in range(6):
+            for rater, tab in tabs.items():
+                _, first, _ = tab.locator("article .text").all_inner_texts()
+                seen[rater][f"i{first[-1]}"] = first.startswith("One")
+                answer(tab, "1", "Enter")
+        for tab in tabs.values():
+            expect(tab.locator("#done")).to_be_visible()
+            tab.keyboard.press("b")
+            tab.locator("#work").wait_for()
+        tabs["ann"].locator("#remarks summary").click()
+        tabs["ann"].locator("#comment").fill("Both are poor. bspn1")
+        tabs["ann"].locator("#flag").check()
+        tabs["ann"].get_by_role("button", name="Save and go on").click()
+        expect(tabs["ann"].locator("#done")).to_be_visible()
+        tabs["bea"].get_by_role("button", name="Skip").click()
+        expect(tabs["bea"].locator("#done")).to_be_visible()
+        tabs["bea"].get_by_text("5 of 6 rated, 1 skipped").wait_for()
+        tabs["bea"].get_by_role("button", name="Rate the skipped items").click()
+        expect(tabs["bea"].locator("#note")).to_have_text("You skipped this item.")
+        for tab in tabs.values():
+            assert tab.messages == []
+            tab.context.close()
+    for rater, ones in seen.items():
+        rows = answers(task, rater)[:6]
+        assert {row["item"]: row["value"] for row in rows} == {
+            item: "A" if is_one else "B" for item, is_one in ones.items()
+        }
+        assert {row["item"]: row.get("swapped", False) for row in rows} == {
+            item: not is_one for item, is_one in ones.items()
+        }
+    last = answers(task, "ann")[-1]
+    assert (last["comment"], last["flagged"]) == ("Both are poor. bspn1", True)
+    assert answers(task, "bea")[-1]["skipped"]
+
+
+def test_numbers_are_typed(browser, tmp_path):
+    """On a continuous scale Enter in the field saves; a number out of bounds is refused."""
+    yaml = "name: open\nproperty: quality\nscale: continuous\nbounds: [0, 1]\n"
+    task = task_of(tmp_path / "task", yaml, [{"id": "i0", "text": "Hm."}])
+    with page_server(task, "ann") as server:
+        tab = tab_of(browser)
+        tab.goto(server.address)
+        box = tab.get_by_role("spinbutton", name="Which number fits best?")
+        box.fill("1.5")
+        box.press("Enter")
+        expect(tab.locator("#problem")).to_have_text("Write a number from 0 to 1.")
+        box.fill("0.25")
+        box.press("Enter")
+        expect(tab.locator("#done")).to_be_visible()
+        tab.context.close()
+    assert [row["value"] for row in answers(task, "ann")] == ["0.25"]
+
+
+def test_a_rebound_name_reaches_nothing(browser, tmp_path):
+    """A site whose name resolves to this computer (DNS rebinding) sees no item and rates none."""
+    task = make_unrated_task(tmp_path / "task", ["A secret comment."])
+    rules = "--host-resolver-rules=MAP rebound.example 127.0.0.1"
+    program, sandbox = shutil.which("chromium") or shutil.which("chromium-browser"), "--no-sandbox"
+    rebound = browser.browser_type.launch(executable_path=program, args=[sandbox, rules])
+    body = {"answers": [{"item": "i0", "elicitation": "forced_choice", "value": "A"}]}
+    with page_server(task, "ann") as server:
+        tab = tab_of(rebound)
+        origin = f"http://rebound.example:{server.port}"
+        for path in ("/", "/question", f"/?token={server.token}"):
+            response = tab.goto(f"{origin}{path}")
+            assert response.status == 403
+            assert "secret" not in tab.content()
+        status = tab.evaluate(
+            "body => fetch('/answer', {method: 'POST', body: JSON.stringify(body),"
+            " headers: {'Content-Type': 'application/json'}}).then(r => r.status)",
+            body,
+        )
+        assert status == 403
+        rebound.close()
+        server.enter()  # the token was not used up
+        headers = {"Host": f"rebound.example:{server.port}", "Origin": origin}
+        assert server.request("POST", "/answer", body, **headers)[0] == 403
+    assert answers(task, "ann") == []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.annotating import make_unrated_task
+from support.annotating import answer_one, make_unrated_task
 
-from harness.annotation import RatingLog, RatingSession, make_steps
+from harness.annotation import RatingLog, RatingSession, make_screens
 from harness.errors import TaskError
 from harness.tasks import load_task
 
@@ -21,9 +21,9 @@ def task(tmp_path):
 def rate(task, *values, rater="ann", form="forced_choice"):
     """Answer the next questions; return the session, its log closed."""
     with RatingLog.open(task, rater) as log:
-        session = RatingSession(task, make_steps(task, rater, form=form), log)
+        session = RatingSession(task, make_screens(task, rater, form=form), log)
         for value in values:
-            session.answer(session.current().key, value)
+            answer_one(session, value)
     return session
 
 
@@ -56,19 +56,18 @@ def test_damaged_line_is_set_aside_and_counted(task):
 
 
 def test_the_last_answer_holds(task):
-    """An answer that was taken back and given anew stands once."""
+    """An answer that was changed stands once."""
     with RatingLog.open(task, "ann") as log:
-        steps = make_steps(task, "ann", form="forced_choice")
-        session = RatingSession(task, steps, log)
+        session = RatingSession(task, make_screens(task, "ann", form="forced_choice"), log)
         first = session.current()
-        session.undo()  # nothing to take back
-        session.answer(first.key, "A")
-        session.undo()
+        session.back()  # it is the first
+        answer_one(session, "A")
+        session.back()
         assert session.current() == first
-        session.answer(first.key, "B")
+        answer_one(session, "B")
     assert rate(task).n_complete == 1
     lines = (task.folder / "annotations" / "ann.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line).get("value") for line in lines] == [None, "A", None, "B"]
+    assert [json.loads(line).get("value") for line in lines] == [None, "A", "B"]
 
 
 def test_log_of_another_rater_or_task_is_refused(task, tmp_path):

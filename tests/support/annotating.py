@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from harness.annotation import RatingSession
+
 ADDRESS = re.compile(r"Open http://127\.0\.0\.1:(\d+)/\?token=(\S+)")
 
 
@@ -27,6 +29,11 @@ def make_unrated_task(folder: Path, texts: list[str]) -> Path:
     (folder / "task.yaml").write_text(yaml, encoding="utf-8")
     write_jsonl(folder / "items.jsonl", [{"id": f"i{i}", "text": t} for i, t in enumerate(texts)])
     return folder
+
+
+def answer_one(session: RatingSession, value: str | list[str]) -> None:
+    """Give the same answer to every question of the screen that is shown."""
+    session.answer(dict.fromkeys((step.key for step in session.current().steps), value))
 
 
 @dataclass
