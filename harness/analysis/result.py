@@ -253,8 +253,8 @@ class Validation:
     as_html: ClassVar[Callable[[Validation], str] | None] = None  # set by harness.report
 
     def __repr__(self) -> str:
-        n_judges = len(self.judges)
-        about = f"{self.task.name!r}, {self.task.n_items} items, {n_judges} judges"
+        n_judges = f"{len(self.judges)} judge{'' if len(self.judges) == 1 else 's'}"
+        about = f"{self.task.name!r}, {self.task.n_items} items, {n_judges}"
         judge = f", judge {self.decision.judge!r}" if self.decision.judge else ""
         return f"Validation({about}, verdict {self.decision.verdict!r}{judge})"
 

@@ -43,9 +43,17 @@ def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = Fa
     """
     from harness.judging.judges.config import load_judges
 
-    show([_describe_judge(spec) for spec in load_judges(judges_file).values()], as_json=as_json)
+    rows = [_describe_judge(spec) for spec in load_judges(judges_file).values()]
+    show(rows if as_json else [_yes_or_no(row) for row in rows], as_json=as_json)
     if not as_json:
+        reasons = [f"{row['name']}: {row['ready']}" for row in rows if row["ready"] != "yes"]
+        echo("\n".join(["", *reasons] if reasons else []))
         echo("\nAny litellm model string is accepted: --judges openai/gpt-4o,ollama/llama3")
+
+
+def _yes_or_no(row: Mapping[str, object]) -> dict[str, object]:
+    """Return a row whose last cell is short; why a judge is not ready stands below the table."""
+    return {**row, "ready": "yes" if row["ready"] == "yes" else "no"}
 
 
 def _describe_judge(spec: JudgeSpec) -> dict[str, object]:

@@ -190,8 +190,7 @@ def test_only_the_first_of_several_missing_keys_was_named(place, stub):
     done = call_harness(*words, cwd=place)
     assert done.returncode == 2
     assert done.stderr == (
-        "harness: paid1: no key; set the environment variable MY_MISSING_KEY_1 to it; "
-        "paid2: no key; set the environment variable MY_MISSING_KEY_2 to it\n"
+        "harness: paid1: MY_MISSING_KEY_1 is not set; paid2: MY_MISSING_KEY_2 is not set\n"
     )
     assert stub.stats()["requests"] == 0
 

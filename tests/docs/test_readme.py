@@ -50,11 +50,24 @@ def test_main_output_in_the_readme_has_the_shape_of_a_run(tmp_path, monkeypatch)
     assert "authored probe, ratings simulated" in shown
 
 
-def test_judges_file_in_the_readme_is_read(tmp_path):
-    """The example of a judges.yaml is a valid one."""
-    from harness.judging.judges.config import load_judges
+def test_readme_is_short():
+    """Promise, quick start, what it prints, your own data, links."""
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 180
 
-    [text] = [block.text for block in BLOCKS if block.title == "judges.yaml"]
-    (tmp_path / "judges.yaml").write_text(text, encoding="utf-8")
-    judge = load_judges(tmp_path / "judges.yaml")["local"]
-    assert (judge.key_env, judge.samples, judge.price.output) == ("MY_SERVER_KEY", 10, 0.4)
+
+def test_story_of_the_readme_is_that_of_its_output():
+    """What the text says of the judges is what the output above it shows.
+
+    That the output is what the command prints, and how often a judge said what, is checked where
+    the model runs: tests/real/test_quick_start.py.
+    """
+    shown = BLOCKS[BLOCKS.index(QUICK_START) + 1].text
+    values = dict(re.findall(r"^(?:\d +| +)(\S.*?)  +([\d.]+) \[", shown, re.MULTILINE))
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    assert "and is worse than guessing" in text
+    assert float(values["smollm2"]) > float(values["guessing"])
+    n_unreadable = re.search(r"asked for one option, (\d+) of its replies cannot be read", text)[1]
+    assert int(n_unreadable) <= int(re.search(r"smollm2: (\d+) of 240 replies", shown)[1])
+    assert "even the best is not significantly better than always giving the most common" in text
+    assert "Don't use any of these." in shown
+    assert "The best, smollm2@verbalised, is not significantly better than always" in shown

@@ -14,6 +14,7 @@ from harness.judging.judges.smollm2 import weights
 README = Path(__file__).resolve().parents[2] / "README.md"
 JUDGES = ("smollm2", "smollm2@verbalised", "lexicon")
 ROUNDING = 0.05  # of a 135-million-parameter model, whose replies depend on the processor
+FEW = 6  # replies that may differ for the same reason
 ROW = re.compile(r"^[\d-]+ +(\S+) +([\d.]+) \[", re.MULTILINE)
 
 
@@ -37,5 +38,13 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
     values = {row.judge: row.value for row in run.validation.evidence.judges}
     assert {judge: shown[judge] for judge in JUDGES} == pytest.approx(values, abs=ROUNDING)
     assert run.validation.decision.verdict == "none"
+    story = " ".join(text.split())
+    n_toxic = re.search(r"it replies `A`, toxic, to (\d+) of the 120 comments", story)[1]
+    n_unreadable = re.search(r"(\d+) of its replies cannot be read", story)[1]
+    verdicts = run.verdicts[run.verdicts["judge"] == "smollm2"]
+    sets = verdicts[verdicts["elicitation"] == "response_set"]
+    choices = verdicts[verdicts["elicitation"] == "forced_choice"]
+    assert (sets["value"] == '["A"]').sum() == pytest.approx(int(n_toxic), abs=FEW)
+    assert (choices["outcome"] == "invalid").sum() == pytest.approx(int(n_unreadable), abs=FEW)
     assert "Don't use any of these." in text
     assert "The best, smollm2@verbalised, is not significantly better than" in text

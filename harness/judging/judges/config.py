@@ -374,9 +374,7 @@ def key_of(spec: JudgeSpec) -> str | None:
         return None
     key = os.environ.get(spec.key_env, "").strip()
     if not key:
-        raise JudgeUnavailable(
-            f"{spec.name}: no key; set the environment variable {spec.key_env} to it"
-        )
+        raise JudgeUnavailable(f"{spec.name}: {spec.key_env} is not set")
     if not (key.isascii() and key.isprintable()):
         raise JudgeUnavailable(f"{spec.name}: {spec.key_env} holds characters that no key has")
     return key
