@@ -10,16 +10,14 @@ import numpy as np
 from harness.analysis.metric_choice import SELECTED_BY
 from harness.analysis.serialize import DIGITS, Numbers, rows_of
 from harness.stats import (
-    Distributions,
     Estimate,
     F_and_beta_by_likelihood,
-    aggregate,
     beta_sweep,
     common_bounds,
     free_bounds,
 )
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray, ratio
-from harness.stats.data.rating_table import reaches
+from harness.stats.data.rating_table import Cut, reaches
 from harness.stats.indeterminacy.bounds import Bound, Limit
 from harness.stats.indeterminacy.likelihood import CommonF, F_by_likelihood
 from harness.stats.indeterminacy.rater_error import (
@@ -37,6 +35,7 @@ from harness.stats.indeterminacy.sensitivity import (
 from harness.stats.inference.metric import find_metric
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.regret import GOALS, chosen_by
+from harness.stats.selection.replies import decisions_at_replies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,20 +102,24 @@ def grid_of(
     positive: Sequence[str],
     taus: tuple[float, ...],
     tau: float,
+    n_replies: float | None = None,
 ) -> Grid:
-    """Evaluate the goals at every beta and tau, without intervals."""
+    """Evaluate the goals at every beta and tau, without intervals.
+
+    Judges decide by ``n_replies`` replies to each item; None for all of them.
+    """
     betas, n_left_out = _betas(regions, tau)
     meets = human.space.meets(positive).astype(np.float64)
     first, last = (distributions_at_beta(human, beta, adds).theta @ meets for beta in (0.0, 1.0))
     shares = first[:, None] + (last - first)[:, None] * np.array(betas)
-    distributions = [Distributions.of(table) for table in judges]
     consistency = np.full((len(judges), len(taus), len(betas)), np.nan)
     bias, prevalence = consistency.copy(), np.full((len(taus), len(betas)), np.nan)
     n_items: IntArray = np.zeros(len(judges), dtype=np.int64)
     for t, cut in enumerate(taus):
         decided = reaches(shares, cut)
         judged = [
-            aggregate(side, "decision", tau=cut, positive=positive)[:, 0] for side in distributions
+            decisions_at_replies(table, Cut(cut, tuple(positive)), n_replies)[:, 0]
+            for table in judges
         ]
         consistency[:, t], bias[:, t], n_items = _goals(decided, judged)
         rated = ~np.isnan(decided[:, 0])
@@ -153,6 +156,8 @@ def _goals(
     decided: FloatArray, judged: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return (J, B) consistency and bias of J judges' (n,) decisions against (n, B) ones.
+
+    Those of a judge may be chances.
 
     The third is the (J,) items that both decided.
     """
@@ -330,7 +335,11 @@ def _why_no_sweep(p: Prepared) -> str:
 
 def _sweep(p: Prepared, distinguishable: Sequence[str]) -> dict[str, Any]:
     human, judges = p.compared.human, p.ranked_tables()
-    settings: dict[str, Any] = {"adds": p.task.sensitivity, "positive": p.compared.positive}
+    settings: dict[str, Any] = {
+        "adds": p.task.sensitivity,
+        "positive": p.compared.positive,
+        "n_replies": _replies_to_sets(p),
+    }
     taus = tuple(sorted({*TAUS, p.tau}))
     clear = [table for table in judges if table.name in distinguishable]
     regions = {goal: winning_regions(human, judges, goal, taus=taus, **settings) for goal in GOALS}
@@ -344,6 +353,12 @@ def _sweep(p: Prepared, distinguishable: Sequence[str]) -> dict[str, Any]:
         "regions": regions,
         "grid": grid_of(human, judges, regions, taus=taus, tau=p.tau, **settings),
     }
+
+
+def _replies_to_sets(p: Prepared) -> float | None:
+    """Return the replies per item at which the response sets of judges are compared."""
+    items = p.common.get("response_set")
+    return None if items is None else items.n_replies
 
 
 def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, Selection]:
@@ -360,6 +375,7 @@ def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, Selecti
         positive=p.compared.positive,
         resampling=replace(p.resampling(groups=p.groups), n_resamples=0),
         metrics=(*SELECTED_BY, *own, *GOALS),
+        common=p.common,
     )
     losses = {
         row.name: np.array([_losses(point, row) for point in points]) for row in points[0].metrics
@@ -410,6 +426,7 @@ def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestA
         positive=p.compared.positive,
         resampling=p.resampling(groups=p.groups),
         metrics=GOALS,
+        common=p.common,
     )
     best = {}
     for row in point.metrics:
@@ -445,6 +462,7 @@ def _without_sets(p: Prepared) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "tau": p.tau,
         "positive": p.compared.positive,
+        "n_replies": _replies_to_sets(p),
     }
     limits = [Limit(option, tuple(adds), 0.0, 1.0) for option, adds in p.task.sensitivity.items()]
     bounds: dict[str, Any] = {}
@@ -468,7 +486,9 @@ def _rater_error(p: Prepared) -> RaterError | None:
     first = {}
     for eta in ETAS:
         errors = [error_matrix(human.space, rate, eta=eta, option=option) for rate in EPSILONS]
-        mse_by_rate, n_items = mse_without_rater_error(human, judges, errors)
+        mse_by_rate, n_items = mse_without_rater_error(
+            human, judges, errors, n_replies=_replies_to_sets(p)
+        )
         first[f"eta={eta}"] = tuple(map(_first, mse_by_rate))
     if not n_items:
         return None

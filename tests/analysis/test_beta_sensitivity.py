@@ -112,6 +112,7 @@ def test_metric_keeps_its_choice_over_beta(source, result):
             positive=p.compared.positive,
             resampling=seeded(n_resamples=0),
             metrics=(metric, "decision_consistency"),
+            common=p.common,
         )
         best = min if metric == "mse(srs/srs)" else max
         selection = result.selections[metric]
@@ -164,6 +165,52 @@ def test_sweep_and_strata_shared_items_by_a_rule_of_their_own():
         assert swept.n_items == judge.metrics["decision_consistency"].n_used == 57
         assert part.strata[0].hw_mw["agreement"].n_used == judge.metrics["hit_rate(h/h)"].n_used
         assert judge.metrics["hit_rate(h/h)"].n_used == 58
+
+
+def asked_more_often(source, *, judge, n, seed=0):
+    """Ask one judge ``n`` times, with other answers to a third of the questions."""
+    rng = np.random.default_rng(seed)
+    verdicts = dict(source.verdicts)
+    asked = []
+    for verdict in verdicts[judge]:
+        others = [v for v in verdicts[judge] if v.elicitation == verdict.elicitation]
+        for sample in range(n):
+            drawn = others[rng.integers(len(others))] if rng.random() < 1 / 3 else verdict
+            asked.append(structs.replace(drawn, item=verdict.item, sample=sample))
+    verdicts[judge] = asked
+    planned = {name: dict(of) for name, of in source.planned.items()}
+    planned[judge] = {elicitation: n * count for elicitation, count in planned[judge].items()}
+    return replace(source, verdicts=verdicts, planned=planned)
+
+
+def test_sweep_used_all_replies_of_a_judge_that_was_asked_more_often():
+    """Where sets are the choices, the sweep at beta 0 has the values of the ranking.
+
+    A judge that was asked ten times decided by the majority of ten beside one asked once.
+    """
+    task = indeterminate_task(paired=60)
+    chosen = {(r.item, r.rater): r.value for r in task.ratings if r.elicitation == "forced_choice"}
+    ratings = tuple(
+        r if r.elicitation == "forced_choice" else replace(r, value=(chosen[r.item, r.rater],))
+        for r in task.ratings
+    )
+    task = task.model_copy(update={"ratings": ratings})
+    source = indeterminate_source(task, judges=("lenient", "random"), n_resamples=10)
+    source = asked_more_often(replace(source, task=task), judge="random", n=10)
+    result = validate(source)
+    grid, selections = result.sensitivity.grid, result.sensitivity.selections
+    place = grid.taus.index(0.5), grid.betas.index(0.0)
+    assert result.evidence.n_replies == 1
+    for judge in result.judges:
+        surface = grid.judges[judge.name]
+        for goal, swept in zip(GOALS, (surface.consistency, surface.bias), strict=True):
+            assert swept[place[0]][place[1]] == pytest.approx(judge.metrics[goal].value, abs=1e-6)
+            first = selections[goal].judges[0]
+            if judge.name in first:
+                value = abs(judge.metrics[goal].value)
+                assert selections[goal].values[goal][0] == pytest.approx(value, abs=1e-6)
+    by_error = result.sensitivity.rater_error.first["eta=0"][0]
+    assert by_error == (result.ranking.rows[0].judge,)
 
 
 def test_without_pairs_of_raters_no_beta_is_theirs(result):

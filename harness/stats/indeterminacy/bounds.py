@@ -22,7 +22,7 @@ from harness.stats.inference.estimate import (
 )
 from harness.stats.inference.metric import Metric, both_rated, mean, no_items, weighted
 from harness.stats.metrics import downstream
-from harness.stats.selection.comparisons import Side
+from harness.stats.selection.replies import decisions_at_replies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,6 +128,7 @@ def free_bounds(
     tau: float,
     positive: Sequence[str],
     resampling: Resampling,
+    n_replies: float | None = None,
 ) -> dict[str, dict[str, Bound]]:
     """Bound each judge's decision consistency and prevalence bias over any F' per item.
 
@@ -141,6 +142,8 @@ def free_bounds(
         As in `evaluate`.
     resampling : Resampling
         How intervals are made; they are percentiles whatever its method.
+    n_replies : float, optional
+        Replies per item by which judges decide. Default: all of them.
 
     Returns
     -------
@@ -155,8 +158,9 @@ def free_bounds(
     """
     dist = Distributions.of(human)
     ends = [reaches(end, tau)[:, None] for end in meets_bounds(dist.O, human.space, positive)]
-    rated = [Side.of(table, Cut(tau, tuple(positive)), downstream.METRICS) for table in judges]
-    jobs = [_free_jobs(ends[0], ends[1], side.forms["decision"], dist.n_forced) for side in rated]
+    cut = Cut(tau, tuple(positive))
+    decided = [decisions_at_replies(table, cut, n_replies) for table in judges]
+    jobs = [_free_jobs(ends[0], ends[1], decisions, dist.n_forced) for decisions in decided]
     units = resampling.units(len(human.items))
     engine = Engine.draw(units, replace(resampling, method="percentile"))
     estimates = estimate_all(jobs, engine)
@@ -178,11 +182,10 @@ def _free_jobs(
 ) -> list[ItemSums]:
     weight = both_rated(low, judge)
     used = np.asarray(weight[:, 0] > 0, dtype=np.bool_)
-    surely = ((low == judge) & (high == judge))[:, 0].astype(np.float64)
-    possibly = ((low == judge) | (high == judge))[:, 0].astype(np.float64)
+    alike = 1.0 - np.abs(np.hstack([low, high]) - judge)
     per_item = {
-        "decision_consistency low": surely,
-        "decision_consistency high": possibly,
+        "decision_consistency low": alike.min(axis=1),
+        "decision_consistency high": alike.max(axis=1),
         "prevalence_bias low": (judge - high)[:, 0],
         "prevalence_bias high": (judge - low)[:, 0],
     }
@@ -221,12 +224,13 @@ def common_bounds(
     tau: float,
     positive: Sequence[str],
     resampling: Resampling,
+    n_replies: float | None = None,
 ) -> dict[str, dict[str, Bound]]:
     """Bound consistency and bias over one F' common to all items, within stated limits.
 
     Parameters
     ----------
-    human, judges, tau, positive, resampling
+    human, judges, tau, positive, resampling, n_replies
         As in `free_bounds`.
     limits : sequence of Limit
         Of every option whose choice may hide others; the rest hide nothing.
@@ -252,7 +256,7 @@ def common_bounds(
     computed = sum(limit.low < limit.high for limit in limits) <= 1
     bounds: dict[str, dict[str, Bound]] = {}
     for table in judges:
-        judge = Side.of(table, Cut(tau, tuple(positive)), downstream.METRICS).forms["decision"]
+        judge = decisions_at_replies(table, Cut(tau, tuple(positive)), n_replies)
         bounds[table.name] = {
             row.name: _common(row, flips, judge, engine, computed=computed)
             for row in downstream.METRICS

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray
-from harness.stats.data.rating_table import Distributions, check_rows
-from harness.stats.inference.metric import mean
-from harness.stats.metrics.multi_label import mse
+from harness.stats.data.rating_table import Cut, Distributions, check_rows
+from harness.stats.inference.metric import find_metric, mean
+from harness.stats.metrics.multi_label import METRICS, mse
+from harness.stats.selection.replies import (
+    Replies,
+    contributions_at_replies,
+    replies_of,
+    vectors_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -241,7 +247,11 @@ def _sums_without_error(theta: FloatArray, E: FloatArray, inside: FloatArray) ->
 
 
 def mse_without_rater_error(
-    human: RatingTable, judges: Sequence[RatingTable], errors: Sequence[FloatArray]
+    human: RatingTable,
+    judges: Sequence[RatingTable],
+    errors: Sequence[FloatArray],
+    *,
+    n_replies: float | None = None,
 ) -> tuple[list[dict[str, float]], int]:
     """Compare judges with stable raters: the mean squared error once rater error is undone.
 
@@ -251,6 +261,8 @@ def mse_without_rater_error(
         With response sets.
     errors : sequence of (V, V) arrays
         Possible E: P(observed set, given stable set), columns by stable set.
+    n_replies : float, optional
+        Replies per item at which judges are compared. Default: all that each gave.
 
     Returns
     -------
@@ -264,13 +276,34 @@ def mse_without_rater_error(
     theta = Distributions.of(human).theta
     inside = human.space.membership.astype(np.float64)
     rated = {table.name: Distributions.of(table).omega for table in judges}
-    shared = ~np.isnan(np.column_stack([theta, *rated.values()])).any(axis=1)
+    missing = np.isnan(np.column_stack([theta, *rated.values()])).any(axis=1)
+    shared = np.asarray(~missing, dtype=np.bool_)
+    noise = {t.name: _reply_noise(t, shared, rated[t.name], n_replies) for t in judges}
     stable = (_sums_without_error(theta[shared], E, inside) for E in errors)
     errors_of_judges = [
-        {name: float(mean(mse(target, omega[shared]).sum(axis=0))) for name, omega in rated.items()}
+        {
+            name: float(mean(mse(target, omega[shared]).sum(axis=0))) + noise[name]
+            for name, omega in rated.items()
+        }
         for target in stable
     ]
     return errors_of_judges, int(shared.sum())
+
+
+def _reply_noise(
+    table: RatingTable, rows: BoolArray, omega: FloatArray, n_replies: float | None
+) -> float:
+    """Return by how much fewer replies to some (n,) items add to a judge's mean squared error."""
+    if n_replies is None or not rows.any():
+        return 0.0
+    replies = replies_of(table, "srs")
+    some = Replies(replies.shares[rows], replies.n_samples[rows])
+    vectors = vectors_of(table, "srs", Cut(1.0, ()))
+    row = find_metric("mse(srs/srs)", METRICS)
+    sums = contributions_at_replies(
+        row.contributions, omega[rows], some, n_replies, vectors=vectors, squared=row.squared
+    )
+    return float(mean(sums.sum(axis=0)))
 
 
 def _sign(number: float) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from harness.stats.data.rating_table import (
     FORMS,
     Cut,
     Distributions,
-    aggregate,
     multilabel,
     reaches,
 )
@@ -25,21 +23,20 @@ from harness.stats.indeterminacy.translation import (
 )
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
-from harness.stats.inference.metric import Metric, mean, no_items, weighted
+from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
 from harness.stats.metrics import downstream
 from harness.stats.metrics.registry import metrics_named
 from harness.stats.selection.comparisons import Side, judge_sums
+from harness.stats.selection.replies import decisions_at_replies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.selection.replies import CommonItems
 
 NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_set")
-CURVE = np.array([0.0, 0.5, 1.0])  # three values fix a curve of second degree
-CHECK = 0.25  # a fourth tells whether the curve has that degree
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -159,6 +156,7 @@ def beta_sweep(
     resampling: Resampling,
     variant: SweepVariant = "keeps_choice",
     metrics: Sequence[str | Metric] | None = None,
+    common: Mapping[str, CommonItems] | None = None,
 ) -> tuple[SweepPoint, ...]:
     """Compare judges with humans as `evaluate` does, supposing each beta of a grid in turn.
 
@@ -172,7 +170,7 @@ def beta_sweep(
         The grid.
     adds, variant
         As in `sensitivity_family`.
-    tau, positive, metrics, resampling
+    tau, positive, metrics, resampling, common
         As in `evaluate`.
 
     Returns
@@ -192,7 +190,7 @@ def beta_sweep(
     rows = metrics_named(metrics)
     cut = Cut(tau, tuple(positive))
     added = {option: tuple(hidden) for option, hidden in adds.items()}
-    sides = [Side.of(table, cut, rows) for table in judges]
+    sides = [Side.of(table, cut, rows, common=common) for table in judges]
     fixed = [row for row in rows if row.human_form not in NEED_SETS]
     moving = [row for row in rows if row.human_form in NEED_SETS]
     implied = [distributions_at_beta(human, beta, added, variant=variant) for beta in betas]
@@ -428,7 +426,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BreakEven:
-    """Where the winner by one metric changes as beta of the humans goes from 0 to 1.
+    """Where the winner by one goal changes as beta of the humans goes from 0 to 1.
 
     Attributes
     ----------
@@ -437,15 +435,12 @@ class BreakEven:
     tau : float
         Cut-off.
     pieces : tuple of Piece
-        In order, without gaps; empty where ``reason`` says why.
-    reason : str
-        "", or "not_computed" for a metric that is neither stepped nor of second degree in beta.
+        In order, without gaps; empty without judges.
     """
 
     metric: str
     tau: float
     pieces: tuple[Piece, ...]
-    reason: str
 
     def __repr__(self) -> str:
         return f"BreakEven({self.metric!r}, tau {self.tau:g}, {len(self.pieces)} pieces)"
@@ -456,7 +451,7 @@ class BreakEven:
         return tuple(piece.low for piece in self.pieces[1:])
 
     def winners(self, beta: float) -> tuple[str, ...]:
-        """Return the winners at a beta; ValueError where it is outside [0, 1] or not computed."""
+        """Return the winners at a beta; ValueError where it is outside [0, 1]."""
         for piece in reversed(self.pieces if 0.0 <= beta <= 1.0 else ()):
             if beta >= piece.low - TOLERANCE:
                 return piece.winners
@@ -466,32 +461,35 @@ class BreakEven:
 def break_even(
     human: RatingTable,
     judges: Sequence[RatingTable],
-    metric: str | Metric,
+    goal: str,
     *,
     adds: Mapping[str, Iterable[str]],
     tau: float,
     positive: Sequence[str],
+    n_replies: float | None = None,
 ) -> BreakEven:
-    """Find the betas at which another judge becomes the best, exactly.
+    """Find the betas at which another judge decides best, exactly.
 
     Parameters
     ----------
     human : RatingTable
         Whose forced choices hide options with chance beta.
     judges : sequence of RatingTable
-        With response sets where the metric needs them.
-    metric : str or Metric
+        With response sets.
+    goal : {"decision_consistency", "prevalence_bias"}
         By what they are compared.
     adds : mapping
         For each negative option, the options that may be endorsed with it; see
         `sensitivity_family`, whose default family is used.
     tau, positive
         Cut-off and positive options.
+    n_replies : float, optional
+        Replies per item by which judges decide. Default: all of them.
 
     Returns
     -------
     BreakEven
-        One piece if the metric does not depend on beta.
+        One piece if the same judges win at every beta.
 
     Raises
     ------
@@ -501,49 +499,27 @@ def break_even(
     Notes
     -----
     The inversions of Guerdan et al. 2025, figure 7. Decisions flip one item at a time, at values of
-    beta that have a closed form; metrics on multi-label vectors are curves of second degree,
-    whose crossings are roots.
+    beta that have a closed form.
     """
-    [row] = metrics_named([metric])
-    rated = [
-        aggregate(Distributions.of(table), row.judge_form, tau=tau, positive=positive)
-        for table in judges
-    ]
-    names = tuple(table.name for table in judges)
-    dist = Distributions.of(human)
-    ends = [_theta(dist, beta, adds) for beta in (0.0, 1.0)]
-    reason = ""
-    if FORMS[row.human_form].is_cut:
-        of_sets = FORMS[row.human_form].vectors
-        at_ends = [replace(dist, theta=x, omega=multilabel(x, dist.space)) for x in ends]
-        shares = [of_sets(at_end, tuple(positive)) for at_end in at_ends]
-        flips = Flips.of(shares[0], shares[1], tau)
-        paths = [flips.path(row, vectors) for vectors in rated]
-        starts = paths[0][0] if paths else np.zeros(1)
-        losses = np.array([row.losses(values) for _, values in paths])
-    elif row.human_form == "srs":
-        curves, reason = _curves(row, ends, human.space, rated)
-        starts = _crossings(curves)
-        middles = (starts + np.append(starts[1:], 1.0)) / 2.0
-        losses = row.losses(np.array([np.polyval(curve, middles) for curve in curves]))
-    elif ELICITATION_OF[row.human_form] == "response_set":
-        starts, losses, reason = np.zeros(1), np.zeros((len(rated), 1)), "not_computed"
-    else:
-        fixed = aggregate(dist, row.human_form, tau=tau, positive=positive)
-        values = [row.value(row.contributions(fixed, z).sum(axis=0)) for z in rated]
-        starts, losses = np.zeros(1), row.losses(np.array(values)[:, None])
-    pieces = () if reason else _pieces(starts, losses, names)
-    return BreakEven(row.name, tau, pieces, reason)
+    row, cut = find_metric(goal, downstream.METRICS), Cut(tau, tuple(positive))
+    dist, meets = Distributions.of(human), human.space.meets(positive)[:, None].astype(np.float64)
+    first, last = (_theta(dist, beta, adds) @ meets for beta in (0.0, 1.0))
+    flips = Flips.of(first, last, tau)
+    paths = [flips.path(row, decisions_at_replies(table, cut, n_replies)) for table in judges]
+    starts = paths[0][0] if paths else np.zeros(1)
+    losses = np.array([row.losses(values) for _, values in paths])
+    return BreakEven(row.name, tau, _pieces(starts, losses, [table.name for table in judges]))
 
 
 def winning_regions(
     human: RatingTable,
     judges: Sequence[RatingTable],
-    metric: str | Metric,
+    goal: str,
     *,
     adds: Mapping[str, Iterable[str]],
     taus: Sequence[float],
     positive: Sequence[str],
+    n_replies: float | None = None,
 ) -> tuple[BreakEven, ...]:
     """Find the region of (beta, tau) where each judge wins: exact in beta, one row per tau.
 
@@ -551,7 +527,7 @@ def winning_regions(
     ----------
     taus : sequence of float in (0, 1]
         The cut-offs.
-    human, judges, metric, adds, positive
+    human, judges, goal, adds, positive, n_replies
         As in `break_even`.
 
     Returns
@@ -559,39 +535,12 @@ def winning_regions(
     tuple of BreakEven
         In the order of ``taus``.
     """
-    return tuple(
-        break_even(human, judges, metric, adds=adds, tau=tau, positive=positive) for tau in taus
-    )
+    settings: dict[str, Any] = {"adds": adds, "positive": positive, "n_replies": n_replies}
+    return tuple(break_even(human, judges, goal, tau=tau, **settings) for tau in taus)
 
 
 def _theta(dist: Distributions, beta: float, adds: Mapping[str, Iterable[str]]) -> FloatArray:
     return reconstruct_theta(dist.O, sensitivity_family(dist.space, beta, adds))
-
-
-def _curves(
-    row: Metric, ends: Sequence[FloatArray], space: OptionSpace, rated: Sequence[FloatArray]
-) -> tuple[list[FloatArray], str]:
-    """Return each judge's metric as a polynomial in beta, and why it is none."""
-    grid = np.append(CURVE, CHECK)
-    omegas = [multilabel((1.0 - b) * ends[0] + b * ends[1], space) for b in grid]
-    values = np.array(
-        [[row.value(row.contributions(omega, z).sum(axis=0)) for omega in omegas] for z in rated]
-    ).reshape(len(rated), len(grid))
-    curves = [np.array([2 * (a - 2 * b + c), 4 * b - 3 * a - c, a]) for a, b, c, _ in values]
-    off = [abs(np.polyval(c, CHECK) - v[-1]) for c, v in zip(curves, values, strict=True)]
-    bent = any(gap > 1e-9 * (1.0 + np.abs(v).max()) for gap, v in zip(off, values, strict=True))
-    return curves, "not_computed" if bent else ""
-
-
-def _crossings(curves: Sequence[FloatArray]) -> FloatArray:
-    """Return the starts of the pieces: 0 and every beta in (0, 1) where two curves cross."""
-    defined = [curve for curve in curves if not np.isnan(curve).any()]
-    crossings = [0.0]
-    for first, second in combinations(defined, 2):
-        gap = np.where(np.abs(first - second) <= TOLERANCE, 0.0, first - second)
-        roots = np.roots(gap)
-        crossings += [r.real for r in roots if abs(r.imag) <= TOLERANCE and 0.0 < r.real < 1.0]
-    return np.unique(crossings)
 
 
 def _pieces(starts: FloatArray, losses: FloatArray, names: Sequence[str]) -> tuple[Piece, ...]:

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 
 def decision_consistency(human: FloatArray, judge: FloatArray) -> FloatArray:
-    """1 where judge and humans decide alike: (n, 2)."""
-    alike = (human[:, 0] == judge[:, 0]).astype(np.float64)
+    """1 where judge and humans decide alike: (n, 2).
+
+    Of a judge's expected decision in [0, 1], the chance that they do.
+    """
+    alike = 1.0 - np.abs(human[:, 0] - judge[:, 0])
     return weighted(alike, both_rated(human, judge))
 
 

@@ -273,6 +273,24 @@ def vectors_of(table: RatingTable, form: Form, cut: Cut) -> Vectors:
     return vectors
 
 
+def decisions_at_replies(table: RatingTable, cut: Cut, n_replies: float | None) -> FloatArray:
+    """Return the (n, 1) chances that a judge decides positively by r of its replies to each item.
+
+    The r replies are drawn as in `contributions_at_replies`; None or infinity for all that it gave,
+    and 0.0 or 1.0 then. Consistency and bias are linear in a decision, so that those of its chance
+    are their expectation. Rows are nan where the judge gave no replies.
+    """
+    vectors, replies = vectors_of(table, "decision", cut), replies_of(table, "decision")
+    decisions = vectors(replies.shares)
+    if n_replies is None or isinf(n_replies):
+        return decisions
+    more = replies.n_samples > n_replies
+    if more.any():
+        drawn = Replies(replies.shares[more], replies.n_samples[more])
+        decisions[more] = _expected(vectors, drawn, int(n_replies))
+    return decisions
+
+
 def contributions_at_replies(
     contributions: Contributions,
     human: FloatArray,
