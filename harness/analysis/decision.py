@@ -147,8 +147,8 @@ class Decision:
         Who is first by each downstream goal.
     checks : dict of str to Check
         ``beats_baselines``, ``annotator_test``, ``one_human``, ``answered``,
-        ``usable_replies`` and ``with_losses`` (first, too, where unanswered items are losses), of
-        the leader.
+        ``usable_replies``, ``with_losses`` (first, too, where unanswered items are losses) and
+        ``without_each_rater``, of the leader.
     break_even : BreakEven or None
         At which beta of the raters the best judge by decision consistency changes, among ``leader``
         and ``significantly_worse``; None where no other judge is significantly worse.
@@ -422,7 +422,7 @@ def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
 def _without_each_rater(evidence: Evidence) -> Check:
     left_out = evidence.without_raters
     if not left_out:
-        reason = evidence.annotator_reason or "not_needed"
+        reason = evidence.without_raters_reason
         return Check(kind="without_each_rater", passed=None, reason=reason)
     resting = [row for row in left_out if not row.holds]
     reason = ""

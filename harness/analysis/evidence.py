@@ -113,8 +113,9 @@ class WithoutRater:
     unbeaten : str
         A baseline whose value is no worse than the judge's; "" where there is none.
     passes : bool or None
-        Whether the annotator test passes, at the error probability of a single judge; None where it
-        is undefined.
+        Whether the annotator test passes, at the error probability of a single judge; where it is
+        undefined with all raters, whether the difference from one human is within the margin. None
+        where that is undefined without the rater.
     """
 
     rater: str
@@ -178,8 +179,11 @@ class Evidence:
         Error probability of each test of the first judge: that of the decision, divided by
         ``n_tried`` where all were tried at once; see `TriedJudges.share`.
     without_raters : tuple of WithoutRater
-        Of each rater who gave at least 1 in 20 of the ratings; empty where raters are not named or
-        fewer than three, or the judge is not recommended anyway.
+        Of each rater who gave at least 1 in 20 of the ratings.
+    without_raters_reason : str
+        Why no rater was left out: "positional_raters" (raters are not named), "too_few_raters"
+        (fewer than three), "not_needed" (the judge is not recommended anyway), or "not_computed"
+        (too many ratings, or too few without any rater); "" where some were.
     n_test_replies : int or None
         Replies per item in the annotator test, drawn once; None where judges give distributions, or
         there is no test.
@@ -232,6 +236,7 @@ class Evidence:
     needs_raters: bool = False
     n_test_replies: int | None = None
     without_raters: tuple[WithoutRater, ...] = ()
+    without_raters_reason: str = "not_computed"
     ranks_by: str = ""
     left_out: tuple[Exclusion, ...] = ()
     n_tried_before: int = 0
@@ -336,11 +341,10 @@ def with_raters_left_out(
     ``footing_without`` takes a rater and a judge.
     """
     leader = evidence.judges[0]
-    test = leader.annotator_test
-    if test is None or test.passes is False or not all(leader.better_than.values()):
-        return evidence
-    choices = (r.rater for r in source.task.ratings if r.elicitation == "forced_choice")
-    n_ratings = Counter(choices)
+    n_ratings = Counter(rating.rater for rating in source.task.ratings)
+    if reason := _why_none_left_out(source.task, n_ratings, leader):
+        return replace(evidence, without_raters_reason=reason)
+    is_tested = leader.annotator_test is not None and leader.annotator_test.passes is not None
     left_out = []
     for rater in sorted(n_ratings):
         if n_ratings[rater] < n_ratings.total() * LEAST_SHARE:
@@ -348,11 +352,24 @@ def with_raters_left_out(
         footing = footing_without(rater, leader.judge)
         if footing is None or not footing.judges:
             continue
-        alone = tests.of(leader.judge, alpha=1.0 - source.confidence, without=rater)
-        left_out.append(
-            WithoutRater(rater, _unbeaten(footing), None if alone is None else alone.passes)
-        )
-    return replace(evidence, without_raters=tuple(left_out))
+        passes = None
+        if is_tested:
+            alone = tests.of(leader.judge, alpha=1.0 - source.confidence, without=rater)
+            passes = None if alone is None else alone.passes
+        elif (difference := footing.references[0].difference) is not None:
+            passes = difference <= evidence.margin
+        left_out.append(WithoutRater(rater, _unbeaten(footing), passes))
+    reason = "" if left_out else "not_computed"
+    return replace(evidence, without_raters=tuple(left_out), without_raters_reason=reason)
+
+
+def _why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> str:
+    """Return why the first judge is not looked at without each rater; "" where it is."""
+    if reason := why_not_tested(task, raters):
+        return reason
+    test = leader.annotator_test
+    fails = test is not None and test.passes is False
+    return "not_needed" if fails or not all(leader.better_than.values()) else ""
 
 
 def with_share_agreeing(p: Prepared, evidence: Evidence) -> Evidence:

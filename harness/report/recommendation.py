@@ -77,6 +77,11 @@ NO_TEST = {
     "no_forced_choices": "the judge was not asked for single choices (--elicitation "
     "forced_choice,response_set asks for both)",
 }
+NOT_LEFT_OUT = {
+    "positional_raters": NO_TEST["positional_raters"],
+    "too_few_raters": "that takes at least three raters",
+    "not_computed": "there are too many ratings, or too few without any one rater",
+}
 MAX_UNTESTED = 5  # raters that are named
 
 
@@ -89,7 +94,8 @@ def sentences(v: Validation, *, texts: bool = True) -> list[str]:
         return ["There are no verdicts of judges: only the human ratings are described."]
     if v.decision.leader is None:
         return _texts(v, _undefined, _next, _notice)
-    evidence = (_closeness, _evidence, _annotator_test, _others, _differences, _beta, _usual)
+    tests = (_annotator_test, _without_raters)
+    evidence = (_closeness, _evidence, *tests, _others, _differences, _beta, _usual)
     error = partial(commonest_error, texts=texts)
     first = [error if part is commonest_error else part for part in FIRST]
     return _texts(v, *first, _tried, *evidence, _next, _notice)
@@ -99,19 +105,22 @@ def summary(v: Validation) -> list[str]:
     """Return the verdict, why, how good the judge is, other judges that may do, the next step."""
     if v.decision.leader is None:
         return sentences(v)
-    return _texts(v, *FIRST, _tried, _others, _next, _notice)
+    return _texts(v, *FIRST, _tried, _not_left_out, _others, _next, _notice)
 
 
 def reasons(v: Validation) -> list[str]:
     """Return the lines of the summary between verdict and next step."""
-    return [] if v.decision.leader is None else _texts(v, *FIRST[1:], _tried, _others)
+    if v.decision.leader is None:
+        return []
+    return _texts(v, *FIRST[1:], _tried, _not_left_out, _others)
 
 
 def further_evidence(v: Validation) -> list[str]:
     """Return the sentences that the first screen of a page does not show."""
     if v.decision.leader is None:
         return []
-    return _texts(v, _closeness, _evidence, _annotator_test, _differences, _beta, _usual)
+    tests = (_annotator_test, _left_out)
+    return _texts(v, _closeness, _evidence, *tests, _differences, _beta, _usual)
 
 
 def _texts(v: Validation, *parts: Callable[[Validation], str]) -> list[str]:
@@ -430,6 +439,28 @@ def _annotator_test(v: Validation) -> str:
     verb = "allows" if check.passed else "does not allow"
     detail += warning if check.passed else ""
     return f"{name} {verb} {leader} to replace a rater ({detail})."
+
+
+def _without_raters(v: Validation) -> str:
+    """Say whether the evidence holds without each rater, or why that was not checked."""
+    return _left_out(v) or _not_left_out(v)
+
+
+def _left_out(v: Validation) -> str:
+    """Say that the evidence holds without each rater; the verdict names one it rests on."""
+    check = v.decision.checks["without_each_rater"]
+    if not check.passed:
+        return ""
+    return f"This holds with each of {counted([check.n], 'rater')} left out in turn."
+
+
+def _not_left_out(v: Validation) -> str:
+    """Say why it was not checked whether the evidence rests on a single rater."""
+    check = v.decision.checks["without_each_rater"]
+    if v.decision.verdict == "none" or check.reason not in NOT_LEFT_OUT:
+        return ""
+    why = NOT_LEFT_OUT[check.reason]
+    return f"Whether this rests on a single rater was not checked: {why}."
 
 
 def tested_raters(test: DecidingAnnotatorTest) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from msgspec import structs
 from support.analysis_inputs import indeterminate_source, indeterminate_task, source_of, task_of
 
 from harness.analysis import validate
+from harness.report import judge_card, page, render
 from harness.report.formatting import number
 from harness.report.recommendation import sentences
 from harness.tasks import CANNOT_ASSESS
@@ -184,6 +188,69 @@ def test_a_copy_of_one_poor_rater_is_not_recommended(accuracy):
     assert decision.verdict == "best_not_proven"
     assert decision.missing == ("without_each_rater",)
     assert decision.checks["without_each_rater"].rival == "r2"
+
+
+def as_sets(source):
+    """Give every choice of raters and judges as a response set, and no choices."""
+    task = source.task
+    ratings = tuple(
+        replace(rating, elicitation="response_set", value=(rating.value,))
+        for rating in task.ratings
+    )
+    verdicts = {
+        name: [structs.replace(v, elicitation="response_set", value=(v.value,)) for v in rows]
+        for name, rows in source.verdicts.items()
+    }
+    planned = {name: {"response_set": len(rows)} for name, rows in verdicts.items()}
+    update = {"ratings": ratings, "ranks_by": "response_set"}
+    task = task.model_copy(update=update)
+    return replace(source, task=task, verdicts=verdicts, planned=planned)
+
+
+def test_a_copy_of_one_rater_was_not_looked_at_where_there_are_no_choices():
+    """Without an annotator test, one human decides without each rater, too, by the difference."""
+    task, truth, rng = rated_items(21, n=150)
+    wrong = {"A": "B", "B": "A"}
+    poor = {
+        f"i{i}": answer if rng.random() < 0.6 else wrong[answer] for i, answer in enumerate(truth)
+    }
+    ratings = {
+        rater: {row.item: row.value for row in task.ratings if row.rater == rater}
+        for rater in ("r0", "r1")
+    }
+    source = as_sets(source_of(task_of(ratings | {"r2": poor}), {"copy": poor}))
+    result = validate(source)
+    assert result.decision.checks["annotator_test"].passed is None
+    assert len(result.evidence.without_raters) == 3
+    assert result.decision.checks["without_each_rater"].passed is False
+    assert result.decision.checks["without_each_rater"].rival == "r2"
+    good = {
+        f"i{i}": answer if rng.random() < 0.95 else wrong[answer] for i, answer in enumerate(truth)
+    }
+    result = validate(as_sets(source_of(task, {"good": good})))
+    assert result.decision.checks["without_each_rater"].passed
+    assert "This holds with each of 5 raters left out in turn." in sentences(result)
+
+
+def test_why_raters_were_not_left_out_was_not_said():
+    """Two raters: one human decides, and every view says what was not checked."""
+    task, truth, rng = rated_items(22, n=250)
+    wrong = {"A": "B", "B": "A"}
+    good = {
+        f"i{i}": answer if rng.random() < 0.95 else wrong[answer] for i, answer in enumerate(truth)
+    }
+    two = {
+        rater: {row.item: row.value for row in task.ratings if row.rater == rater}
+        for rater in ("r0", "r1")
+    }
+    result = validate(source_of(task_of(two), {"good": good}))
+    check = result.decision.checks["without_each_rater"]
+    assert (result.decision.verdict, check.passed) == ("use", None)
+    assert check.reason == result.evidence.without_raters_reason == "too_few_raters"
+    why = "Whether this rests on a single rater was not checked: that takes at least three raters."
+    assert why in sentences(result)
+    for view in (render(result), judge_card(result), page(result)):
+        assert why in " ".join(view.split())
 
 
 def test_a_good_judge_holds_without_any_one_rater():

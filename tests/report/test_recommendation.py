@@ -78,7 +78,7 @@ def test_what_is_missing_is_said_of_a_judge_that_is_not_proven():
         indeterminate_task(n=30, seed=4), judges=("strict",), tau=0.9, min_answered=0.8
     )
     assert validation.decision.verdict == "best_not_proven"
-    assert validation.decision.missing == ("one_human", "usable_replies", "without_each_rater")
+    assert validation.decision.missing == ("one_human", "usable_replies")
     assert text[0] == "Not yet: strict is better than the baselines, but not proven good enough."
     assert "it cannot be compared with another rater (26 items; it takes 59)" in text[1]
     assert "is undefined (judge and rater differ in too few groups: 10 are" in " ".join(text)
