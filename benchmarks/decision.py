@@ -44,6 +44,8 @@ from harness.stats.alt_test.deciding_test import (
 )
 from harness.stats.alt_test.panel import Panel
 from harness.stats.alt_test.procedure import AltTestDesign
+from harness.stats.indeterminacy.likelihood import F_by_likelihood
+from harness.stats.indeterminacy.translation_intervals import F_intervals
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.crossed_raters import CrossedRatings
 from harness.stats.inference.estimate import Estimate
@@ -696,6 +698,149 @@ def likelihood_scenarios() -> Iterator[Scenario]:
                 yield Scenario(name, simulate, wanted)
 
 
+# F-hat of three options
+
+THREE = stats.OptionSpace.powerset(("a", "b", "c"))
+LIKING = np.array([4.0, 2.0, 1.0])  # of the options, where several are reasonable
+CELLS = {"a given {a, b}": ("a", "ab"), "b given {b, c}": ("b", "bc"), "c given all": ("c", "abc")}
+OF_GROUP = 10.0  # pairs that the F of all is worth beside what a group has of its own
+
+
+def choice_given_set() -> np.ndarray:
+    """Return F, (3, 7): options of a set are chosen by how much they are liked."""
+    liked = THREE.membership * LIKING[:, None]
+    return liked / liked.sum(axis=0)
+
+
+def F_of_three(  # noqa: N802 -- the paper's matrix
+    rng: np.random.Generator, *, n: int, r: int, group_size: int, paired: bool
+) -> Claims:
+    """Say which intervals of F hold it: from pairs, or by likelihood from independent calls.
+
+    The items of a group have their sets alike and, of pairs, an F of their own.
+    """
+    F, n_groups = choice_given_set(), n // group_size  # noqa: N806 -- the paper's matrix
+    theta = np.repeat(rng.dirichlet(np.ones(len(THREE.sets)), n_groups), group_size, axis=0)
+    joint, of_item = None, np.broadcast_to(F, (n, *F.shape))
+    if paired:
+        if group_size > 1:
+            gamma = rng.gamma(np.broadcast_to(F * OF_GROUP, (n_groups, *F.shape)))
+            of_item = np.repeat(gamma / gamma.sum(axis=1, keepdims=True), group_size, axis=0)
+        joint = rng.multinomial(r, (of_item * theta[:, None]).reshape(n, -1)).reshape(n, *F.shape)
+    table = stats.RatingTable(
+        space=THREE,
+        name="judge",
+        items=tuple(map(str, range(n))),
+        forced_choice=rng.multinomial(r, theta @ F.T) if joint is None else joint.sum(axis=2),
+        response_set=rng.multinomial(r, theta) if joint is None else joint.sum(axis=1),
+        joint=joint,
+        outcomes=np.zeros((n, 3, 5), int),
+    )
+    groups = [f"g{i // group_size}" for i in range(n)] if group_size > 1 else None
+    resampling = stats.Resampling(rng=rng, groups=groups, n_resamples=0)
+    if paired:
+        low, high = F_intervals(table, resampling.units(n), level=resampling.level)
+    else:
+        fit = F_by_likelihood(table, resampling=resampling)
+        low, high = np.array(fit.low), np.array(fit.high)
+    holds: Claims = {}
+    for name, (option, members) in CELLS.items():
+        k, v = THREE.options.index(option), THREE.sets.index(tuple(members))
+        ends = low[k, v], high[k, v]
+        holds[name] = None if np.isnan(ends).any() else bool(ends[0] <= F[k, v] <= ends[1])
+    return holds
+
+
+def F_scenarios() -> Iterator[Scenario]:  # noqa: N802 -- the paper's matrix
+    """List the designs whose intervals of F-hat are checked."""
+    wanted = dict.fromkeys(CELLS, (0.92, 1.0))
+    for paired, n, r, size in (
+        (True, 60, 1, 1),
+        (True, 120, 1, 1),
+        (True, 120, 3, 1),
+        (True, 240, 1, 6),
+        (False, 60, 5, 1),
+        (False, 120, 5, 1),
+        (False, 120, 10, 1),
+        (False, 240, 5, 6),
+    ):
+        kind = f"{counted(r, 'pair')} of each item" if paired else f"by likelihood, {r} replies"
+        name = f"F-hat of three options: {n} items, {kind}"
+        if size > 1:
+            name += f", {n // size} groups"
+        simulate = partial(F_of_three, n=n, r=r, group_size=size, paired=paired)
+        yield Scenario(name, simulate, wanted)
+
+
+# Judges that nearly always agree with the raters
+
+AGREEING = ("hit_rate(h/h)", "js_divergence(s/s)", "mse(s/s)")
+
+
+def agreeing_estimates(
+    rng: np.random.Generator,
+    *,
+    n: int,
+    m: int,
+    s: int,
+    right: tuple[float, float],
+    n_resamples: int,
+) -> dict[str, stats.Estimate]:
+    """Estimate the values of a judge, where raters and judge are right with these chances."""
+    truth = rng.random(n) < 0.5
+    chances = [np.where(truth, share, 1.0 - share) for share in right]
+    human, judge = (
+        choice_table(name, np.stack([yes, size - yes], axis=1), CROSSED_SPACE)
+        for name, chance, size in zip(("raters", "judge"), chances, (m, s), strict=True)
+        for yes in [rng.binomial(size, chance)]
+    )
+    evaluation = stats.evaluate(
+        human,
+        [judge],
+        tau=0.5,
+        positive=("yes",),
+        resampling=stats.Resampling(rng=rng, n_resamples=n_resamples),
+        metrics=AGREEING,
+    )
+    return dict(evaluation.estimates["judge"])
+
+
+@lru_cache
+def agreeing_targets(m: int, s: int, right: tuple[float, float]) -> dict[str, float]:
+    """Return the values on a great many items."""
+    rng = np.random.default_rng(4)
+    by_name = agreeing_estimates(rng, n=LARGE, m=m, s=s, right=right, n_resamples=0)
+    return {name: by_name[name].value for name in AGREEING}
+
+
+def agreeing(
+    rng: np.random.Generator, *, n: int, m: int, s: int, right: tuple[float, float]
+) -> Claims:
+    """Say which intervals hold the design value."""
+    targets, holds = agreeing_targets(m, s, right), {}
+    for name, estimate in agreeing_estimates(
+        rng, n=n, m=m, s=s, right=right, B=N_RESAMPLES
+    ).items():
+        interval = estimate.interval
+        holds[name] = None
+        if interval is not None:
+            holds[name] = interval.low - 1e-9 <= targets[name] <= interval.high + 1e-9
+    return holds
+
+
+def agreeing_scenarios() -> Iterator[Scenario]:
+    """List the designs of high agreement."""
+    for (m, *right), s, n in product(
+        ((3, 0.9, 0.97), (5, 0.97, 0.9), (5, 0.97, 0.97)), (1, 10), (20, 50, 100)
+    ):
+        name = (
+            f"nearly always right: {n} items, {m} raters in {right[0]:.0%}, a judge in "
+            f"{right[1]:.0%}, {s} sample{'s' * (s > 1)}"
+        )
+        simulate = partial(agreeing, n=n, m=m, s=s, right=tuple(right))
+        yield Scenario(name, simulate, dict.fromkeys(AGREEING, (0.92, 1.0)))
+
+
 # Raters who rated all items
 
 CROSSED_SPACE = stats.OptionSpace.singletons(("yes", "no"))
@@ -773,9 +918,9 @@ def crossed_raters(rng: np.random.Generator, *, n: int, m: int) -> Claims:
 # All of it
 
 
-def counted(n_judges: int) -> str:
+def counted(n: int, noun: str = "judge") -> str:
     """Return "1 judge" or "5 judges"."""
-    return f"{n_judges} judge{'s' * (n_judges > 1)}"
+    return f"{n} {noun}{'s' * (n > 1)}"
 
 
 def scenarios() -> list[Scenario]:
@@ -850,7 +995,8 @@ def scenarios() -> list[Scenario]:
             (20, 0.0, 0.3),
         )
     ]
-    return [*every, *boundary_scenarios(), *interval_scenarios(), *likelihood_scenarios()]
+    every += [*boundary_scenarios(), *interval_scenarios(), *agreeing_scenarios()]
+    return [*every, *likelihood_scenarios(), *F_scenarios()]
 
 
 def boundary_scenarios() -> Iterator[Scenario]:
@@ -962,6 +1108,10 @@ outside the wanted range, and {n_missed} by more than two standard errors; these
   drawn from a Dirichlet(1, 1, 1) where *mixed*, a Dirichlet(3, 3, 3) where items are *similar*, and
   a Dirichlet(1, 2, .5) where raters *mostly* say *no*; one F for all items. Below 20 items there
   is no interval.
+- *Nearly always right*: two options, raters and a judge are right with the chances that are named.
+- *F-hat of three options*: the chance of a choice given the set, with all seven sets; an item has
+  one or three pairs, or as many independent choices as sets. In groups of six, items have their
+  sets alike and, of pairs, each group has an F of its own.
 - An interval should hold the design value, the statistic on {large:,} items. With *crossed raters*,
   who rate all items with a severity of their own, it is over items and raters and should hold the
   expectation over both.

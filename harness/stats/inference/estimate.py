@@ -213,6 +213,8 @@ class ItemSums:
         Number of human ratings of each item.
     n_replies : float or None
         As in `Estimate`.
+    n_samples : float
+        Replies of the judge to each item; infinite without reply noise.
     options : tuple of str
         What the counts beside a value are named after.
     raters : dict of str to RaterVariance
@@ -228,6 +230,7 @@ class ItemSums:
     n_tied: int = 0
     n_ratings: FloatArray | None = None
     n_replies: float | None = None
+    n_samples: float = inf
     options: tuple[str, ...] = ()
     raters: Mapping[str, RaterVariance] = field(default_factory=dict)
 
@@ -295,6 +298,7 @@ class Estimated:
             replicates=replicates,
             bounds=(first.bounds[0] - second.bounds[1], first.bounds[1] - second.bounds[0]),
             is_share=False,
+            further=None,
         )
         interval, why_none = make_interval(
             difference, level=engine.level, unit=engine.units.kind, method=engine.method
@@ -343,15 +347,19 @@ def _estimated(metric: Metric, sums: ItemSums, result: Replicated, engine: Engin
     units, used = engine.units, sums.entered
     times = units.times
     n_used, undefined = how_many(used, times), bool(np.isnan(result.value))
+    n_units = units.n_entering(used)
     per_item = sums.n_ratings[used] if sums.n_ratings is not None else np.empty(0)
     sampled = Sampled(
         value=result.value,
         replicates=result.replicates,
-        n_units=units.n_entering(used),
+        n_units=n_units,
         n_items=n_used,
         bounds=metric.bounds,
         is_share=metric.is_share and units.kind != "criterion",
         raters=sums.raters.get(metric.name),
+        further=metric.further_item(
+            len(sums.options), n_replies=sums.n_samples, n_items=n_used, n_units=n_units
+        ),
     )
     interval, why_none = make_interval(
         sampled,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, isfinite, sqrt
+from math import inf, isfinite, prod, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -22,6 +22,45 @@ MIN_VALUES = 2  # one value has no spread
 MIN_UNITS = 5  # fewer say too little about the spread of a mean
 NO_SPREAD = 1e-12  # standard errors up to this are those of a constant
 _NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherItem:
+    """What one item more could add to a mean over items, however alike those are that were seen.
+
+    Attributes
+    ----------
+    least, most : float
+        Ends of the possible values of an item.
+    weight : float
+        How much of a unit depends on one reply to one item.
+    """
+
+    least: float
+    most: float
+    weight: float
+
+    def widened(
+        self, error: float, value: float, n_units: int, bounds: tuple[float, float]
+    ) -> float:
+        """Return a standard error that allows for a further unit.
+
+        Of that unit, one reply to one item is as far as can be from the (n,) units seen, whose mean
+        is ``value``. The variance is taken to a value as in `score_ends`.
+        """
+        n = n_units
+        far = self.most if self.most - value > value - self.least else self.least
+        apart = self.weight * (far - value)
+        mean = value + apart / (n + 1)
+        variance = ((n - 1) * error**2 + apart**2 / (n + 1)) / (n + 1)
+        allowed = sqrt(variance * _spread_at(value, bounds) / _spread_at(mean, bounds))
+        return max(error, allowed)
+
+
+def _spread_at(value: float, bounds: tuple[float, float]) -> float:
+    """Return what the variance of a value between bounds is proportional to."""
+    sides = (abs(value - bound) for bound in bounds if isfinite(bound))
+    return prod(sides)
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -44,6 +83,8 @@ class Sampled:
         Whether the value is a share of counted items.
     raters : RaterVariance or None
         Where the raters are a sample too: what they add to the variance.
+    further : FurtherItem or None
+        Of a mean over items that may have values that none of these has.
     """
 
     value: float
@@ -53,6 +94,7 @@ class Sampled:
     bounds: tuple[float, float] = (-inf, inf)
     is_share: bool = False
     raters: RaterVariance | None = None
+    further: FurtherItem | None = None
 
     def __repr__(self) -> str:
         return f"Sampled({self.value:g}, {len(self.replicates)} replicates, {self.n_units} units)"
@@ -73,12 +115,14 @@ class Sampled:
         """Standard error and its degrees of freedom.
 
         Over items, the spread of the replicates times sqrt(n / (n - 1)), as the bootstrap's
-        variance is the plug-in one, with n - 1 degrees of freedom.
+        variance is the plug-in one, with n - 1 degrees of freedom; that allows for a further item.
         """
         defined, n = self.replicates[~np.isnan(self.replicates)], self.n_units
         if min(defined.size, n) < MIN_VALUES:
             return float("nan"), n - 1.0
         error = float(defined.std()) * sqrt(n / (n - 1.0))
+        if self.further is not None and error > NO_SPREAD:
+            error = self.further.widened(error, self.value, n, self.bounds)
         if self.raters is None:
             return error, n - 1.0
         variance, freedom = self.raters.with_items(error**2, n - 1.0)
@@ -140,8 +184,10 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
     freedom less than there are units. Those of a share are normal, widened by the ratio of t
     quantiles for units and items (Korn and Graubard 1998). Where all replicates agree, an item may
     still be otherwise with the chance that Wilson's interval allows for none in n, and anywhere
-    within the bounds. Where raters are a sample, too, the variance and the degrees of freedom are
-    those of `RaterVariance.with_items`.
+    within the bounds. Of a mean over items that is no share, such as a divergence, the error is
+    that of `FurtherItem`: where a judge nearly always agrees, a few items may hold no great
+    disagreement, whose variance would be missing. Where raters are a sample, too, the variance and
+    the degrees of freedom are those of `RaterVariance.with_items`.
     """
     low, high = sampled.bounds
     value = sampled.value

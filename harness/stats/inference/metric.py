@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import isfinite, isinf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, ratio, row_sums
 from harness.stats.data.rating_table import FORMS
+from harness.stats.inference.interval_methods import FurtherItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -185,6 +187,23 @@ class Metric:
         if self.zero_is_best:
             return np.sign(np.asarray(values, dtype=np.float64))
         return np.full(np.shape(values), 1.0 if self.is_error else -1.0)
+
+    def further_item(
+        self, n_options: int, *, n_replies: float, n_items: int, n_units: int
+    ) -> FurtherItem | None:
+        """Return what an item more could add, by one of the judge's replies to it.
+
+        None of a metric that is no mean over items, or a share, whose interval is Wilson's; and
+        where there is no reply noise.
+        """
+        if not self.is_item_mean or self.is_share or not n_items or isinf(n_replies):
+            return None
+        low, high = self.bounds
+        if isinf(high) and self.squared is not None:
+            high = float(n_options)  # a sum over options of squared differences of shares
+        if not isfinite(high - low):
+            return None
+        return FurtherItem(low, high, n_units / (n_items * n_replies))
 
     @property
     def loss_bounds(self) -> tuple[float, float]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import isinf
+from math import inf, isinf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import how_many, in_blocks
+from harness.stats.data.arrays import how_many, in_blocks, median
 from harness.stats.data.rating_table import (
     ELICITATION_OF,
     ELICITATIONS,
@@ -103,6 +103,14 @@ class Side:
             return None
         return common.n_replies
 
+    def n_samples(self, form: Form, used: BoolArray) -> float:
+        """Return the replies behind a vector of this form, the median over (n,) used items."""
+        common = self.common.get(ELICITATION_OF[form])
+        if common is not None or self.table.exact:
+            return inf if common is None else common.n_replies
+        times = None if self.times is None else self.times[used]
+        return median(self.n_ratings(form)[used], times) or inf
+
     def undecided(self, form: Form) -> bool:
         """Whether the form asks for a decision that no positive option defines."""
         return FORMS[form].needs_positive and not self.cut.positive
@@ -168,6 +176,7 @@ def _sums_of_both(human: tuple[Side, Form], judge: tuple[Side, Form]) -> partial
         n_tied=how_many(np.any(tied, axis=0) & used, human[0].times) if tied else 0,
         n_ratings=human[0].n_ratings(human[1]),
         n_replies=judge[0].n_replies(judge[1]),
+        n_samples=judge[0].n_samples(judge[1], used),
         options=human[0].table.space.options,
     )
 

@@ -24,7 +24,7 @@ from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, li
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.engine import Drawn, Engine
 from harness.stats.inference.estimate import TOO_FEW, make_interval
-from harness.stats.inference.interval_methods import IntervalMethod, Sampled
+from harness.stats.inference.interval_methods import FurtherItem, IntervalMethod, Sampled
 from harness.stats.inference.metric import mean
 from harness.stats.inference.non_inferiority import non_inferiority_p
 from harness.stats.selection.rank_sets import (
@@ -153,6 +153,8 @@ class Footing:
         What was resampled.
     n_units : int
         How many of them the shared items are in.
+    further : FurtherItem or None
+        As in `Sampled`, of the judges.
     raters : RaterCovariance or None
         Of ranked judges, then baselines, where raters are a sample, too: intervals and comparisons
         are then over items and raters.
@@ -180,6 +182,7 @@ class Footing:
     n_units: int
     raters: RaterCovariance | None = None
     constants: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    further: FurtherItem | None = None
 
     def __repr__(self) -> str:
         shared = int(self.items.shared.sum())
@@ -205,6 +208,7 @@ class Footing:
             bounds=self.metric.bounds,
             is_share=self.metric.is_share,
             raters=self.raters_of({name: 1.0}),
+            further=self.further if name in self.judges else None,
         )
         return make_interval(
             sampled, level=self.level, unit=self.unit, estimand=self.metric.estimand
@@ -351,7 +355,12 @@ def common_footing(
     if ratings is not None and replies:
         raters = scoring.rater_covariance(ratings, replies, shared, n_replies)
     n_discordant = _n_discordant([np.asarray(of_judge) for of_judge in units.sums(sums)])
-
+    n_items, n_units = int(shared.sum()), units.n_entering(shared)
+    further = None
+    if criteria is None:
+        further = metric.further_item(
+            len(human.space.options), n_replies=n_replies, n_items=n_items, n_units=n_units
+        )
     return footing_of(
         metric,
         of_judges,
@@ -374,9 +383,10 @@ def common_footing(
         n_rated=int(scoring.rated.sum()),
         min_answered=min_answered,
         unit=units.kind,
-        n_units=units.n_entering(shared),
+        n_units=n_units,
         raters=raters,
         constants=scoring.constants(human.space) if replies else {},
+        further=further,
     )
 
 
@@ -404,6 +414,7 @@ def footing_of(
     n_units: int,
     n_discordant: IntArray,
     raters: RaterCovariance | None = None,
+    further: FurtherItem | None = None,
     baselines: Iterable[str] = BASELINES,
     baseline_level: float | None = None,
     **about: Any,  # noqa: ANN401 -- further fields of Footing
@@ -425,7 +436,7 @@ def footing_of(
     baseline_level : float, optional
         Confidence level of all comparisons with baselines together. Default: that of
         ``resampling``.
-    n_units, raters, **about
+    n_units, raters, further, **about
         Fields of `Footing`.
     """
     R = len(of_judges.values)
@@ -450,6 +461,7 @@ def footing_of(
             winner=int(losses[:R].argmin()),
             freedom=single,
             bounds=metric.bounds,
+            further=further,
             **settings,
         )
     beats = np.zeros((R, len(values) - R), dtype=np.bool_)
@@ -474,6 +486,7 @@ def footing_of(
         level=resampling.level,
         n_units=n_units,
         raters=raters,
+        further=further,
         **about,
     )
 

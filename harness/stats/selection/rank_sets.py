@@ -13,6 +13,7 @@ from harness.stats.inference.special_functions import ndtr, stdtrit
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
+    from harness.stats.inference.interval_methods import FurtherItem
 
 MAX_SKEWNESS, NO_SKEWNESS = 1.0 / 3.0, 1e-6
 MIN_UNITS_OF_DIFFERENCES = 20  # with fewer, skewed differences are significant too often
@@ -136,6 +137,7 @@ def winner_interval(
     n_units: int | None = None,
     freedom: FloatArray | None = None,
     bounds: tuple[float, float] = (-inf, inf),
+    further: FurtherItem | None = None,
 ) -> SimultaneousInterval:
     """Return an interval for the best judge that holds although it was chosen for its estimate.
 
@@ -152,6 +154,8 @@ def winner_interval(
     bounds : (low, high), optional
         Least and greatest possible value. The interval is a score interval within them: a judge
         that is chosen for a low loss has a low standard error, too. Default: symmetric.
+    further : FurtherItem, optional
+        As in `Sampled`.
     """
     winner = int(np.argmin(values)) if winner is None else winner
     errors = _standard_errors(replicates)
@@ -166,8 +170,11 @@ def winner_interval(
     too_few = n_units is not None and n_units < least
     if not kept[winner] or too_few:
         return SimultaneousInterval(winner, None, None, critical_value)
-    value, reach = float(values[winner]), critical_value * float(errors[winner])
+    value, error = float(values[winner]), float(errors[winner])
     inside = bounds[0] < value < bounds[1]
+    if further is not None and n_units is not None and inside:
+        error = further.widened(error, value, n_units, bounds)
+    reach = critical_value * error
     ends = score_roots(value, reach, bounds if inside else (-inf, inf))
     return SimultaneousInterval(winner, *ends, critical_value)
 
