@@ -77,6 +77,7 @@ VERDICT_COLUMNS = {
     "cost_usd": "float64",
     "latency_s": "float64",
 }
+OF_REPLY = frozenset({"model", "prompt_tokens", "completion_tokens", "cost_usd", "latency_s"})
 _turn = threading.Lock()  # runs of one process ask in turn: request locks are held per process
 
 
@@ -902,7 +903,11 @@ def _plain(value: Any) -> object:  # noqa: ANN401 -- whatever a table holds
 
 
 def _row_of(verdict: Verdict) -> dict[str, object]:
-    row = {name: getattr(verdict, name) for name in VERDICT_COLUMNS}
+    row = {
+        name: getattr(verdict.reply if name in OF_REPLY else verdict, name, None)
+        for name in VERDICT_COLUMNS
+    }
+    row["reply"] = verdict.reply and verdict.reply.text
     if row["value"] is not None and not isinstance(row["value"], str):
         row["value"] = json.dumps(msgspec.to_builtins(verdict.value))
     return row

@@ -133,7 +133,7 @@ def read_vectors(log: Path, texts: Iterable[str]) -> dict[str, FloatArray]:
     VerdictError
         If the log cannot be read.
     """
-    logged = {verdict.item: verdict.reply for verdict in read_log(log).final.values()}
+    logged = {verdict.item: verdict.text for verdict in read_log(log).final.values()}
     replies = {text: logged.get(text_id(text)) for text in texts}
     return {text: decode_vector(reply) for text, reply in replies.items() if reply}
 

@@ -114,7 +114,7 @@ def test_a_killed_run_of_a_plug_in_strategy_goes_on(harness, command, env, stub,
         time.sleep(0.05)
     process.kill()
     process.communicate()
-    received = {row["request"] for row in lines_of(run_of(tmp_path))}
+    received = {row["reply"]["request"] for row in lines_of(run_of(tmp_path))}
     stub.release()
     stub.reset()
     result = harness("run", "--resume", "--quiet")

@@ -70,8 +70,8 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
     forced = any(verdict.elicitation == "forced_choice" for verdict in verdicts)
     elicitation = "forced_choice" if forced else "paired"
     chosen = [v for v in verdicts if v.elicitation == elicitation and v.outcome == "answered"]
-    stated = [verdict for verdict in chosen if verdict.reply and MEMBER in verdict.reply]
-    measured = [v for v in chosen if v.logprobs is not None or v.probabilities is not None]
+    stated = [verdict for verdict in chosen if MEMBER in verdict.text]
+    measured = [v for v in chosen if v.probabilities is not None or _logprobs(v) is not None]
     scores = {
         "verbal_confidence": _means(stated, row, _stated),
         "logprob": _means(measured, row, _log_probability),
@@ -103,7 +103,7 @@ def _means(
 
 
 def _stated(verdict: Verdict) -> float | None:
-    text = verdict.reply or ""
+    text = verdict.text
     try:
         reply = parse_json(text[text.index("{") : text.rindex("}") + 1])
     except ValueError:
@@ -112,10 +112,14 @@ def _stated(verdict: Verdict) -> float | None:
     return _number(value)
 
 
+def _logprobs(verdict: Verdict) -> object:
+    return verdict.reply and verdict.reply.logprobs
+
+
 def _log_probability(verdict: Verdict) -> float | None:
     if verdict.probabilities is not None:
         return math.log(max(verdict.probabilities.values()))
-    logprobs = verdict.logprobs
+    logprobs = _logprobs(verdict)
     if not isinstance(logprobs, dict):
         return None
     tokens = logprobs.get("content")

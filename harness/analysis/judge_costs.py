@@ -52,8 +52,8 @@ def cost_of(verdicts: Sequence[Verdict], replies: Sequence[Verdict] | None = Non
     """
     judge = verdicts[0].judge if verdicts else ""
     replies = verdicts if replies is None else replies
-    bought: list[Verdict | Reply] = []
-    paid: list[Verdict | Reply] = []
+    bought: list[Reply] = []
+    paid: list[Reply] = []
     for reply, new in paid_replies(replies):
         bought += new
         if reply.judge == judge and not reply.cached:
@@ -72,12 +72,12 @@ def cost_of(verdicts: Sequence[Verdict], replies: Sequence[Verdict] | None = Non
     )
 
 
-def _usd(replies: Sequence[Verdict | Reply]) -> float | None:
+def _usd(replies: Sequence[Reply]) -> float | None:
     prices = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
     return sum(prices, 0.0) if len(prices) == len(replies) else None
 
 
 def median_latency_s(verdicts: Sequence[Verdict]) -> float | None:
     """Return the median seconds of a reply, of two middle ones the greater; None without any."""
-    latencies = [verdict.latency_s for verdict in verdicts if verdict.latency_s is not None]
+    latencies = [v.reply.latency_s for v in verdicts if v.reply and v.reply.latency_s is not None]
     return median_high(latencies) if latencies else None

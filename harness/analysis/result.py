@@ -421,12 +421,13 @@ def judge_result(
     """Return the result of a judge: what its verdicts tell, and what was estimated."""
     verdicts = source.verdicts[facts.name]
     outcomes = count_outcomes(verdicts, source.planned[facts.name])
-    derived = {verdict.elicitation for verdict in verdicts if verdict.derived}
+    derived = {v.elicitation for v in verdicts if v.reply and v.reply.derived}
+    replies = [verdict.reply for verdict in verdicts if verdict.reply]
     return JudgeResult(
         name=facts.name,
         kind=facts.kind,
         model=facts.model,
-        reported_models=tuple(sorted({v.model for v in verdicts if v.model})),
+        reported_models=tuple(sorted({r.model for r in replies if r.model})),
         derived=tuple(e for e in ELICITATIONS if e in derived),
         outcomes=outcomes,
         cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),

@@ -94,8 +94,7 @@ def _more_tokens(facts: JudgeFacts) -> tuple[str, ...]:
 
 
 def _is_cut_off(verdict: Verdict) -> bool:
-    first = verdict.first.finish_reason if verdict.first else None
-    is_stopped = "length" in {verdict.finish_reason, first}
+    is_stopped = "length" in {reply.finish_reason for reply in verdict.replies}
     return verdict.outcome == "invalid" and (is_stopped or "cut_off" in verdict.reason)
 
 
@@ -120,7 +119,7 @@ def _examples(source: Source, facts: JudgeFacts, unreadable: Sequence[Verdict]) 
     of_cause: Counter[str] = Counter()
     turns: dict[str, int] = {}
     for verdict in ordered:
-        text = (verdict.reply or "").strip()[:EXAMPLE_CHARS]
+        text = verdict.text.strip()[:EXAMPLE_CHARS]
         if text and text not in turns:
             cause = _cause(verdict, facts, source)
             turns[text] = of_cause[cause]

@@ -17,7 +17,6 @@ from harness.judging.judges.cost_limit import with_reply_cap
 from harness.judging.judges.judge_registry import registered
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.judging.prompts.requests import Prompts, Unit
-from harness.judging.storage.verdict_log import replies_of
 from harness.tasks import load_task
 from harness.tasks.folders import find_task
 
@@ -231,7 +230,7 @@ def compare_content(
     causes = [CAUSES[name] + same for name in CAUSES if baseline.hashes[name] != now[name]]
     left_out = _changed_items(baseline, setup)
     if baseline.grammar_version != GRAMMAR_VERSION:
-        if any(verdict.reply is not None for verdict in verdicts):
+        if any(verdict.reply for verdict in verdicts):
             left_out |= _read_otherwise(readers, verdicts)
         else:
             causes.append(READING_CHANGED.format(anew=anew))
@@ -264,10 +263,9 @@ def _read_otherwise(
     for logged in verdicts:
         if logged.reply is None or logged.judge not in readers:
             continue
-        *first, reply = replies_of(logged)
         unit = Unit(logged.item, logged.elicitation, logged.sample)
         reader = readers[logged.judge]
-        read = reader.verdict(reply, unit, logged.judge, first=first[0] if first else None)
+        read = reader.verdict(logged.reply, unit, logged.judge, first=logged.first)
         if (read.outcome, read.value) != (logged.outcome, logged.value):
             changed[logged.item] = "a reply of the baseline is read differently now"
     return changed

@@ -89,7 +89,7 @@ def _replies(run: RunFolder, look: Look) -> dict[tuple[str, str, str, Category],
     if not log.exists():
         return {}
     return {
-        (verdict.judge, verdict.item, verdict.elicitation, category_of(verdict)): verdict.reply
+        (verdict.judge, verdict.item, verdict.elicitation, category_of(verdict)): verdict.text
         for verdict in read_log(log).final.values()
-        if verdict.reply and verdict.outcome != "failed"
+        if verdict.text and verdict.outcome != "failed"
     }

@@ -118,10 +118,11 @@ def close_occasion(run: RunFolder, occasion: int) -> None:
 def provider_of(verdicts: Sequence[Verdict]) -> Provider:
     """Return what the provider reported about one judge's replies."""
     cost = cost_of(verdicts)
-    tokens = [v.completion_tokens for v in verdicts if v.completion_tokens is not None]
+    replies = [verdict.reply for verdict in verdicts if verdict.reply]
+    tokens = [r.completion_tokens for r in replies if r.completion_tokens is not None]
     return Provider(
-        models=tuple(sorted({v.model for v in verdicts if v.model})),
-        fingerprints=tuple(sorted({v.fingerprint for v in verdicts if v.fingerprint})),
+        models=tuple(sorted({r.model for r in replies if r.model})),
+        fingerprints=tuple(sorted({r.fingerprint for r in replies if r.fingerprint})),
         cost_usd=cost.usd,
         usd_per_answered=cost.usd_per_answered,
         reply_tokens=fmean(tokens) if tokens else None,

@@ -8,16 +8,15 @@ import pytest
 from support.judge_runs import run_judge
 from support.processes import invoke
 from support.task_folders import make_task_folder
+from support.verdicts import verdict_from
 
 from harness.analysis import Validation
 from harness.analysis.judge_costs import cost_of
 from harness.cli.progress import Lines
 from harness.judging.judges.config import JudgeSpec, load_judges
-from harness.judging.parsing.verdict import Verdict
 from harness.judging.running.budget import logged_cost_usd
 from harness.judging.running.services import NoCache
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.storage.verdict_log import replies_of
 from harness.tasks import load_task
 
 PRICE = {"input": 1.0, "output": 4.0}
@@ -57,7 +56,7 @@ def test_dry_run_predicts_the_cost_within_a_tenth(place, stub):
     assert quote["expected_usd"] == pytest.approx(cost.usd, rel=0.1)
     assert quote["cost_usd"] >= cost.usd
     assert quote["calls"] == stub.stats()["requests"] == cost.n_paid
-    bought = {r.request: r for verdict in done.final.values() for r in replies_of(verdict)}
+    bought = {r.request: r for verdict in done.final.values() for r in verdict.replies}
     assert cost.prompt_tokens == sum(reply.prompt_tokens for reply in bought.values())
     assert cost.cached_tokens == sum(reply.cached_tokens for reply in bought.values()) > 0
     assert cost.usd == pytest.approx((cost.prompt_tokens + cost.completion_tokens * 4) / 1e6)
@@ -97,7 +96,8 @@ def test_progress_counts_a_shared_first_turn_once(place, stub, cached):
 def test_progress_says_that_a_price_is_unknown():
     """As the summary does, in the place of $0."""
     heard = Heard({"j": 1})
-    verdict = Verdict(item="a", judge="j", elicitation="paired", outcome="answered", reply="A")
+    facts = {"elicitation": "paired", "outcome": "answered", "reply": "A"}
+    verdict = verdict_from(item="a", judge="j", **facts)
     heard.advanced("j", [verdict])
     heard.ended("j", "")
     assert heard.lines == ["j: 1/1 replies, 0 from the cache, unknown price"]
@@ -156,8 +156,8 @@ def test_replies_from_the_cache_keep_what_they_cost():
     facts = {"judge": "j", "elicitation": "forced_choice", "value": None}
     bought = {"cached": True, "reply": "A", "cost_usd": 0.02, "prompt_tokens": 7}
     verdicts = [
-        Verdict(item="a", outcome="answered", request="1" * 64, **bought, **facts),
-        Verdict(item="b", outcome="invalid", request="2" * 64, **bought, **facts),
+        verdict_from(item="a", outcome="answered", request="1" * 64, **bought, **facts),
+        verdict_from(item="b", outcome="invalid", request="2" * 64, **bought, **facts),
     ]
     cost = cost_of(verdicts)
     assert (cost.usd, cost.n_paid, cost.n_cached, cost.prompt_tokens) == (0, 0, 2, 0)

@@ -24,7 +24,7 @@ from support.task_folders import make_task_folder
 
 from harness import cli
 from harness.errors import HarnessError
-from harness.judging.parsing.verdict import HEADER, PairValue, Verdict, encode
+from harness.judging.parsing.verdict import HEADER, PairValue, Reply, Verdict, encode
 
 LIMIT_S = 10  # of CPU, as other tests run at the same time
 HANGS_S = 60
@@ -64,6 +64,14 @@ garbage = st.one_of(
     st.binary(max_size=200),
     st.sampled_from((b"[" * 100_000, b'{"a":' * 50_000, b"\xff\xfe", HEADER, b"a: &x [*x]\n")),
 )
+replies = st.builds(
+    Reply,
+    request=st.just("0" * 64),
+    text=st.sampled_from(("A", "\ud800", "\x1b]0;x\x07")),
+    model=st.sampled_from((None, "\ud800\x9b")),
+    cost_usd=st.sampled_from((None, -1.0, 1e308)),
+    latency_s=st.sampled_from((None, -1.0, 1e308)),
+)
 verdicts = st.builds(
     Verdict,
     item=st.sampled_from(("i0", "i1", "\ud800", "nowhere")),
@@ -73,10 +81,7 @@ verdicts = st.builds(
     outcome=st.sampled_from(("answered", "invalid", "failed", "abstained")),
     value=st.sampled_from(("A", "Z", ("A", "B"), (), None, PairValue(set=("A",), choice="B"))),
     attempt=st.sampled_from((1, -(10**6))),
-    reply=st.sampled_from((None, "A", "\ud800", "\x1b]0;x\x07")),
-    model=st.sampled_from((None, "\ud800\x9b")),
-    cost_usd=st.sampled_from((None, -1.0, 1e308)),
-    latency_s=st.sampled_from((None, -1.0, 1e308)),
+    reply=st.none() | replies,
     reason=st.sampled_from(("", "\x1b[2J")),
 )
 changes = st.one_of(

@@ -17,7 +17,7 @@ from support.processes import call_harness, start_harness
 from support.task_folders import make_task_folder
 
 from harness.judging.parsing.verdict import decode
-from harness.judging.storage.verdict_log import read_log, replies_of
+from harness.judging.storage.verdict_log import read_log
 
 N_ITEMS, SAMPLES, CONCURRENCY = 40, 5, 8
 BOTH = ("forced_choice", "response_set")
@@ -93,7 +93,7 @@ def wait_for_lines(place, n: int) -> None:
 def n_purchases(log) -> Counter[str]:
     """Count how often the replies that a log holds were bought, by the hash of their request."""
     lines = log.read_bytes().split(b"\n")[1:-1]
-    replies = [reply for line in lines for reply in replies_of(decode(line + b"\n"))]
+    replies = [reply for line in lines for reply in decode(line + b"\n").replies]
     purchases = {(reply.request, reply.latency_s) for reply in replies}
     return Counter(request for request, _ in purchases)
 

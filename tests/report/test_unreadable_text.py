@@ -7,6 +7,7 @@ import json
 import pytest
 from support.analysis_inputs import source_of, task_of
 from support.task_folders import make_task_folder
+from support.verdicts import verdict_from
 
 import harness
 from harness.analysis import JudgeFacts, validate
@@ -15,7 +16,6 @@ from harness.app import finish
 from harness.judging.judges.config import JudgeSpec, with_max_tokens
 from harness.judging.judges.judge_registry import easier_strategies
 from harness.judging.judges.reasoning import REASONING_MAX_TOKENS
-from harness.judging.parsing.verdict import Verdict
 from harness.report import page
 from harness.report.rebuild import report_run
 from harness.report.recommendation import next_steps, sentences
@@ -42,7 +42,7 @@ def cut_off(stub, tmp_path):
 def verdicts(judge, **outcomes):
     """Make a verdict for each reply: its text, outcome, reason and finish reason."""
     return [
-        Verdict(
+        verdict_from(
             item=f"i{i}",
             judge=judge,
             elicitation="forced_choice",

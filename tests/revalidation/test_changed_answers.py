@@ -149,7 +149,7 @@ def test_an_export_keeps_replies_on_request(tmp_path, stub):
     assert invoke(*export).exit_code == 0
     final = read_log(small / "verdicts.jsonl").final.values()
     assert len(final) == 5 * 40
-    assert all(verdict.reply.startswith(SECRET) for verdict in final)
+    assert all(verdict.text.startswith(SECRET) for verdict in final)
     stub.set_table("judge", told(replies(60, flawed)))
     result = invoke("revalidate", small, "--task", tmp_path / "task")
     assert result.exit_code == 1, result.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from support.task_folders import make_truth_task
+from support.verdicts import verdict_from
 
 from harness.analysis import JudgeFacts, Source
 from harness.judging.parsing.external_verdicts import read_external
@@ -63,7 +64,7 @@ def source_of(task, judges, **choices):
 def verdict_of(judge, item, sample, value, **fields):
     """Make one forced choice: an option, CANNOT_ASSESS or `INVALID`."""
     outcome = {CANNOT_ASSESS: "abstained", INVALID: "invalid"}.get(value, "answered")
-    return Verdict(
+    return verdict_from(
         item=item,
         judge=judge,
         elicitation="forced_choice",

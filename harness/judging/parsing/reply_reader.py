@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from harness.judging.parsing.grammar import OUTCOMES, Parsed, last_line, parse
 from harness.judging.parsing.open_answers import parse_open
 from harness.judging.parsing.option_probabilities import OptionTokens
@@ -97,20 +99,8 @@ class ReplyReader:
             sample=unit.sample,
             outcome=parsed.outcome,
             value=value,
-            request=reply.request,
-            reply=reply.text,
+            reply=replace(reply, derived=True) if parsed.is_derived else reply,
             first=first,
-            model=reply.model,
-            finish_reason=reply.finish_reason,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            cached_tokens=reply.cached_tokens,
-            cost_usd=reply.cost_usd,
-            latency_s=reply.latency_s,
-            logprobs=reply.logprobs,
-            fingerprint=reply.fingerprint,
-            derived=reply.derived or parsed.is_derived,
-            cache_key=reply.cache_key,
             cached=cached,
             reason=parsed.reason,
             probabilities=parsed.probabilities,

@@ -45,7 +45,6 @@ ALWAYS_WRITTEN = (
     "sample",
     "outcome",
     "value",
-    "request",
     "attempt",
 )  # and crc
 NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -138,29 +137,15 @@ class Verdict(_Record, frozen=True, kw_only=True):
     value : str, tuple of str, PairValue or None
         The key of an option, a set of keys, or both; on a scale without options, the
         answer as text.
-    request : str
-        Hash of the request that got the reply (of a pair: the second turn's) or, without a reply,
-        of the request that failed.
     attempt : int
         Number of attempts at the unit, over all starts of the run.
-    reply : str or None
-        Text of the reply.
+    reply : Reply or None
+        What it was parsed from; of a pair, the reply to the second turn. None where there was none,
+        or where it is computed from several.
     first : Reply or None
         The first turn of a pair.
-    model, fingerprint, finish_reason : str or None
-        As the provider reported them; a fingerprint names the configuration that a model runs in.
-    prompt_tokens, completion_tokens, cached_tokens : int or None
-        As the provider counted them; those cached are among those of the prompt.
-    cost_usd : float or None
-        0 is free, None is unknown.
-    latency_s : float or None
-        Seconds from sending to the last byte.
-    logprobs : JSON
-        As the provider sent them.
-    derived : bool
-        Whether it was derived from another elicitation by rule.
-    cache_key : str
-        Key that the requests for all samples share, `Request.cache_key`; empty if unknown.
+    failed_request : str
+        Without a reply, the hash of the request that got none.
     cached : bool
         Whether the reply was taken from the cache at no cost.
     reason : str
@@ -183,26 +168,30 @@ class Verdict(_Record, frozen=True, kw_only=True):
     sample: int = _written(0)
     outcome: Outcome
     value: Value = _written(None)
-    request: str = _written("")
     attempt: int = _written(1)
-    reply: str | None = None
+    reply: Reply | None = None
     first: Reply | None = None
-    model: str | None = None
-    finish_reason: str | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
-    cost_usd: Usd | None = None
-    latency_s: float | None = None
-    logprobs: Any = None
-    fingerprint: str | None = None
-    derived: bool = False
-    cache_key: str = ""
+    failed_request: str = ""
     cached: bool = False
     reason: str = ""
     probabilities: dict[str, float] | None = None
     shown: tuple[str, ...] = ()
     swapped: bool = False
+
+    @property
+    def request(self) -> str:
+        """Hash of the request that got the reply or, without a reply, of the one that failed."""
+        return self.reply.request if self.reply is not None else self.failed_request
+
+    @property
+    def text(self) -> str:
+        """Text of the reply; empty without one."""
+        return self.reply.text if self.reply is not None else ""
+
+    @property
+    def replies(self) -> tuple[Reply, ...]:
+        """The replies that it holds, in the order in which they were received."""
+        return tuple(reply for reply in (self.first, self.reply) if reply is not None)
 
     def __repr__(self) -> str:
         unanswered = f"{self.outcome} {self.reason}".strip()
@@ -260,7 +249,7 @@ def failed(
         elicitation=unit.elicitation,
         outcome="failed",
         sample=unit.sample,
-        request=request,
+        failed_request=request,
         first=first,
         reason=reason,
     )

@@ -293,7 +293,14 @@ def read_without_choice(
     """Read a pair whose first turn was blank, so that there is no conversation to continue."""
     verdict = reader.verdict(first, unit._replace(elicitation="response_set"), judge, cached=cached)
     reason = f"set:{verdict.reason}"
-    return replace(verdict, elicitation="paired", first=first, reply=None, reason=reason)
+    return replace(
+        verdict,
+        elicitation="paired",
+        first=first,
+        reply=None,
+        failed_request=first.request,
+        reason=reason,
+    )
 
 
 def first_turn(unit: WorkUnit, judge: str) -> Verdict:

@@ -213,30 +213,26 @@ class PaidReplies:
     def __init__(self) -> None:
         self._counted: set[int] = set()
 
-    def new(self, verdict: Verdict) -> Sequence[Verdict | Reply]:
-        """Return a verdict's replies that no verdict before it had; a verdict stands for its own.
+    def new(self, verdict: Verdict) -> Sequence[Reply]:
+        """Return a verdict's replies that no verdict before it had.
 
         They were paid for unless the verdict is ``cached``.
         """
-        own = _own(verdict)
         if verdict.elicitation == "forced_choice":
-            return own
-        turns = own if verdict.first is None else (verdict.first, *own)
-        return [turn for turn in turns if self._is_new(turn)]
+            return verdict.replies
+        return [reply for reply in verdict.replies if self._is_new(reply)]
 
-    def _is_new(self, reply: Verdict | Reply) -> bool:
+    def _is_new(self, reply: Reply) -> bool:
         n_counted = len(self._counted)
         self._counted.add(hash((reply.request, reply.latency_s)))
         return len(self._counted) > n_counted
 
 
-def paid_replies(
-    verdicts: Iterable[Verdict],
-) -> Iterator[tuple[Verdict, Sequence[Verdict | Reply]]]:
+def paid_replies(verdicts: Iterable[Verdict]) -> Iterator[tuple[Verdict, Sequence[Reply]]]:
     """Yield verdicts, pairs last, each with the replies that no verdict before it had."""
     verdicts = list(verdicts)
     pairs = [verdict for verdict in verdicts if verdict.elicitation == "paired"]
-    new = PaidReplies().new if pairs else _own  # only pairs share replies with others
+    new = PaidReplies().new if pairs else _replies  # only pairs share replies with others
     yield from ((verdict, new(verdict)) for verdict in verdicts if verdict.elicitation != "paired")
     yield from ((verdict, new(verdict)) for verdict in pairs)
 
@@ -251,6 +247,5 @@ def logged_cost_usd(log: LogReading) -> float:
     )
 
 
-def _own(verdict: Verdict) -> Sequence[Verdict | Reply]:
-    """Return the reply that a verdict was read from: the verdict stands for it."""
-    return (verdict,) if verdict.reply is not None else ()
+def _replies(verdict: Verdict) -> Sequence[Reply]:
+    return verdict.replies

@@ -33,7 +33,7 @@ from harness.judging.parsing.verdict import (
 from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from harness.tasks.schema import Elicitation
 
@@ -175,15 +175,6 @@ def _append_parts(log: VerdictLog) -> set[Path]:
     return damaged
 
 
-def replies_of(verdict: Verdict) -> Iterator[Reply]:
-    """Yield the replies that a verdict holds, as they were received."""
-    if verdict.first is not None:
-        yield verdict.first
-    if verdict.reply is not None:
-        shared = set(Reply.__struct_fields__).intersection(verdict.__struct_fields__)
-        yield Reply(text=verdict.reply, **{name: getattr(verdict, name) for name in shared})
-
-
 class RunNote(NamedTuple):
     """A file of a run, with its identity, the run's process and when the note was left."""
 
@@ -240,9 +231,7 @@ class RunNotes:
         if note := self.read(name):
             if note.identity == identity_of(note.path):
                 final = read_log(note.path).final.values()
-                replies = (
-                    r for verdict in final if not verdict.cached for r in replies_of(verdict)
-                )
+                replies = (r for verdict in final if not verdict.cached for r in verdict.replies)
                 while batch := list(islice(replies, REPLIES_PER_TRANSACTION)):
                     add_many(batch)
             self.remove(note.path)

@@ -55,7 +55,7 @@ class JsonReplies(Strategy):
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterator[str]:
         """Yield the number of replies that are no JSON though it was asked for."""
         read = (v for v in replies if v.outcome in {"answered", "abstained"})
-        if n := sum(not is_structured(v.reply or "") for v in read):
+        if n := sum(not is_structured(v.text) for v in read):
             yield (
                 f"{of.judge}: {n} of {len(replies)} replies are verdicts in plain text, not in "
                 "the JSON that was asked for"

@@ -294,7 +294,7 @@ def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> Bo
 def _reply_text(verdict: Verdict) -> str:
     """Return a reply, which says in which order the answers were where that was turned back."""
     order = "(answers shown in the other order) " if verdict.swapped else ""
-    return order + cut(verdict.reply or "", MAX_REPLY)
+    return order + cut(verdict.text, MAX_REPLY)
 
 
 def _full_items(

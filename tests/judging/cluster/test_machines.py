@@ -184,7 +184,7 @@ def test_spent_budget_stops_a_run_and_can_be_raised(machine, stub, database):
     ended(alone.run(database, "--max-cost", "8"), code=4)
     n_paid = answered(alone)
     assert 0 < n_paid < 100
-    assert sum(verdict.cost_usd for verdict in alone.verdicts().values()) <= 8
+    assert sum(verdict.reply.cost_usd for verdict in alone.verdicts().values()) <= 8
     ended(alone.run(database, "--max-cost", "1000", resume=True))
     assert answered(alone) == 100
     assert stub.stats()["requests"] == 100

@@ -184,7 +184,7 @@ def test_budget_holds_for_all_workers(machine, stub, database):
     more = "price: {input: 0, output: 100000}, "
     on_ray = machine("a", stub.url(ms=5), n=100, more=more)
     ended(on_ray.run(database, *ON_RAY, "--max-cost", "8"), code=4)
-    costs = [v.cost_usd for v in on_ray.verdicts().values()]
+    costs = [v.reply.cost_usd for v in on_ray.verdicts().values()]
     assert 0 < len(costs) < 100
     assert stub.stats()["requests"] == len(costs)
     assert sum(costs) <= 8

@@ -66,7 +66,7 @@ def test_every_embedded_judge_answers_every_elicitation(make, kind, elicitation)
     task = make(LEXICON)
     verdict = verdict_of(task, judge_of(task, kind), "i3", elicitation)
     assert verdict.outcome == "answered"
-    assert verdict.cost_usd == 0.0
+    assert verdict.reply.cost_usd == 0.0
     if elicitation == "paired":
         assert verdict.value.choice in verdict.value.set
 

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from support.verdicts import verdict_from
 
 from harness.errors import VerdictError
 from harness.judging.parsing.external_verdicts import read_external
@@ -220,7 +221,7 @@ def logged(item: str = "a", **changed) -> bytes:
         "value": "yes",
         "reply": "Yes.",
     }
-    return encode(Verdict(item=item, judge="j", **fields | changed))
+    return encode(verdict_from(item=item, judge="j", **fields | changed))
 
 
 def log(path: Path, *lines: bytes) -> Path:
@@ -238,7 +239,7 @@ def test_own_log_is_read_with_its_checksums(tmp_path, task):
     ]
     read = read_external(log(tmp_path / "verdicts.jsonl", *lines), task)
     assert [(v.item, v.outcome) for v in read] == [("a", "answered"), ("b", "answered")]
-    assert read[0].reply == "Yes."
+    assert read[0].text == "Yes."
 
 
 def test_own_log_of_other_options_is_invalid(tmp_path, task):
@@ -246,7 +247,7 @@ def test_own_log_of_other_options_is_invalid(tmp_path, task):
     lines = [logged(value="maybe"), logged("b", value=("yes",)), logged("c", value="CANNOT_ASSESS")]
     read = read_external(log(tmp_path / "verdicts.jsonl", *lines), task)
     assert outcomes(read) == [("invalid", None, "not_an_option")] * 3
-    assert read[0].reply == "Yes."
+    assert read[0].text == "Yes."
 
 
 @pytest.mark.parametrize(

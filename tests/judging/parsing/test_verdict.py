@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.option_sets import OPTIONS
+from support.verdicts import verdict_from
 
 from harness.errors import VerdictError
 from harness.judging.parsing.grammar import OUTCOMES, parse
@@ -76,8 +77,8 @@ def test_verdict_keeps_all_of_the_reply(task):
     unit = Unit(item="i1", elicitation="forced_choice")
     verdict = ReplyReader(task).verdict(reply("B", **facts), unit, "j")
     assert verdict.outcome == "answered"
-    assert (verdict.value, verdict.reply, verdict.request) == ("B", "B", "r" * 64)
-    assert {name: getattr(verdict, name) for name in facts} == facts
+    assert (verdict.value, verdict.text, verdict.request) == ("B", "B", "r" * 64)
+    assert verdict.reply == reply("B", **facts)
     assert not verdict.cached
 
 
@@ -105,7 +106,7 @@ def test_why_a_reply_ended_counts(task, text, elicitation, finish, expected):
     verdict = read(task, text, elicitation, finish_reason=finish)
     assert (verdict.outcome, verdict.reason) == expected
     assert verdict.value is None
-    assert verdict.reply == text
+    assert verdict.text == text
 
 
 def test_a_choice_that_fills_its_room_is_read(task):
@@ -209,13 +210,12 @@ VERDICTS = st.builds(
     outcome=st.sampled_from(OUTCOMES),
     sample=st.integers(0, 99),
     value=st.none() | TEXTS | SETS | st.builds(PairValue, set=SETS, choice=TEXTS),
-    request=TEXTS,
     attempt=st.integers(1, 9),
-    reply=st.none() | TEXTS,
+    reply=st.none() | REPLIES,
     first=st.none() | REPLIES,
+    failed_request=TEXTS,
     cached=st.booleans(),
     reason=TEXTS,
-    **FACTS,
 )
 
 
@@ -231,7 +231,7 @@ def test_line_gives_back_what_was_written(verdict):
 
 def test_halves_of_surrogate_pairs_are_read_as_replacement_characters():
     """No report could be written with them; judges' replies are cleaned when they are received."""
-    verdict = Verdict(
+    verdict = verdict_from(
         item="i",
         judge="j",
         elicitation="forced_choice",
@@ -240,11 +240,11 @@ def test_halves_of_surrogate_pairs_are_read_as_replacement_characters():
         model="\udfff判",
     )
     read_back = decode(encode(verdict))
-    assert (read_back.reply, read_back.model) == ("a\ufffdb", "\ufffd判")
+    assert (read_back.text, read_back.reply.model) == ("a\ufffdb", "\ufffd判")
 
 
 def test_line_has_its_members_and_checksum():
-    """The nine members always stand there; crc is the CRC-32 of the line without it."""
+    """The eight members always stand there; crc is the CRC-32 of the line without it."""
     line = encode(Verdict(item="i", judge="j", elicitation="forced_choice", outcome="failed"))
     read_back = json.loads(line)
     assert list(read_back) == [*ALWAYS_WRITTEN, "crc"]
@@ -254,15 +254,16 @@ def test_line_has_its_members_and_checksum():
 
 def test_line_has_no_number_that_json_has_not():
     """A log probability of minus infinity is written as null."""
-    verdict = Verdict(
+    verdict = verdict_from(
         item="i",
         judge="j",
         elicitation="forced_choice",
         outcome="answered",
         value="A",
+        reply="A",
         logprobs=[{"A": float("-inf"), "B": -0.5}],
     )
-    assert decode(encode(verdict)).logprobs == [{"A": None, "B": -0.5}]
+    assert decode(encode(verdict)).reply.logprobs == [{"A": None, "B": -0.5}]
 
 
 def test_every_change_of_a_byte_is_noticed():
@@ -293,7 +294,7 @@ def _signed(body: bytes) -> bytes:
         (b'{"item":"i","judge":"j","elicitation":"paired","outcome":"failed","value":7}', "value"),
         (b'{"item": kumquat}', "line"),
         (b'"kumquat}', "line"),
-        (b'{"item":"\\ud800","reply":"kumquat"}', "judge"),
+        (b'{"item":"\\ud800","reason":"kumquat"}', "judge"),
     ],
 )
 def test_line_that_is_no_verdict_is_refused_by_its_member(body, where):
@@ -331,7 +332,7 @@ def test_schema_describes_a_line():
     schema = verdict_schema()
     assert set(schema["required"]) == {*ALWAYS_WRITTEN, "crc"}
     line = json.loads(
-        encode(Verdict(item="i", judge="j", elicitation="paired", outcome="failed", cost_usd=0.5))
+        encode(Verdict(item="i", judge="j", elicitation="paired", outcome="failed", attempt=2))
     )
     assert line.keys() <= schema["properties"].keys()
 

@@ -27,7 +27,7 @@ from harness.judging.running.services import Job
 from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger, PendingBatch
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of
+from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.runs import RunConfig, RunFolder
 from harness.tasks import load_task
 
@@ -80,7 +80,7 @@ def values(log):
 
 
 def cost(log):
-    bought = {r.request: r for v in log.final.values() for r in replies_of(v)}
+    bought = {r.request: r for v in log.final.values() for r in v.replies}
     return sum(reply.cost_usd for reply in bought.values())
 
 

@@ -157,7 +157,7 @@ def test_a_resumed_run_asks_and_reads_the_same(task, judges_file, tmp_path):
     folder = start(plan, tmp_path / "runs")
     store = ResponseCache(tmp_path / "cache", print)
     before = ask(plan, folder, store)
-    assert len({(v.item, v.cache_key) for v in before.verdicts["first"]}) == 16
+    assert len({(v.item, v.reply.cache_key) for v in before.verdicts["first"]}) == 16
     lines = folder.verdicts.read_bytes().splitlines(keepends=True)
     folder.verdicts.write_bytes(b"".join(lines[:10]))
     after = ask(plan_resumed_run(folder), folder, ResponseCache(tmp_path / "cache", print))

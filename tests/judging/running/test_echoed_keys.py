@@ -41,7 +41,7 @@ def test_a_key_that_a_server_repeats_is_masked_in_log_and_cache(tmp_path, stub):
     )
     store.close()
     assert end == ""
-    assert [v.reply for v in reading.final.values()] == [f"A (asked with {MASK})"] * 2
+    assert [v.text for v in reading.final.values()] == [f"A (asked with {MASK})"] * 2
     assert any(KEY in str(request["headers"]) for request in stub.requests())
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(MASK.encode() in path.read_bytes() for path in files if path.name == "cache.db")

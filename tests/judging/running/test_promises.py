@@ -38,7 +38,7 @@ from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job
 from harness.judging.running.session import Session
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of
+from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.ratings import count_outcomes
 from harness.tasks import load_task
 
@@ -177,7 +177,7 @@ class Promises(RuleBasedStateMachine):
         assert lines[: len(self.written)] == self.written  # promise 1
         self.written = lines
         if not ended:
-            logged = {r.request for v in read_log(self.log).final.values() for r in replies_of(v)}
+            logged = {r.request for v in read_log(self.log).final.values() for r in v.replies}
             lost = [request for request in self.replied()[before:] if request not in logged]
             assert len(lost) <= len(judges) * CONCURRENCY  # promise 4
             self.excused += len(lost)

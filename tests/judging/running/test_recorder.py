@@ -22,7 +22,11 @@ def key(item):
 
 def verdict(item):
     return Verdict(
-        item=item, judge="j", elicitation="forced_choice", request=key(item), outcome="answered"
+        item=item,
+        judge="j",
+        elicitation="forced_choice",
+        outcome="answered",
+        failed_request=key(item),
     )
 
 

@@ -12,7 +12,6 @@ from support.task_folders import make_task_folder
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.running.budget import CostBudget
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.storage.verdict_log import replies_of
 from harness.tasks import load_task
 
 PRICE = {"input": 100.0, "output": 400.0}
@@ -55,11 +54,11 @@ def test_samples_of_an_item_share_one_request(asked, stub, tmp_path):
 def test_prompt_of_shared_samples_is_paid_for_once(asked, stub):
     """Tokens and cost of all verdicts are those of six prompts, not of sixty."""
     log, _, _ = asked()
-    replies = [reply for verdict in log.final.values() for reply in replies_of(verdict)]
+    replies = [reply for verdict in log.final.values() for reply in verdict.replies]
     together = sum(reply.prompt_tokens for reply in replies)
     cost = sum(reply.cost_usd for reply in replies)
     alone, _, _ = asked(n_per_request=1, log="alone.jsonl")
-    singly = [reply for verdict in alone.final.values() for reply in replies_of(verdict)]
+    singly = [reply for verdict in alone.final.values() for reply in verdict.replies]
     assert together * 10 == sum(reply.prompt_tokens for reply in singly)
     completion = sum(reply.completion_tokens for reply in replies)
     assert cost == pytest.approx((together * 100 + completion * 400) / 1e6)
@@ -141,10 +140,10 @@ def test_limit_is_nearly_used_up_and_never_exceeded(asked):
     """A run stops within the most that one call may cost of --max-cost, although many are in
     flight."""
     whole, _, _ = asked(n_per_request=1, log="whole.jsonl")
-    total = sum(r.cost_usd for v in whole.final.values() for r in replies_of(v))
+    total = sum(r.cost_usd for v in whole.final.values() for r in v.replies)
     budget = CostBudget(total / 2)
     log, _, _ = asked(n_per_request=1, budget=budget, log="half.jsonl", concurrency=64)
-    spent = sum(r.cost_usd for v in log.final.values() for r in replies_of(v))
+    spent = sum(r.cost_usd for v in log.final.values() for r in v.replies)
     assert spent == pytest.approx(budget.spent_usd)
     assert budget.limit_usd - budget.refused_usd < spent <= budget.limit_usd
     assert budget.exhausted

@@ -43,7 +43,7 @@ def test_a_server_that_knows_schemas_replies_in_json(task, stub, tmp_path):
     verdicts = source.verdicts["stub@json"]
     assert len(verdicts) == 18
     assert {v.outcome for v in verdicts} <= {"answered", "abstained", "invalid"}
-    assert all(is_structured(v.reply) for v in verdicts if v.outcome == "answered")
+    assert all(is_structured(v.text) for v in verdicts if v.outcome == "answered")
     assert not any("plain text" in note for note in source.notes)
     bodies = [json.loads(request["body"]) for request in stub.requests()]
     schemas = [b["response_format"]["json_schema"]["schema"]["properties"] for b in bodies]

@@ -65,7 +65,7 @@ def test_choices_and_sets_follow_from_the_words_exactly(folder, stub, tmp_path):
     source = asked(folder, stub, tmp_path, below)
     verdicts = [v for v in source.verdicts["stub@verbalised"] if v.elicitation == "response_set"]
     assert {v.value for v in verdicts} == {("B",)}
-    assert all(v.derived for v in verdicts)
+    assert all(v.reply.derived for v in verdicts)
 
 
 def test_an_item_is_one_request_however_it_is_rated(folder, stub, tmp_path):

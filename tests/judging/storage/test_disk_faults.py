@@ -21,12 +21,13 @@ import pytest
 from support.judge_runs import RecordingObserver, scripted
 from support.processes import locked
 from support.task_folders import make_task_folder
+from support.verdicts import verdict_from
 
 from harness.app import execute, plan_run, start
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
-from harness.judging.parsing.verdict import Reply, Verdict
+from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.services import Job, NoCache
@@ -379,7 +380,7 @@ def test_replies_that_a_killed_run_logged_a_moment_ago_are_not_asked_for_again(t
     path.parent.mkdir()
     with VerdictLog.open(path) as log:
         received = {"item": "a", "judge": "j", "elicitation": "forced_choice", "reply": "A"}
-        log.append([Verdict(**received, outcome="answered", value="A", request=KEYS[3])])
+        log.append([verdict_from(**received, outcome="answered", value="A", request=KEYS[3])])
     with subprocess.Popen(
         [sys.executable, "-c", FOLLOWED, str(tmp_path / "cache"), str(path)],
         stdin=subprocess.PIPE,

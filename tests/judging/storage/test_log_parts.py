@@ -7,6 +7,7 @@ from itertools import permutations, product
 
 import pytest
 from support.task_folders import make_task_folder
+from support.verdicts import verdict_from
 
 from harness.checksummed_log import create_part, parts_of
 from harness.errors import RunError, VerdictError
@@ -15,7 +16,6 @@ from harness.judging.parsing.verdict import (
     AWAITS_SECOND_TURN,
     HEADER,
     Reply,
-    Verdict,
     decode,
     encode,
 )
@@ -28,7 +28,9 @@ FIRST = Reply(request="first", text="A")
 def verdict(item="a", outcome="answered", **fields):
     value = "A" if outcome == "answered" else None
     members = {"reply": value, "value": value, "request": f"hash-{item}"} | fields
-    return Verdict(item=item, judge="j", elicitation="forced_choice", outcome=outcome, **members)
+    return verdict_from(
+        item=item, judge="j", elicitation="forced_choice", outcome=outcome, **members
+    )
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ import pytest
 from msgspec.structs import replace
 from support.judge_runs import RecordingObserver, run_judge
 from support.task_folders import make_task_folder
+from support.verdicts import verdict_from
 
 from harness.app import execute, plan_run, start
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.parsing.verdict import Reply, Verdict
+from harness.judging.parsing.verdict import Reply
 from harness.judging.running import ask
 from harness.judging.storage import request_locks
 from harness.judging.storage.response_cache import ResponseCache
@@ -47,7 +48,7 @@ def follower(place, *requests):
 
 
 def verdict(request, value="A"):
-    return Verdict(
+    return verdict_from(
         item="a",
         judge="j",
         elicitation="forced_choice",
@@ -140,7 +141,10 @@ def test_log_beside_a_run_poisons_no_cache(tmp_path):
     execute(plan, forged, observer=RecordingObserver(), use_cache=False)
     lines = list(forged.read_verdicts().final.values())
     forged.verdicts.unlink()
-    append(forged.verdicts, *(replace(line, reply="B", value="B") for line in lines))
+    append(
+        forged.verdicts,
+        *(replace(line, reply=replace(line.reply, text="B"), value="B") for line in lines),
+    )
     forged.update(state="running")
     shutil.copytree(forged.path, tmp_path / "runs" / "forged")
     execute(plan, own, observer=RecordingObserver(), cache=tmp_path / "cache")

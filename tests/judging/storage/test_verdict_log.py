@@ -10,19 +10,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.judge_runs import n_lines
+from support.verdicts import verdict_from
 
 from harness.checksummed_log import with_checksum, without_checksum
 from harness.errors import RunError, VerdictError
 from harness.judging.parsing.verdict import HEADER, Reply, Verdict, encode
 from harness.judging.running.budget import logged_cost_usd
-from harness.judging.storage.verdict_log import VerdictLog, read_log, replies_of, unit_key
+from harness.judging.storage.verdict_log import VerdictLog, read_log, unit_key
 
 
 def verdict(item: str, outcome: str = "answered", **fields) -> Verdict:
     value = "A" if outcome == "answered" else None
     reply = None if outcome == "failed" else "A"
     options = {"request": f"hash-{item}", "reply": reply, "value": value} | fields
-    return Verdict(item=item, judge="j", elicitation="forced_choice", outcome=outcome, **options)
+    return verdict_from(
+        item=item, judge="j", elicitation="forced_choice", outcome=outcome, **options
+    )
 
 
 def written(path, *verdicts) -> None:
@@ -177,8 +180,8 @@ def test_shared_first_turn_of_a_pair_is_not_paid_for_twice(tmp_path):
         first = Reply(request="1", text="A, B", cost_usd=0.5, latency_s=0.5)
         own = {"request": "1", "cost_usd": 0.5, "latency_s": latency_s, "cached": cached}
         verdicts = [
-            Verdict(elicitation="response_set", **took, **own),
-            Verdict(elicitation="paired", **took, request="2", first=first, cost_usd=0.25),
+            verdict_from(elicitation="response_set", **took, **own),
+            verdict_from(elicitation="paired", **took, request="2", first=first, cost_usd=0.25),
         ]
         for order in (verdicts, verdicts[::-1]):
             path.unlink(missing_ok=True)
@@ -189,7 +192,7 @@ def test_shared_first_turn_of_a_pair_is_not_paid_for_twice(tmp_path):
 def test_replies_come_back_from_a_line():
     """The cache can be filled from the log: every reply that a line holds, under its own hash."""
     first = Reply(request="1", text="A, B", cost_usd=0.5)
-    paired = Verdict(
+    paired = verdict_from(
         item="a",
         judge="j",
         elicitation="paired",
@@ -199,8 +202,8 @@ def test_replies_come_back_from_a_line():
         first=first,
         cost_usd=0.25,
     )
-    assert list(replies_of(paired)) == [first, Reply(request="2", text="B", cost_usd=0.25)]
-    assert list(replies_of(verdict("a", "failed"))) == []
+    assert list(paired.replies) == [first, Reply(request="2", text="B", cost_usd=0.25)]
+    assert verdict("a", "failed").replies == ()
     assert unit_key(paired).elicitation == "paired"
 
 
@@ -211,8 +214,8 @@ def test_forged_cost_in_a_line_counted_as_money(tmp_path, forged):
     facts = {"item": "a", "judge": "j", "outcome": "invalid", "request": "2", "reply": "B"}
     first = Reply(request="1", text="A", cost_usd=0.125)
     honest = [
-        Verdict(elicitation="forced_choice", **facts, cost_usd=0.125),
-        Verdict(elicitation="paired", **facts, first=first),
+        verdict_from(elicitation="forced_choice", **facts, cost_usd=0.125),
+        verdict_from(elicitation="paired", **facts, first=first),
     ]
     path = tmp_path / "verdicts.jsonl"
     lines = [without_checksum(encode(verdict)) for verdict in honest]
