@@ -39,6 +39,7 @@ LAYERS = (
         "doctor",
         "experiments",
         "gates",
+        "interop",
         "probe",
         "revalidation",
     ),

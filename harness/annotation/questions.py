@@ -135,9 +135,9 @@ def make_screens(
     TaskError
         If the queue or the checks do not fit the task, an item has no text, or nothing is left.
     """
-    forms = _read_queue(queue, task, rater, form) if queue else dict.fromkeys(task.by_id, form)
+    forms = _of_rater(queue, task, rater, form) if queue else dict.fromkeys(task.by_id, form)
     for wanted in set(forms.values()):
-        _check_form(wanted, task)
+        check_form(wanted, task)
     rated = {(r.item, r.elicitation) for r in task.ratings if r.rater == rater}
     steps = [
         Step(task.by_id[item], elicitation, form_)
@@ -180,7 +180,8 @@ def output_of(task: Task, item: Item) -> object:
     return item.group, image, tuple(item.fields.get(name) for name in task.text)
 
 
-def _check_form(form: JudgeElicitation, task: Task) -> None:
+def check_form(form: JudgeElicitation, task: Task) -> None:
+    """Refuse a form that the task does not have; `TaskError` with what to do."""
     if task.is_open and form != "forced_choice":
         raise TaskError(
             f"task {task.name}: a {task.scale} scale has no options, so there is no {form}; "
@@ -193,32 +194,45 @@ def _check_form(form: JudgeElicitation, task: Task) -> None:
         )
 
 
-def _read_queue(
+def _of_rater(
     path: Path, task: Task, rater: str, form: JudgeElicitation
 ) -> dict[str, JudgeElicitation]:
-    """Read the form of each item of a rater; an item queued in both elicitations is paired."""
-    forms: dict[str, JudgeElicitation] = {}
-    n_others = 0
+    """Read the form of each item that a queue asks a rater about."""
+    rows = read_queue(path, task, form)
+    forms = {item: asked for item, (asked, named) in rows.items() if not named or rater in named}
+    if not forms:
+        whose = f"all {len(rows)} items name other raters than {rater!r}" if rows else "no items"
+        raise TaskError(f"{path}: {whose}; nothing is asked.")
+    return forms
+
+
+def read_queue(
+    path: Path, task: Task, form: JudgeElicitation
+) -> dict[str, tuple[JudgeElicitation, tuple[str, ...]]]:
+    """Read the form and the raters of each item; one that is queued in two forms is paired.
+
+    Raises
+    ------
+    TaskError
+        If an item or a form is not of the task; the message names the line.
+    """
+    rows: dict[str, tuple[JudgeElicitation, tuple[str, ...]]] = {}
     for line, row in read_rows(path, required=("item",)):
         where = f"{path}: line {line}"
         item = identifier(row["item"], "item", where)
         if item not in task.by_id:
             raise TaskError(f"{where}: task {task.name} has no item {short(item)}.")
-        named = _named_raters(row.get("raters"))
-        if named and rater not in named:
-            n_others += 1
-            continue
         text = as_text(row.get("elicitation")) or form
         wanted = next((name for name in ASKED_ON if name == text), None)
         if wanted is None:
             raise TaskError(
                 f"{where}: elicitation: found {short(text)}; write {', '.join(ASKED_ON)}."
             )
-        forms[item] = wanted if forms.get(item, wanted) == wanted else "paired"
-    if not forms:
-        whose = f"all {n_others} rows name other raters than {rater!r}" if n_others else "no rows"
-        raise TaskError(f"{path}: {whose}; nothing is asked.")
-    return forms
+        named = tuple(_named_raters(row.get("raters")))
+        before, raters = rows.get(item, (wanted, named))
+        asked = wanted if before == wanted else "paired"
+        rows[item] = asked, tuple(dict.fromkeys((*raters, *named))) if raters and named else ()
+    return rows
 
 
 def _named_raters(cell: object) -> list[str]:

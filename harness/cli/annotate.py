@@ -85,7 +85,7 @@ def annotate(
     if outdated and not merge:
         raise typer.BadParameter("it goes with --merge", param_hint="--outdated")
     loaded = load_task(task, unrated=True)
-    _check_own_files(loaded.folder)
+    check_own_files(loaded.folder)
     if export:
         collected = collected_logs(loaded, rater=rater, without=without or ())
         echo(merge_summary("Wrote", export_ratings(loaded, export, collected)))
@@ -101,7 +101,7 @@ def annotate(
         _rate(loaded, task, rater, elicitation, queue=queue, checks=checks, seed=seed, port=port)
 
 
-def _check_own_files(folder: Path) -> None:
+def check_own_files(folder: Path) -> None:
     """Refuse a task whose ratings are those of a data set: there is no file to add others to."""
     from harness.errors import TaskError
     from harness.tasks.schema import TASK_FILE, read_task_file

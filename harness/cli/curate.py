@@ -10,6 +10,7 @@ import typer
 
 from harness.cli import import_table, options, verdicts
 from harness.cli.output import echo, echo_json, echo_result, show, write
+from harness.cli.team import Project, export_project
 from harness.errors import TaskError
 
 if TYPE_CHECKING:
@@ -442,25 +443,69 @@ app.command("verdicts", short_help="Write verdicts of other tools for validate."
 app.command("import", short_help="Make a task of a table of ratings.")(import_table.import_)
 
 
-@app.command("export", short_help="Write a task as one table.")
+@app.command("export", short_help="Write a task as one table, or for a rating tool.")
 def export(
     task: options.TaskName,
-    file: Annotated[Path, typer.Argument(help="Table to write: csv or jsonl.")],
+    file: Annotated[
+        Path, typer.Argument(help="Table to write: csv or jsonl; with --to, a folder to make.")
+    ],
+    *,
+    to: Annotated[
+        Literal["label-studio"] | None,
+        typer.Option(help="Tool in which a team rates the items."),
+    ] = None,
+    form: Annotated[
+        Literal["forced_choice", "response_set", "paired"] | None,
+        typer.Option(
+            "--elicitation",
+            help="With --to: one option, all reasonable options, or both.  "
+            "[default: forced_choice]",
+        ),
+    ] = None,
+    queue: Annotated[
+        Path | None, typer.Option(help="With --to: table of what to rate, of harness curate next.")
+    ] = None,
+    raters: Annotated[
+        str | None, typer.Option(help="With --to: among whom the items are divided.")
+    ] = None,
+    per_item: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --raters: raters of each item; all of them by default."),
+    ] = None,
+    seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Write a task, its ratings and verdicts as one table.
+    """Write a task, its ratings and verdicts as one table, or its items for a rating tool.
 
     FILE.task.yaml beside the table holds the rest of the task; `harness curate import FILE` makes
     the same task of both. In csv, cells that start with = + - @ get an apostrophe, which the
     import removes.
 
+    With --to, a folder holds what the tool imports, for each form of rating, and assignments.csv;
+    `harness curate import EXPORT --into TASK` adds the ratings that come back.
+
     \b
-    Example:
+    Examples:
       harness curate export ./mine ratings.csv
+      harness curate export ./mine project --to label-studio --per-item 3 --raters ann,bea,cem,dee
+      harness curate export ./mine project --to label-studio --queue queue.csv
     """
     from harness.curation.task_export import export_task, sidecar_of
     from harness.tasks import load_task
 
+    named = options.split(raters, "--raters") or []
+    if to is not None:
+        if per_item and not named:
+            raise typer.BadParameter("it goes with --raters", param_hint="--per-item")
+        if queue and named:
+            raise typer.BadParameter("give --queue or --raters, not both")
+        wanted = Project(
+            tool=to, form=form or "forced_choice", queue=queue, raters=named, per_item=per_item
+        )
+        export_project(load_task(task, unrated=True), file, wanted, seed=seed, as_json=as_json)
+        return
+    if form or queue or named or per_item:
+        raise typer.BadParameter("--elicitation, --queue, --raters and --per-item go with --to")
     summary = export_task(load_task(task), file)
     if as_json:
         echo_json({"file": str(file), **asdict(summary)}, indent=None)

@@ -12,6 +12,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import echo, echo_json
+from harness.cli.team import import_answers
 from harness.errors import HarnessError, TaskError
 
 if TYPE_CHECKING:
@@ -103,7 +104,28 @@ def import_(
         Path, typer.Argument(help="Table of ratings, or export of an annotation tool.")
     ],
     *,
-    name: Annotated[str, typer.Option("--as", help="Name or path of the folder to make.")],
+    name: Annotated[
+        str | None, typer.Option("--as", help="Name or path of the folder to make.")
+    ] = None,
+    into: Annotated[
+        str | None,
+        typer.Option(help="Task to add the ratings of a project of `harness curate export` to."),
+    ] = None,
+    rater_names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rater-name",
+            metavar="ACCOUNT=NAME",
+            help="With --into: who an account of the tool is; repeatable.",
+        ),
+    ] = None,
+    outdated: Annotated[
+        bool,
+        typer.Option(
+            "--outdated",
+            help="With --into: also ratings made when the item's text or options were others.",
+        ),
+    ] = False,
     recipe_name: Annotated[
         str | None,
         typer.Option(
@@ -151,7 +173,16 @@ def import_(
       harness curate import long.csv --as mine --id doc --rater who --label answer
       harness curate import counts.csv --as mine --counts n_toxic,n_not_toxic
       harness curate import human.parquet --as mt-bench --recipe mt-bench
+      harness curate import project-1.json --into ./mine --rater-name 1=ann
     """
+    if (name is None) is (into is None):
+        raise typer.BadParameter("name the task to make (--as) or to add ratings to (--into)")
+    if into is not None:
+        import_answers(source, into, rater_names or (), outdated=outdated, as_json=as_json)
+        return
+    if rater_names or outdated:
+        raise typer.BadParameter("--rater-name and --outdated go with --into")
+    assert name is not None, "checked above"
     folder = options.task_folder(name)
     from harness.curation import check_new, read_source
     from harness.curation.import_recipe import read_recipe

@@ -296,7 +296,7 @@ def test_queue_asks_the_raters_whom_it_names(task, tmp_path):
         "new": {"i3"},
     }
     queue.write_text("item,raters\ni4,bea\n", encoding="utf-8")
-    with pytest.raises(TaskError, match="all 1 rows name other raters than 'ann'"):
+    with pytest.raises(TaskError, match="all 1 items name other raters than 'ann'"):
         make_screens(task, "ann", form="forced_choice", queue=queue)
 
 

@@ -1,0 +1,93 @@
+"""Projects of rating tools: `harness curate export --to` and `curate import --into`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from harness.cli.annotate import check_own_files, check_property, merge_summary
+from harness.cli.output import echo, echo_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from harness.tasks import Task
+    from harness.tasks.model import JudgeElicitation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """What the user said about a project."""
+
+    tool: str
+    form: JudgeElicitation
+    queue: Path | None
+    raters: Sequence[str]
+    per_item: int | None
+
+
+def export_project(task: Task, folder: Path, project: Project, *, seed: int, as_json: bool) -> None:
+    """Write a project, and say what to do with it."""
+    from harness.interop.screens import make_team_screens
+    from harness.interop.team_project import write_project
+
+    check_property(task)
+    screens = make_team_screens(
+        task,
+        form=project.form,
+        queue=project.queue,
+        raters=project.raters,
+        per_item=project.per_item,
+        seed=seed,
+    )
+    files = write_project(task, screens, folder, project.tool)
+    load = {
+        rater: sum(rater in screen.raters for screen in screens)
+        for rater in dict.fromkeys(name for screen in screens for name in screen.raters)
+    }
+    if as_json:
+        echo_json({"folder": str(folder), "files": files, "screens": len(screens), "raters": load})
+        return
+    echo(f"Wrote {folder}: {len(screens)} screens in {', '.join(files)}.")
+    if load:
+        echo("Screens by rater: " + ", ".join(f"{name} {n}" for name, n in load.items()) + ".")
+    echo(f"Then, with the export of the tool:\n  harness curate import EXPORT --into {task.folder}")
+
+
+def import_answers(
+    source: Path, name: str, rater_names: Sequence[str], *, outdated: bool, as_json: bool
+) -> None:
+    """Add the ratings of a team to a task, each once."""
+    from harness.annotation import merge_ratings
+    from harness.interop.team_answers import problems_in_words
+    from harness.interop.team_project import read_team_export
+    from harness.tasks import load_task
+
+    pairs = [text.partition("=") for text in rater_names]
+    if any(not (account and person) for account, _, person in pairs):
+        raise typer.BadParameter("write ACCOUNT=NAME", param_hint="--rater-name")
+    task = load_task(name, unrated=True)
+    check_own_files(task.folder)
+    answers = read_team_export(source, task, {account: person for account, _, person in pairs})
+    merged = merge_ratings(task, answers.collected, source=source.name, keep_outdated=outdated)
+    if as_json:
+        fields = {
+            key: value for key, value in asdict(merged).items() if key not in {"path", "rows"}
+        }
+        counts = {"n_ratings": merged.n_ratings, "n_replaced": answers.n_replaced}
+        unused = {"problems": answers.problems, "unassigned": list(answers.unassigned)}
+        echo_json({"file": str(merged.path), **counts, **unused, **fields})
+        return
+    echo(merge_summary("Added to", merged, keep_outdated=outdated))
+    if answers.n_replaced:
+        echo(f"Replaced by a later answer of the same rater: {answers.n_replaced}.")
+    if answers.unassigned:
+        echo(f"Rated screens of others: {', '.join(answers.unassigned)}.")
+    if answers.problems:
+        echo(f"Left out, as they are no answers: {len(answers.problems)}:")
+        echo("\n".join(f"  {line}" for line in problems_in_words(answers.problems)))
+    if not merged.n_unrated:
+        echo(f"Next:\n  harness validate --task {name}")

@@ -1,0 +1,217 @@
+"""Projects of Label Studio: labelling configuration, tasks, and the exports that come back.
+
+Every text that is shown is data of a task, so that none is read as markup or as a variable; options
+are told apart by their keys (``alias``), whatever their labels are.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import msgspec
+from msgspec import Struct
+
+from harness.errors import TaskError
+from harness.interop.screens import question_of, shown_data
+from harness.interop.team_answers import ScreenData, TeamAnswer
+from harness.plain_text import visible
+from harness.tasks import CANNOT_ASSESS
+from harness.tasks.model import ASKED_ON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from harness.interop.screens import TeamScreen
+    from harness.tasks import Task
+    from harness.tasks.model import HumanElicitation, JudgeElicitation
+
+NAMES: dict[HumanElicitation, str] = {"response_set": "set", "forced_choice": "choice"}
+FLAG = "Flag this item"
+SIDES = "display: flex; gap: 1rem"
+SIDE = "flex: 1; min-width: 0"
+
+
+def control_name(elicitation: HumanElicitation, number: int, n_items: int) -> str:
+    """Return the name of the control of an item of a screen, numbered from 0."""
+    return NAMES[elicitation] + (f"_{number + 1}" if n_items > 1 else "")
+
+
+def labelling_configuration(task: Task, form: JudgeElicitation, example: TeamScreen) -> str:
+    """Return the labelling configuration of screens like the example, as XML.
+
+    Parameters
+    ----------
+    form : str
+        Paired: the set, then the choice, on one screen.
+    example : TeamScreen
+        Its texts and criteria say which there are.
+    """
+    view = ET.Element("View")
+    _add(view, "Header", value="$property")
+    panel = _add(_add(view, "Collapse"), "Panel", value="Instructions")
+    _add(panel, "Text", name="instructions", value="$instructions")
+    first = _add_texts(view, task)
+    if task.image:
+        _add(view, "Image", name="image", value="$image")
+    n_items = len(example.items)
+    for number, item in enumerate(example.items):
+        if item.criterion is not None:
+            _add(view, "Header", value=f"$criterion_{number + 1}", size="5")
+        for elicitation in ASKED_ON[form]:
+            _add(view, "Header", value=question_of(task, elicitation), size="6")
+            name = control_name(elicitation, number, n_items)
+            after = control_name("response_set", number, n_items)
+            waits = form == "paired" and elicitation == "forced_choice"
+            extra = {"visibleWhen": "choice-selected", "whenTagName": after} if waits else {}
+            _add_control(view, task, elicitation, {"name": name, "toName": first, **extra})
+    remark = {"toName": first, "required": "false"}
+    _add(view, "TextArea", name="comment", placeholder="Comment", maxSubmissions="1", **remark)
+    flag = _add(view, "Choices", name="flag", choice="multiple", **remark)
+    _add(flag, "Choice", value=FLAG, alias="flagged")
+    ET.indent(view)
+    return ET.tostring(view, encoding="unicode") + "\n"
+
+
+def _add(parent: ET.Element, tag: str, /, **attributes: str) -> ET.Element:
+    return ET.SubElement(parent, tag, attributes)
+
+
+def _add_texts(view: ET.Element, task: Task) -> str:
+    """Add the texts, the two answers of a pair side by side; return the name of the first."""
+    sides = task.pairwise.answers if task.pairwise else ()
+    pair = None
+    for number, name in enumerate(task.text, 1):
+        place = view
+        if name in sides:
+            pair = _add(view, "View", style=SIDES) if pair is None else pair
+            place = _add(pair, "View", style=SIDE)
+        if len(task.text) > 1:
+            _add(place, "Header", value=f"$name_{number}", size="5")
+        _add(place, "Text", name=f"text_{number}", value=f"$text_{number}")
+    return "text_1"
+
+
+def _add_control(
+    view: ET.Element, task: Task, elicitation: HumanElicitation, attributes: Mapping[str, str]
+) -> None:
+    required = {"required": "true", **attributes}
+    if task.scale == "continuous":
+        low, high = task.bounds or (None, None)
+        bounds = {} if low is None else {"min": f"{low:g}", "max": f"{high:g}"}
+        _add(view, "Number", step="any", **bounds, **required)
+    elif task.scale == "text":
+        _add(view, "TextArea", maxSubmissions="1", rows="3", **required)
+    else:
+        kind = "multiple" if elicitation == "response_set" else "single"
+        choices = _add(view, "Choices", choice=kind, **required)
+        for option in task.options:
+            hint = {"hint": visible(option.description)} if option.description else {}
+            _add(choices, "Choice", value=visible(option.label), alias=option.key, **hint)
+        if task.abstain:
+            _add(choices, "Choice", value="Cannot assess", alias=CANNOT_ASSESS)
+
+
+def project_files(task: Task, screens: Sequence[TeamScreen]) -> dict[str, bytes]:
+    """Return the labelling configuration and the tasks of screens of the same form."""
+    configuration = labelling_configuration(task, screens[0].form, screens[0])
+    tasks = msgspec.json.encode(project_tasks(task, screens))
+    return {"label-config.xml": configuration.encode(), "tasks.json": tasks}
+
+
+def project_tasks(task: Task, screens: Sequence[TeamScreen]) -> list[dict[str, Any]]:
+    """Return the tasks of screens, with images in them, as Label Studio imports them."""
+    tasks = []
+    for screen in screens:
+        data = shown_data(task, screen)
+        if task.image:
+            data["image"] = data_address(task, screen)
+        tasks.append({"data": data})
+    return tasks
+
+
+def data_address(task: Task, screen: TeamScreen) -> str:
+    """Return the image of a screen as a data address."""
+    image = task.images[screen.item.id]
+    return f"data:{image.media_type};base64,{base64.b64encode(image.read()).decode()}"
+
+
+class _Result(Struct, frozen=True):
+    from_name: str | None = None
+    value: dict[str, Any] | None = None
+
+
+class _Annotation(Struct, frozen=True):
+    completed_by: int | str | dict[str, Any] | None = None
+    result: tuple[_Result, ...] | None = None
+    was_cancelled: bool | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+class _Task(Struct, frozen=True):
+    data: ScreenData
+    id: int | str | None = None
+    annotations: tuple[_Annotation, ...] = ()
+
+
+def is_export(content: bytes) -> bool:
+    """Whether a file is an export (JSON) of a project that was written here."""
+    return b'"harness_items"' in content and b'"annotations"' in content
+
+
+def read_export(content: bytes, where: str) -> list[TeamAnswer]:
+    """Read an export (JSON) of a project of `labelling_configuration`.
+
+    Raises
+    ------
+    TaskError
+        If it is none; the message names the place.
+    """
+    try:
+        tasks = msgspec.json.decode(content, type=list[_Task])
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise TaskError(
+            f"{where}: this is no export (JSON) of a project of `harness curate export --to "
+            f"label-studio`: {error}."
+        ) from None
+    return [
+        answer
+        for number, task in enumerate(tasks, 1)
+        for answer in _given(task, f"{where}: task {task.id or number}")
+    ]
+
+
+def _given(task: _Task, where: str) -> Iterator[TeamAnswer]:
+    n_items = len(task.data.harness_items)
+    controls = {
+        control_name(elicitation, number, n_items): (number, elicitation)
+        for number in range(n_items)
+        for elicitation in NAMES
+    }
+    for annotation in task.annotations:
+        by_name = {r.from_name: _chosen(r.value or {}) for r in annotation.result or ()}
+        comment = by_name.get("comment") or []
+        yield TeamAnswer(
+            where=where,
+            screen=task.data,
+            rater=_name(annotation.completed_by),
+            values={controls[n]: v for n, v in by_name.items() if n in controls},
+            made_at=annotation.updated_at or annotation.created_at or "",
+            comment="\n".join(map(str, comment)) if isinstance(comment, list) else str(comment),
+            flagged="flag" in by_name,
+            skipped=bool(annotation.was_cancelled),
+        )
+
+
+def _chosen(value: Mapping[str, Any]) -> object:
+    """Return what was chosen or typed."""
+    return next((value[name] for name in ("choices", "number", "text") if name in value), None)
+
+
+def _name(completed_by: int | str | dict[str, Any] | None) -> str:
+    """Return the name of a person: an address, or the number of the account."""
+    if isinstance(completed_by, dict):
+        completed_by = completed_by.get("email") or completed_by.get("id")
+    return str(completed_by)
