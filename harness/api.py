@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,13 +32,8 @@ from harness.curation import AnswerSettings, make_plans, make_task, read_source
 from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError, TaskError
 from harness.report.rebuild import stored_validation
-from harness.revalidation import FAIL_ON
 from harness.revalidation.asking import LookOptions
-from harness.revalidation.ending import ending_of, ending_unless_due
-from harness.revalidation.fail_on import check_conditions, read_conditions
-from harness.revalidation.history import FILE, read_history
-from harness.revalidation.revalidate import revalidate as ask_look
-from harness.revalidation.watched_judges import watched_judges
+from harness.revalidation.revalidate import revalidate as revalidate_run
 from harness.runs import RunFolder, find_run
 from harness.sources import verdicts_of
 from harness.stopping import StopRequests
@@ -200,7 +196,12 @@ class RevalidationOptions(TypedDict, total=False):
     samples: int
     margin: float
     fail_on: str
+    accept: int | None
+    yes: bool
+    exclude: int | None
+    because: str | None
     if_due: Period | None
+    notify: str | None
     task: str | Path | None
     judges_file: str | Path | None
     base_url: str | None
@@ -570,8 +571,7 @@ def revalidate(
 ) -> LookEnding:
     """Ask the judges of a finished run again, and tell drift from their own noise.
 
-    Does what ``harness revalidate`` does when it asks; excluding and accepting looks are decisions,
-    made on the command line.
+    Does what ``harness revalidate`` does.
 
     Parameters
     ----------
@@ -588,8 +588,15 @@ def revalidate(
             How much worse is tolerated, as a share of the metric's range (0).
         fail_on : str
             Conditions on which the exit code is 1 (``"changed,not comparable"``).
+        accept, yes : int, bool
+            Start a new baseline with the replies since this look; ``yes`` accepts a judge that is
+            worse.
+        exclude, because : int, str
+            Drop the replies of this look, for this reason; nothing is asked.
         if_due : {"day", "week", "month"}
             Ask nothing if the last look is younger; end as that look did.
+        notify : str
+            Address to which an ending is posted whose exit code is not 0.
         task, judges_file, base_url, key_env
             Where the task is now, and confirmation of the judges of a run that was made elsewhere.
         max_cost, max_cost_soft, store, out, observer
@@ -718,28 +725,13 @@ def _revalidate(
 ) -> LookEnding:
     arguments: dict[str, Any] = dict(options)
     observer = arguments.pop("observer", None) or _LogObserver()
-    out, every = _path(arguments.pop("out", None)), arguments.pop("if_due", None)
-    judges, task = arguments.pop("judges", ()), arguments.pop("task", None)
-    fail_on = arguments.pop("fail_on", FAIL_ON)
-    try:
-        conditions = read_conditions(fail_on)
-    except ValueError as error:
-        raise HarnessError(f"fail_on={fail_on!r}: {error}") from None
+    out, task = _path(arguments.pop("out", None)), arguments.pop("task", None)
     folder = run._folder if isinstance(run, Run) else _run_folder(run, out)  # noqa: SLF001 -- its own module
     arguments["judges_file"] = _path(arguments.get("judges_file"))
-    look_options = LookOptions(
-        judges=_strings(judges), task=None if task is None else str(task), **arguments
-    )
-    watched = [spec.name for spec in watched_judges(folder, look_options.judges)]
-    check_conditions(conditions, folder, look_options.task, watched)
+    arguments["judges"] = _strings(arguments.pop("judges", ()))
+    look_options = LookOptions(task=None if task is None else str(task), **arguments)
     with _turn:
-        if every is not None:
-            history = read_history(folder.path / FILE)
-            ending = ending_unless_due(folder, history, every, watched, conditions)
-            if ending is not None:
-                return ending
-        result = ask_look(folder, look_options, observer, stop=stop)
-    return ending_of(folder, result, conditions)
+        return revalidate_run(folder, look_options, lambda _: nullcontext(observer), stop=stop)
 
 
 def _plan_new(

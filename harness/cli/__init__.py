@@ -46,11 +46,15 @@ class CommandSource(NamedTuple):
         Its line in the help of the group.
     settings : dict or None
         Of its context, where they are not the default ones.
+    on_error : str
+        Function that prints an error that ends it, named as the place; "" for none. Its arguments
+        are the words after the command and the error.
     """
 
     place: str
     summary: str
     settings: dict[str, Any] | None = None
+    on_error: str = ""
 
 
 COMMANDS = {
@@ -63,7 +67,9 @@ COMMANDS = {
     "study": CommandSource("study:study", "Put the results of several tasks together."),
     "report": CommandSource("report:report", "Write the report of a run, or compare two."),
     "revalidate": CommandSource(
-        "revalidate:revalidate", "Ask the judges of a run again: are they still the same?"
+        "revalidate:revalidate",
+        "Ask the judges of a run again: are they still the same?",
+        on_error="revalidate:print_error",
     ),
     "history": CommandSource(
         "revalidate:history", "Print the looks at a run's judges as control charts."
@@ -121,15 +127,29 @@ class _LazyGroup(TyperGroup):
         del ctx
         return list(COMMANDS)
 
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # of the same class
+        words = [*ctx._protected_args, *ctx.args]  # noqa: SLF001 -- typer has no other name for them
+        try:
+            return super().invoke(ctx)
+        except (HarnessError, USAGE_ERROR) as error:
+            source = COMMANDS.get(words[0]) if words else None
+            if source and source.on_error:
+                _attribute(source.on_error)(words[1:], error)
+            raise
+
     def format_commands(self, ctx: typer.Context, formatter: HelpFormatter) -> None:  # type: ignore[override]  # of the same class
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, source.summary) for name, source in COMMANDS.items()])
 
 
+def _attribute(place: str) -> Any:  # noqa: ANN401 -- a function or a group
+    module, attribute = place.split(":")
+    return getattr(import_module(f"harness.cli.{module}"), attribute)
+
+
 def _import_command(name: str, source: CommandSource) -> Command:
-    module, attribute = source.place.split(":")
-    command = getattr(import_module(f"harness.cli.{module}"), attribute)
+    command = _attribute(source.place)
     parent = typer.Typer(rich_markup_mode=None)
     if isinstance(command, typer.Typer):
         parent.add_typer(command, name=name, short_help=source.summary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,13 +15,8 @@ from harness.errors import ExitCode, HarnessError
 from harness.revalidation import FAIL_ON, Period
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from harness.revalidation.asking import LookOptions
     from harness.revalidation.ending import LookEnding
-    from harness.revalidation.fail_on import Condition
-    from harness.revalidation.history import Look
-    from harness.revalidation.revalidate import Revalidation
     from harness.runs import RunFolder
 
 Run = Annotated[
@@ -93,7 +88,6 @@ COLOURS = {  # of verdicts
     "stable": "green",
 }
 MAX_LOOKS = 40  # that are drawn unless more are asked for
-ADVISED_REPLIES = 5  # per item of a baseline
 baseline_app = typer.Typer(name="baseline", cls=options.Group, rich_markup_mode=None)
 
 
@@ -168,151 +162,33 @@ def revalidate(
       harness revalidate --accept 4
       harness revalidate --exclude 3 --because "outage of the gateway"
     """
+    from harness.cli.progress import watch
     from harness.revalidation.asking import LookOptions
-    from harness.revalidation.ending import ending_of
-    from harness.revalidation.fail_on import check_conditions
-    from harness.revalidation.watched_judges import watched_judges
+    from harness.revalidation.revalidate import revalidate as revalidate_run
     from harness.runs import find_run
 
-    conditions = _conditions(fail_on)
-    _check_notify(notify)
-    with _errors_as_json(run, as_json=as_json):
-        folder = find_run(out, run)
-        watched = tuple(options.split(judges, "--judges") or ())
-        look_options = LookOptions(judges=watched, **size, **asking)
-        names = [spec.name for spec in watched_judges(folder, watched)]
-        if if_due is not None:
-            _end_unless_due(folder, if_due, names, conditions, quiet=quiet, as_json=as_json)
-        if (because is None) != (exclude is None):
-            raise typer.BadParameter("go together; give both", param_hint="--exclude and --because")
-        if exclude is not None and because is not None:
-            lines = _exclude(folder, exclude, because, look_options, dry_run=dry_run)
-            _print_done(folder, lines, ExitCode.DONE, quiet=quiet, as_json=as_json)
-        elif accept is not None:
-            _check_accept(size, fail_on)
-            lines, code = _accept(
-                folder, accept, look_options, dry_run=dry_run, confirmed=yes, quiet=quiet
-            )
-            _print_done(folder, lines, code, quiet=quiet, as_json=as_json)
-        elif dry_run:
-            check_conditions(conditions, folder, asking["task"], names)
-            _print_costs(folder, look_options, as_json=as_json)
-        else:
-            check_conditions(conditions, folder, asking["task"], names)
-            result = _look(folder, look_options, notify, quiet=quiet)
-            ending = ending_of(folder, result, conditions)
-            if ending.exit_code:
-                _notify(notify, ending.sentence, ending.facts())
-            if as_json:
-                _print_json(ending, ending.look)
-            elif not quiet or ending.exit_code:
-                _print_text(folder, result, details=details)
-            _end(ending)
-
-
-@contextmanager
-def _errors_as_json(run: str | None, *, as_json: bool) -> Iterator[None]:
-    """Print an error as JSON, too, where that is wanted."""
-    try:
-        yield
-    except HarnessError as error:
-        if as_json:
-            _print_facts(run, [str(error)], error.exit_code, failed=[str(error)])
-        raise
-
-
-def _print_done(
-    folder: RunFolder, lines: list[str], code: ExitCode, *, quiet: bool, as_json: bool
-) -> None:
-    """Print what was done without a look, and end."""
-    if as_json:
-        _print_facts(str(folder.path), lines, code)
-    elif not quiet:
-        for line in lines:
-            echo(line)
-    raise typer.Exit(code)
-
-
-def _print_facts(
-    run: str | None, sentences: list[str], code: ExitCode, *, failed: list[str] | None = None
-) -> None:
-    """Print as JSON how a command ended that has no look to show."""
-    facts = {"run": run, "exit_code": int(code), "failed": failed or [], "sentences": sentences}
-    echo_result({**facts, "verdicts": {}})
-
-
-def _check_accept(size: dict[str, Any], fail_on: str) -> None:
-    """Refuse options that do not go with ``--accept``."""
-    if size["anchor"] is not None or size["baseline_replies"] is not None:
-        raise typer.BadParameter(
-            "keeps the items; leave --anchor out, and give --baseline-replies in the next look",
-            param_hint="--accept",
-        )
-    if fail_on != FAIL_ON:
-        raise typer.BadParameter("compares nothing; leave --fail-on out", param_hint="--accept")
-
-
-def _look(
-    folder: RunFolder, look_options: LookOptions, notify: str | None, *, quiet: bool
-) -> Revalidation:
-    """Ask the judges; an error is posted before it ends the command."""
-    try:
-        return _revalidate(folder, look_options, quiet=quiet)
-    except HarnessError as error:
-        ending = {"run": str(folder.path), "exit_code": int(error.exit_code)}
-        _notify(notify, str(error), ending)
-        raise
-
-
-def _end_unless_due(
-    folder: RunFolder,
-    every: Period,
-    judges: list[str],
-    conditions: tuple[Condition, ...],
-    *,
-    quiet: bool,
-    as_json: bool,
-) -> None:
-    """End as the last look at some judges did, if the next one is not due."""
-    from harness.report.formatting import duration
-    from harness.revalidation.ending import ending_unless_due
-    from harness.revalidation.history import FILE, read_history
-
-    history = read_history(folder.path / FILE)
-    ending = ending_unless_due(folder, history, every, judges, conditions)
-    if ending is None or ending.due_in_s is None:
+    folder = find_run(out, run)
+    look_options = LookOptions(
+        judges=tuple(options.split(judges, "--judges") or ()),
+        fail_on=fail_on,
+        accept=accept,
+        yes=yes,
+        exclude=exclude,
+        because=because,
+        if_due=if_due,
+        notify=notify,
+        dry_run=dry_run,
+        **size,
+        **asking,
+    )
+    if dry_run and accept is None and exclude is None:
+        _print_costs(folder, look_options, as_json=as_json)
         return
+    ending = revalidate_run(folder, look_options, partial(watch, quiet=quiet))
     if as_json:
-        _print_json(ending, None)
+        _print_json(ending)
     elif not quiet or ending.exit_code:
-        echo(f"Not due: the next look is due in {duration(ending.due_in_s)}.")
-    _end(ending)
-
-
-def _check_notify(url: str | None) -> None:
-    from harness.revalidation.notification import check_notify_url
-
-    if url:
-        check_notify_url(url)
-
-
-def _notify(url: str | None, sentence: str, ending: dict[str, Any]) -> None:
-    """Post how a look ended, where an address is given; say it where that failed."""
-    from harness.revalidation.notification import notify
-
-    if url and (problem := notify(url, sentence, ending, ending["run"])):
-        echo(f"harness: --notify: {problem}; the look itself is complete.", err=True)
-
-
-def _print_json(ending: LookEnding, look: Look | None) -> None:
-    from msgspec.structs import asdict
-
-    from harness.revalidation.history import without_replies
-
-    echo_result(ending.facts() | (asdict(without_replies(look)) if look is not None else {}))
-
-
-def _end(ending: LookEnding) -> None:
+        _print_text(folder, ending, details=details)
     in_actions = os.environ.get("GITHUB_ACTIONS") == "true"
     for line in ending.failed:
         echo(f"harness: {line}.", err=True)
@@ -321,72 +197,31 @@ def _end(ending: LookEnding) -> None:
     raise typer.Exit(ending.exit_code)
 
 
+def print_error(words: list[str], error: Exception) -> None:
+    """Print as JSON an error that ends the command, also one in its own words, if that is wanted.
+
+    ``words`` are those of the command line.
+    """
+    if "--json" not in words:
+        return
+    code = error.exit_code if isinstance(error, HarnessError) else ExitCode.WRONG_INPUT
+    text = str(getattr(error, "message", error))
+    run = next((word for word in words[:1] if not word.startswith("-")), None)
+    facts = {"run": run, "exit_code": int(code), "failed": [text], "sentences": [text]}
+    echo_result(facts | {"verdicts": {}})
+
+
+def _print_json(ending: LookEnding) -> None:
+    from msgspec.structs import asdict, replace
+
+    look = ending.look if ending.due_in_s is None else None
+    shown = asdict(replace(look, streams=(), evidence=())) if look else {}
+    echo_result(ending.facts() | shown)
+
+
 def _escaped(text: str) -> str:
     """Escape the message of a workflow command of GitHub Actions."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _conditions(fail_on: str) -> tuple[Condition, ...]:
-    from harness.revalidation.fail_on import read_conditions
-
-    try:
-        return read_conditions(fail_on)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--fail-on") from None
-
-
-def _accept(
-    folder: RunFolder,
-    number: int,
-    look_options: LookOptions,
-    *,
-    dry_run: bool,
-    confirmed: bool,
-    quiet: bool,
-) -> tuple[list[str], ExitCode]:
-    """Accept a look; return what to say, and how it ended."""
-    from harness.cli.progress import watch
-    from harness.revalidation.revalidate import accept_look, plan_acceptance
-
-    accepted = plan_acceptance(folder, number, look_options)
-    if not dry_run:
-        with watch(accepted.n_planned, quiet=quiet) as observer:
-            accepted = accept_look(folder, number, look_options, observer, confirmed=confirmed)
-    baseline, n = accepted.baseline, accepted.n_asked
-    looks = f"look {', '.join(map(str, accepted.pooled))}" if accepted.pooled else "no look so far"
-    asked = f", and {replies_of(n)} per item asked anew" if n else ""
-    if dry_run:
-        lines = [f"A new baseline would hold the replies of {looks}{asked}. Nothing was written."]
-    elif baseline is None:
-        lines = ["No baseline was made: asking was stopped."]
-    else:
-        line = (
-            f"Baseline {baseline.number} of this run holds the replies of {looks}{asked}: "
-            f"{replies_of(baseline.n_replies)} per item. The chance of a false "
-            f"alarm is {baseline.alpha:.0%} for each baseline."
-        )
-        lines = [line]
-        if baseline.n_replies < ADVISED_REPLIES:
-            lines.append(f"Ask for more in the next look: --baseline-replies {ADVISED_REPLIES}")
-    return lines, accepted.exit_code
-
-
-def replies_of(n: int) -> str:
-    """Return a number of replies with its noun."""
-    return "1 reply" if n == 1 else f"{n} replies"
-
-
-def _exclude(
-    folder: RunFolder, number: int, because: str, look_options: LookOptions, *, dry_run: bool
-) -> list[str]:
-    """Exclude a look; return what to say."""
-    from harness.revalidation.revalidate import exclude_look
-
-    look = exclude_look(folder, number, because, look_options, dry_run=dry_run)
-    verdicts = ", ".join(f"{judge.judge} {judge.verdict}" for judge in look.judges)
-    verb = "would be" if dry_run else "are"
-    line = f"The replies of look {number} {verb} excluded. Look {look.number} then: {verdicts}."
-    return [line, *(["Nothing was written."] if dry_run else [])]
 
 
 def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool) -> None:
@@ -396,27 +231,21 @@ def _print_costs(folder: RunFolder, look_options: LookOptions, *, as_json: bool)
     print_costs(plan_look(folder, look_options), as_json=as_json)
 
 
-def _revalidate(folder: RunFolder, look_options: LookOptions, *, quiet: bool) -> Revalidation:
-    from harness.cli.progress import watch
-    from harness.revalidation.revalidate import plan_look, revalidate
-
-    with watch(plan_look(folder, look_options).n_planned, quiet=quiet) as observer:
-        return revalidate(folder, look_options, observer)
-
-
-def _print_text(folder: RunFolder, result: Revalidation, *, details: bool) -> None:
+def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None:
+    from harness.report.formatting import duration
     from harness.revalidation.changed_rows import changed_rows
     from harness.revalidation.history_text import changed_text, look_text, with_command
-    from harness.revalidation.verdict_sentences import lead
 
-    look, baseline = result.look, result.history.baseline
-    if look is None or baseline is None:
+    if ending.due_in_s is not None:
+        echo(f"Not due: the next look is due in {duration(ending.due_in_s)}.")
         return
-    for verdict, sentence in lead(look, baseline):
-        echo(with_command(sentence), colour=COLOURS[verdict])
-    changed = changed_text(changed_rows(folder, look), look)
-    echo(f"\n{changed}\n" if changed else "")
-    echo(look_text(look, baseline, details=details))
+    look, baseline = ending.look, ending.baseline
+    for verdict, sentence in ending.said:
+        echo(with_command(sentence) if look else sentence, colour=COLOURS.get(verdict))
+    if look is not None and baseline is not None:
+        changed = changed_text(changed_rows(folder, look), look)
+        echo(f"\n{changed}\n" if changed else "")
+        echo(look_text(look, baseline, details=details))
 
 
 def history(

@@ -86,10 +86,7 @@ def schedule(
     from harness.runs import find_run
 
     folder = find_run(out, run)
-    try:
-        read_conditions(fail_on)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--fail-on") from None
+    read_conditions(fail_on)
     watched = watched_by_schedule(folder, options.split(judges, "--judges"))
     words = options_of(folder, emit, task=task, judges_file=judges_file)
     of_store = options_of_store(store)

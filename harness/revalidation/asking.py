@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
 from shlex import join
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING
 from harness.app import Plan, make_job
 from harness.elicitation_items import items_by_elicitation, items_of
 from harness.errors import JudgeUnavailable, RunError
+from harness.judging.judges.config import load_judges
 from harness.judging.judges.cost_limit import check_limited
-from harness.judging.judges.judge_registry import check, reader_of
+from harness.judging.judges.judge_registry import check, check_destinations, reader_of
+from harness.revalidation import FAIL_ON
 from harness.revalidation.baseline_design import draw_anchor
 from harness.revalidation.causes import (
     Comparable,
@@ -20,14 +23,7 @@ from harness.revalidation.causes import (
     setup_of,
     validate_anew,
 )
-from harness.revalidation.history import (
-    FILE,
-    Baseline,
-    HistoryFile,
-    HistoryReading,
-    Look,
-    read_history,
-)
+from harness.revalidation.history import FILE, HistoryFile, HistoryReading, read_history
 from harness.revalidation.metric_changes import Yardstick
 from harness.revalidation.occasion import (
     Answers,
@@ -41,24 +37,26 @@ from harness.revalidation.watched_judges import watched_judges
 from harness.tasks import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
     from harness.judging.strategies.strategy import Fitted
+    from harness.revalidation import Period
     from harness.revalidation.causes import Setup
-    from harness.revalidation.history import JudgeVerdict
+    from harness.revalidation.records import Baseline, JudgeVerdict, Look
     from harness.runs import RunFolder
     from harness.stopping import StopRequests
+    from harness.tasks.schema import Elicitation
 
     LeftOut = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookOptions:
-    """Options of a look.
+    """Options of a re-validation.
 
     Attributes
     ----------
@@ -72,6 +70,18 @@ class LookOptions:
         Replies per item in the look.
     margin : float
         How much worse a judge may become, as a share of the range of the metric that ranks.
+    fail_on : str
+        Conditions on which the exit code is 1; see `harness.revalidation.fail_on`.
+    accept : int or None
+        The look from which on a new baseline starts, in place of asking.
+    yes : bool
+        Whether a judge that is worse may be accepted.
+    exclude : int or None
+        The look whose replies are dropped, in place of asking.
+    because : str or None
+        Why they are.
+    if_due : {"day", "week", "month"} or None
+        How old the last look must be; else nothing is asked.
     judges_file : Path or None
         A judges file whose parameters must be those of the baseline.
     base_url, key_env : str or None
@@ -86,6 +96,10 @@ class LookOptions:
         Whether judges are asked under it whose replies may cost more than is reserved.
     store : str or None
         Address of a store whose rate limits hold for this look, too, and that keeps its replies.
+    notify : str or None
+        Address to which an ending is posted whose exit code is not 0.
+    dry_run : bool
+        Whether nothing is asked or written.
     """
 
     judges: tuple[str, ...] = ()
@@ -93,6 +107,12 @@ class LookOptions:
     baseline_replies: int | None = None
     samples: int = 1
     margin: float = 0.0
+    fail_on: str = FAIL_ON
+    accept: int | None = None
+    yes: bool = False
+    exclude: int | None = None
+    because: str | None = None
+    if_due: Period | None = None
     judges_file: Path | None = None
     base_url: str | None = None
     key_env: str | None = None
@@ -101,30 +121,25 @@ class LookOptions:
     max_cost: float | None = None
     max_cost_soft: bool = False
     store: str | None = None
+    notify: str | None = None
+    dry_run: bool = False
 
-    def words(self) -> list[str]:
-        """Return the options as they are given to ``harness revalidate``, but for its limit."""
-        words = []
+    def command(self, run: RunFolder, *, with_limit: bool) -> str:
+        """Return the command that goes on with what was stopped; it names no address of alerts."""
+        words = ["harness", "revalidate", str(run.path)]
         for option in fields(self):
             value = getattr(self, option.name)
-            if value != option.default and option.name != "max_cost":
+            hidden = option.name == "notify" or (option.name == "max_cost" and not with_limit)
+            if value != option.default and not hidden:
                 words.append(f"--{option.name.replace('_', '-')}")
-                words += [] if value is True else [_word(value)]
-        return words
-
-
-def command_of(run: RunFolder, options: LookOptions, *more: str) -> str:
-    """Return the command that goes on with what was stopped."""
-    return join(["harness", "revalidate", str(run.path), *options.words(), *more])
-
-
-def _word(value: object) -> str:
-    return ",".join(value) if isinstance(value, tuple) else str(value)
+                text = ",".join(value) if isinstance(value, tuple) else f"{value}"
+                words += [] if value is True else [text]
+        return join(words)
 
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """A re-validation that goes on; ``file`` holds the lock, and is None where nothing is asked."""
+    """A re-validation that goes on; without a ``file`` nothing is written."""
 
     run: RunFolder
     setup: Setup
@@ -134,19 +149,19 @@ class Sitting:
     stop: StopRequests | None = None
 
     @classmethod
-    def begin(
-        cls,
-        run: RunFolder,
-        options: LookOptions,
-        file: HistoryFile,
-        stop: StopRequests | None = None,
-    ) -> Sitting:
-        """Read the history, and the task and prompts."""
-        history = read_history(file.path)
-        sitting = cls(run, setup_of(run, options.task), options, file, history, stop)
-        if history.baseline is not None:
-            sitting.check_fixed(history.baseline)
-        return sitting
+    @contextmanager
+    def at(
+        cls, run: RunFolder, options: LookOptions, stop: StopRequests | None = None
+    ) -> Iterator[Sitting]:
+        """Read history, task and prompts, and lock the history unless it is a dry run."""
+        setup = setup_of(run, options.task)
+        if options.dry_run:
+            yield cls(run, setup, options, None, read_history(run.path / FILE), stop)
+            return
+        with HistoryFile.open(run.path) as file:
+            sitting = cls(run, setup, options, file, read_history(file.path), stop)
+            sitting.check_fixed()
+            yield sitting
 
     @property
     def watched(self) -> tuple[JudgeSpec, ...]:
@@ -159,22 +174,33 @@ class Sitting:
         asked = {spec.name for spec in self.run.manifest.asked_judges}
         return tuple(spec for spec in self.watched if spec.name in asked)
 
+    @property
+    def baseline(self) -> Baseline:
+        """The newest baseline, which there is."""
+        baseline = self.history.baseline
+        assert baseline is not None, "it is fixed first"
+        return baseline
+
     def append(self, *records: Baseline | Look) -> None:
         """Write lines of the history."""
-        assert self.file is not None
-        self.file.append(*records)
+        if self.file is not None:
+            self.file.append(*records)
         for record in records:
             self.history.add(record)
 
-    def check_fixed(self, baseline: Baseline) -> None:
+    def check_fixed(self) -> None:
         """Refuse an anchor or baseline replies that are not those of the baseline.
 
         As long as no look was compared with a baseline, it can have more replies.
         """
-        options, n_replies = self.options, baseline.n_replies
+        baseline, options = self.history.baseline, self.options
+        if baseline is None:
+            return
         wanted = {"--anchor": options.anchor, "--baseline-replies": options.baseline_replies}
-        stored = {"--anchor": len(baseline.items), "--baseline-replies": n_replies}
-        if not self.history.looks_since_baseline and (options.baseline_replies or 0) > n_replies:
+        stored = {"--anchor": len(baseline.items), "--baseline-replies": baseline.n_replies}
+        if not self.history.looks_since_baseline and (
+            (options.baseline_replies or 0) > baseline.n_replies
+        ):
             del wanted["--baseline-replies"]
         for option, number in wanted.items():
             if number not in {None, stored[option]}:
@@ -183,15 +209,14 @@ class Sitting:
                     f"{stored[option]}; leave {option} out."
                 )
 
-    def check_look(self, option: str, number: int) -> Baseline:
-        """Return the baseline of a look; refuse one that is not compared with the newest."""
+    def check_look(self, option: str, number: int) -> None:
+        """Refuse a look that is not compared with the newest baseline."""
         numbers = [look.number for look in self.history.looks_since_baseline]
-        if self.history.baseline is None or number not in numbers:
+        if number not in numbers:
             raise RunError(
                 f"{self.run.path / FILE}: {option} {number}: no such look since the last baseline; "
                 f"there are: {', '.join(map(str, numbers)) or 'none'}."
             )
-        return self.history.baseline
 
     def verdicts_on(
         self, replies: Sequence[Verdict], fitted: Mapping[str, Fitted], occasion: int
@@ -200,50 +225,41 @@ class Sitting:
         specs = self.watched if occasion else self.run.manifest.judges
         return occasion_verdicts(replies, specs, self.setup.task, fitted, look=occasion)
 
-    def asked_streams(
-        self, baseline: Baseline, answers: Answers, occasion: int
-    ) -> list[StreamReplies]:
-        """Return the replies of an occasion to the items of a baseline."""
+    def asked_streams(self, baseline: Baseline, answers: Answers) -> list[StreamReplies]:
+        """Return the replies of the next occasion to the items of a baseline."""
+        occasion = self.history.next_occasion
         verdicts = self.verdicts_on(answers.verdicts, baseline.fitted, occasion)
-        task = self.setup.task
         return [
-            stream_of(verdicts, s.judge, s.elicitation, baseline.items, task)
+            stream_of(verdicts, s.judge, s.elicitation, baseline.items, self.setup.task)
             for s in baseline.streams
         ]
 
-    def ask(self, plan: Plan, occasion: int, observer: Observer) -> Answers:
-        """Ask what an occasion has not answered yet."""
-        return ask_occasion(
-            self.run, plan, occasion, observer, store=self.options.store, stop=self.stop
-        )
+    def ask(self, plan: Plan, observer: Observer) -> Answers:
+        """Ask what the next occasion has not answered yet."""
+        store, occasion = self.options.store, self.history.next_occasion
+        return ask_occasion(self.run, plan, occasion, observer, store=store, stop=self.stop)
 
     def comparable(self, baseline: Baseline) -> Comparable:
         """Return the items that can be compared with a baseline, or why none can."""
         run, setup = self.run, self.setup
-        verdicts = self.replies_with_texts(baseline)
-        specs = run.manifest.asked_judges
-        readers = {spec.name: reader_of(spec, setup.task, setup.prompts.orders) for spec in specs}
-        return compare_content(baseline, setup, readers, verdicts, anew=validate_anew(run))
-
-    def replies_with_texts(self, baseline: Baseline) -> list[Verdict]:
-        """Return the replies of a baseline with their texts; none where some were not kept."""
         looks = [
             look.occasion
             for look in self.history.looks
             if baseline.accepted <= look.number and look.baseline == baseline.number - 1
         ]
         occasions = looks if baseline.accepted else [0]
-        if baseline.occasion:
-            occasions.append(baseline.occasion)
-        return replies_of_occasions(self.run, occasions)
+        occasions += [baseline.occasion] if baseline.occasion else []
+        specs = run.manifest.asked_judges
+        readers = {spec.name: reader_of(spec, setup.task, setup.prompts.orders) for spec in specs}
+        verdicts = replies_of_occasions(run, occasions)
+        return compare_content(baseline, setup, readers, verdicts, anew=validate_anew(run))
 
     def judges_left_out(self, baseline: Baseline, content: Comparable) -> LeftOut:
         """Return the judges that are not comparable with a baseline, each with the reason."""
-        specs = self.run.manifest.judges
         if content.causes:
-            reason = "; ".join(content.causes)
-            return dict.fromkeys(baseline.judges, ("not comparable", reason))
-        reasons = with_ensembles(specs, changed_judges_file(self.run, self.options.judges_file))
+            return dict.fromkeys(baseline.judges, ("not comparable", "; ".join(content.causes)))
+        changed = changed_judges_file(self.run, self.options.judges_file)
+        reasons = with_ensembles(self.run.manifest.judges, changed)
         return {judge: ("not comparable", reason) for judge, reason in reasons.items()}
 
     def plan(
@@ -251,30 +267,29 @@ class Sitting:
     ) -> Plan:
         """Plan the next occasion: asked is what the baseline has, else what the run asked.
 
-        Items ``without`` and judges that cannot run are left out, the latter with the reason.
+        Items ``without`` and judges that cannot run are left out, the latter with the reason. Of a
+        run that was made elsewhere, the user must have its judges or confirm them.
         """
-        baseline, task = self.history.baseline, self.setup.task
-        if baseline is not None:
-            items = self.items([item for item in baseline.items if item not in without])
-            paired = baseline.items_with_replies("paired")
-            planned = {stream.elicitation: items for stream in baseline.streams}
-            if "paired" in planned:
-                planned["paired"] = tuple(item for item in items if item.id in paired)
-        else:
-            items = self.draw()
-            planned = items_by_elicitation(task, self.run.manifest.config)
-        config = self.run.manifest.config.model_copy(
-            update={
-                "samples": samples,
-                "max_cost": self.options.max_cost,
-                "max_cost_soft": self.options.max_cost_soft,
-            }
-        )
-        make = partial(make_job, task=task, prompts=self.setup.prompts, config=config)
+        options, run = self.options, self.run
+        if not run.sealed:
+            check_destinations(
+                run.manifest.judges,
+                load_judges(options.judges_file),
+                base_url=options.base_url,
+                key_env=options.key_env,
+            )
+        items, planned = self._items_to_ask(without)
+        settings = {
+            "samples": samples,
+            "max_cost": options.max_cost,
+            "max_cost_soft": options.max_cost_soft,
+        }
+        config = run.manifest.config.model_copy(update=settings)
+        make = partial(make_job, task=self.setup.task, prompts=self.setup.prompts, config=config)
         skipped, jobs = {}, []
         for spec in specs:
             try:
-                check(spec, task)
+                check(spec, self.setup.task)
             except JudgeUnavailable as error:
                 skipped[spec.name] = str(error)
             else:
@@ -283,22 +298,39 @@ class Sitting:
                 jobs.append(make(spec, items, planned, look=self.history.next_occasion))
         if not jobs:
             raise JudgeUnavailable("; ".join(skipped.values()))
-        return Plan(task, config, self.setup.prompts, tuple(jobs), skipped)
+        return Plan(self.setup.task, config, self.setup.prompts, tuple(jobs), skipped)
+
+    def _items_to_ask(
+        self, without: Container[str]
+    ) -> tuple[tuple[Item, ...], dict[Elicitation, tuple[Item, ...]]]:
+        """Return the items of the next occasion, and those of each elicitation."""
+        baseline, task = self.history.baseline, self.setup.task
+        if baseline is None:
+            return self.draw(), items_by_elicitation(task, self.run.manifest.config)
+        by_id = task.by_id
+        items = tuple(by_id[i] for i in baseline.items if i in by_id and i not in without)
+        planned = {stream.elicitation: items for stream in baseline.streams}
+        if "paired" in planned:
+            pairs = [
+                stream.replies for stream in baseline.streams if stream.elicitation == "paired"
+            ]
+            asked = {
+                item
+                for rows in pairs
+                for item, own in zip(baseline.items, rows, strict=True)
+                if own
+            }
+            planned["paired"] = tuple(item for item in items if item.id in asked)
+        return items, planned
 
     def run_items(self) -> tuple[Item, ...]:
         """Return the items of the run."""
-        config = self.run.manifest.config
-        return items_of(self.setup.task, config)
+        return items_of(self.setup.task, self.run.manifest.config)
 
     def draw(self) -> tuple[Item, ...]:
         """Draw the anchor of a new baseline."""
         options = self.options
         return draw_anchor(self.setup.task, self.run_items(), options.anchor, seed=options.seed)
-
-    def items(self, ids: Sequence[str]) -> tuple[Item, ...]:
-        """Return items by their ids; those that the task no longer has are left out."""
-        by_id = self.setup.task.by_id
-        return tuple(by_id[item] for item in ids if item in by_id)
 
     def yardstick(self, ids: Sequence[str]) -> Yardstick:
         """Return what replies to some items are measured with."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Verdict
-    from harness.revalidation.history import Baseline
+    from harness.revalidation.records import Baseline
     from harness.runs import RunFolder
     from harness.tasks import Item, Task
 

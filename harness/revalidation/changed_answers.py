@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.report.html.item_table import answer_text
-from harness.revalidation.history import ChangedItem
+from harness.revalidation.records import ChangedItem
 from harness.revalidation.reply_categories import Category, categories_of
 from harness.stats.drift.reply_counts import Window
 from harness.stats.drift.stream_path import item_evidence

@@ -17,7 +17,7 @@ from harness.revalidation.reply_categories import Category, category_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.revalidation.history import Look
+    from harness.revalidation.records import Look
     from harness.runs import RunFolder
     from harness.tasks import Task
 

@@ -10,19 +10,19 @@ from harness.analysis.estimates import check_metric
 from harness.errors import RunError
 from harness.report.formatting import p_value, percent
 from harness.revalidation.causes import setup_of
-from harness.revalidation.history import COST, LATENCY, Provider
+from harness.revalidation.records import ALARMS, ANSWERED, BETA, UNITS, reported
 from harness.revalidation.watched_judges import judges_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from harness.revalidation.history import Baseline, InUse, Look, StreamResult
+    from harness.revalidation.records import Baseline, InUse, JudgeResult, Look
     from harness.runs import RunFolder
 
 VERDICTS = ("changed", "worse", "underpowered", "not comparable")
 OUTCOME_RATE = "outcome-rate"
 DECISION = "decision"  # the judge in use is shown to fail what it was chosen for
-RELATIVE = {figure.name: figure for figure in (COST, LATENCY)}  # to the baseline's
+RELATIVE = ("cost", "latency")  # to the baseline's
 LIMIT = re.compile(r"(?P<name>.*\S)\s*(?P<sign>[<>])\s*(?P<limit>[-+.0-9e]+)(?P<times>x?)")
 SEPARATOR = re.compile(r",(?![^()]*\))")  # no comma within the name of a metric
 
@@ -54,7 +54,7 @@ def read_conditions(text: str) -> tuple[Condition, ...]:
 
     Raises
     ------
-    ValueError
+    RunError
         If a part is neither a verdict nor a number with a limit.
     """
     return tuple(_condition(part.strip()) for part in SEPARATOR.split(text))
@@ -70,9 +70,10 @@ def _condition(text: str) -> Condition:
             return Condition(match["name"], match["sign"], float(match["limit"]))
         except ValueError:
             pass
-    raise ValueError(
-        f"{text!r} is neither one of {', '.join((*VERDICTS, DECISION))} nor a limit such as "
-        f"{OUTCOME_RATE}>0.05, 'mse(srs/srs)>0.1' or, beside the baseline, cost>1.5x or latency>3x"
+    raise RunError(
+        f"--fail-on: {text!r} is neither one of {', '.join((*VERDICTS, DECISION))} nor a limit "
+        f"such as {OUTCOME_RATE}>0.05, 'mse(srs/srs)>0.1' or, beside the baseline, cost>1.5x or "
+        "latency>3x."
     )
 
 
@@ -85,34 +86,29 @@ def check_conditions(
         if not in_use or in_use[0] not in watched:
             reason = f"{in_use[0]}, which is, is not watched" if in_use else "none is its best"
             raise RunError(f"{run.path}: --fail-on {DECISION} needs a judge in use; {reason}.")
-    names = {c.name for c in conditions if c.sign} - {OUTCOME_RATE, "beta", *RELATIVE}
+    names = {c.name for c in conditions if c.sign} - {OUTCOME_RATE, BETA, *RELATIVE}
     if names:
         setup = setup_of(run, task)
         for name in sorted(names):
             check_metric(setup.task, run.manifest.config.choices, name)
 
 
-def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline | None) -> list[str]:
+def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) -> list[str]:
     """Return why a look fails, a line per judge and condition; empty if it does not.
 
     A judge that is worse is changed too, and fails both once. A number that is undefined fails its
     limit. Judges that were not asked have no numbers.
     """
-    return list(dict.fromkeys(line for c in conditions for line in _failures(c, look, baseline)))
-
-
-def _failures(condition: Condition, look: Look, baseline: Baseline | None) -> Iterator[str]:
-    if condition.name == DECISION:
-        yield from _decision_failures(look)
-    elif not condition.sign:
-        names = {condition.name, "worse"} if condition.name == "changed" else {condition.name}
-        yield from (f"{j.judge} is {j.verdict}" for j in look.judges if j.verdict in names)
-    elif condition.name == OUTCOME_RATE:
-        yield from _outcome_failures(condition, look)
-    elif condition.name in RELATIVE:
-        yield from _relative_failures(condition, look, baseline)
-    else:
-        yield from _metric_failures(condition, look)
+    lines: list[str] = []
+    for condition in conditions:
+        if condition.name == DECISION:
+            lines += _decision_failures(look)
+        elif condition.sign:
+            lines += [line for j in look.judges for line in _beyond(condition, j, baseline)]
+        else:
+            names = ALARMS if condition.name == "changed" else {condition.name}
+            lines += [f"{j.judge} is {j.verdict}" for j in look.judges if j.verdict in names]
+    return list(dict.fromkeys(lines))
 
 
 def _decision_failures(look: Look) -> Iterator[str]:
@@ -120,77 +116,49 @@ def _decision_failures(look: Look) -> Iterator[str]:
     if test is None or test.reason:
         reason = test.reason if test else "the judge in use has not replied"
         yield f"{DECISION} is NA ({reason})"
-    elif is_changed(test, look) and (test.fails or look.answers_nothing(test.judge)):
+        return
+    judge = look.judge(test.judge)
+    if judge is not None and judge.verdict in ALARMS and (test.fails or judge.answers_nothing):
         what = shown(test) if test.fails else "gives no answer any more"
         yield f"{test.judge}, the judge in use, {what} ({DECISION})"
 
 
-def is_changed(test: InUse, look: Look) -> bool:
-    """Whether the judge in use is shown to have changed."""
-    judge = look.judge(test.judge)
-    return judge is not None and judge.verdict in {"changed", "worse"}
-
-
 def shown(test: InUse) -> str:
     """Say what is shown of a judge in use that fails."""
-    rival, p = f'always answering "{test.constant}"', test.p_constant
-    if test.p_human < p:
-        margin = percent(test.margin)
-        rival, p = f"one human by more than {margin} of the metric's range", test.p_human
-    return f"has been shown to be worse than {rival} ({_p(p)})"
+    p, p_human = test.p_values
+    rival = f'always answering "{test.constant}"'
+    if p_human < p:
+        rival = f"one human by more than {percent(test.margin)} of the metric's range"
+    text = p_value(min(p, p_human))
+    return f"has been shown to be worse than {rival} (p {text if text[0] == '<' else f'= {text}'})"
 
 
-def _p(value: float) -> str:
-    text = p_value(value)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
-
-
-def _outcome_failures(condition: Condition, look: Look) -> Iterator[str]:
-    for result in look.results:
-        rate = outcome_rate(result)
-        if rate is not None and condition.holds(rate):
-            n = sum(result.outcomes.values())
-            yield (
-                f"{result.judge}, {result.elicitation}: {rate:.3g} of {n} replies are no answers "
-                f"({condition})"
-            )
-
-
-def _relative_failures(
-    condition: Condition, look: Look, baseline: Baseline | None
-) -> Iterator[str]:
-    figure = RELATIVE[condition.name]
-    asked = {r.judge for r in look.results if sum(r.outcomes.values())}
-    for judge in look.judges:
-        if judge.judge not in asked:
-            continue
-        provider = baseline.providers.get(judge.judge) if baseline else None
-        before, now = figure.of(provider or Provider()), figure.of(judge.provider)
-        if before is None or now is None:
-            where = "of the baseline" if before is None else "of this look"
+def _beyond(condition: Condition, judge: JudgeResult, baseline: Baseline) -> Iterator[str]:
+    """Yield why a number of a judge is beyond its limit, or undefined."""
+    answered = [f for f in judge.figures if f.name == ANSWERED and f.n]
+    if condition.name == OUTCOME_RATE:
+        for figure in answered:
+            rate = 1.0 - (figure.look or 0.0)
+            if condition.holds(rate):
+                yield (
+                    f"{judge.judge}, {figure.elicitation}: {rate:.3g} of {figure.n} replies are no "
+                    f"answers ({condition})"
+                )
+    elif condition.name in RELATIVE and answered:
+        figure = next(f for f in reported(judge, baseline) if f.name == condition.name)
+        if figure.baseline is None or figure.look is None:
+            where = "of the baseline" if figure.baseline is None else "of this look"
             yield f"{judge.judge}: {condition.name} is NA (that {where} is unknown; {condition})"
-        elif condition.holds(now, before):
+        elif condition.holds(figure.look, figure.baseline):
             yield (
-                f"{judge.judge}: {figure.unit}: {now:.3g}, {before:.3g} at the baseline "
-                f"({condition})"
+                f"{judge.judge}: {UNITS[figure.name].text}: {figure.look:.3g}, "
+                f"{figure.baseline:.3g} at the baseline ({condition})"
             )
-
-
-def outcome_rate(result: StreamResult) -> float | None:
-    """Return the share of a look's replies that are no answers; None without replies."""
-    n = sum(result.outcomes.values())
-    return 1.0 - result.outcomes["answered"] / n if n else None
-
-
-def _metric_failures(condition: Condition, look: Look) -> Iterator[str]:
-    for judge in look.judges:
-        change = judge.metrics.get(condition.name)
-        if change is None:
-            continue
-        if change.look is None:
-            yield f"{judge.judge}: {condition.name} is NA ({change.reason}; {condition})"
-        elif condition.holds(change.look):
+    elif (metric := judge.figure(condition.name)) is not None:
+        if metric.look is None:
+            yield f"{judge.judge}: {condition.name} is NA ({metric.reason}; {condition})"
+        elif condition.holds(metric.look):
             yield (
-                f"{judge.judge}: {condition.name} is {change.look:.4g} on {change.n_items} items "
+                f"{judge.judge}: {condition.name} is {metric.look:.4g} on {metric.n} items "
                 f"({condition})"
             )

@@ -11,8 +11,8 @@ import numpy as np
 
 from harness.report.html.item_table import option_labels
 from harness.revalidation.changed_answers import answer_label
-from harness.revalidation.history import InUse
 from harness.revalidation.metric_changes import item_scores
+from harness.revalidation.records import InUse
 from harness.revalidation.reply_categories import Category, categories_of
 from harness.stats.drift.score_change import log_e_below
 from harness.stats.selection.references import MOST_CONSTANTS
@@ -20,7 +20,7 @@ from harness.stats.selection.references import MOST_CONSTANTS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.revalidation.drift_verdicts import Stream
+    from harness.revalidation.assessment import Stream
     from harness.revalidation.metric_changes import Scorer
     from harness.tasks import Task
 

@@ -14,7 +14,7 @@ from harness.analysis.decision import verdict_and_judge
 from harness.analysis.estimates import prepare, range_of
 from harness.judging.parsing.verdict import Verdict
 from harness.ratings import judge_table
-from harness.revalidation.history import ComparedJudge, DecisionFacts, MetricChange, MetricSequence
+from harness.revalidation.records import BETA, ComparedJudge, DecisionFacts, Figure
 from harness.revalidation.reply_categories import by_judge, replies_per_item, verdicts_of
 from harness.stats.data.arrays import ratio
 from harness.stats.data.rating_table import Cut
@@ -25,7 +25,7 @@ from harness.stats.selection.footing import Scoring
 from harness.stats.selection.replies import Replies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.analysis import Choices
     from harness.analysis.estimates import Prepared
@@ -112,16 +112,16 @@ def _replied(streams: Sequence[StreamReplies]) -> dict[str, list[StreamReplies]]
 
 def compare_metrics(
     yardstick: Yardstick, baseline: Sequence[StreamReplies], look: Sequence[StreamReplies]
-) -> tuple[dict[str, dict[str, MetricChange]], Scorer | None]:
+) -> tuple[dict[str, tuple[Figure, ...]], Scorer | None]:
     """Compare every metric of every judge with its baseline, at the same number of replies.
 
     The baseline's replies are split into parts of as many replies as the look has; its value is the
     mean over the first of them, at most `MAX_PARTS`. All are evaluated on the items that all of
     them answered, and on the same resamples.
-    Returns the changes by judge and metric, and what scores single replies; see `Scorer.of`.
+    Returns the figures by judge, and what scores single replies; see `Scorer.of`.
     """
     before = by_judge(baseline)
-    changes, scorer = dict[str, dict[str, MetricChange]](), None
+    figures, scorer = dict[str, tuple[Figure, ...]](), None
     for judge, rows in _replied(look).items():
         n = min(replies_per_item(rows), replies_per_item(before[judge]))
         n_parts = min(MAX_PARTS, replies_per_item(before[judge]) // n)
@@ -129,46 +129,40 @@ def compare_metrics(
         for part in range(n_parts):
             parts[f"baseline {part}"] = (before[judge], slice(part * n, (part + 1) * n))
         p = prepare(yardstick.source(parts, replies=None))
-        changes[judge] = _changes(p, list(parts))
+        figures[judge] = tuple(_figures(p, list(parts)))
         scorer = scorer or Scorer.of(p, yardstick)
-    return changes, scorer
+    return figures, scorer
 
 
-def _changes(p: Prepared, names: Sequence[str]) -> dict[str, MetricChange]:
-    """Return the changes of all metrics, the look's part first among the names."""
-    e, changes = p.evaluation, {}
+def _figures(p: Prepared, names: Sequence[str]) -> Iterator[Figure]:
+    """Yield all metrics, the look's part first among the names."""
+    e = p.evaluation
     for metric in e.metrics:
         ends = None
         if e.judges == tuple(names):
             drawn = e.replicates[metric.name]
             ends = percentile_ends(drawn[0] - drawn[1:].mean(axis=0), e.level)
-        changes[metric.name] = _change([p.estimates[name][metric.name] for name in names], ends)
-    betas = [p.own.translations[name].beta for name in names]
-    return changes | {"beta": _change(betas, None)}
+        yield _figure(metric.name, [p.estimates[name][metric.name] for name in names], ends)
+    yield _figure(BETA, [p.own.translations[name].beta for name in names])
 
 
-def _change(estimates: Sequence[Estimate], ends: tuple[float, float] | None) -> MetricChange:
+def _figure(
+    name: str, estimates: Sequence[Estimate], ends: tuple[float, float] | None = None
+) -> Figure:
     look, before = estimates[0], [estimate.value for estimate in estimates[1:]]
-    undefined = next((estimate for estimate in estimates if estimate.value is None), None)
     baseline = None if None in before else float(np.mean(before))  # type: ignore[arg-type]  # no None
-    if undefined is not None or look.value is None or baseline is None:
-        reason = undefined.reason if undefined else ""
-        return MetricChange(
-            baseline=baseline,
-            look=look.value,
-            n_items=look.n_used,
-            n_replies=look.n_replies,
-            reason=reason,
-        )
-    low, high = ends or (None, None)
-    return MetricChange(
+    has_both = look.value is not None and baseline is not None
+    low, high = ends if ends and has_both else (None, None)
+    return Figure(
+        name=name,
         baseline=baseline,
         look=look.value,
-        difference=look.value - baseline,
+        difference=look.value - baseline if has_both else None,  # type: ignore[operator]  # as above
         low=low,
         high=high,
-        n_items=look.n_used,
+        n=look.n_used,
         n_replies=look.n_replies,
+        reason=next((e.reason for e in estimates if e.value is None), ""),
     )
 
 
@@ -284,20 +278,15 @@ class Scorer:
             human[sides.used] = self._scores_of(sides.human)[sides.used]
         return BesideOneHuman(judge, human)
 
-    def sequence(self, scores: ItemScores, *, alpha: float) -> MetricSequence:
+    def sequence(self, scores: ItemScores, *, alpha: float) -> Figure:
         """Return the change at the last look; alpha is for all looks together."""
-        change = score_change(scores, len(scores.sums) - 1, alpha=alpha)
+        name, change = self.metric.name, score_change(scores, len(scores.sums) - 1, alpha=alpha)
         if change.value is None or change.interval is None:
-            return MetricSequence(metric=self.metric.name, reason=change.reason)
+            return Figure(name=name, reason=change.reason)
         unit = -self.range if self.metric.loss_signs(1.0) > 0 else self.range
         low, high = sorted((unit * change.interval.low, unit * change.interval.high))
-        return MetricSequence(
-            metric=self.metric.name,
-            difference=unit * change.value + 0.0,
-            low=low,
-            high=high,
-            n_items=change.n_used,
-        )
+        difference = unit * change.value + 0.0
+        return Figure(name=name, difference=difference, low=low, high=high, n=change.n_used)
 
 
 def item_scores(counts: ReplyCounts, scores: FloatArray) -> ItemScores:

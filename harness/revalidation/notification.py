@@ -17,7 +17,7 @@ TIMEOUT_S = 10.0
 LEAST_ERROR = 400  # HTTP status
 
 
-def check_notify_url(url: str) -> None:
+def check_notify_url(url: str | None) -> None:
     """Refuse what is no address, without repeating it: it may hold a secret.
 
     Raises
@@ -25,6 +25,8 @@ def check_notify_url(url: str) -> None:
     RunError
         If it is not an http or https address.
     """
+    if url is None:
+        return
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
@@ -34,13 +36,13 @@ def check_notify_url(url: str) -> None:
         raise RunError(f"--notify (${VARIABLE}) is no address; give it as https://HOST/PATH.")
 
 
-def notify(url: str, sentence: str, ending: Mapping[str, object], run: str) -> str:
-    """Post how a look ended; a post that fails costs a line and nothing else.
+def notify(url: str | None, sentence: str, ending: Mapping[str, object], run: str) -> str:
+    """Post how a re-validation ended; a post that fails costs a line and nothing else.
 
     Parameters
     ----------
-    url : str
-        Where to. It is not logged.
+    url : str or None
+        Where to; nowhere without one. It is not logged.
     sentence : str
         The first of what was said.
     ending : mapping
@@ -53,6 +55,8 @@ def notify(url: str, sentence: str, ending: Mapping[str, object], run: str) -> s
     str
         Why it was not accepted; empty if it was.
     """
+    if not url:
+        return ""
     link = _pipeline() or run
     content = {"text": f"{sentence} {link}", "link": link, **ending}
     return asyncio.run(_post(url, content))

@@ -21,7 +21,8 @@ from harness.judging.computed_verdicts import computed_verdicts
 from harness.judging.judges.config import ENSEMBLE
 from harness.judging.storage.response_cache import CacheUnusable, ResponseCache
 from harness.judging.storage.verdict_log import read_log
-from harness.revalidation.history import KEPT, Provider
+from harness.revalidation.history import KEPT
+from harness.revalidation.records import Provider
 from harness.runs import FolderUnwritable, Manifest, RunFolder, versions
 
 if TYPE_CHECKING:
@@ -115,8 +116,15 @@ def close_occasion(run: RunFolder, occasion: int) -> None:
     shutil.rmtree(path / CACHE if run.verdicts.exists() else path, ignore_errors=True)
 
 
-def provider_of(verdicts: Sequence[Verdict]) -> Provider:
-    """Return what the provider reported about one judge's replies."""
+def providers_of(verdicts: Sequence[Verdict]) -> dict[str, Provider]:
+    """Return what the provider of each judge reported about its replies."""
+    by_judge: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        by_judge.setdefault(verdict.judge, []).append(verdict)
+    return {judge: _provider(own) for judge, own in by_judge.items()}
+
+
+def _provider(verdicts: Sequence[Verdict]) -> Provider:
     cost = cost_of(verdicts)
     replies = [verdict.reply for verdict in verdicts if verdict.reply]
     tokens = [r.completion_tokens for r in replies if r.completion_tokens is not None]
@@ -124,19 +132,10 @@ def provider_of(verdicts: Sequence[Verdict]) -> Provider:
         models=tuple(sorted({r.model for r in replies if r.model})),
         fingerprints=tuple(sorted({r.fingerprint for r in replies if r.fingerprint})),
         cost_usd=cost.usd,
-        usd_per_answered=cost.usd_per_answered,
-        reply_tokens=fmean(tokens) if tokens else None,
-        latency_s=median_latency_s(verdicts),
-        n_failed=sum(verdict.outcome == "failed" for verdict in verdicts),
+        cost=None if cost.usd_per_answered is None else 1000.0 * cost.usd_per_answered,
+        tokens=fmean(tokens) if tokens else None,
+        latency=median_latency_s(verdicts),
     )
-
-
-def providers_of(verdicts: Sequence[Verdict]) -> dict[str, Provider]:
-    """Return what was reported about the replies of each judge."""
-    by_judge: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        by_judge.setdefault(verdict.judge, []).append(verdict)
-    return {judge: provider_of(own) for judge, own in by_judge.items()}
 
 
 def now() -> str:

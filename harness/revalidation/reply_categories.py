@@ -16,7 +16,7 @@ from harness.stats.drift.reply_counts import ReplyCounts
 from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harness.tasks import Task
 
@@ -170,16 +170,11 @@ def replies_per_item(streams: Iterable[StreamReplies], samples: slice = slice(No
     return max(lengths, default=0)
 
 
-def outcome_counts(stream: StreamReplies) -> dict[str, int]:
-    """Return the number of replies by outcome."""
+def outcome_shares(stream: StreamReplies) -> dict[str, float]:
+    """Return the share of replies by outcome; empty without replies."""
     totals = Counter(stream.categories[k].outcome for item in stream.replies for k in item)
-    return {outcome: totals[outcome] for outcome in OUTCOMES if outcome != "failed"}
-
-
-def answers_nothing(outcomes: Sequence[Mapping[str, int]]) -> bool:
-    """Whether there are replies, by outcome, and none is an answer."""
-    has_replies = any(sum(counts.values()) for counts in outcomes)
-    return has_replies and not any(counts["answered"] for counts in outcomes)
+    n = stream.n_replies
+    return {outcome: totals[outcome] / n for outcome in OUTCOMES if n and outcome != "failed"}
 
 
 def categories_of(streams: Sequence[StreamReplies]) -> tuple[Category, ...]:

@@ -1,97 +1,334 @@
-"""Re-validate a run: fix its baseline, ask its judges again, and compare."""
+"""Re-validate a run: fix its baseline, ask its judges again, compare, and say how it ended."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
-from harness.app import Plan, how_to_resume
-from harness.errors import ExitCode, RunError
+from harness.app import how_to_resume
+from harness.errors import ExitCode, HarnessError, RunError
 from harness.files import read_file, write_file, writing_to
-from harness.judging.judges.config import load_judges
-from harness.judging.judges.judge_registry import check_destinations
+from harness.judging.judges.response_errors import explain
 from harness.judging.storage.verdict_log import VerdictLog
-from harness.revalidation.asking import LookOptions, Sitting, command_of
+from harness.revalidation.asking import Sitting
+from harness.revalidation.assessment import assess, without_look
 from harness.revalidation.baselines import (
-    Accepted,
-    accept,
+    accepted_baseline,
+    check_acceptable,
+    check_comparable,
+    completed,
     ensure_baseline,
     first_baseline,
+    looks_to_accept,
     n_missing,
+    n_to_ask,
     seeded_judges,
+    topped_up,
 )
-from harness.revalidation.causes import setup_of
-from harness.revalidation.history import FILE, HistoryFile, HistoryReading, Look, read_history
-from harness.revalidation.looks import ask_look, without
-from harness.revalidation.occasion import FOLDER, close_occasion
+from harness.revalidation.causes import ratings_hash
+from harness.revalidation.ending import LookEnding
+from harness.revalidation.fail_on import check_conditions, read_conditions
+from harness.revalidation.history import FILE, HistoryReading, read_history
+from harness.revalidation.notification import check_notify_url, notify
+from harness.revalidation.occasion import (
+    FOLDER,
+    STOPPED,
+    Answers,
+    close_occasion,
+    now,
+    providers_of,
+    with_ensembles,
+)
+from harness.revalidation.records import JudgeResult, Look, Provider
+from harness.revalidation.schedule import time_until_due
+from harness.revalidation.watched_judges import watched_judges
 from harness.runs import RunFolder
 from harness.tasks import write_task
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from harness.app import Plan
     from harness.judging.running.services import Observer
+    from harness.revalidation.asking import LeftOut, LookOptions
+    from harness.revalidation.causes import Comparable
+    from harness.revalidation.fail_on import Condition
+    from harness.revalidation.records import JudgeVerdict
     from harness.stopping import StopRequests
 
-
-class Revalidation(NamedTuple):
-    """How a re-validation ended.
-
-    Attributes
-    ----------
-    look : Look or None
-        None where it was stopped and can be resumed.
-    exit_code : ExitCode
-        Without what ``--fail-on`` demands.
-    """
-
-    history: HistoryReading
-    look: Look | None
-    exit_code: ExitCode
+Watching: TypeAlias = "Callable[[Mapping[str, int]], AbstractContextManager[Observer]]"
+ADVISED_REPLIES = 5  # per item of a baseline
 
 
 def revalidate(
     run: RunFolder,
     options: LookOptions,
-    observer: Observer,
+    watching: Watching,
     *,
     stop: StopRequests | None = None,
-) -> Revalidation:
-    """Ask the judges of a finished run again and compare with the baseline.
+) -> LookEnding:
+    """Ask the judges of a finished run again and compare, or accept or exclude a look.
+
+    An ending other than 0 is posted where an address is given, and so is an error.
 
     Parameters
     ----------
     run : RunFolder
         The run, or an exported baseline.
     options : LookOptions
-        Options.
-    observer : Observer
-        Is informed of progress.
+        What is done.
+    watching : callable
+        Returns, as a context, what is informed of progress; given planned units by judge.
     stop : StopRequests, optional
         Of other threads; signals stop the look, too.
 
     Raises
     ------
     HarnessError
-        If another process re-validates the run, or it cannot be read, asked or written.
+        If another process re-validates the run, an option does not fit it, or it cannot be read,
+        asked or written.
     """
-    _check_destinations(run, options)
-    with HistoryFile.open(run.path) as file:
-        sitting = Sitting.begin(run, options, file, stop)
-        if sitting.history.n_damaged:
-            observer.say(f"{sitting.history.n_damaged} damaged lines of {file.path} are left out")
-        for line in seeded_judges(sitting) if sitting.history.baseline is None else ():
+    check_notify_url(options.notify)
+    conditions = read_conditions(options.fail_on)
+    _check_options(options)
+    try:
+        ending = _done(run, options, conditions, watching, stop)
+    except HarnessError as error:
+        _post(options, LookEnding(run.path, int(error.exit_code), (("", str(error)),)), watching)
+        raise
+    if ending.exit_code and ending.due_in_s is None:
+        _post(options, ending, watching)
+    return ending
+
+
+def _post(options: LookOptions, ending: LookEnding, watching: Watching) -> None:
+    """Post an ending, where an address is given; say it where that failed."""
+    problem = notify(options.notify, ending.sentence, ending.facts(), str(ending.run))
+    if problem:
+        with watching({}) as observer:
+            observer.say(f"--notify: {problem}; the look itself is complete.")
+
+
+def _check_options(options: LookOptions) -> None:
+    """Refuse options that do not go together."""
+    if (options.because is None) != (options.exclude is None):
+        raise RunError("--exclude and --because go together; give both.")
+    if options.accept is None:
+        return
+    if options.anchor is not None or options.baseline_replies is not None:
+        raise RunError(
+            "--accept keeps the items; leave --anchor out, and give --baseline-replies in the next "
+            "look."
+        )
+    if options.fail_on != type(options)().fail_on:
+        raise RunError("--accept compares nothing; leave --fail-on out.")
+
+
+def _done(
+    run: RunFolder,
+    options: LookOptions,
+    conditions: tuple[Condition, ...],
+    watching: Watching,
+    stop: StopRequests | None,
+) -> LookEnding:
+    """Do what the options say."""
+    names = [spec.name for spec in watched_judges(run, options.judges)]
+    if options.if_due and (ending := _not_due(run, options, conditions, names)):
+        return ending
+    if options.exclude is None and options.accept is None:
+        check_conditions(conditions, run, options.task, names)
+    with Sitting.at(run, options, stop) as sitting:
+        if options.exclude is not None:
+            return _exclude(sitting, options.exclude, options.because or "")
+        act = _look if options.accept is None else _accept
+        return act(sitting, watching, conditions)
+
+
+def _not_due(
+    run: RunFolder, options: LookOptions, conditions: tuple[Condition, ...], judges: list[str]
+) -> LookEnding | None:
+    """End as the last look at some judges did, if the next one is not due: an alarm stays open."""
+    assert options.if_due is not None, "it is asked for"
+    history = read_history(run.path / FILE)
+    last, baseline = history.last_look_at(judges), history.baseline
+    due_in_s = time_until_due(last, options.if_due).total_seconds()
+    if last is None or due_in_s <= 0:
+        return None
+    if baseline is None or last.baseline != baseline.number:
+        return LookEnding(run.path, 0, (("", "No look is due."),), due_in_s=due_in_s)
+    return LookEnding.after(run.path, last, baseline, conditions, due_in_s=due_in_s)
+
+
+def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...]) -> LookEnding:
+    """Fix the baseline, ask a look and record it."""
+    history = sitting.history
+    with watching(next_plan(sitting).n_planned) as observer:
+        if history.n_damaged:
+            observer.say(
+                f"{history.n_damaged} damaged lines of {sitting.run.path / FILE} are left out"
+            )
+        for line in seeded_judges(sitting) if history.baseline is None else ():
             observer.say(line)
-        stopped = ensure_baseline(sitting, observer) or ask_look(sitting, observer)
-    if stopped:
-        command = command_of(run, options)
-        if stopped != ExitCode.COST_LIMIT and options.max_cost is not None:
-            command += f" --max-cost {options.max_cost:g}"
-        observer.say(how_to_resume(command, stopped, options.max_cost))
-        return Revalidation(sitting.history, None, stopped)
-    look = sitting.history.looks[-1]
-    code = ExitCode.INCOMPLETE if look.ended else ExitCode.DONE
-    return Revalidation(sitting.history, look, code)
+        stopped = ensure_baseline(sitting, observer) or _ask(sitting, observer)
+        if stopped:
+            return _stopped(sitting, stopped, observer)
+    return LookEnding.after(sitting.run.path, history.looks[-1], sitting.baseline, conditions)
+
+
+def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding:
+    """Say how what was stopped goes on."""
+    options = sitting.options
+    command = options.command(sitting.run, with_limit=code != ExitCode.COST_LIMIT)
+    observer.say(how_to_resume(command, code, options.max_cost))
+    what = "The look was stopped." if options.accept is None else "No baseline was made."
+    return LookEnding(sitting.run.path, int(code), (("", what),))
+
+
+def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
+    """Ask a look, assess and record it; return why asking was stopped."""
+    baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
+    content = sitting.comparable(baseline)
+    left_out = sitting.judges_left_out(baseline, content)
+    specs = tuple(spec for spec in sitting.asked_judges if spec.name not in left_out)
+    answers = Answers([], {}, ExitCode.DONE)
+    if specs:
+        plan = sitting.plan(specs, sitting.options.samples, without=content.left_out)
+        answers = sitting.ask(plan, observer)
+        if answers.exit_code in STOPPED:
+            return answers.exit_code
+    look = _replies_of(sitting, answers, content)
+    kept = [item for item in baseline.items if item not in content.left_out]
+    sitting.append(assess(baseline, earlier, look, sitting.yardstick(kept)))
+    close_occasion(sitting.run, look.occasion)
+    return None
+
+
+def _replies_of(sitting: Sitting, answers: Answers, content: Comparable) -> Look:
+    """Return a look that is not assessed, in which judges without replies have the reason."""
+    baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
+    streams = sitting.asked_streams(baseline, answers)
+    replied = {stream.judge for stream in streams if stream.n_replies}
+    ended = {judge: explain(reason) for judge, reason in answers.ended.items()}
+    silent = with_ensembles(sitting.run.manifest.judges, ended)
+    reasons: LeftOut = {
+        judge: ("not asked", why) for judge, why in silent.items() if judge not in replied
+    }
+    reasons |= sitting.judges_left_out(baseline, content)
+    reported = providers_of(answers.verdicts)
+    stable: tuple[JudgeVerdict, str] = ("stable", "")
+    judges = []
+    for name in (spec.name for spec in sitting.watched):
+        verdict, reason = reasons.get(name, stable)
+        provider = reported.get(name, Provider())
+        judges.append(JudgeResult(judge=name, verdict=verdict, reason=reason, provider=provider))
+    return Look(
+        number=1 + max((look.number for look in sitting.history.looks), default=0),
+        occasion=sitting.history.next_occasion,
+        baseline=baseline.number,
+        at=now(),
+        causes=content.causes,
+        left_out=content.left_out,
+        excluded=earlier[-1].excluded if earlier else {},
+        margin=sitting.options.margin,
+        other_ratings=baseline.ratings_hash != ratings_hash(sitting.setup, baseline.items),
+        judges=tuple(judges),
+        ended=answers.ended,
+        streams=tuple(stream for stream in streams if stream.judge in replied),
+    )
+
+
+def _accept(sitting: Sitting, watching: Watching, _: tuple[Condition, ...]) -> LookEnding:
+    """Start a new baseline with the replies of a look and of all looks after it.
+
+    Those up to the look that raised an alarm are left out, and the baseline is then completed to as
+    many replies per item as the old one has. Judges that the last look did not watch keep theirs.
+    """
+    run, options, number = sitting.run, sitting.options, sitting.options.accept or 0
+    check_acceptable(sitting, number)
+    since = sitting.history.looks_since_baseline
+    looks, had_alarm = looks_to_accept(since, number)
+    n_asked = n_to_ask(sitting, looks, had_alarm=had_alarm)
+    numbers = [str(look.number) for look in looks if look.streams]
+    held = f"look {', '.join(numbers)}" if numbers else "no look so far"
+    held += f", and {replies_of(n_asked)} per item asked anew" if n_asked else ""
+    baseline = accepted_baseline(sitting, looks)
+    if n_asked:
+        check_comparable(sitting, sitting.baseline)
+        specs = [spec for spec in sitting.asked_judges if since[-1].judge(spec.name)]
+        plan = sitting.plan(specs, n_asked)
+        if not options.dry_run:
+            with watching(plan.n_planned) as observer:
+                answers = sitting.ask(plan, observer)
+                if not answers.is_over:
+                    return _stopped(sitting, answers.exit_code, observer)
+            baseline = topped_up(sitting, baseline, answers)
+    if options.dry_run:
+        text = f"A new baseline would hold the replies of {held}. Nothing was written."
+        return LookEnding(run.path, 0, (("", text),))
+    sitting.append(completed(sitting, baseline))
+    if n_asked:
+        close_occasion(run, baseline.occasion)
+    text = (
+        f"Baseline {baseline.number} of this run holds the replies of {held}: "
+        f"{replies_of(baseline.n_replies)} per item. The chance of a false alarm is "
+        f"{baseline.alpha:.0%} for each baseline."
+    )
+    lines = [text]
+    if baseline.n_replies < ADVISED_REPLIES:
+        lines.append(f"Ask for more in the next look: --baseline-replies {ADVISED_REPLIES}")
+    return LookEnding(run.path, 0, tuple(("", line) for line in lines))
+
+
+def replies_of(n: int) -> str:
+    """Return a number of replies with its noun."""
+    return "1 reply" if n == 1 else f"{n} replies"
+
+
+def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
+    """Drop the replies of a look, and assess it and all looks after it without them."""
+    sitting.check_look("--exclude", number)
+    baseline = sitting.baseline
+    looks = sitting.history.looks_since_baseline
+    again = [look for look in looks if look.number < number]
+    n_kept = len(again)
+    for look in without_look(looks[n_kept:], number, because):
+        left_out = () if look.causes else look.left_out
+        items = [item for item in baseline.items if item not in left_out]
+        again.append(assess(baseline, again, look, sitting.yardstick(items)))
+    sitting.append(*again[n_kept:])
+    last, dry_run = again[-1], sitting.options.dry_run
+    verdicts = ", ".join(f"{judge.judge} {judge.verdict}" for judge in last.judges)
+    text = (
+        f"The replies of look {number} {'would be' if dry_run else 'are'} excluded. "
+        f"Look {last.number} then: {verdicts}."
+    )
+    lines = [text, *(["Nothing was written."] if dry_run else [])]
+    return LookEnding(sitting.run.path, 0, tuple(("", line) for line in lines))
+
+
+def next_plan(sitting: Sitting) -> Plan:
+    """Plan the next look, and replies that the baseline still needs, without asking."""
+    baseline = sitting.history.baseline
+    without = sitting.comparable(baseline).left_out if baseline else {}
+    n_samples = sitting.options.samples + n_missing(sitting)
+    return sitting.plan(sitting.asked_judges, n_samples, without=without)
+
+
+def plan_look(run: RunFolder, options: LookOptions) -> Plan:
+    """Plan the next look without asking or writing.
+
+    Raises
+    ------
+    HarnessError
+        As `revalidate`.
+    """
+    names = [spec.name for spec in watched_judges(run, options.judges)]
+    check_conditions(read_conditions(options.fail_on), run, options.task, names)
+    with Sitting.at(run, replace(options, dry_run=True)) as sitting:
+        return next_plan(sitting)
 
 
 def export_baseline(
@@ -111,12 +348,11 @@ def export_baseline(
     """
     if target.exists():
         raise RunError(f"{target}: it exists already; choose another folder, or remove it.")
-    with HistoryFile.open(run.path) as file:
-        sitting = Sitting.begin(run, options, file)
+    with Sitting.at(run, options) as sitting:
         if sitting.history.baseline is None:
-            sitting.append(first_baseline(sitting))
-        history = read_file(file.path)
-    task, anchor = sitting.setup.task, set(sitting.history.baselines[-1].items)
+            sitting.append(completed(sitting, first_baseline(sitting)))
+        history = read_file(run.path / FILE)
+    task, anchor = sitting.setup.task, set(sitting.baseline.items)
     small = task.model_copy(
         update={
             "items": tuple(item for item in task.items if item.id in anchor),
@@ -136,105 +372,6 @@ def export_baseline(
                 final = run.read_verdicts().final.values()
                 log.append(v for v in final if v.item in anchor or v.item not in task.by_id)
         RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
-
-
-def accept_look(
-    run: RunFolder,
-    number: int,
-    options: LookOptions,
-    observer: Observer,
-    *,
-    confirmed: bool = False,
-) -> Accepted:
-    """Start a new baseline with the replies of a look and of all looks after it.
-
-    Those up to the look that raised an alarm are left out, and the baseline is then completed to as
-    many replies per item as the old one has. Judges that the last look did not watch keep theirs.
-
-    Raises
-    ------
-    HarnessError
-        If there is no such look since the last baseline, a judge has not replied since then or
-        cannot be asked, or is worse and that is not ``confirmed``.
-    """
-    _check_destinations(run, options)
-    with HistoryFile.open(run.path) as file:
-        sitting = Sitting.begin(run, options, file)
-        accepted = accept(sitting, number, observer, confirmed=confirmed)
-        if accepted.baseline is not None:
-            sitting.append(accepted.baseline)
-            if accepted.n_asked:
-                close_occasion(run, accepted.baseline.occasion)
-    if accepted.exit_code:
-        command = command_of(run, options, "--accept", str(number), *["--yes"] * confirmed)
-        observer.say(how_to_resume(command, accepted.exit_code, options.max_cost))
-    return accepted
-
-
-def plan_acceptance(run: RunFolder, number: int, options: LookOptions) -> Accepted:
-    """Return what accepting a look would do; nothing is asked or written.
-
-    Raises
-    ------
-    HarnessError
-        As `accept_look`, but for a judge that is worse.
-    """
-    _check_destinations(run, options)
-    return accept(_without_writing(run, options), number, None, confirmed=True)
-
-
-def exclude_look(
-    run: RunFolder, number: int, because: str, options: LookOptions, *, dry_run: bool = False
-) -> Look:
-    """Drop the replies of a look, and return the last look as it is without them.
-
-    Its weight stays spent. With ``dry_run`` nothing is written.
-
-    Raises
-    ------
-    HarnessError
-        If there is no such look since the last baseline, the task cannot be read, or the history
-        cannot be written.
-    """
-    if dry_run:
-        return without(_without_writing(run, options), number, because)[-1]
-    with HistoryFile.open(run.path) as file:
-        sitting = Sitting.begin(run, options, file)
-        looks = without(sitting, number, because)
-        sitting.append(*looks)
-    return looks[-1]
-
-
-def _without_writing(run: RunFolder, options: LookOptions) -> Sitting:
-    """Return a re-validation that asks and writes nothing."""
-    return Sitting(run, setup_of(run, options.task), options, None, read_history(run.path / FILE))
-
-
-def plan_look(run: RunFolder, options: LookOptions) -> Plan:
-    """Plan the next look, and replies that the baseline still needs, without asking.
-
-    Raises
-    ------
-    HarnessError
-        If the run cannot be read, or was made elsewhere and its judges are not confirmed.
-    """
-    _check_destinations(run, options)
-    sitting = _without_writing(run, options)
-    baseline = sitting.history.baseline
-    without = sitting.comparable(baseline).left_out if baseline else {}
-    n_samples = options.samples + n_missing(sitting)
-    return sitting.plan(sitting.asked_judges, n_samples, without=without)
-
-
-def _check_destinations(run: RunFolder, options: LookOptions) -> None:
-    """Refuse judges of a run that was made elsewhere, unless the user has or confirms them."""
-    if not run.sealed:
-        check_destinations(
-            run.manifest.judges,
-            load_judges(options.judges_file),
-            base_url=options.base_url,
-            key_env=options.key_env,
-        )
 
 
 def history_of(run: RunFolder) -> HistoryReading:

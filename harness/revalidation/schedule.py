@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.revalidation import Period, Target
-    from harness.revalidation.history import Look
+    from harness.revalidation.records import Look
     from harness.runs import RunFolder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.look_schedules import JUDGE, majority, other, replies, text_of, verdicts
+from support.look_schedules import JUDGE, figure, majority, other, replies, text_of, verdicts
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
@@ -93,7 +93,7 @@ def test_ties_of_an_ensemble_are_drawn_anew_in_each_look(run_of):
     run = run_of(tables, "first+second")
     looks = [look(run) for _ in range(4)]
     assert not {"changed", "worse"} & set(verdicts(looks[-1]).values())
-    flips = [r["flip_rate"]["value"] for r in looks[-1]["results"] if r["judge"] == "first+second"]
+    flips = [figure(looks[-1], "first+second", "flips")["look"]]
     assert 0.2 < flips[0] < 0.8
 
 
@@ -120,7 +120,7 @@ def test_soft_judges_are_looked_at(run_of, tmp_path, stub):
         same = look(run)
     assert set(verdicts(same).values()) == {"stable"}
     stub.set_table("judge", soft_replies(N, majority, 0.6))
-    softer = look(run)["judges"][0]["metrics"]["mse(s/s)"]
+    softer = figure(look(run), "judge@logprob", "mse(s/s)")
     assert softer["difference"] != 0
     stub.set_table("judge", soft_replies(N, lambda i: other(majority(i)), 0.9))
     for folder in (run, exported):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from math import log
-from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
 
+from harness.errors import RunError
 from harness.revalidation.fail_on import Condition, failures, read_conditions
-from harness.revalidation.history import (
+from harness.revalidation.records import (
     Baseline,
+    Figure,
     InUse,
     JudgeResult,
     Look,
-    MetricChange,
     Provider,
 )
 
@@ -39,6 +39,9 @@ def baseline_of(**reported: float | None):
     )
 
 
+BASELINE = baseline_of()
+
+
 def look_of(*judges):
     return Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=judges)
 
@@ -59,7 +62,7 @@ def test_conditions_are_split_outside_brackets():
 )
 def test_what_is_no_condition_is_refused(text):
     """Nothing is ignored."""
-    with pytest.raises(ValueError, match="is neither one of changed, worse"):
+    with pytest.raises(RunError, match="is neither one of changed, worse"):
         read_conditions(text)
 
 
@@ -86,8 +89,8 @@ def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
             if words
             else []
         )
-        assert failures(conditions, look, None) == expected
-    [line] = failures(conditions, look_of(NOT_ASKED), None)
+        assert failures(conditions, look, BASELINE) == expected
+    [line] = failures(conditions, look_of(NOT_ASKED), BASELINE)
     assert line == "decision is NA (the judge in use has not replied)"
 
 
@@ -96,52 +99,55 @@ def test_a_worse_judge_is_changed_too():
     look = look_of(
         JudgeResult(judge="a", verdict="worse"), JudgeResult(judge="b", verdict="changed")
     )
-    assert failures(read_conditions("changed"), look, None) == ["a is worse", "b is changed"]
-    assert failures(read_conditions("worse"), look, None) == ["a is worse"]
-    assert failures(read_conditions("worse,changed"), look, None) == ["a is worse", "b is changed"]
-    assert failures(read_conditions("underpowered"), look, None) == []
+    assert failures(read_conditions("changed"), look, BASELINE) == [
+        "a is worse",
+        "b is changed",
+    ]
+    assert failures(read_conditions("worse"), look, BASELINE) == ["a is worse"]
+    assert failures(read_conditions("worse,changed"), look, BASELINE) == [
+        "a is worse",
+        "b is changed",
+    ]
+    assert failures(read_conditions("underpowered"), look, BASELINE) == []
 
 
 def test_a_metric_fails_beyond_its_limit_and_where_it_is_undefined():
     """An undefined number does not pass unnoticed."""
-    metrics = {
-        "kappa": MetricChange(baseline=0.5, look=0.4, n_items=10),
-        "f1": MetricChange(baseline=0.5, look=None, reason="no_items"),
-    }
-    look = look_of(JudgeResult(judge="a", verdict="stable", metrics=metrics))
-    assert failures(read_conditions("kappa<0.3"), look, None) == []
-    assert failures(read_conditions("kappa<0.45"), look, None) == [
+    figures = (
+        Figure(name="kappa", baseline=0.5, look=0.4, n=10),
+        Figure(name="f1", baseline=0.5, reason="no_items"),
+    )
+    look = look_of(JudgeResult(judge="a", figures=figures))
+    assert failures(read_conditions("kappa<0.3"), look, BASELINE) == []
+    assert failures(read_conditions("kappa<0.45"), look, BASELINE) == [
         "a: kappa is 0.4 on 10 items (kappa<0.45)"
     ]
-    assert failures(read_conditions("f1<0.1"), look, None) == ["a: f1 is NA (no_items; f1<0.1)"]
+    assert failures(read_conditions("f1<0.1"), look, BASELINE) == ["a: f1 is NA (no_items; f1<0.1)"]
 
 
 def look_at(**reported: float | None):
     provider = Provider(models=("m",), **reported)
-    asked = SimpleNamespace(judge="a", outcomes={"answered": 5})
-    return replace(
-        look_of(JudgeResult(judge="a", verdict="stable", provider=provider), NOT_ASKED),
-        results=(asked,),
-    )
+    answered = Figure(name="answered", elicitation="forced_choice", look=1.0, n=5)
+    return look_of(JudgeResult(judge="a", provider=provider, figures=(answered,)), NOT_ASKED)
 
 
 def test_cost_and_latency_fail_beyond_a_multiple_of_the_baselines():
     """Nothing is said of a judge that was not asked, and free replies are no dearer than free."""
     conditions = read_conditions("cost>1.5x,latency>3x")
-    before = baseline_of(usd_per_answered=0.002, latency_s=0.5)
-    assert failures(conditions, look_at(usd_per_answered=0.003, latency_s=1.5), before) == []
-    assert failures(conditions, look_at(usd_per_answered=0.0031, latency_s=1.6), before) == [
+    before = baseline_of(cost=2.0, latency=0.5)
+    assert failures(conditions, look_at(cost=3.0, latency=1.5), before) == []
+    assert failures(conditions, look_at(cost=3.1, latency=1.6), before) == [
         "a: USD per 1,000 answers: 3.1, 2 at the baseline (cost>1.5x)",
         "a: median seconds of a reply: 1.6, 0.5 at the baseline (latency>3x)",
     ]
-    free = baseline_of(usd_per_answered=0.0, latency_s=0.5)
-    assert failures(conditions, look_at(usd_per_answered=0.0, latency_s=0.5), free) == []
+    free = baseline_of(cost=0.0, latency=0.5)
+    assert failures(conditions, look_at(cost=0.0, latency=0.5), free) == []
 
 
 def test_an_unknown_cost_does_not_pass_its_limit():
     """It may be the look's or the baseline's."""
     conditions = read_conditions("cost>1.5x")
-    known, unknown = {"usd_per_answered": 0.1}, {"usd_per_answered": None}
+    known, unknown = {"cost": 100.0}, {"cost": None}
     assert failures(conditions, look_at(**unknown), baseline_of(**known)) == [
         "a: cost is NA (that of this look is unknown; cost>1.5x)"
     ]

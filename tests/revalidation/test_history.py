@@ -10,18 +10,18 @@ from harness.checksummed_log import with_checksum
 from harness.errors import RunError
 from harness.judging.parsing.verdict import Verdict
 from harness.revalidation.baseline_design import DetectionPower
-from harness.revalidation.history import (
+from harness.revalidation.history import HistoryFile, HistoryReading, read_history
+from harness.revalidation.history_page import history_page
+from harness.revalidation.history_text import history_text
+from harness.revalidation.records import (
     Baseline,
-    HistoryFile,
-    HistoryReading,
+    DecisionFacts,
+    Figure,
     JudgeResult,
     Look,
-    MetricSequence,
     Provider,
-    read_history,
+    model_changes,
 )
-from harness.revalidation.history_page import history_page
-from harness.revalidation.history_text import history_text, model_changes
 from harness.revalidation.reply_categories import Category, StreamReplies, counts_of, stream_of
 from harness.tasks import load_task
 
@@ -63,7 +63,6 @@ def test_what_was_written_is_read(tmp_path):
     assert reading.looks == reading.looks_since_baseline == [LOOK]
     assert reading.next_occasion == 2
     assert BASELINE.n_replies == 2
-    assert BASELINE.items_with_replies("response_set") == {"i1", "i3"}
 
 
 def test_a_torn_last_line_is_cut_off(tmp_path):
@@ -112,7 +111,7 @@ def test_a_page_escapes_names_and_marks_the_model(tmp_path):
     power = {hostile: DetectionPower(share=0.1)}
     write(tmp_path, msgspec.structs.replace(BASELINE, streams=(stream,), power=power), *looks)
     history = read_history(tmp_path / "history.jsonl")
-    assert model_changes(history, hostile) == {3}
+    assert model_changes(history.looks, hostile) == {3}
     page = history_page("run", history)
     assert hostile not in page
     assert "&lt;script&gt;alert(1)" in page
@@ -121,28 +120,29 @@ def test_a_page_escapes_names_and_marks_the_model(tmp_path):
 
 
 def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
-    """Ends and value stand on one scale around zero; a look without replies has none."""
-    changes = [MetricSequence(metric="mse(s/s)", difference=0.1, low=-0.1, high=0.4, n_items=3)]
-    changes.append(MetricSequence(metric="mse(s/s)", reason="no_reply_on_either_side"))
+    """Value and ends stand in the row of the look; a look without replies has none."""
+    words = ["0.100", "[-0.100,", "0.400]"]
+    changes = [Figure(name="mse(s/s)", difference=0.1, low=-0.1, high=0.4, n=3)]
+    changes.append(Figure(name="mse(s/s)", reason="no_reply_on_either_side"))
+    decision = DecisionFacts(metric="mse(s/s)", verdict="none", judge=None)
     looks = [
         msgspec.structs.replace(
             LOOK,
             number=number,
             judges=(JudgeResult(judge="gpt", verdict="stable", sequence=change),),
+            decision=decision,
         )
         for number, change in enumerate(changes, 1)
     ]
     history = HistoryReading([BASELINE], looks)
     [*_, heading, heads, empty, drawn] = history_text(history).splitlines()
-    assert heading == "gpt, mse(s/s): look less baseline, intervals for all looks together"
-    assert heads.split() == ["look", "now", "on", "change", "interval", "items"]
-    assert drawn.split(maxsplit=5)[2:5] == ["0.100", "[-0.100,", "0.400]"]
-    strip = drawn[-26:]
-    assert strip == "-----|----*---------------"
-    assert empty.split() == ["2", "NA", "NA"]
+    assert heading == "gpt"
+    assert heads.split() == ["look", "date", "verdict", "flips", "p", "value", "change", "model"]
+    assert drawn.split() == ["1", "2026-01-08", "stable", "NA", "1.000", "NA", *words]
+    assert empty.split() == ["2", "2026-01-08", "stable", "NA", "1.000", "NA", "NA"]
     page = history_page("run", history)
     assert "upper end, all looks together" in page
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 5
     assert_headings_are_numbered_as_listed(page)
 
 

@@ -7,33 +7,23 @@ import re
 from msgspec.structs import replace
 
 from harness.revalidation.baseline_design import DetectionPower
-from harness.revalidation.history import (
+from harness.revalidation.history_text import look_text
+from harness.revalidation.records import (
     Baseline,
     ComparedJudge,
     DecisionFacts,
+    Figure,
     JudgeResult,
     Look,
     Provider,
-    Rate,
-    StreamResult,
 )
-from harness.revalidation.history_text import look_text
 from harness.revalidation.reply_categories import Category, StreamReplies
-from harness.revalidation.verdict_sentences import judge_sentence, lead
+from harness.revalidation.sentences import judge_sentence, lead
 from harness.stats import Estimate
-from harness.stats.drift.reply_counts import Window
-from harness.stats.drift.stream_path import Component, LookResult, WindowResult
 
 STREAM = StreamReplies("gpt", "forced_choice", (Category("answered", "A"),), ((0, 0), (0, 0)))
-WINDOW = WindowResult(Window(1, 1), 0.0, 1.0, Component("few_items", None, None, 0.0))
-RESULT = StreamResult(
-    judge="gpt",
-    elicitation="forced_choice",
-    flip_rate=Rate(0.0, 0.0, 0.6, 2),
-    retest_rate=Rate(0.0, 0.0, 0.6, 2),
-    outcomes=dict.fromkeys(("answered", "abstained", "refused", "invalid"), 0),
-    baseline_outcomes=dict.fromkeys(("answered", "abstained", "refused", "invalid"), 0),
-    evidence=LookResult(1, 0.0, 1.0, WINDOW, WINDOW),
+FLIPS = Figure(
+    name="flips", elicitation="forced_choice", baseline=0.0, look=0.0, low=0.0, high=0.6, n=2
 )
 ONLY = ComparedJudge(
     judge="gpt",
@@ -52,11 +42,7 @@ BASELINE = Baseline(
     item_hashes=("0", "1"),
     ratings_hash="0",
     grammar_version=1,
-    providers={
-        "gpt": Provider(
-            models=("gpt-1",), fingerprints=("fp",), usd_per_answered=0.002, latency_s=0.5
-        )
-    },
+    providers={"gpt": Provider(models=("gpt-1",), fingerprints=("fp",), cost=2.0, latency=0.5)},
     alpha=0.05,
     decision=DecisionFacts(metric="mse(s/s)", verdict="use", judge="gpt", judges=(ONLY,)),
     power={"gpt": DetectionPower(share=0.1)},
@@ -65,29 +51,38 @@ BASELINE = Baseline(
 
 
 def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
-    """What is the same stands once; what is not known is NA."""
+    """Beside the baseline; what is not known is NA."""
     now = Provider(
         models=("gpt-2",),
         fingerprints=("fp",),
         cost_usd=0.25,
-        usd_per_answered=0.003,
-        reply_tokens=2.5,
+        cost=3.0,
+        tokens=2.5,
     )
     look = Look(
         number=1,
         occasion=1,
         baseline=1,
         at="2026-01-08",
-        judges=(JudgeResult(judge="gpt", verdict="changed", p=0.0001, since=1, provider=now),),
-        results=(RESULT,),
+        judges=(
+            JudgeResult(
+                judge="gpt", verdict="changed", p=0.0001, since=1, provider=now, figures=(FLIPS,)
+            ),
+        ),
         streams=(STREAM,),
         decision=DecisionFacts(metric="mse(s/s)", verdict="none", judge=None),
     )
     text = look_text(look, BASELINE, details=True)
     rows = [re.split(r"  +", line.strip()) for line in text.splitlines()]
-    assert ["judge", "cost now", "$/1,000", "tokens", "latency"] in rows
-    assert ["gpt", "$0.2500", "2.00 to 3.00", "NA to 2.5", "0.50 s to NA"] in rows
-    assert ["gpt", "1-2 to NA", "gpt-1 to gpt-2", "fp"] in rows
+    assert ["flips, forced_choice", "0%", "0% [0%, 60%]", "2 items"] in rows
+    assert ["p, all looks", "<0.001"] in rows
+    assert ["cost", "2.00", "3.00", "USD per 1,000 answers"] in rows
+    assert ["tokens", "NA", "2.5", "mean tokens of a reply"] in rows
+    assert ["latency", "0.50", "NA", "median seconds of a"] in rows
+    assert ["ranks", "1-2", "NA"] in rows
+    assert ["model version", "gpt-1", "gpt-2"] in rows
+    assert ["fingerprint", "fp", "fp"] in rows
+    assert ["paid", "$0.2500"] in rows
     assert "gpt: model version gpt-1 before, gpt-2 now." in text
     assert "$0.2500" not in look_text(look, BASELINE)
 
@@ -131,9 +126,9 @@ def test_a_sentence_says_since_when_and_what_changed():
     assert sentence(replace(judge, reason="rate limit")) == (
         f"{said}; it was not asked now (rate limit)."
     )
-    silent = replace(RESULT, outcomes=RESULT.outcomes | {"refused": 2})
-    judge = replace(judge, margin=None)
-    assert sentence(judge, results=(silent,)) == f"{claim}; no reply is an answer."
+    silent = Figure(name="answered", elicitation="forced_choice", baseline=1.0, look=0.0, n=2)
+    judge = replace(judge, margin=None, figures=(silent,))
+    assert sentence(judge) == f"{claim}; no reply is an answer."
 
 
 def test_a_sentence_without_a_change_says_which_one_may_be_missed():

@@ -13,18 +13,12 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 from harness.analysis import Choices
+from harness.revalidation.assessment import assess
 from harness.revalidation.baseline_design import DetectionPower
-from harness.revalidation.drift_verdicts import assess_look
-from harness.revalidation.history import (
-    Baseline,
-    HistoryFile,
-    Look,
-    Rate,
-    StreamResult,
-    read_history,
-)
+from harness.revalidation.history import HistoryFile, read_history
 from harness.revalidation.history_text import history_text
 from harness.revalidation.metric_changes import Yardstick
+from harness.revalidation.records import Baseline, JudgeResult, Look, StreamEvidence
 from harness.revalidation.reply_categories import Category, StreamReplies, counts_of
 from harness.stats.drift.stream_path import stream_path
 from harness.tasks import load_task
@@ -127,13 +121,10 @@ def look_at(yardstick, baseline, earlier, number, n_judges):
         occasion=number,
         baseline=1,
         at="2026-01-08T00:00:00+00:00",
-        judges=(),
+        judges=tuple(JudgeResult(judge=judge) for judge in baseline.judges),
         streams=streams_of(len(baseline.items), n_judges, 1, number),
     )
-    watched = baseline.judges
-    return assess_look(
-        baseline, earlier, look, yardstick, providers={}, watched=watched, left_out={}
-    )
+    return assess(baseline, earlier, look, yardstick)
 
 
 def yardstick_of(folder, n: int) -> Yardstick:
@@ -149,7 +140,6 @@ def short_looks(baseline: Baseline, n_looks: int) -> list[Look]:
         first.judge: stream_path(counts_of([first, *(look[j] for look in drawn)]))
         for j, first in enumerate(baseline.streams)
     }
-    nothing = Rate(None, None, None, 0)
     return [
         Look(
             number=number,
@@ -157,14 +147,10 @@ def short_looks(baseline: Baseline, n_looks: int) -> list[Look]:
             baseline=1,
             at="2026-01-08T00:00:00+00:00",
             judges=(),
-            results=tuple(
-                StreamResult(
+            evidence=tuple(
+                StreamEvidence(
                     judge=stream.judge,
                     elicitation=stream.elicitation,
-                    flip_rate=nothing,
-                    retest_rate=nothing,
-                    outcomes={},
-                    baseline_outcomes={},
                     evidence=paths[stream.judge].looks[number - 1],
                 )
                 for stream in streams
@@ -183,7 +169,7 @@ def test_look_100_at_1000_items_and_10_judges_is_analysed_within_2_s(tmp_path):
     start = time.process_time()
     look = look_at(yardstick, baseline, looks, 100, 10)
     assert time.process_time() - start < 2.0
-    assert all(judge.sequence.n_items == 1000 for judge in look.judges)
+    assert all(judge.sequence.n == 1000 for judge in look.judges)
     assert look.in_use.log_e_human is not None
 
 

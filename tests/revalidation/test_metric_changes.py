@@ -9,13 +9,13 @@ from support.look_schedules import flawed, majority, other
 from support.task_folders import make_task_folder
 
 from harness.analysis import Choices, validate
-from harness.revalidation.history import ComparedJudge
 from harness.revalidation.metric_changes import (
     Yardstick,
     compare_metrics,
     decision_on,
     item_scores,
 )
+from harness.revalidation.records import ComparedJudge
 from harness.revalidation.reply_categories import Category, StreamReplies, counts_of
 from harness.tasks import load_task
 
@@ -69,7 +69,7 @@ def test_a_sequence_is_in_the_unit_of_the_metric(yardstick):
     _, scorer = compare_metrics(yardstick, [before], [look])
     scores = scorer.scores(OPTIONS, "forced_choice")
     sequence = scorer.sequence(item_scores(counts_of([before, look]), scores), alpha=0.05)
-    assert sequence.metric == scorer.metric.name == "js_divergence(s/s)"
+    assert sequence.name == scorer.metric.name == "js_divergence(s/s)"
     losses = 1 - scores
     changes = [
         losses[i, now[0]] - sum(losses[i, k] for k in then if k < 2) / sum(k < 2 for k in then)
@@ -77,6 +77,6 @@ def test_a_sequence_is_in_the_unit_of_the_metric(yardstick):
         if now[0] < 2 and any(k < 2 for k in then)
     ]
     assert sequence.difference == pytest.approx(sum(changes) / len(changes))
-    assert sequence.n_items == len(changes) < 60
+    assert sequence.n == len(changes) < 60
     assert 0 < sequence.difference < sequence.high
     assert sequence.low < sequence.difference

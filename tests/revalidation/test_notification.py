@@ -51,7 +51,7 @@ def test_an_alert_that_is_not_accepted_never_fails_the_look(schedule, stub):
     for address in (f"{stub.origin}/{SECRET}", f"http://127.0.0.1:9/{SECRET}"):
         looked = invoke("revalidate", schedule.run, "--notify", address)
         assert looked.exit_code == 3
-        assert "harness: --notify: " in looked.stderr
+        assert "--notify: " in looked.stderr
         assert SECRET not in looked.output + looked.stderr
 
 

@@ -9,11 +9,12 @@ from collections import Counter
 from contextlib import contextmanager
 
 import pytest
-from support.look_schedules import JUDGE, Schedule, flawed, majority, replies, verdicts
+from support.look_schedules import JUDGE, Schedule, figure, flawed, majority, replies, verdicts
 from support.processes import invoke, start_harness
 from support.task_folders import make_task_folder
 
 from harness.judging.storage.verdict_log import read_log
+from harness.revalidation.history import FILE, read_history
 
 
 @pytest.mark.slow
@@ -36,11 +37,11 @@ def test_a_judge_that_changed_is_told_from_a_noisy_one(tmp_path, stub):
     assert judges["spoilt"]["since"] == judges["better"]["since"] == 2
     assert judges["spoilt"]["provider"]["models"] == ["spoilt-2"]
     assert judges["spoilt"]["provider"]["fingerprints"] == ["fp_2"]
-    assert judges["spoilt"]["metrics"]["js_divergence(s/s)"]["difference"] > 0
-    assert judges["better"]["metrics"]["js_divergence(s/s)"]["difference"] < 0
-    flips = {result["judge"]: result["flip_rate"] for result in look["results"]}
-    assert flips["spoilt"]["value"] == pytest.approx(0.25)
-    assert flips["spoilt"]["n_items"] == 60
+    assert figure(look, "spoilt", "js_divergence(s/s)")["difference"] > 0
+    assert figure(look, "better", "js_divergence(s/s)")["difference"] < 0
+    flips = figure(look, "spoilt", "flips")
+    assert flips["look"] == pytest.approx(0.25)
+    assert flips["n"] == 60
     printed = invoke("history", schedule.run).stdout
     assert "spoilt-2-2026-01-01" not in printed
     assert "spoilt-2 *" in printed
@@ -57,11 +58,11 @@ def test_a_rate_of_unreadable_replies_is_named(tmp_path, stub):
     schedule = Schedule(tmp_path, stub, {"judge": before}, samples=3, n=100)
     stub.set_table("judge", replies(100, majority, invalid=0.3, seed=6))
     look = schedule.look("--fail-on", "outcome-rate>0.2", code=1)
-    [judge], [result] = look["judges"], look["results"]
+    [judge] = look["judges"]
     assert judge["verdict"] == "changed"
     assert "unreadable" in judge["what"]
-    assert result["outcomes"]["invalid"] > 20
-    assert sum(result["baseline_outcomes"].values()) == 300
+    invalid = figure(look, "judge", "invalid")
+    assert (invalid["look"] > 0.2, invalid["n"]) == (True, 100)
 
 
 @contextmanager
@@ -113,7 +114,7 @@ def test_an_item_that_changed_is_left_out_and_the_others_are_compared(tmp_path, 
         printed = invoke("revalidate", schedule.run).stdout
     assert verdicts(look) == {"judge": "stable"}
     assert look["left_out"] == {"i7": "its content has changed"}
-    assert look["results"][0]["flip_rate"]["n_items"] == 19
+    assert figure(look, "judge", "flips")["n"] == 19
     assert "1 of 20 items is left out. i7: its content has changed." in printed
     assert stub.stats()["requests"] == asked + 2 * 19
     assert schedule.look()["left_out"] == {}
@@ -221,7 +222,7 @@ def test_a_baseline_reply_more_is_asked_on_an_occasion_of_its_own(tmp_path, stub
     asked = stub.stats()["requests"]
     look = schedule.look("--baseline-replies", 3)
     assert stub.stats()["requests"] == asked + 20 * 2 + 20
-    assert sum(look["results"][0]["baseline_outcomes"].values()) == 60
+    assert read_history(schedule.run / FILE).baseline.streams[0].n_replies == 60
     assert look["occasion"] == 2
     refused = invoke("revalidate", schedule.run, "--anchor", 5)
     assert "--anchor 5: the baseline is fixed with 20" in str(refused.exception)
@@ -238,7 +239,7 @@ def test_an_accepted_baseline_gets_more_replies_before_its_first_look(tmp_path, 
     look = schedule.look("--baseline-replies", 5)
     assert stub.stats()["requests"] == asked + 20 * 4 + 20
     assert (look["number"], look["baseline"], look["occasion"]) == (2, 2, 3)
-    assert sum(look["results"][0]["baseline_outcomes"].values()) == 100
+    assert read_history(schedule.run / FILE).baseline.streams[0].n_replies == 100
     refused = invoke("revalidate", schedule.run, "--baseline-replies", 6)
     assert "--baseline-replies 6: the baseline is fixed with 5" in str(refused.exception)
     assert schedule.look("--baseline-replies", 5)["number"] == 3

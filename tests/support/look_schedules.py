@@ -88,3 +88,10 @@ class Schedule:
 
 def verdicts(look) -> dict[str, str]:
     return {judge["judge"]: judge["verdict"] for judge in look["judges"]}
+
+
+def figure(look, judge: str, name: str) -> dict:
+    """A figure of a judge in a look that was printed as JSON, by its name."""
+    [row] = [row for row in look["judges"] if row["judge"] == judge]
+    [found] = [f for f in row["figures"] if f["name"] == name]
+    return found

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 
 BETS = np.array([0.1, 0.2, 0.4, 0.6, 0.8])
+BET_SHARES = np.array([0.1, 0.1, 0.2, 0.3, 0.3])
 MARGIN_STEP = 0.001
 RECENT = 8  # looks in which a rise is one of now
 START_TOTAL = 2.1097428012368920  # the sum over k > 1 of 1 / (k log^2 k)
+EARLY_SHARE = 0.35  # of a start look's weight: each of its windows of one look and of two
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -119,11 +121,11 @@ def worse_path(scores: ItemScores, *, margin: float = 0.0) -> WorsePath:
     -----
     A window holds the looks from u to t. Its e-value is the mean over five bets b of
     ``prod(1 - b (z + margin))``, where z is the change of an item and b is .1, .2, .4, .6 or .8
-    divided by ``1 + margin``. Valid for items that were sampled and for fixed items with
-    independent replies, without a distributional assumption. The weights, fixed beforehand, are
-    ``1 / ((u + 1) log^2(u + 1))`` over its sum, times ``1 / (d (d + 1))`` for the d-th look from u
-    on: a fall at any look meets a window that begins there and does not weigh much less than one
-    that begins at look 1.
+    divided by ``1 + margin``, with the shares .1, .1, .2, .3 and .3. Valid for items that were
+    sampled and for fixed items with independent replies, without a distributional assumption. The
+    weights, fixed beforehand, are ``1 / ((u + 1) log^2(u + 1))`` over its sum, times .35 for the
+    first two looks from u on and ``.6 / (d (d - 1))`` for the d-th: a fall at any look meets a
+    window that begins there and does not weigh much less than one that begins at look 1.
 
     References
     ----------
@@ -176,12 +178,14 @@ def log_window_weights(look: int) -> FloatArray:
     Examples
     --------
     >>> np.exp(log_window_weights(2)).round(4).tolist()
-    [0.0822, 0.0655]
+    [0.1726, 0.0458]
     """
     first_look = np.arange(1, look + 1)
     n_looks = look - first_look + 1
     start = START_TOTAL * (first_look + 1) * np.log(first_look + 1) ** 2
-    return np.asarray(-np.log(start) - np.log(n_looks * (n_looks + 1.0)))
+    later = 2.0 * (1.0 - 2.0 * EARLY_SHARE) / (n_looks * np.maximum(n_looks - 1.0, 1.0))
+    shares = np.where(n_looks <= 2, EARLY_SHARE, later)  # noqa: PLR2004 -- one and two
+    return np.asarray(np.log(shares / start))
 
 
 def log_e_below(
@@ -215,7 +219,7 @@ def log_e_below(
     --------
     >>> looks = np.full((5, 50), 1)
     >>> round(log_e_below(ItemScores(0.2 * looks, looks), [np.full(50, 0.7)]), 1)
-    12.5
+    13.0
     """
     look = len(scores.sums) - 1
     log_e = [
@@ -347,8 +351,11 @@ def _window_log_e(scores: ItemScores, look: int, margin: float) -> FloatArray:
 
 def _log_bets(falls: FloatArray, margin: float, n_items: IntArray | int = 1) -> FloatArray:
     """Return the (...,) log means over the bets, from (..., n) changes plus the margin."""
-    log_products = [(n_items * np.log1p(-b * falls)).sum(axis=-1) for b in BETS / (1.0 + margin)]
-    return np.asarray(np.logaddexp.reduce(log_products, axis=0) - np.log(len(BETS)))
+    log_shares = [
+        np.log(share) + (n_items * np.log1p(-bet * falls)).sum(axis=-1)
+        for bet, share in zip(BETS / (1.0 + margin), BET_SHARES, strict=True)
+    ]
+    return np.asarray(np.logaddexp.reduce(log_shares, axis=0))
 
 
 def log_betting_e_value(changes: FloatArray, margin: float, n_items: IntArray | int = 1) -> float:

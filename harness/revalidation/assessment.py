@@ -1,0 +1,352 @@
+"""What a look shows: changed, worse, or undecided judges, and their figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from harness.judging.parsing.grammar import OUTCOMES
+from harness.report.html.item_table import option_labels
+from harness.revalidation.changed_answers import MAX_STORED, AnswerChanges
+from harness.revalidation.judge_in_use import in_use
+from harness.revalidation.metric_changes import Scorer, compare_metrics, decision_on, item_scores
+from harness.revalidation.records import (
+    FLIPS,
+    Baseline,
+    Figure,
+    InUse,
+    JudgeResult,
+    Look,
+    StreamEvidence,
+)
+from harness.revalidation.reply_categories import (
+    categories_of,
+    counts_of,
+    no_replies,
+    outcome_shares,
+    replies_per_item,
+)
+from harness.stats.drift.changed_judges import changed_judges, common_changes
+from harness.stats.drift.reply_counts import look_flips, retest_flip_rate
+from harness.stats.drift.score_change import is_better, largest_margin, recovered_since, worse_path
+from harness.stats.drift.stream_path import StreamPath, stream_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from harness.revalidation.metric_changes import Yardstick
+    from harness.revalidation.reply_categories import StreamReplies
+    from harness.stats.drift.changed_judges import JudgeChange
+    from harness.stats.drift.reply_counts import ReplyCounts
+    from harness.stats.drift.score_change import ItemScores
+    from harness.stats.drift.stream_path import LookResult
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Evidence about one judge and elicitation since the baseline.
+
+    Attributes
+    ----------
+    replies : tuple of StreamReplies
+        In the baseline and each look.
+    """
+
+    judge: str
+    elicitation: str
+    replies: tuple[StreamReplies, ...]
+    counts: ReplyCounts
+    path: StreamPath
+
+    @property
+    def p_value(self) -> float:
+        """The smallest so far: an alarm stays when items that raised it are left out later."""
+        return min(look.p_value for look in self.path.looks)
+
+    def figures(self) -> Iterator[Figure]:
+        """Yield flips and shares of replies in the last look; nothing without replies."""
+        now, before = outcome_shares(self.replies[-1]), outcome_shares(self.replies[0])
+        n = self.replies[-1].n_replies
+        if not n:
+            return
+        flips = look_flips(self.counts, self.counts.n_looks).flip_rate
+        yield Figure(
+            name=FLIPS,
+            elicitation=self.elicitation,
+            baseline=retest_flip_rate(self.counts).value,
+            look=flips.value,
+            low=flips.interval.low if flips.interval else None,
+            high=flips.interval.high if flips.interval else None,
+            n=flips.n_used,
+            reason=flips.reason,
+        )
+        for outcome in OUTCOMES[:-1]:  # without those that failed
+            yield Figure(
+                name=outcome,
+                elicitation=self.elicitation,
+                baseline=before.get(outcome),
+                look=now[outcome],
+                n=n,
+            )
+
+    def scores(self, scorer: Scorer) -> ItemScores | None:
+        """Return what the replies score on the metric that ranks; None where none has a score."""
+        scores = scorer.scores(categories_of(self.replies), self.replies[0].elicitation)
+        return None if scores is None else item_scores(self.counts, scores)
+
+
+def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Yardstick) -> Look:
+    """Return a look with what it shows, compared with its baseline.
+
+    Parameters
+    ----------
+    baseline : Baseline
+        What it is compared with.
+    earlier : sequence of Look
+        Those since the baseline.
+    look : Look
+        What was asked; its judges are those that get a verdict, with a reason where they are ``not
+        comparable`` or were not asked. One that was assessed before keeps its metrics.
+    yardstick : Yardstick
+        Has the items of the baseline that are as they were, on which all replies are compared.
+    """
+    assessed, is_new = look, not look.evidence
+    if not look.causes:
+        baseline, earlier, look = _on_comparable_items(baseline, earlier, look)
+    metrics: Mapping[str, tuple[Figure, ...]]
+    if is_new:
+        metrics, scorer = compare_metrics(yardstick, baseline.streams, look.streams)
+        n_replies = replies_per_item(look.streams)
+        decision = decision_on(yardstick, look.streams, n_replies) if n_replies else None
+        assessed = replace(assessed, decision=decision)
+    else:
+        metrics = {j.judge: tuple(f for f in j.figures if not f.elicitation) for j in look.judges}
+        scorer = Scorer.on(yardstick, baseline.streams)
+    streams = [_stream(earlier, look, stream) for stream in baseline.streams]
+    p_values: dict[str, dict[str, float]] = {judge: {} for judge in baseline.judges}
+    for stream in streams:
+        p_values[stream.judge][stream.elicitation] = stream.p_value
+    changes = changed_judges(p_values, alpha=baseline.alpha)
+    alarms = _alarms(streams, changes)
+    watched = [judge.judge for judge in look.judges]
+    judges = tuple(
+        JudgeEvidence(
+            baseline,
+            (*earlier, look),
+            judge,
+            [stream for stream in streams if stream.judge == judge.judge],
+            {e: alarm for (name, e), alarm in alarms.items() if name == judge.judge},
+            changes[judge.judge],
+            scorer,
+        ).result(metrics.get(judge.judge, ()), option_labels(yardstick.task))
+        for judge in look.judges
+    )
+    return replace(
+        assessed,
+        judges=judges,
+        evidence=tuple(
+            StreamEvidence(judge=s.judge, elicitation=s.elicitation, evidence=s.path.looks[-1])
+            for s in streams
+        ),
+        all_alike=_all_alike(alarms, watched),
+        in_use=_in_use(baseline, earlier, streams, scorer, yardstick),
+    )
+
+
+def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]:
+    """Return looks, the first of which has a number, without its replies, to be assessed again.
+
+    Its place in time, and so its weight, stays spent. Alarms of earlier looks stay open, and so do
+    those of later ones that the other replies raise by themselves.
+    """
+    reason = f"the look is excluded: {because}"
+    again = []
+    for look in looks:
+        row = replace(look, excluded=look.excluded | {number: because})
+        if look.number == number:
+            judges = tuple(
+                JudgeResult(judge=judge.judge, reason=reason, provider=judge.provider)
+                for judge in look.judges
+            )
+            row = replace(row, streams=(), decision=None, judges=judges)
+        again.append(row)
+    return again
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeEvidence:
+    """What the looks since the baseline show of one judge.
+
+    Attributes
+    ----------
+    looks : sequence of Look
+        Those since the baseline, the assessed one last.
+    row : JudgeResult
+        The judge in that one, with a reason where it was not asked or is not comparable.
+    alarms : mapping of str to LookResult
+        By elicitation that changed, the evidence at the look of the alarm.
+    """
+
+    baseline: Baseline
+    looks: Sequence[Look]
+    row: JudgeResult
+    streams: Sequence[Stream]
+    alarms: Mapping[str, LookResult]
+    change: JudgeChange
+    scorer: Scorer | None
+
+    def result(self, metrics: tuple[Figure, ...], labels: Mapping[str, str]) -> JudgeResult:
+        """Return the result of the judge."""
+        row, scorer, threshold = self.row, self.scorer, self.change.threshold
+        figures = tuple(f for stream in self.streams for f in stream.figures()) + metrics
+        result = JudgeResult(
+            judge=row.judge,
+            verdict="underpowered" if not self._has_power() else "stable",
+            reason=row.reason,
+            p=self.change.p_value,
+            provider=row.provider,
+            figures=figures,
+        )
+        if row.reason:
+            is_comparable = row.verdict != "not comparable"
+            result = replace(result, verdict="not asked" if is_comparable else "not comparable")
+        found = (stream.scores(scorer) for stream in self.streams) if scorer else ()
+        scores, margin = next(filter(None, found), None), self.looks[-1].margin
+        if scorer and scores:
+            result = replace(result, sequence=scorer.sequence(scores, alpha=threshold))
+        if not self.alarms:
+            return result
+        worse = (
+            any(j.verdict == "worse" for look in self.looks[:-1] if (j := look.judge(row.judge)))
+            or result.answers_nothing
+            or bool(scores and worse_path(scores, margin=margin).first_look_at(threshold))
+        )
+        verdict = "worse" if worse else "changed"
+        changed = replace(
+            result,
+            verdict=result.verdict if result.verdict == "not comparable" else verdict,
+            **self._what_changed(labels),
+        )
+        if scores is None:
+            return changed
+        if not worse:
+            return replace(changed, better=is_better(scores, threshold))
+        since = recovered_since(scores, threshold, margin=margin)
+        return replace(
+            changed,
+            margin=largest_margin(scores, threshold),
+            recovered_at=self.looks[since - 1].at if since else "",
+        )
+
+    def _what_changed(self, labels: Mapping[str, str]) -> dict[str, Any]:
+        """Return the fields of a result that say since when the judge changed, and what."""
+        own = [(stream, self.alarms.get(stream.elicitation)) for stream in self.streams]
+        stream, alarm = min(
+            ((s, a) for s, a in own if a is not None), key=lambda changed: changed[1].look
+        )
+        strongest = alarm.strongest
+        first_look = strongest.window.first_look
+        looks = self.looks[first_look - 1 :]
+        since = next(look for look in looks if look.stream(stream.judge, stream.elicitation))
+        answers = AnswerChanges.since(
+            first_look, stream.counts, stream.replies, self.baseline.items
+        )
+        return {
+            "since": since.number,
+            "since_at": since.at,
+            "what": answers.in_words(strongest.largest, labels),
+            "n_changed": len(answers.items),
+            "changed_items": answers.items[:MAX_STORED],
+        }
+
+    def _has_power(self) -> bool:
+        """Return whether a change of many items would be found.
+
+        After a baseline of one reply per item, the first look completes what later looks compare
+        with.
+        """
+        power = self.baseline.power[self.row.judge]
+        is_completed = power.reason == "one_baseline_reply" and len(self.looks) > 1
+        return power.is_enough or is_completed
+
+
+def _on_comparable_items(
+    baseline: Baseline, earlier: Sequence[Look], look: Look
+) -> tuple[Baseline, list[Look], Look]:
+    """Keep the replies to items that are as they were in the baseline, also in earlier looks."""
+    places = [i for i, item in enumerate(baseline.items) if item not in look.left_out]
+
+    def kept(streams: Sequence[StreamReplies]) -> tuple[StreamReplies, ...]:
+        return tuple(stream.at(places) for stream in streams)
+
+    items = tuple(baseline.items[i] for i in places)
+    return (
+        replace(baseline, items=items, streams=kept(baseline.streams)),
+        [replace(row, streams=kept(row.streams)) for row in earlier],
+        replace(look, streams=kept(look.streams)),
+    )
+
+
+def _stream(earlier: Sequence[Look], look: Look, first: StreamReplies) -> Stream:
+    judge, elicitation = first.judge, first.elicitation
+    later = [row.stream(judge, elicitation) for row in (*earlier, look)]
+    rows = tuple(stream or no_replies(first) for stream in (first, *later))
+    counts = counts_of(rows)
+    so_far = StreamPath(
+        tuple(
+            row.evidence
+            for before in earlier
+            for row in before.evidence
+            if (row.judge, row.elicitation) == (judge, elicitation)
+        )
+    )
+    if earlier and earlier[-1].left_out.keys() != look.left_out.keys():
+        path = StreamPath((*so_far.looks, stream_path(counts).looks[-1]))
+    else:
+        path = stream_path(counts, earlier=so_far)
+    return Stream(judge, elicitation, rows, counts, path)
+
+
+def _alarms(
+    streams: Sequence[Stream], changes: Mapping[str, JudgeChange]
+) -> dict[tuple[str, str], LookResult]:
+    """Return, for each stream that changed, the evidence at the look of its alarm."""
+    n_streams = Counter(stream.judge for stream in streams)
+    alarms = {}
+    for stream in streams:
+        change = changes[stream.judge]
+        if stream.elicitation in change.elicitations:
+            strict = change.threshold / n_streams[stream.judge]  # for the first; Holm for others
+            path = stream.path
+            alarm = path.first_look_at(strict) or path.first_look_at(change.threshold)
+            if alarm is not None:
+                alarms[stream.judge, stream.elicitation] = alarm
+    return alarms
+
+
+def _all_alike(alarms: Mapping[tuple[str, str], LookResult], judges: Sequence[str]) -> bool:
+    """Return whether all judges, two or more, changed in the same look and overlapping windows."""
+    common = common_changes(
+        {s: (alarm.look, alarm.strongest.window) for s, alarm in alarms.items()}
+    )
+    hit = [{judge for judge, _ in change.streams} for change in common]
+    return len(judges) > 1 and any(judges_hit.issuperset(judges) for judges_hit in hit)
+
+
+def _in_use(
+    baseline: Baseline,
+    earlier: Sequence[Look],
+    streams: Sequence[Stream],
+    scorer: Scorer | None,
+    yardstick: Yardstick,
+) -> InUse | None:
+    """Test the judge in use; where no judge replied, the last test stands."""
+    before = earlier[-1].in_use if earlier else None
+    if scorer is None or not baseline.in_use:
+        return before
+    judge = baseline.in_use[0]
+    own = [stream for stream in streams if stream.judge == judge]
+    return in_use(judge, own, scorer, yardstick.task, before)

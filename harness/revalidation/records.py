@@ -1,0 +1,443 @@
+"""What a history records: baselines, looks, and the figures of each judge."""
+
+from __future__ import annotations
+
+from math import exp
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec import Struct
+
+from harness.revalidation.baseline_design import DetectionPower
+from harness.revalidation.reply_categories import Category, StreamReplies, replies_per_item
+from harness.stats import Estimate
+from harness.stats.drift.changed_judges import ALPHA
+from harness.stats.drift.stream_path import LookResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMA_VERSION = 4
+JudgeVerdict = Literal["stable", "changed", "worse", "underpowered", "not comparable", "not asked"]
+ALARMS = frozenset({"changed", "worse"})
+FLIPS, ANSWERED, BETA = "flips", "answered", "beta"
+
+
+class Unit(NamedTuple):
+    """How a figure is called in sentences and charts, and written in tables."""
+
+    text: str
+    form: str
+
+
+UNITS = {
+    FLIPS: Unit("share of replies that differ from the baseline's", "{:.0%}"),
+    ANSWERED: Unit("share of replies that are answers", "{:.0%}"),
+    "abstained": Unit("share of replies that abstain", "{:.0%}"),
+    "refused": Unit("share of replies that refuse", "{:.0%}"),
+    "invalid": Unit("share of replies that are unreadable", "{:.0%}"),
+    "cost": Unit("USD per 1,000 answers", "{:.2f}"),
+    "tokens": Unit("mean tokens of a reply", "{:.1f}"),
+    "latency": Unit("median seconds of a reply", "{:.2f}"),
+}
+NO_ANSWER = ("abstained", "refused", "invalid")
+REPORTED = ("cost", "tokens", "latency")
+
+
+class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A number of a judge in a look, beside its baseline.
+
+    Attributes
+    ----------
+    name : str
+        A key of `UNITS`, a metric, or ``beta``.
+    elicitation : str
+        Of flips and shares of replies.
+    baseline, look : float or None
+        Values; None where undefined. Beside the flips of a look stands the chance that two replies
+        of the baseline to one item differ: the judge's own noise.
+    difference : float or None
+        Of a metric: look less baseline on the same items.
+    low, high : float or None
+        Ends of the interval of the difference, or of a look's flips.
+    n : int
+        Items behind the look's value, or replies of which it is a share.
+    n_replies : float or None
+        Replies per item of either side of a metric; None for beta, of all replies.
+    reason : str
+        Why a value is None.
+    """
+
+    name: str
+    elicitation: str = ""
+    baseline: float | None = None
+    look: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    n_replies: float | None = None
+    reason: str = ""
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """What the provider of a judge reported about the replies of one occasion.
+
+    Attributes
+    ----------
+    models, fingerprints : tuple of str
+        Model versions and system fingerprints, sorted.
+    cost_usd : float or None
+        Paid for the replies; None where a price is unknown.
+    cost, tokens, latency : float or None
+        In their `UNITS`; ``cost`` counts what replies from the cache cost, too.
+    """
+
+    models: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    cost: float | None = None
+    tokens: float | None = None
+    latency: float | None = None
+
+
+class ComparedJudge(Struct, frozen=True, kw_only=True):
+    """A judge among those of one occasion, as in `harness.analysis.evidence.JudgeEvidence`.
+
+    Attributes
+    ----------
+    usable_replies, answered_fraction : float or None
+        Of ``n_planned`` replies, and of the rated items.
+    estimate : Estimate
+        The metric that ranks, on the items and at the replies at which judges are compared.
+    ranks : (int, int) or None
+        Best and worst rank that it may have.
+    """
+
+    judge: str
+    usable_replies: float | None
+    n_planned: int
+    answered_fraction: float | None
+    estimate: Estimate
+    ranks: tuple[int, int] | None = None
+
+
+class DecisionFacts(Struct, frozen=True, kw_only=True):
+    """The decision on the replies of one occasion.
+
+    Attributes
+    ----------
+    metric : str
+        The metric that ranks.
+    verdict, judge
+        As in `harness.analysis.decision.Decision`.
+    n_rated : int
+        Items that the raters rated as the metric needs.
+    judges : tuple of ComparedJudge
+        Ranked ones first, best first.
+    """
+
+    metric: str
+    verdict: str
+    judge: str | None
+    n_rated: int = 0
+    judges: tuple[ComparedJudge, ...] = ()
+
+    def standing(self, judge: str) -> ComparedJudge | None:
+        """Return the value and the completeness of a judge; None if it was not asked."""
+        return next((row for row in self.judges if row.judge == judge), None)
+
+
+class ChangedItem(Struct, frozen=True, kw_only=True):
+    """An item whose usual answer changed.
+
+    Attributes
+    ----------
+    before, now : Category
+        The most frequent reply before the look since which the judge changed, and from then on.
+    share_before, share_now : (int, int)
+        How many replies were that one, of how many.
+    """
+
+    item: str
+    elicitation: str
+    before: Category
+    now: Category
+    share_before: tuple[int, int]
+    share_now: tuple[int, int]
+
+
+class JudgeResult(Struct, frozen=True, kw_only=True):
+    """One judge in a look.
+
+    Attributes
+    ----------
+    verdict : str
+        ``changed`` and ``worse`` last until a new baseline.
+    reason : str
+        Why it is not comparable or was not asked.
+    p : float
+        Anytime-valid p-value of no change since the baseline, over its elicitations.
+    since, since_at : int or None, str
+        The look since which it changed, an estimate, and its UTC time.
+    what : str
+        What changed most, in words: an estimate.
+    n_changed, changed_items : int, tuple of ChangedItem
+        Items whose usual answer changed since then, a description: how many, and those that speak
+        most for a change.
+    margin : float or None
+        The largest worsening of the metric that ranks that is proven, as a share of its range.
+    better : bool
+        Whether the metric that ranks is proven to be better now than at the baseline.
+    recovered_at : str
+        UTC time of the look since which a judge that is worse is shown to agree more with the
+        raters again: an estimate. Empty where it is not.
+    figures : tuple of Figure
+        Flips and shares of replies by elicitation, then every metric, and ``beta``.
+    sequence : Figure or None
+        Change of the metric that ranks, over single replies. Its interval holds for all looks since
+        the baseline and all judges together. None where the metric is not a mean over items, or in
+        a look without replies.
+    """
+
+    judge: str
+    verdict: JudgeVerdict = "stable"
+    reason: str = ""
+    p: float = 1.0
+    since: int | None = None
+    since_at: str = ""
+    what: str = ""
+    n_changed: int = 0
+    changed_items: tuple[ChangedItem, ...] = ()
+    margin: float | None = None
+    better: bool = False
+    recovered_at: str = ""
+    provider: Provider = Provider()
+    figures: tuple[Figure, ...] = ()
+    sequence: Figure | None = None
+
+    def figure(self, name: str, elicitation: str = "") -> Figure | None:
+        """Return a figure by its name; None where there is none."""
+        wanted = name, elicitation
+        return next((f for f in self.figures if (f.name, f.elicitation) == wanted), None)
+
+    @property
+    def answers_nothing(self) -> bool:
+        """Whether it replied, and no reply is an answer."""
+        answered = [f for f in self.figures if f.name == ANSWERED and f.n]
+        return bool(answered) and not any(f.look for f in answered)
+
+
+class InUse(Struct, frozen=True, kw_only=True):
+    """Whether the judge in use is worse than a constant answer or than one human, after a look.
+
+    Attributes
+    ----------
+    constant : str
+        The constant answer that is best.
+    margin : float
+        How much worse than one human it may be, as a share of the metric's range.
+    log_e_constant, log_e_human : float or None
+        Log evidence that it is worse than a constant answer, and than one human by more than the
+        margin, summed over the looks since the baseline. None where there is no test.
+    reason : str
+        Why there is no test; "" where there is.
+    """
+
+    judge: str
+    constant: str = ""
+    margin: float = 0.0
+    log_e_constant: float | None = None
+    log_e_human: float | None = None
+    reason: str = ""
+
+    @property
+    def p_values(self) -> tuple[float, float]:
+        """Anytime-valid p-values that it is no worse than any constant answer, and than one human.
+
+        Each has half of alpha.
+        """
+        log_e = (self.log_e_constant, self.log_e_human)
+        p_constant, p_human = (min(1.0, 2.0 * exp(-max(e or 0.0, 0.0))) for e in log_e)
+        return p_constant, p_human
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is shown to be worse than one of them."""
+        return min(self.p_values) <= ALPHA
+
+
+class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baseline"):
+    """What looks are compared with.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    at : str
+        UTC time.
+    occasion : int
+        Number of the occasion on which more replies were asked for; 0 if none were.
+    accepted : int
+        The look that was accepted as the start of this baseline; 0 for the run itself.
+    n_occasions : int
+        On how many occasions its replies were asked.
+    items : tuple of str
+        Ids of the anchor's items.
+    n_items_in_run : int
+        Of which the anchor is a part.
+    sampled : bool
+        Whether these were sampled with unequal probabilities.
+    hashes : dict of str to str
+        Of the question and of the prompts.
+    item_hashes : tuple of str
+        Of the content of each item.
+    ratings_hash : str
+        Of the ratings of the items.
+    grammar_version : int
+        Of the reading of replies.
+    alpha : float
+        Chance of any false alarm over the life of this baseline.
+    power : dict of str to DetectionPower
+        By judge, what later looks can find.
+    fitted : dict of str to dict of str to dict of str to float
+        By judge, what its strategy took from all replies of the run: the probabilities on
+        content-free items, or the weights of an ensemble's members. Later verdicts take the same.
+    in_use : tuple of str
+        The best judge of the run, and those that are not significantly different from it; empty
+        where none is better than the baseline judges.
+    streams : tuple of StreamReplies
+        The replies.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    number: int
+    at: str
+    occasion: int = 0
+    accepted: int = 0
+    n_occasions: int = 1
+    items: tuple[str, ...]
+    n_items_in_run: int
+    hashes: dict[str, str]
+    item_hashes: tuple[str, ...]
+    ratings_hash: str
+    grammar_version: int
+    providers: dict[str, Provider]
+    alpha: float
+    decision: DecisionFacts | None
+    power: dict[str, DetectionPower] = {}
+    fitted: dict[str, dict[str, dict[str, float]]] = {}
+    in_use: tuple[str, ...] = ()
+    streams: tuple[StreamReplies, ...]
+    sampled: bool = False
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges, in the order of the run."""
+        return tuple(dict.fromkeys(stream.judge for stream in self.streams))
+
+    @property
+    def n_replies(self) -> int:
+        """Replies per item; the most where some are missing."""
+        return replies_per_item(self.streams)
+
+
+class StreamEvidence(Struct, frozen=True, kw_only=True):
+    """Evidence of all looks since the baseline on one judge and elicitation.
+
+    It continues from here at the next look.
+    """
+
+    judge: str
+    elicitation: str
+    evidence: LookResult
+
+
+class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
+    """One look at the judges, with what it showed.
+
+    Attributes
+    ----------
+    number : int
+        From 1, over all baselines.
+    occasion : int
+        Number of the occasion on which its replies were asked; part of each request's key.
+    baseline : int
+        Number of the baseline it is compared with.
+    causes : tuple of str
+        Why no judge is comparable with the baseline; empty if they are.
+    judges : tuple of JudgeResult
+        Of the judges that are watched.
+    left_out : dict of str to str
+        Items of the baseline that are not as they were, each with the reason: they were not asked,
+        and enter no test of this look.
+    excluded : dict of int to str
+        Looks since the baseline, up to this, whose replies were excluded, each with the reason.
+    margin : float
+        How much worse a judge may become without being ``worse``.
+    other_ratings : bool
+        Whether the ratings are not those of the baseline, so that metrics changed for that reason.
+    streams : tuple of StreamReplies
+        The replies of the judges that were asked.
+    evidence : tuple of StreamEvidence
+        Of every stream of the baseline, also of those that were not asked.
+    ended : dict of str to str
+        Judges that are incomplete, with the reason.
+    all_alike : bool
+        Whether all judges changed at the same time.
+    in_use : InUse or None
+        Test of the judge in use; None before it replied, and where no judge is in use.
+    """
+
+    number: int
+    occasion: int
+    baseline: int
+    at: str
+    causes: tuple[str, ...] = ()
+    left_out: dict[str, str] = {}
+    excluded: dict[int, str] = {}
+    margin: float = 0.0
+    other_ratings: bool = False
+    judges: tuple[JudgeResult, ...]
+    evidence: tuple[StreamEvidence, ...] = ()
+    all_alike: bool = False
+    ended: dict[str, str] = {}
+    decision: DecisionFacts | None = None
+    in_use: InUse | None = None
+    streams: tuple[StreamReplies, ...] = ()
+
+    def stream(self, judge: str, elicitation: str) -> StreamReplies | None:
+        """Return the replies of a judge to an elicitation; None if it was not asked."""
+        wanted = judge, elicitation
+        return next((s for s in self.streams if (s.judge, s.elicitation) == wanted), None)
+
+    def judge(self, name: str) -> JudgeResult | None:
+        """Return the result of a judge."""
+        return next((result for result in self.judges if result.judge == name), None)
+
+    @property
+    def times(self) -> Iterator[str]:
+        """The times that it must have."""
+        yield self.at
+        yield from (judge.since_at for judge in self.judges if judge.since is not None)
+
+
+def reported(judge: JudgeResult, baseline: Baseline | None) -> Iterator[Figure]:
+    """Yield what a provider reported of the replies of a look, beside the baseline's."""
+    before = baseline.providers.get(judge.judge) if baseline else None
+    for name in REPORTED:
+        yield Figure(
+            name=name, baseline=getattr(before, name, None), look=getattr(judge.provider, name)
+        )
+
+
+def model_changes(looks: Iterator[Look] | list[Look], judge: str) -> frozenset[int]:
+    """Return the looks with another model version or fingerprint than the look before."""
+    changes, before = set(), None
+    for look in looks:
+        result = look.judge(judge)
+        models = (result.provider.models, result.provider.fingerprints) if result else ((), ())
+        if any(models):
+            if before not in {None, models}:
+                changes.add(look.number)
+            before = models
+    return frozenset(changes)

@@ -1,0 +1,180 @@
+"""What is said of a look: a sentence for each judge, and notes on what it compared."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from harness.plain_text import visible
+from harness.report.formatting import counted, percent
+from harness.revalidation.baseline_design import N_LOOKS, WANTED_SHARE
+from harness.revalidation.fail_on import shown
+from harness.revalidation.records import ALARMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.revalidation.records import Baseline, DecisionFacts, JudgeResult, Look
+
+SERIOUS = ("worse", "changed", "not comparable", "not asked", "underpowered", "stable")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MAX_NAMED = 5  # items per reason that are left out
+OTHER_RATINGS = (
+    "The ratings have changed since the baseline: metrics may differ from those of earlier looks "
+    "for that reason. The tests of the judges' answers do not use them."
+)
+ALL_ALIKE = (
+    "All judges changed in the same look: this counts as one change. Look for a cause that they "
+    "share, such as a gateway, a provider or the way that items are sent."
+)
+RETEST = (
+    "The baseline has one reply per item: its own noise is unknown, and the first look after it is "
+    "a retest, which shows changes of rates but not of single items. Five replies are advised, "
+    "with --samples 5 in the run or --baseline-replies 5 in the first look."
+)
+SAMPLED = (
+    "The items were sampled with unequal probabilities. Metrics and the decision weight them by "
+    "the inverse; flips, the tests of judges and changes over all looks describe the sample."
+)
+
+
+def lead(look: Look, baseline: Baseline) -> list[tuple[str, str]]:
+    """Return a verdict and a plain sentence for each judge, the most serious first.
+
+    If no judge is comparable, there is one sentence for each cause.
+    """
+    if look.causes:
+        return [("not comparable", f"Nothing was compared: {cause}.") for cause in look.causes]
+    judges = sorted(look.judges, key=lambda judge: SERIOUS.index(judge.verdict))
+    return [(judge.verdict, judge_sentence(judge, look, baseline)) for judge in judges]
+
+
+def judge_sentence(judge: JudgeResult, look: Look, baseline: Baseline) -> str:
+    """Say in one sentence whether a judge is the same, and what changed."""
+    match judge.verdict:
+        case "not comparable":
+            claim = f"not compared, as {judge.reason}"
+        case "not asked":
+            claim = f"not asked ({judge.reason})"
+        case "changed" | "worse":
+            since = f" since {day(judge.since_at, look.at)}" if judge.since is not None else ""
+            claim = f"a different judge{since}: {judge.what}{_agreement(judge, look)}"
+            claim += f"; it was not asked now ({judge.reason})" if judge.reason else ""
+        case _:
+            claim = f"no change seen{_power(judge, baseline)}"
+    return f"{judge.judge}: {claim}."
+
+
+def _agreement(judge: JudgeResult, look: Look) -> str:
+    """Say whether a judge that changed agrees less with the raters, or more, or again."""
+    if judge.verdict == "changed":
+        if judge.better:
+            return "; it agrees more with the raters"
+        return "; it is not shown to agree less with the raters" if judge.sequence else ""
+    if judge.answers_nothing:
+        return "; no reply is an answer"
+    if judge.margin is None:
+        return "; in an earlier look it agreed less with the raters or gave no answer"
+    verb = "agreed" if judge.recovered_at else "agrees"
+    part = f", by more than {percent(judge.margin)} of the metric's range" if judge.margin else ""
+    less = f"; it {verb} less with the raters{part}"
+    if not judge.recovered_at:
+        return less
+    since = day(judge.recovered_at, look.at)
+    return (
+        f"{less}, and has recovered since {since} (accept the looks since then to close the alarm)"
+    )
+
+
+def day(at: str, now: str) -> str:
+    """Return the day of a UTC time, with its year where that is another one than now."""
+    time = datetime.fromisoformat(at)
+    year = f" {time.year}" if at[:4] != now[:4] else ""
+    return f"{time.day} {MONTHS[time.month - 1]}{year}"
+
+
+def _power(judge: JudgeResult, baseline: Baseline) -> str:
+    """Say which change would have been found."""
+    power = baseline.power[judge.judge]
+    if power.reason == "one_baseline_reply":
+        return ""
+    share = "any number" if power.share is None else f"{power.share:.0%}"
+    if power.is_enough:
+        return f" (a change in {share} of the items would be found within {N_LOOKS} looks)"
+    fewer = f"fewer than {share}" if power.share is not None else share
+    advice = (
+        f"an anchor of {power.n_items_needed} items would show one in {WANTED_SHARE:.0%}"
+        if power.n_items_needed
+        else "add items"
+    )
+    return f", but a change in {fewer} of the items may be missed; {advice}"
+
+
+def notes(look: Look, baseline: Baseline) -> Iterator[str]:
+    """Say what is left out, what differs besides, and what the comparison cannot show."""
+    if names := unwatched(look, baseline):
+        yield f"Not watched: {', '.join(names)}."
+    if look.left_out and not look.causes:
+        by_reason: dict[str, list[str]] = {}
+        for item, reason in look.left_out.items():
+            by_reason.setdefault(reason, []).append(item)
+        named = "; ".join(
+            f"{', '.join(items[:MAX_NAMED])}{' ...' if len(items) > MAX_NAMED else ''}: {reason}"
+            for reason, items in by_reason.items()
+        )
+        n = len(look.left_out)
+        verb = "is" if n == 1 else "are"
+        yield f"{n} of {counted([len(baseline.items)])} {verb} left out. {named}."
+    for excluded, reason in look.excluded.items():
+        yield f"The replies of look {excluded} are excluded: {visible(reason)}"
+    if look.other_ratings:
+        yield OTHER_RATINGS
+    yield from filter(None, (_reported(judge, baseline) for judge in look.judges))
+    if look.all_alike:
+        yield ALL_ALIKE
+    if baseline.n_replies == 1:
+        yield RETEST
+    if baseline.sampled:
+        yield SAMPLED
+
+
+def _reported(judge: JudgeResult, baseline: Baseline) -> str:
+    """Name the model version that changed, or the fingerprint."""
+    before, now = baseline.providers.get(judge.judge), judge.provider
+    if before is None or not now.models:
+        return ""
+    if before.models and before.models != now.models:
+        old, new = ", ".join(before.models), ", ".join(now.models)
+        return f"{judge.judge}: model version {old} before, {new} now."
+    if before.fingerprints and now.fingerprints and before.fingerprints != now.fingerprints:
+        return f"{judge.judge}: the provider reports another system fingerprint."
+    return ""
+
+
+def unwatched(look: Look, baseline: Baseline) -> list[str]:
+    """Return the judges of a baseline that a look does not watch."""
+    return [judge for judge in baseline.judges if look.judge(judge) is None]
+
+
+def decision_sentences(look: Look, baseline: Baseline) -> Iterator[str]:
+    """Say the decision on the look's replies beside the baseline's, and that its judge fails."""
+    now, before = look.decision, baseline.decision
+    if now is not None:
+        among = ", among the judges that are watched" if unwatched(look, baseline) else ""
+        then = ""
+        if before is not None and not among:
+            is_same = (before.verdict, before.judge) == (now.verdict, now.judge)
+            then = ", as at the baseline" if is_same else f"; at the baseline: {decided(before)}"
+        yield f"Decision on these replies{among}: {decided(now)}{then}."
+    test = look.in_use
+    if test is not None and test.fails:
+        judge = look.judge(test.judge)
+        has_changed = judge is not None and judge.verdict in ALARMS
+        no_alarm = "" if has_changed else "; it is not shown to have changed: no alarm"
+        yield f"The judge in use, {test.judge}, {shown(test)}{no_alarm}."
+
+
+def decided(decision: DecisionFacts) -> str:
+    """Return the verdict of a decision, and its judge."""
+    verdict = decision.verdict.replace("_", " ")
+    return f"{verdict} ({decision.judge})" if decision.judge else verdict
