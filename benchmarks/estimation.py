@@ -1,0 +1,208 @@
+"""How often intervals of `harness estimate` hold the share over the population, and their width.
+
+    python benchmarks/estimation.py [--data-sets 2000] [--write]
+
+Draws labelled and unlabelled items of known prevalence, judges of known sensitivity and
+specificity, of which the best by the labels is chosen, and counts. Prints Markdown tables and exits
+with 1 if a coverage is below 93 % or a median width above 1.05 of the score interval of the labels
+alone (Wilson); ``--write`` puts the tables into docs/estimation.md. Takes ten minutes of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+from harness.stats.estimation.identified_set import endorsed_share, pointwise_level
+from harness.stats.estimation.population import MIN_LABELS
+from harness.stats.estimation.two_phase import (
+    TwoPhaseCounts,
+    share_interval,
+    squared_critical,
+    two_phase_interval,
+)
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "estimation.md"
+MARK = "<!-- benchmarks/estimation.py writes what follows -->"
+LEAST_COVERAGE = 0.93
+LARGEST_RATIO = 1.05
+LEVEL = 0.95
+N_LABELLED = (50, 100, 300)
+N_UNLABELLED = (2000, 100_000)
+PREVALENCES = (0.02, 0.05, 0.1, 0.3, 0.5)
+JUDGES = {  # sensitivity, specificity
+    "useless": (0.5, 0.5),
+    "weak": (0.7, 0.7),
+    "good": (0.9, 0.9),
+    "near-perfect": (0.98, 0.99),
+}
+N_JUDGES = (1, 5, 10)
+BETAS = ((0.0, 0.0), (0.05, 0.15), (0.1, 0.5))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A design: labels, unlabelled items, prevalence, and judges of one kind."""
+
+    n: int
+    n_unlabelled: int
+    prevalence: float
+    kind: str
+    n_judges: int = 1
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return np.random.default_rng(crc32(repr(self).encode()))
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """(R,) ends of the reported interval, and of Wilson's of the labels."""
+
+    low: np.ndarray
+    high: np.ndarray
+    wilson: tuple[np.ndarray, np.ndarray]
+
+    def coverage(self, truth: float) -> float:
+        return float(np.mean((self.low <= truth) & (truth <= self.high)))
+
+    @property
+    def ratio(self) -> float:
+        return float(np.median(self.high - self.low) / np.median(self.wilson[1] - self.wilson[0]))
+
+
+def draw(cell: Cell, n_data_sets: int) -> TwoPhaseCounts:
+    """Draw data sets; of the judges, the one that agrees with most labels is used."""
+    rng = cell.rng
+    sensitivity, specificity = JUDGES[cell.kind]
+    labels = rng.random((n_data_sets, cell.n)) < cell.prevalence
+    shape = (n_data_sets, cell.n_judges, cell.n)
+    right = rng.random(shape) < np.where(labels[:, None], sensitivity, specificity)
+    chosen = right.sum(axis=2).argmax(axis=1)
+    verdicts = right[np.arange(n_data_sets), chosen] == labels
+    said_yes = cell.prevalence * sensitivity + (1.0 - cell.prevalence) * (1.0 - specificity)
+    judged_yes = rng.binomial(cell.n_unlabelled, said_yes, n_data_sets).astype(float)
+
+    def count(which: np.ndarray) -> np.ndarray:
+        return which.sum(axis=1).astype(float)
+
+    return TwoPhaseCounts(
+        yes_yes=count(labels & verdicts),
+        yes_no=count(labels & ~verdicts),
+        no_yes=count(~labels & verdicts),
+        no_no=count(~labels & ~verdicts),
+        judged_yes=judged_yes,
+        judged_no=cell.n_unlabelled - judged_yes,
+    )
+
+
+def critical_at(level: float | np.ndarray, n_judges: int = 1) -> float | np.ndarray:
+    if isinstance(level, float):
+        return squared_critical(level, n_judges)
+    return np.array([squared_critical(one, n_judges) for one in level.tolist()])
+
+
+def intervals(
+    counts: TwoPhaseCounts, n_judges: int, level: float | np.ndarray = LEVEL
+) -> Intervals:
+    """Return the interval that `population_share` reports: of several judges, the narrower one."""
+    n_yes = counts.yes_yes + counts.yes_no
+    n = n_yes + counts.no_yes + counts.no_no
+    alone = share_interval(n_yes, n, critical_at(level))
+    both = two_phase_interval(counts, critical_at(level, n_judges))
+    helps = (n_judges == 1) | (both[1] - both[0] < alone[1] - alone[0])
+    low, high = (np.where(helps, *ends) for ends in zip(both, alone, strict=True))
+    return Intervals(low, high, wilson(n_yes, n))
+
+
+def wilson(n_yes: np.ndarray, n: np.ndarray, z: float = 1.959964) -> tuple[np.ndarray, np.ndarray]:
+    p = n_yes / n
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return centre - reach, centre + reach
+
+
+def identified(
+    cell: Cell, n_data_sets: int, betas: tuple[float, float]
+) -> tuple[float, float, float]:
+    """Return the coverage of both ends and of the middle of the identified set."""
+    counts = draw(cell, n_data_sets)
+    whole = intervals(counts, cell.n_judges)
+    ends = zip(whole.low.tolist(), whole.high.tolist(), strict=True)
+    n_yes = counts.yes_yes + counts.yes_no
+    enough = np.minimum(n_yes, cell.n - n_yes) >= MIN_LABELS
+    one_sided = np.array([pointwise_level(pair, betas, LEVEL) for pair in ends])
+    levels = np.where(enough, one_sided, LEVEL)
+    found = intervals(counts, cell.n_judges, levels)
+    low, high = endorsed_share(found.low, betas[0]), endorsed_share(found.high, betas[1])
+    points = (betas[0], sum(betas) / 2, betas[1])
+    shares = [endorsed_share(cell.prevalence, beta) for beta in points]
+    covered = [float(np.mean((low <= share) & (share <= high))) for share in shares]
+    return covered[0], covered[1], covered[2]
+
+
+def share_table(n_data_sets: int) -> tuple[list[str], bool]:
+    """Return the least coverage and the width of each design, over both numbers of items."""
+    rows = [
+        "| labels | prevalence | judge | covered, 1 judge | of 5 | of 10 | width, 1 | 5 | 10 |",
+        "| --: | --: | --- | --: | --: | --: | --: | --: | --: |",
+    ]
+    holds = True
+    for n, prevalence, kind in product(N_LABELLED, PREVALENCES, JUDGES):
+        coverage, ratio = [], []
+        for n_judges in N_JUDGES:
+            cells = [Cell(n, size, prevalence, kind, n_judges) for size in N_UNLABELLED]
+            found = [intervals(draw(cell, n_data_sets), n_judges) for cell in cells]
+            coverage.append(min(interval.coverage(prevalence) for interval in found))
+            ratio.append(max(interval.ratio for interval in found))
+        holds &= min(coverage) >= LEAST_COVERAGE and max(ratio) <= LARGEST_RATIO
+        cells_text = " | ".join([f"{c:.1%}" for c in coverage] + [f"{r:.2f}" for r in ratio])
+        rows.append(f"| {n} | {prevalence:g} | {kind} | {cells_text} |")
+    return rows, holds
+
+
+def set_table(n_data_sets: int) -> tuple[list[str], bool]:
+    """Return the least coverage of a point of the identified set."""
+    rows = [
+        "| labels | prevalence | judge | beta in | covered |",
+        "| --: | --: | --- | --- | --: |",
+    ]
+    holds = True
+    for n, prevalence, kind, betas in product(
+        N_LABELLED, (0.02, 0.1, 0.5), ("weak", "near-perfect"), BETAS
+    ):
+        covered = min(identified(Cell(n, 2000, prevalence, kind), n_data_sets, betas))
+        holds &= covered >= LEAST_COVERAGE
+        rows.append(f"| {n} | {prevalence:g} | {kind} | {list(betas)} | {covered:.1%} |")
+    return rows, holds
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-sets", type=int, default=2000)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    shares, shares_hold = share_table(arguments.data_sets)
+    sets, sets_hold = set_table(arguments.data_sets)
+    sections = {
+        f"How often the interval holds the share over the population, {arguments.data_sets:,} data "
+        "sets per design, the lower of 2,000 and 100,000 unlabelled items; and its median width in "
+        "units of the score interval of the labels alone:": shares,
+        "How often it holds the point of the identified set that it holds least often, with beta "
+        "only known to lie in an interval:": sets,
+    }
+    text = "\n\n".join("\n\n".join([title, "\n".join(rows)]) for title, rows in sections.items())
+    print(text)
+    if arguments.write:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(f"{page[: page.index(MARK) + len(MARK)]}\n\n{text}\n", encoding="utf-8")
+    return 0 if shares_hold and sets_hold else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

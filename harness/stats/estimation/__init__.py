@@ -1,0 +1,1 @@
+"""Means over a population that a judge rated and people rated a part of."""

@@ -1,0 +1,119 @@
+"""Intervals for a share of which only an interval is identified.
+
+Of raters who chose a negative option, a share beta would endorse a positive one as well
+(guerdan2025, Section 4). From forced choices alone, the share of raters whose set meets the
+positive options is mu + beta (1 - mu), with mu the share who choose a positive one.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+N_HALVINGS = 60
+_NORMAL = NormalDist()
+
+
+def endorsed_share(chosen: float, beta: float) -> float:
+    """Return the share whose set meets the positive options, given the share who choose one."""
+    return chosen + beta * (1.0 - chosen)
+
+
+def partial_critical(width_in_errors: float, level: float) -> float:
+    """Return the critical value that covers each point of an identified set.
+
+    Imbens and Manski, Confidence intervals for partially identified parameters (Econometrica 2004),
+    Eq. 7: the c with ``Phi(c + width / error) - Phi(-c) = level``. It goes from the two-sided
+    quantile, where the set is a point, to the one-sided one, where it is wide. The ends are ordered
+    by construction, as Stoye (Econometrica 2009) requires for it to hold uniformly.
+
+    Parameters
+    ----------
+    width_in_errors : float
+        Width of the identified set over the larger standard error of its ends; not negative.
+    level : float in (0, 1)
+        Wanted coverage of every point of the set.
+
+    Examples
+    --------
+    >>> round(partial_critical(0.0, 0.95), 3), round(partial_critical(9.0, 0.95), 3)
+    (1.96, 1.645)
+    """
+    low, high = 0.0, _NORMAL.inv_cdf(0.5 + level / 2.0) + 1.0
+    for _ in range(N_HALVINGS):
+        middle = (low + high) / 2.0
+        covered = _NORMAL.cdf(middle + width_in_errors) - _NORMAL.cdf(-middle)
+        low, high = (middle, high) if covered < level else (low, middle)
+    return high
+
+
+def identified_interval(
+    interval_at: Callable[[float], tuple[float, float]],
+    betas: tuple[float, float],
+    level: float,
+    *,
+    pointwise: bool = True,
+) -> tuple[float, float]:
+    """Return an interval for the endorsed share where beta is only known to lie in an interval.
+
+    Parameters
+    ----------
+    interval_at : function
+        Interval of the share who choose a positive option, at a two-sided level.
+    betas : (low, high)
+        Where beta lies for certain. An interval that was estimated is no such set: then give the
+        confidence interval of beta at ``1 - a`` here, and ``level + a`` as the level.
+    level : float in (0, 1)
+        Wanted coverage of every point of the identified set.
+    pointwise : bool, optional
+        Whether each end may be one-sided where the set is wide; with few labels, whose intervals
+        err to one side more than to the other, the whole set is covered instead.
+
+    Returns
+    -------
+    low, high : float
+
+    Raises
+    ------
+    ValueError
+        If beta does not lie in [0, 1], or its ends are in the wrong order.
+    """
+    low, high = interval_at(level)
+    one_sided = pointwise_level((low, high), betas, level)
+    if pointwise:
+        low, high = interval_at(one_sided)
+    return endorsed_share(low, betas[0]), endorsed_share(high, betas[1])
+
+
+def pointwise_level(
+    interval: tuple[float, float], betas: tuple[float, float], level: float
+) -> float:
+    """Return the two-sided level at which an interval covers each point of the identified set.
+
+    Parameters
+    ----------
+    interval : (low, high)
+        Of the share who choose a positive option, at the wanted level; its half width gives the
+        standard error of the set's ends.
+    betas : (low, high)
+        Where beta lies.
+    level : float in (0, 1)
+        Wanted coverage.
+
+    Raises
+    ------
+    ValueError
+        If beta does not lie in [0, 1], or its ends are in the wrong order.
+    """
+    low_beta, high_beta = betas
+    if not 0.0 <= low_beta <= high_beta <= 1.0:
+        raise ValueError(f"beta lies in {list(betas)}; give two ordered values in [0, 1]")
+    low, high = interval
+    error = (1.0 - low_beta) * (high - low) / (2.0 * _NORMAL.inv_cdf(0.5 + level / 2.0))
+    middle = (low + high) / 2.0
+    width = endorsed_share(middle, high_beta) - endorsed_share(middle, low_beta)
+    critical = partial_critical(width / error if error > 0.0 else float("inf"), level)
+    return 2.0 * _NORMAL.cdf(critical) - 1.0

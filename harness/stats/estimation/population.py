@@ -1,0 +1,327 @@
+"""The mean over a population that a judge rated, of which people labelled a part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from harness.stats.estimation.identified_set import endorsed_share, identified_interval
+from harness.stats.estimation.prediction_powered import JudgedMean, PoweredMean, powered_mean
+from harness.stats.estimation.rogan_gladen import CorrectedShare, corrected_share
+from harness.stats.estimation.two_phase import (
+    TwoPhaseCounts,
+    share_interval,
+    squared_critical,
+    two_phase_interval,
+)
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import FloatArray, IntArray
+
+Method = Literal["labels_and_judge", "labels_alone", "prediction_powered"]
+MIN_LABELS = 10  # of either kind, below which a t interval of a share covers too little
+PRIOR_ITEMS = 5.0  # items of the largest spread, towards which the dispersion is drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Items that raters and the judge rated.
+
+    Attributes
+    ----------
+    labels : (n,) array
+        Share of an item's raters who are positive, or their mean score.
+    verdicts : (n,) array
+        The judge's value for the same items.
+    groups : (n,) array of int or None
+        Group of each item, where items of a group are alike.
+    weights : (n,) array or None
+        Weights of the items, e.g. inverse probabilities of being labelled.
+    """
+
+    labels: FloatArray
+    verdicts: FloatArray
+    groups: IntArray | None = None
+    weights: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("verdicts", "groups", "weights"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.labels):
+                raise ValueError(f"{len(values)} {name} for {len(self.labels)} labels")
+
+    @property
+    def shares(self) -> FloatArray:
+        """(n,) weights that sum to 1."""
+        n = len(self.labels)
+        return np.full(n, 1.0 / n) if self.weights is None else self.weights / self.weights.sum()
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A mean and its interval.
+
+    Attributes
+    ----------
+    value : float or None
+        None where only an interval is identified.
+    low, high : float
+        The ends of the interval.
+    """
+
+    value: float | None
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """Of the interval."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopulationMean:
+    """A mean over the population, and the other ways to it.
+
+    Attributes
+    ----------
+    estimate : Bounded or None
+        The mean; None where ``reason`` says why.
+    method : str or None
+        "labels_and_judge": the two-phase interval; "labels_alone", where a chosen judge narrows
+        nothing; "prediction_powered", of mean scores.
+    level : float
+        Nominal coverage.
+    n_labelled, n_unlabelled : int
+        Items behind it.
+    n_judges : int
+        Judges among which this one was chosen by the same labels; the interval is right for all.
+    labels_alone : Bounded or None
+        From the labels, by the same test; None with too few of them.
+    judge_alone : float
+        The mean of the judge's verdicts; without an interval, as the judge errs.
+    powered : PoweredMean or None
+        PPI++; None with too few labels, or for shares with fewer than ten labels of either kind.
+    corrected : CorrectedShare or None
+        Rogan and Gladen; None for mean scores.
+    worth : float or None
+        The labels that the judge is worth, in multiples of those there are: the squared ratio of
+        the widths of the intervals without and with the judge.
+    reason : str
+        "" or why there is no estimate: "too_few_labels".
+    """
+
+    estimate: Bounded | None
+    method: Method | None
+    level: float
+    n_labelled: int
+    n_unlabelled: int
+    n_judges: int
+    labels_alone: Bounded | None
+    judge_alone: float
+    powered: PoweredMean | None
+    corrected: CorrectedShare | None
+    worth: float | None
+    reason: str = ""
+
+    def __repr__(self) -> str:
+        if self.estimate is None:
+            return f"PopulationMean(NA: {self.reason})"
+        return f"PopulationMean({self.estimate}, {self.method})"
+
+
+def population_share(
+    labelled: Labelled,
+    judged: JudgedMean,
+    *,
+    level: float = 0.95,
+    n_judges: int = 1,
+    betas: tuple[float, float] | None = None,
+) -> PopulationMean:
+    """Return the share of raters who are positive, over the population.
+
+    Parameters
+    ----------
+    labelled : Labelled
+        Labels in [0, 1] and the judge's verdicts, 1 for positive and 0 for any other.
+    judged : JudgedMean
+        The same verdicts of the unlabelled items.
+    level : float, optional
+        Of the interval.
+    n_judges : int, optional
+        Judges among which this one was chosen by these labels.
+    betas : (low, high), optional
+        Where the sensitivity of the raters lies, if labels are forced choices and the share of
+        raters whose response set meets the positive options is wanted; see `identified_interval`.
+
+    Notes
+    -----
+    The interval is that of labels and judge; that of labels alone where the judge was chosen among
+    several and its interval, right for all of them at once, is not narrower. Its coverage is
+    simulated in docs/estimation.md; the choice between the two, and that of the judge, are part of
+    the simulation.
+    """
+    counts = two_phase_counts(labelled, judged)
+    said_yes = labelled.verdicts > 0.0
+    fitted = np.where(said_yes, _ratio(counts.yes_yes, counts.no_yes), 0.0)
+    fitted = np.where(said_yes, fitted, _ratio(counts.yes_no, counts.no_no))
+    judged_counts = counts.scaled(1.0 / dispersion(labelled, fitted))
+    mean = float(labelled.shares @ labelled.labels)
+    n_alone = len(labelled.labels) / dispersion(labelled, np.full_like(labelled.labels, mean))
+
+    def alone(wanted: float) -> tuple[float, float]:
+        n = np.array([n_alone])
+        low, high = share_interval(mean * n, n, squared_critical(wanted))
+        return float(low[0]), float(high[0])
+
+    def with_judge(wanted: float) -> tuple[float, float]:
+        low, high = two_phase_interval(judged_counts, squared_critical(wanted, n_judges))
+        return float(low[0]), float(high[0])
+
+    labels_alone = Bounded(mean, *alone(level))
+    both = Bounded(float(counts.estimate[0]), *with_judge(level))
+    enough = min(mean, 1.0 - mean) * len(labelled.labels) >= MIN_LABELS
+    helps = n_judges == 1 or both.width < labels_alone.width
+    value, chosen = (counts.estimate[0], both) if helps else (mean, labels_alone)
+    if betas is not None:
+        reported = with_judge if helps else alone
+        ends = identified_interval(reported, betas, level, pointwise=enough)
+        known = betas[0] == betas[1]
+        chosen = Bounded(endorsed_share(float(value), betas[0]) if known else None, *ends)
+    return PopulationMean(
+        estimate=chosen,
+        method="labels_and_judge" if helps else "labels_alone",
+        level=level,
+        n_labelled=len(labelled.labels),
+        n_unlabelled=judged.n,
+        n_judges=n_judges,
+        labels_alone=labels_alone,
+        judge_alone=judged.mean,
+        powered=_powered(labelled, judged, (0.0, 1.0)) if enough else None,
+        corrected=corrected_share(counts),
+        worth=(labels_alone.width / both.width) ** 2,
+    )
+
+
+def population_score(
+    labelled: Labelled,
+    judged: JudgedMean,
+    *,
+    bounds: tuple[float, float],
+    level: float = 0.95,
+    n_judges: int = 1,
+) -> PopulationMean:
+    """Return the mean score over the population, by PPI++.
+
+    Parameters
+    ----------
+    labelled : Labelled
+        The raters' mean score of each item, and the judge's score.
+    judged : JudgedMean
+        The judge's scores of the unlabelled items.
+    bounds : (low, high)
+        Least and greatest score of the scale.
+    level, n_judges
+        As in `population_share`.
+    """
+    powered = _powered(labelled, judged, bounds)
+    alone = powered_mean(
+        labelled.labels,
+        labelled.verdicts,
+        judged,
+        bounds=bounds,
+        groups=labelled.groups,
+        weights=labelled.weights,
+        weight=0.0,
+    )
+    estimate = labels_alone = worth = None
+    method: Method | None = None
+    if powered is not None and alone is not None:
+        labels_alone = Bounded(alone.value, *alone.interval(level))
+        both = Bounded(powered.value, *powered.interval(level, n_judges))
+        helps = both.width < labels_alone.width
+        estimate, method = (both, "prediction_powered") if helps else (labels_alone, "labels_alone")
+        worth = (labels_alone.width / both.width) ** 2
+    return PopulationMean(
+        estimate=estimate,
+        method=method,
+        level=level,
+        n_labelled=len(labelled.labels),
+        n_unlabelled=judged.n,
+        n_judges=n_judges,
+        labels_alone=labels_alone,
+        judge_alone=judged.mean,
+        powered=powered,
+        corrected=None,
+        worth=worth,
+        reason="" if estimate is not None else "too_few_labels",
+    )
+
+
+def two_phase_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
+    """Count labels by verdict; weighted labels add up to the number of labelled items."""
+    weights = labelled.shares * len(labelled.labels)
+    yes, said_yes = labelled.labels, labelled.verdicts > 0.0
+
+    def count(values: FloatArray) -> FloatArray:
+        return np.array([float(weights @ values)])
+
+    return TwoPhaseCounts(
+        yes_yes=count(yes * said_yes),
+        yes_no=count(yes * ~said_yes),
+        no_yes=count((1.0 - yes) * said_yes),
+        no_no=count((1.0 - yes) * ~said_yes),
+        judged_yes=np.array([judged.total]),
+        judged_no=np.array([judged.n - judged.total]),
+    )
+
+
+def dispersion(labelled: Labelled, fitted: FloatArray) -> float:
+    """Return the variance of the labels' mean over that of as many independent yes-or-no labels.
+
+    Below 1 where labels are shares of several raters, above it where groups of items are alike or
+    weights differ; exactly 1 for independent labels of 0 and 1 with equal weights.
+
+    Parameters
+    ----------
+    labelled : Labelled
+        The labels.
+    fitted : (n,) array
+        Mean label of each item's kind.
+
+    Notes
+    -----
+    Drawn towards 1 as by five items more, since a few items say little about a spread.
+    """
+    weights = labelled.shares * len(labelled.labels)
+    residuals = weights * (labelled.labels - fitted)
+    groups = labelled.groups
+    place = (
+        np.arange(len(residuals)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    )
+    observed = float((np.bincount(place, weights=residuals) ** 2).sum())
+    largest = float(weights @ (fitted * (1.0 - fitted)))
+    if largest <= 0.0:
+        return 1.0
+    prior = PRIOR_ITEMS * largest / len(residuals)
+    return (observed + prior) / (largest + prior)
+
+
+def _ratio(yes: FloatArray, no: FloatArray) -> float:
+    total = float(yes[0] + no[0])
+    return float(yes[0]) / total if total > 0.0 else 0.0
+
+
+def _powered(
+    labelled: Labelled, judged: JudgedMean, bounds: tuple[float, float]
+) -> PoweredMean | None:
+    return powered_mean(
+        labelled.labels,
+        labelled.verdicts,
+        judged,
+        bounds=bounds,
+        groups=labelled.groups,
+        weights=labelled.weights,
+    )

@@ -1,0 +1,162 @@
+"""Prediction-powered means, tuned for power.
+
+Angelopoulos, Duchi and Zrnic, PPI++: Efficient prediction-powered inference (2023). The weight of
+the judge is fitted on other items than those that it is applied to, so that it does not bias the
+mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.inference.special_functions import stdtrit
+
+if TYPE_CHECKING:
+    from harness.stats.data.arrays import FloatArray, IntArray
+
+N_FOLDS = 10
+MIN_UNITS = 10  # items, or groups: fewer say too little about the spread of a mean
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedMean:
+    """What the unlabelled items' verdicts add up to; enough of them for a mean and its error.
+
+    Attributes
+    ----------
+    n : int
+        Unlabelled items.
+    total, squares : float
+        Sum of the judge's values, and of their squares.
+    """
+
+    n: int
+    total: float
+    squares: float
+
+    @classmethod
+    def of(cls, values: FloatArray) -> JudgedMean:
+        """Add up the judge's (N,) values."""
+        return cls(len(values), float(values.sum()), float((values**2).sum()))
+
+    @property
+    def mean(self) -> float:
+        """Mean of the judge's values."""
+        return self.total / self.n
+
+    @property
+    def variance(self) -> float:
+        """Variance of the judge's values, over N - 1."""
+        return max(self.squares - self.n * self.mean**2, 0.0) / max(self.n - 1, 1)
+
+    def plus(self, other: JudgedMean) -> JudgedMean:
+        """Add the sums of other items."""
+        return JudgedMean(self.n + other.n, self.total + other.total, self.squares + other.squares)
+
+
+@dataclass(frozen=True, slots=True)
+class PoweredMean:
+    """A mean that labels and a judge's verdicts give together.
+
+    Attributes
+    ----------
+    value, standard_error : float
+        The mean and its standard error.
+    freedom : int
+        Degrees of freedom: labelled items, or their groups, less one.
+    weight : float
+        Weight of the judge, lambda: 0 for labels alone, 1 for its verdicts corrected by the labels.
+    """
+
+    value: float
+    standard_error: float
+    freedom: int
+    weight: float
+
+    def interval(self, level: float, n_judges: int = 1) -> tuple[float, float]:
+        """Return the t interval, right for ``n_judges`` judges at once."""
+        tail = (1.0 - level) / (2.0 * n_judges)
+        reach = float(stdtrit(self.freedom, 1.0 - tail)) * self.standard_error
+        return self.value - reach, self.value + reach
+
+
+def powered_mean(
+    labels: FloatArray,
+    verdicts: FloatArray,
+    judged: JudgedMean,
+    *,
+    bounds: tuple[float, float],
+    groups: IntArray | None = None,
+    weights: FloatArray | None = None,
+    weight: float | None = None,
+) -> PoweredMean | None:
+    """Return the mean label of the population.
+
+    Parameters
+    ----------
+    labels : (n,) array
+        Of the labelled items: a share of raters, or a mean score.
+    verdicts : (n,) array
+        The judge's values for the same items.
+    judged : JudgedMean
+        The judge's values for the unlabelled items.
+    bounds : (low, high)
+        Least and greatest label; the variance is not below that of one further item at the end
+        that is farther from the mean.
+    groups : (n,) array of int, optional
+        Group of each labelled item, where items of a group are alike.
+    weights : (n,) array, optional
+        Weights of the labelled items, e.g. inverse probabilities of being labelled.
+    weight : float, optional
+        Lambda; else fitted: Cov(label, verdict) / ((1 + n / N) Var(verdict)), on the other folds.
+
+    Returns
+    -------
+    PoweredMean or None
+        None with fewer than ten labelled items, or groups of them.
+    """
+    n = len(labels)
+    units = np.arange(n) if groups is None else groups
+    n_units = len(np.unique(units))
+    if n_units < MIN_UNITS:
+        return None
+    shares = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    lambdas = (
+        _fitted(labels, verdicts, judged, shares, units) if weight is None else np.full(n, weight)
+    )
+    mean_lambda = float(shares @ lambdas)
+    value = float(shares @ (labels - lambdas * verdicts)) + mean_lambda * judged.mean
+    residuals = shares * (labels - lambdas * (verdicts - judged.mean) - value)
+    sums = np.bincount(np.unique(units, return_inverse=True)[1], weights=residuals)
+    variance = float((sums**2).sum()) * n_units / (n_units - 1)
+    farthest = max(value - bounds[0], bounds[1] - value)
+    floor = (farthest / (n_units + 1)) ** 2 * n_units / (n_units + 1)
+    total = max(variance, floor) + mean_lambda**2 * judged.variance / judged.n
+    return PoweredMean(value, sqrt(total), n_units - 1, mean_lambda)
+
+
+def _fitted(
+    labels: FloatArray,
+    verdicts: FloatArray,
+    judged: JudgedMean,
+    shares: FloatArray,
+    units: IntArray,
+) -> FloatArray:
+    """Return (n,) weights of the judge, each fitted without the item's own fold of units."""
+    _, place = np.unique(units, return_inverse=True)
+    folds = place % N_FOLDS
+    lambdas = np.empty(len(labels))
+    for fold in range(N_FOLDS):
+        held_out = folds == fold
+        w = np.where(held_out, 0.0, shares)
+        w = w / w.sum()
+        centred = verdicts - w @ verdicts
+        spread = float(w @ centred**2)
+        covariance = float(w @ (centred * (labels - w @ labels)))
+        ratio = (~held_out).sum() / judged.n
+        lambdas[held_out] = covariance / ((1.0 + ratio) * spread) if spread > 0.0 else 0.0
+    return np.clip(lambdas, -1.0, 1.0)

@@ -1,0 +1,75 @@
+"""Whether labelled items look like the unlabelled ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.inference.multiple_testing import holm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.stats.data.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Tests that labelled and unlabelled items are drawn alike.
+
+    Attributes
+    ----------
+    differs : tuple of str
+        "verdicts", "lengths": what differs significantly, by Holm's method over both tests.
+    p_verdicts, p_lengths : float or None
+        Of a chi-square test of the judge's verdicts, and of a two-sample Kolmogorov-Smirnov test of
+        the texts' lengths; None where there is nothing to compare.
+    alpha : float
+        Chance of a difference where there is none.
+    """
+
+    differs: tuple[str, ...]
+    p_verdicts: float | None
+    p_lengths: float | None
+    alpha: float
+
+
+def transfer(
+    labelled_verdicts: IntArray,
+    unlabelled_verdicts: IntArray,
+    labelled_lengths: Sequence[float] | FloatArray,
+    unlabelled_lengths: Sequence[float] | FloatArray,
+    *,
+    alpha: float = 0.05,
+) -> Transfer:
+    """Test whether the labelled items look like the unlabelled ones.
+
+    Parameters
+    ----------
+    labelled_verdicts, unlabelled_verdicts : (A,) arrays of int
+        How often the judge gave each answer, unanswered items among them.
+    labelled_lengths, unlabelled_lengths : sequences of float
+        Lengths of the items' texts.
+    alpha : float, optional
+        Chance that anything is said to differ where nothing does.
+    """
+    from scipy import stats as scipy_stats  # noqa: PLC0415  # heavy; only estimates need it
+
+    table = np.stack([labelled_verdicts, unlabelled_verdicts])
+    table = table[:, table.sum(axis=0) > 0]
+    p_values: dict[str, float] = {}
+    if table.shape[1] > 1 and table.sum(axis=1).min() > 0:
+        p_values["verdicts"] = float(scipy_stats.chi2_contingency(table, correction=False).pvalue)
+    if min(len(labelled_lengths), len(unlabelled_lengths)) > 0:
+        p_values["lengths"] = float(
+            scipy_stats.ks_2samp(labelled_lengths, unlabelled_lengths).pvalue
+        )
+    adjusted = holm(np.array(list(p_values.values()))) if p_values else np.array([])
+    return Transfer(
+        differs=tuple(name for name, p in zip(p_values, adjusted, strict=True) if p <= alpha),
+        p_verdicts=p_values.get("verdicts"),
+        p_lengths=p_values.get("lengths"),
+        alpha=alpha,
+    )

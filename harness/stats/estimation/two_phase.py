@@ -1,0 +1,237 @@
+"""Intervals for a share: few items are labelled, a judge says yes or no on many.
+
+Labelled and unlabelled items are independent draws from one population. The four cells of label by
+verdict have a multinomial likelihood, to which the unlabelled items add what they say of the
+judge's verdicts (Tenenbein, A double sampling scheme for estimating from binomial data with
+misclassifications, JASA 1970). An interval holds the shares that a test does not reject; its
+statistic is the mean of the likelihood ratio and of the score statistic. The first rejects too much
+at few positives and the second too little. Coverage: docs/estimation.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.stats.data.arrays import FloatArray
+
+DISCRETENESS = 1.07  # factor of the squared critical value, as counts move in steps
+NEARLY_EMPTY = 1e-3  # added to each cell, so that its logarithm is defined
+END = 1e-9  # shares lie between this and one minus this
+N_HALVINGS = 40  # of the search for an end of an interval
+N_STEPS = 80  # of Newton's method, at most
+CONVERGED = 1e-6  # squared Newton decrement
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPhaseCounts:
+    """Labelled items by label and verdict, and unlabelled items by verdict.
+
+    Attributes
+    ----------
+    yes_yes, yes_no, no_yes, no_no : (R,) arrays
+        Labelled items of R data sets: the label, then the judge's verdict. Fractions where labels
+        are shares of raters, or where items weigh differently.
+    judged_yes, judged_no : (R,) arrays
+        Unlabelled items.
+    """
+
+    yes_yes: FloatArray
+    yes_no: FloatArray
+    no_yes: FloatArray
+    no_no: FloatArray
+    judged_yes: FloatArray
+    judged_no: FloatArray
+
+    @property
+    def cells(self) -> tuple[FloatArray, ...]:
+        """The six counts, the labelled ones none of them empty."""
+        labelled = (self.yes_yes, self.yes_no, self.no_yes, self.no_no)
+        return (*(cell + NEARLY_EMPTY for cell in labelled), self.judged_yes, self.judged_no)
+
+    @property
+    def estimate(self) -> FloatArray:
+        """(R,) most likely shares: the label's share given each verdict, by all items' verdicts."""
+        yes_yes, yes_no, no_yes, no_no, judged_yes, judged_no = self.cells
+        said_yes, said_no = yes_yes + no_yes, yes_no + no_no
+        share = (said_yes + judged_yes) / (said_yes + said_no + judged_yes + judged_no)
+        return share * yes_yes / said_yes + (1.0 - share) * yes_no / said_no
+
+    def scaled(self, factor: float) -> TwoPhaseCounts:
+        """Return counts whose labelled items count for ``factor`` items each."""
+        yes_yes, yes_no, no_yes, no_no, *judged = astuple(self)
+        return TwoPhaseCounts(
+            factor * yes_yes, factor * yes_no, factor * no_yes, factor * no_no, *judged
+        )
+
+
+def squared_critical(level: float, n_judges: int = 1) -> float:
+    """Return what the statistic is held against: chi-square at 1 - (1 - level) / n_judges.
+
+    The judge whose verdicts are used may have been chosen among ``n_judges`` by the same labels;
+    an interval that is right for all of them at once is right for the one chosen.
+    """
+    return (
+        DISCRETENESS
+        * NormalDist().inv_cdf(
+            0.5 + level / 2.0 if n_judges == 1 else 1.0 - (1.0 - level) / (2.0 * n_judges)
+        )
+        ** 2
+    )
+
+
+def two_phase_interval(
+    counts: TwoPhaseCounts, critical: float | FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the shares that labels and verdicts do not reject.
+
+    Parameters
+    ----------
+    counts : TwoPhaseCounts
+        Of R data sets.
+    critical : float or (R,) array
+        What the statistic may reach, e.g. of `squared_critical`.
+
+    Returns
+    -------
+    low, high : (R,) arrays
+    """
+    greatest = _log_likelihood_at_maximum(counts)
+
+    def statistic(share: FloatArray) -> FloatArray:
+        log_likelihood, score = _at_share(counts, share)
+        return (2.0 * (greatest - log_likelihood) + score) / 2.0
+
+    return _ends(counts.estimate, statistic, critical)
+
+
+def share_interval(
+    n_yes: FloatArray, n: FloatArray, critical: float | FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the shares that labels alone do not reject, by the same statistic.
+
+    Parameters
+    ----------
+    n_yes, n : (R,) arrays
+        Labelled items with the label yes, and all.
+    critical : float or (R,) array
+        What the statistic may reach.
+
+    Returns
+    -------
+    low, high : (R,) arrays
+    """
+    share = n_yes / n
+
+    def statistic(p: FloatArray) -> FloatArray:
+        ratio = 2.0 * (_deviance(n_yes, n * p) + _deviance(n - n_yes, n * (1.0 - p)))
+        return (ratio + (n_yes - n * p) ** 2 / (n * p * (1.0 - p))) / 2.0
+
+    return _ends(share, statistic, critical)
+
+
+def _deviance(count: FloatArray, expected: FloatArray) -> FloatArray:
+    safe = np.where(count > 0, count, 1.0)
+    return np.where(count > 0, count * np.log(safe / expected), 0.0)
+
+
+def _ends(
+    estimate: FloatArray,
+    statistic: Callable[[FloatArray], FloatArray],
+    critical: float | FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Halve the way from the estimate to either end of (0, 1) until the statistic is reached."""
+    ends = []
+    for outermost in (END, 1.0 - END):
+        inside = np.clip(estimate, END, 1.0 - END)
+        outside = np.full_like(inside, outermost)
+        for _ in range(N_HALVINGS):
+            middle = (inside + outside) / 2.0
+            accepted = statistic(middle) <= critical
+            inside = np.where(accepted, middle, inside)
+            outside = np.where(accepted, outside, middle)
+        ends.append(inside)
+    return ends[0], ends[1]
+
+
+def _log_likelihood_at_maximum(counts: TwoPhaseCounts) -> FloatArray:
+    yes_yes, yes_no, no_yes, no_no, judged_yes, judged_no = counts.cells
+    said_yes, said_no = yes_yes + no_yes, yes_no + no_no
+    all_yes, all_no = said_yes + judged_yes, said_no + judged_no
+    share = all_yes / (all_yes + all_no)
+    labels = (
+        yes_yes * np.log(yes_yes / said_yes)
+        + no_yes * np.log(no_yes / said_yes)
+        + yes_no * np.log(yes_no / said_no)
+        + no_no * np.log(no_no / said_no)
+    )
+    return np.asarray(all_yes * np.log(share) + all_no * np.log1p(-share) + labels)
+
+
+def _at_share(counts: TwoPhaseCounts, share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the greatest log-likelihood at a share of the label, and the score statistic there.
+
+    Over a = P(yes, judged yes) and b = P(no, judged yes) the log-likelihood is concave; Newton's
+    method with steps that stay inside.
+    """
+    yes_yes, yes_no, no_yes, no_no, judged_yes, judged_no = counts.cells
+    n = yes_yes + yes_no + no_yes + no_no
+    n_all = n + judged_yes + judged_no
+    verdict = (yes_yes + no_yes + judged_yes) / n_all
+    a = share * np.clip((yes_yes + verdict) / (yes_yes + yes_no + 1.0), 0.01, 0.99)
+    b = (1.0 - share) * np.clip((no_yes + verdict) / (no_yes + no_no + 1.0), 0.01, 0.99)
+
+    def log_likelihood(a: FloatArray, b: FloatArray) -> FloatArray:
+        return (
+            yes_yes * np.log(a)
+            + yes_no * np.log(share - a)
+            + no_yes * np.log(b)
+            + no_no * np.log(1.0 - share - b)
+            + judged_yes * np.log(a + b)
+            + judged_no * np.log1p(-a - b)
+        )
+
+    value = log_likelihood(a, b)
+    for _ in range(N_STEPS):
+        said = a + b
+        common = judged_yes / said - judged_no / (1.0 - said)
+        cross = -judged_yes / said**2 - judged_no / (1.0 - said) ** 2
+        slope_a = yes_yes / a - yes_no / (share - a) + common
+        slope_b = no_yes / b - no_no / (1.0 - share - b) + common
+        bend_a = -yes_yes / a**2 - yes_no / (share - a) ** 2 + cross
+        bend_b = -no_yes / b**2 - no_no / (1.0 - share - b) ** 2 + cross
+        determinant = bend_a * bend_b - cross**2
+        step_a = -(bend_b * slope_a - cross * slope_b) / determinant
+        step_b = -(bend_a * slope_b - cross * slope_a) / determinant
+        gain = slope_a * step_a + slope_b * step_b
+        length = np.minimum(_room(a, step_a, share), _room(b, step_b, 1.0 - share))
+        for _ in range(N_STEPS):
+            next_a, next_b = a + length * step_a, b + length * step_b
+            next_value = log_likelihood(next_a, next_b)
+            better = next_value >= value + 1e-4 * length * gain - CONVERGED
+            if better.all():
+                break
+            length = np.where(better, length, length / 2.0)
+        a, b = np.where(better, next_a, a), np.where(better, next_b, b)
+        value = np.where(better, next_value, value)
+        if (gain[better] < CONVERGED).all():
+            break
+    said = a + b
+    given_yes, given_no = a / said, (share - a) / (1.0 - said)
+    within = said * given_yes * (1.0 - given_yes) + (1.0 - said) * given_no * (1.0 - given_no)
+    between = said * (1.0 - said) * (given_yes - given_no) ** 2
+    slope = yes_no / (share - a) - no_no / (1.0 - share - b)
+    return value, slope**2 * (within / n + between / n_all)
+
+
+def _room(x: FloatArray, step: FloatArray, top: FloatArray) -> FloatArray:
+    """Return how much of a step, at most all, goes 95 % of the way to an end of (0, top)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        to_end = np.where(step < 0.0, -x / step, np.where(step > 0.0, (top - x) / step, np.inf))
+    return np.minimum(1.0, 0.95 * to_end)
