@@ -487,8 +487,8 @@ def export(
     \b
     Examples:
       harness curate export ./mine ratings.csv
-      harness curate export ./mine project --to label-studio --per-item 3 --raters ann,bea,cem,dee
-      harness curate export ./mine project --to label-studio --queue queue.csv
+      harness curate export ./mine team --to label-studio --raters ann,bea,cem
+      harness curate export ./mine team --to label-studio --queue queue.csv
     """
     from harness.curation.task_export import export_task, sidecar_of
     from harness.tasks import load_task
