@@ -337,8 +337,8 @@ def run(
             A run to resume, by name or path; True for the newest unfinished one. A resumed run
             takes no task, judges or other options but ``max_cost``, ``max_cost_soft``, ``out``,
             ``cache``, ``use_cache``, ``store``, ``executor`` and ``observer``; one that was made
-            elsewhere also ``task``, ``base_url``, ``key_env`` and ``judges_file``, which confirm
-            what its folder says.
+            elsewhere also ``task``, ``base_url``, ``key_env`` and ``judges_file``, by which its
+            judges are asked.
         out : str or Path
             Folder of the run folders: ``$HARNESS_RUNS`` or ``./runs`` by default.
         cache, use_cache
@@ -598,7 +598,7 @@ def revalidate(
         notify : str
             Address to which an ending is posted whose exit code is not 0.
         task, judges_file, base_url, key_env
-            Where the task is now, and confirmation of the judges of a run that was made elsewhere.
+            Where the task is now, and your own judges, by which a run made elsewhere is asked.
         max_cost, max_cost_soft, store, out, observer
             As for `run`.
 

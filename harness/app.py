@@ -42,7 +42,7 @@ from harness.judging.judges.judge_registry import (
     asks_in_both_orders,
     build,
     check,
-    check_destinations,
+    own_judges,
     resolve,
     shuffles,
 )
@@ -298,18 +298,18 @@ def plan_resumed_run(
     max_cost_soft : bool
         Whether the limit is soft from now on; see `RunConfig`.
     task, judges_file, base_url, key_env
-        Confirm what the folder of a run that was made elsewhere says: the task where it keeps no
-        texts, and where its requests go with which key.
+        For a run that was made elsewhere: the task where its folder keeps no texts, and the user's
+        own judges, by whose definitions its judges are asked.
 
     Raises
     ------
     RunError
-        If the task or the prompts have changed since the run was started, or a run of this user's
-        own is to be confirmed.
+        If the task or the prompts have changed since the run was started, or options are given
+        for a run of this user's own.
     JudgeError
-        If a judge of a run that was made elsewhere is not confirmed.
+        If the user does not have a judge of a run that was made elsewhere.
     """
-    loaded = _confirmed_task(folder, task, judges_file, base_url, key_env)
+    loaded = _task_and_own_judges(folder, task, judges_file, base_url, key_env)
     folder.sealed = True
     changes: dict[str, object] = {} if max_cost is None else {"max_cost": max_cost}
     if max_cost_soft:
@@ -317,7 +317,7 @@ def plan_resumed_run(
     return _plan_rest(folder, loaded, changes)
 
 
-def _confirmed_task(
+def _task_and_own_judges(
     folder: RunFolder,
     task: str | None = None,
     judges_file: Path | None = None,
@@ -325,13 +325,14 @@ def _confirmed_task(
     key_env: str | None = None,
     **_: object,
 ) -> Task:
-    """Return the task of a run, once it is sure where its requests go; see `plan_resumed_run`."""
+    """Return the task of a run; judges of one made elsewhere become the user's own ones."""
     manifest = folder.manifest
     if not folder.sealed:
-        registry = load_judges(judges_file)
-        embedders = [manifest.embedder] if manifest.embedder else []
-        judges = [*manifest.judges, *embedders]
-        check_destinations(judges, registry, base_url=base_url, key_env=key_env)
+        registry, server = load_judges(judges_file), {"base_url": base_url, "key_env": key_env}
+        judges = own_judges(manifest.judges, registry, **server)
+        embedders = own_judges(filter(None, [manifest.embedder]), registry, **server)
+        embedder = next(iter(embedders), None)
+        folder.manifest = manifest.model_copy(update={"judges": judges, "embedder": embedder})
     elif task or judges_file or base_url or key_env:
         raise RunError(
             f"{folder.path}: a resumed run keeps its options; leave --task, --judges-file, "
@@ -386,7 +387,7 @@ def plan_confirmation(
         begun = RunFolder.open(folder.path / CONFIRMATION)
         if begun.manifest.state != "done" and begun.manifest.judges[0].name == judge:
             return plan_resumed_run(begun, **settings)
-    loaded = _confirmed_task(folder, **settings)
+    loaded = _task_and_own_judges(folder, **settings)
     check_unspent(folder, loaded)
     changes = {name: settings.get(name) for name in ("max_cost", "max_cost_soft")}
     config = manifest.config.model_copy(

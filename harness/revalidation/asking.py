@@ -13,7 +13,7 @@ from harness.elicitation_items import items_by_elicitation, items_of
 from harness.errors import JudgeUnavailable, RunError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.cost_limit import check_limited
-from harness.judging.judges.judge_registry import check, check_destinations, reader_of
+from harness.judging.judges.judge_registry import check, own_judges, reader_of
 from harness.revalidation import FAIL_ON
 from harness.revalidation.baseline_design import draw_anchor
 from harness.revalidation.causes import (
@@ -267,13 +267,13 @@ class Sitting:
     ) -> Plan:
         """Plan the next occasion: asked is what the baseline has, else what the run asked.
 
-        Items ``without`` and judges that cannot run are left out, the latter with the reason. Of a
-        run that was made elsewhere, the user must have its judges or confirm them.
+        Items ``without`` and judges that cannot run are left out, the latter with the reason. Those
+        of a run that was made elsewhere are asked as the user defines them.
         """
         options, run = self.options, self.run
         if not run.sealed:
-            check_destinations(
-                run.manifest.judges,
+            specs = own_judges(
+                specs,
                 load_judges(options.judges_file),
                 base_url=options.base_url,
                 key_env=options.key_env,

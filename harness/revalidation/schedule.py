@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from harness.errors import JudgeError, RunError, TaskError
 from harness.judging.cluster import check_address
 from harness.judging.judges.config import bundled_judges, load_judges
-from harness.judging.judges.judge_registry import check_destinations
+from harness.judging.judges.judge_registry import own_judges
 from harness.revalidation.watched_judges import judges_in_use, watched_judges
 from harness.tasks.folders import bundled, find_task
 from harness.tasks.schema import TASK_FILE, read_task_file
@@ -152,7 +152,7 @@ def options_of(
     run : RunFolder
         A run or exported baseline.
     target : {"github", "gitlab", "cron", "systemd"}
-        A pipeline has the repository alone, and confirms where requests go by its judges file.
+        A pipeline has the repository alone, and defines where requests go by its judges file.
     task : str or None
         Name or path of the task there; found where it is bundled or in this folder.
     judges_file : Path or None
@@ -278,7 +278,7 @@ def _task_inside(run: RunFolder) -> str | None:
 def _check_judges(run: RunFolder, judges_file: Path | None) -> None:
     registry = load_judges(judges_file) if judges_file else bundled_judges()
     try:
-        check_destinations(run.manifest.judges, registry, base_url=None, key_env=None)
+        own_judges(run.manifest.judges, registry, base_url=None, key_env=None)
     except JudgeError as error:
         judge = str(error).partition(":")[0]
         raise RunError(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections import Counter
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,7 +28,7 @@ from harness.judging.strategies.strategy_registry import named, split_strategy
 from harness.tasks.schema import ELICITATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.judging.judges.base import Judge
     from harness.judging.prompts.presentation_orders import OptionOrders
@@ -251,82 +249,68 @@ def _spec(name: str, **fields: object) -> JudgeSpec:
         raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
 
 
-def check_destinations(
-    specs: Sequence[JudgeSpec],
+def own_judges(
+    specs: Iterable[JudgeSpec],
     registry: Mapping[str, JudgeSpec],
     *,
     base_url: str | None,
     key_env: str | None,
-) -> None:
-    """Refuse judges of a run made elsewhere, unless the user has them too or confirms them.
+) -> tuple[JudgeSpec, ...]:
+    """Return the judges of a run that was made elsewhere, as the user's own files define them.
+
+    The folder of such a run is data. It says by name which judges are asked, and how often; where
+    their requests go, with which key and which parameters, is for the user to say.
 
     Parameters
     ----------
-    specs : sequence of JudgeSpec
+    specs : iterable of JudgeSpec
         The judges of the run.
     registry : mapping
         The user's own and the built-in ones, see `load_judges`.
     base_url, key_env : str or None
-        From the command line.
+        From the command line, see `resolve`.
 
     Raises
     ------
     JudgeError
-        If requests of a judge would go to another address or with another key.
+        If the user has no judge of a name, or another one.
     """
-    own = {_destination(spec) for spec in registry.values()}
-    for spec in specs:
-        own |= _under_strategy(spec.strategy, registry)
-        if spec.remote and _destination(spec) not in own | _confirmed(spec, base_url, key_env):
-            key = f" with the key in {spec.key_env}" if spec.key_env else ""
-            address = spec.base_url or spec.model
-            raise JudgeError(
-                f"{spec.name}: this run was made elsewhere, and would send its requests to "
-                f"{address}{key}; nothing was sent. To confirm that, add {_confirmation(spec)}"
-            )
+    return tuple(_own_judge(spec, registry, base_url, key_env) for spec in specs)
 
 
-def _under_strategy(strategy: str, registry: Mapping[str, JudgeSpec]) -> set[tuple[object, ...]]:
-    """Return the destinations of the user's judges under a strategy, which may change limits."""
-    asked = (spec for spec in registry.values() if spec.kind != ENSEMBLE)
-    plain = [spec for spec in asked if not spec.asking.label and named(strategy).label]
-    return {_destination(with_strategy(spec, strategy)) for spec in plain}
-
-
-def _destination(spec: JudgeSpec) -> tuple[object, ...]:
-    """Return what decides where the requests of a judge go, and with which key."""
-    if spec.kind == "endpoint":
-        return (spec.base_url, spec.key_env, *spec.other_urls)
-    params = json.dumps(
-        {name: value for name, value in spec.params.items() if name not in TOKEN_LIMITS},
-        sort_keys=True,
-    )
-    fixed = (spec.kind, spec.model, spec.allow_redirects)
-    return (spec.base_url, spec.key_env, *fixed, params)
-
-
-def _confirmed(
-    spec: JudgeSpec, base_url: str | None, key_env: str | None
-) -> set[tuple[object, ...]]:
-    """Return the destination of a judge's model by the options of now; nothing if there is none.
-
-    A hosted model is confirmed with the parameters that it has by default alone.
-    """
+def _own_judge(
+    spec: JudgeSpec, registry: Mapping[str, JudgeSpec], base_url: str | None, key_env: str | None
+) -> JudgeSpec:
+    if not spec.remote:
+        return spec
     try:
-        model = _model(spec.model, {}, base_url, key_env)
+        own = look_up(spec.name, registry, base_url, key_env)
     except JudgeError:
-        return set()
-    is_default = spec.kind == "endpoint" or spec.params == model.params
-    return {_destination(model)} if is_default else set()
+        own = None
+    differing = "name" if own is None else _first_difference(spec, own)
+    if own is None or differing:
+        raise JudgeError(
+            f"{spec.name}: this run was made elsewhere, and its judges are asked as you define "
+            f"them, but you have none of this {differing}; nothing was sent. Define it with "
+            "--judges-file FILE, or name its server with --base-url and its key with --key-env."
+        )
+    limits = {name: spec.params[name] for name in TOKEN_LIMITS if name in spec.params}
+    as_in_run = {name: getattr(spec, name) for name in ("samples", "n_per_request", "both_orders")}
+    return own.model_copy(
+        update={**as_in_run, "prompts": spec.prompts, "params": own.params | limits}
+    )
 
 
-def _confirmation(spec: JudgeSpec) -> str:
-    """Return the options that confirm the destination of a judge."""
-    if spec.kind != "endpoint" or spec.other_urls:
-        return "--judges-file FILE, a judges.yaml with this judge."
-    options = ["--base-url", spec.base_url or ""]
-    options += ["--key-env", spec.key_env] if spec.key_env else []
-    return f"{shlex.join(options)}, or --judges-file FILE with this judge."
+def _first_difference(spec: JudgeSpec, own: JudgeSpec) -> str:
+    """Return the first field by which the replies of two judges of a name differ; else empty."""
+    for name in ("kind", "model", "base_url", "strategy"):
+        if getattr(spec, name) != getattr(own, name):
+            return f"name and {name}"
+    ours, theirs = (
+        {name: value for name, value in judge.params.items() if name not in TOKEN_LIMITS}
+        for judge in (own, spec)
+    )
+    return "" if ours == theirs else "name and params"
 
 
 def check(spec: JudgeSpec, task: Task | None = None) -> None:

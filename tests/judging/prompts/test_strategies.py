@@ -8,7 +8,7 @@ from support.task_folders import make_task_folder
 
 from harness.errors import JudgeError, JudgeUnavailable, PromptError
 from harness.judging.judges.config import JudgeSpec, load_judges
-from harness.judging.judges.judge_registry import build, check_destinations, look_up, resolve
+from harness.judging.judges.judge_registry import build, look_up, own_judges, resolve
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.strategies.chain_of_thought import COT_MAX_TOKENS
 from harness.judging.strategies.strategy_registry import named, split_strategy
@@ -75,14 +75,16 @@ def test_judges_that_read_no_prompts_take_no_strategy(task):
         resolve(["random@cot"], task, load_judges())
 
 
-def test_a_strategy_of_a_foreign_run_needs_no_confirmation_where_its_alias_is_ones_own():
-    """The raised limit is no other destination; another model is."""
+def test_a_judge_of_a_foreign_run_under_a_strategy_is_found_by_its_name():
+    """It keeps the run's token limit; another model or strategy than its name says is refused."""
     registry = load_judges()
     own = look_up("gpt@cot", registry, None, None)
-    check_destinations([own], registry, base_url=None, key_env=None)
-    other = own.model_copy(update={"model": "openai/other"})
-    with pytest.raises(JudgeError, match="made elsewhere"):
-        check_destinations([other], registry, base_url=None, key_env=None)
+    limited = own.model_copy(update={"params": own.params | {"max_tokens": 900}})
+    assert own_judges([limited], registry, base_url=None, key_env=None) == (limited,)
+    for changes in ({"model": "openai/other"}, {"strategy": "zero-shot"}):
+        other = own.model_copy(update=changes)
+        with pytest.raises(JudgeError, match="made elsewhere"):
+            own_judges([other], registry, base_url=None, key_env=None)
 
 
 def test_chain_of_thought_has_its_own_messages_and_keys(task):

@@ -68,19 +68,19 @@ def test_a_run_of_ones_own_resumes_without_further_options(unfinished, stub):
 def test_resume_sends_no_environment_variable_where_a_foreign_manifest_says(
     unfinished, place, stub, monkeypatch
 ):
-    """One line names the options that confirm address and key; nothing is sent."""
+    """Nothing is sent until the user defines the judge; then the user's own key goes with it."""
     made_elsewhere(monkeypatch, place)
     refused = invoke(*RUN, "--resume")
     assert isinstance(refused.exception, JudgeError)
-    confirmation = f"--base-url {stub.url()} --key-env AWS_SECRET_ACCESS_KEY"
-    assert confirmation in str(refused.exception)
     assert "nothing was sent" in str(refused.exception)
-    for part in (["--base-url", stub.url()], ["--key-env", "AWS_SECRET_ACCESS_KEY"]):
-        assert isinstance(invoke(*RUN, "--resume", *part).exception, JudgeError)
+    assert "--base-url" in str(refused.exception)
+    for other in (["--base-url", "http://127.0.0.1:1/v1"], ["--key-env", "AWS_SECRET_ACCESS_KEY"]):
+        assert isinstance(invoke(*RUN, "--resume", *other).exception, JudgeError)
     assert stub.requests() == []
-    done = invoke(*RUN, "--resume", *confirmation.split())
+    done = invoke(*RUN, "--resume", "--base-url", stub.url())
     assert done.exit_code == 0, done.stderr
     assert stub.stats()["requests"] == 4
+    assert SECRET not in json.dumps(stub.requests())
     assert RunFolder.open(unfinished).sealed
 
 
@@ -100,23 +100,33 @@ def test_a_seal_does_not_cover_a_changed_manifest(unfinished, elsewhere, changed
     assert elsewhere.requests() == []
 
 
-def test_a_judges_yaml_with_the_same_address_and_key_confirms_them(
+def test_a_foreign_run_asks_the_judge_of_that_name_in_the_users_file(
     unfinished, place, stub, monkeypatch
 ):
-    """What the user's own file says needs no options."""
+    """With the key that the file names, whatever the manifest says; another model is refused."""
     made_elsewhere(monkeypatch, place)
-    own = {"model": "x", "base_url": stub.url(), "key_env": "AWS_SECRET_ACCESS_KEY"}
-    (place / "judges.yaml").write_text(json.dumps({"judges": {"other-name": own}}))
-    done = invoke(*RUN, "--resume", "own", "--judges-file", "judges.yaml")
+    monkeypatch.setenv("OWN_KEY", "key-of-this-user")
+    own = {"model": "m", "base_url": stub.url(), "key_env": "OWN_KEY"}
+    file = place / "judges.yaml"
+    words = (*RUN, "--resume", "own", "--judges-file", "judges.yaml")
+    for name, judge in (("other", own), ("m", own | {"model": "x"})):
+        file.write_text(json.dumps({"judges": {name: judge}}))
+        assert isinstance(invoke(*words).exception, JudgeError)
+    assert stub.requests() == []
+    file.write_text(json.dumps({"judges": {"m": own}}))
+    done = invoke(*words)
     assert done.exit_code == 0, done.stderr
+    assert "key-of-this-user" in json.dumps(stub.requests())
+    assert SECRET not in json.dumps(stub.requests())
 
 
 def hosted(**changes):
     """Return the specification of a hosted judge as a manifest has it."""
     from harness.judging.judges.config import JudgeSpec
 
-    fields = {"name": "j", "model": "openai/gpt-5.4-mini", "key_env": "OPENAI_API_KEY"}
-    return JudgeSpec.model_validate(fields | changes)
+    fields = {"model": "openai/gpt-5.4-mini", "key_env": "OPENAI_API_KEY"} | changes
+    fields |= {"name": changes.get("name", fields["model"])}
+    return JudgeSpec.model_validate(fields)
 
 
 def test_a_built_in_alias_and_a_providers_own_key_need_no_confirmation(unfinished, monkeypatch):
@@ -127,26 +137,37 @@ def test_a_built_in_alias_and_a_providers_own_key_need_no_confirmation(unfinishe
         folder.manifest = folder.manifest.model_copy(update={"judges": (judge,)})
         folder.sealed = False
         assert plan_resumed_run(folder).folder is folder
+        assert folder.manifest.judges == (judge,)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"key_env": "AWS_SECRET_ACCESS_KEY"},
         {"base_url": "http://127.0.0.1:9/v1", "kind": "litellm"},
-        {"model": "huggingface/x", "allow_redirects": True},
+        {"name": "gpt", "model": "huggingface/x"},
         {"params": {"fallbacks": ["http://127.0.0.1:9"]}},
     ],
 )
 def test_hosted_judges_of_a_foreign_run_are_asked_only_as_the_user_would(
     unfinished, monkeypatch, changes
 ):
-    """Another key, address, provider or parameter than that of the user's judges is refused."""
+    """Another address, provider or parameter than that of the user's judge is refused."""
     made_elsewhere(monkeypatch, unfinished)
     folder = RunFolder.open(unfinished)
     folder.manifest = folder.manifest.model_copy(update={"judges": (hosted(**changes),)})
     with pytest.raises(JudgeError, match=r"made elsewhere.*--judges-file"):
         plan_resumed_run(folder)
+
+
+def test_a_foreign_manifest_decides_neither_key_nor_redirects(unfinished, monkeypatch):
+    """They are those of the user's judge, which alone is asked."""
+    made_elsewhere(monkeypatch, unfinished)
+    folder = RunFolder.open(unfinished)
+    forged = hosted(key_env="AWS_SECRET_ACCESS_KEY", allow_redirects=True, price=None)
+    folder.manifest = folder.manifest.model_copy(update={"judges": (forged,)})
+    [job] = plan_resumed_run(folder).jobs
+    spec = job.judge.spec
+    assert (spec.key_env, spec.allow_redirects) == ("OPENAI_API_KEY", False)
 
 
 def test_a_plain_resume_takes_sealed_runs_first(unfinished, place, monkeypatch):
@@ -162,7 +183,7 @@ def test_a_plain_resume_takes_sealed_runs_first(unfinished, place, monkeypatch):
     assert find_run(place / "runs", None, unfinished=True).path.name == "other"
 
 
-def test_confirming_a_run_of_ones_own_is_refused(unfinished, stub):
+def test_options_for_a_run_of_ones_own_are_refused(unfinished, stub):
     """It keeps its options, so an address given now would be ignored."""
     with pytest.raises(RunError, match="keeps its options"):
         plan_resumed_run(RunFolder.open(unfinished), base_url=stub.url())
