@@ -30,6 +30,7 @@ from harness.judging.parsing.verdict import (
     Verdict,
     verdict_schema,
 )
+from harness.report.glossary import GLOSSARY, PAPER_SYMBOLS
 from harness.stats.metrics import confusion
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.registry import METRICS
@@ -60,6 +61,7 @@ def main(folder: Path) -> None:
     pages = {
         "cli.md": cli(),
         "files.md": files(),
+        "glossary.md": glossary(),
         "metrics.md": metrics(),
         "schemas.md": schemas(),
         "statistics.md": statistics(),
@@ -233,6 +235,16 @@ def metrics() -> str:
         name = row.name.replace("|", "\\|")
         parts.append(f"| `{name}` | {row.better} | {low} to {high} | {row.unit} | {row.paper} |")
     return "\n".join([*parts, ""])
+
+
+def glossary() -> str:
+    """Return every word of the report's glossary, and what the papers call it."""
+    rows = [f"| {term.name} | {term.meaning} | {term.papers} |" for term in GLOSSARY]
+    head = ["| word | meaning | in the papers |", "| --- | --- | --- |"]
+    symbols = [f"| `{kind}` | {symbol} |" for kind, symbol in PAPER_SYMBOLS.items()]
+    heads = ["| metric | in the papers |", "| --- | --- |"]
+    title = ["# Glossary", "", "The words of the report, and what the papers call them.", ""]
+    return "\n".join([*title, *head, *rows, "", "## Metrics", "", *heads, *symbols, ""])
 
 
 def _papers(rows: Sequence[Any]) -> dict[str, str]:

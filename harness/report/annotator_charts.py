@@ -120,7 +120,7 @@ def rater_chart(result: JudgeTests) -> Chart:
         f"raters-{unique_slug(result.judge)}",
         f"{result.judge} against each rater",
         "Share of items on which the judge, or the rater, is at least as close to the other "
-        f"raters. {described(rows)}.",
+        "raters.",
         x="share of items at least as close to the other raters",
     )
     return interval_chart(titles, rows, within=(0.0, 1.0), reach=(0.0, 1.0))

@@ -87,9 +87,8 @@ def _over_strata(
     ends = [end for of_stratum in rows.values() for end in interval_ends(of_stratum)]
     for i, of_stratum in rows.items():
         if is_drawn(of_stratum):
-            alt = f"{titles[i].alt} {described(of_stratum)}."
             chart = interval_chart(
-                replace(titles[i], alt=alt),
+                titles[i],
                 of_stratum,
                 within=(-1.0, 1.0),
                 reference=0.0,
@@ -114,7 +113,7 @@ def _alpha_titles(row: StratumResult) -> Titles:
     return Titles(
         f"stratum-{unique_slug(row.stratum.name)}",
         f"{name} · {counted([row.n_items])}{share}",
-        f"Krippendorff's alpha of the items in this stratum: {name}.",
+        f"Krippendorff's alpha: {name}.",
         x="Krippendorff's alpha",
     )
 
@@ -124,8 +123,7 @@ def _held_out_titles(stratum: Stratum, n_ratings: int) -> Titles:
     return Titles(
         f"held-out-{unique_slug(stratum.name)}",
         f"Other raters: {name} · {counted([n_ratings], 'held-out rating')}",
-        f"Agreement of a held-out rater with the other raters minus that of the judge with the "
-        f"same raters; stratum by the other raters: {name}.",
+        f"A rater's agreement with the others less that of the judge: {name}.",
         x="above 0: the judge agrees less than a rater",
     )
 
@@ -174,7 +172,7 @@ def _bin(v: Validation, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -
     titles = Titles(
         f"perception-{unique_slug(judge)}-{unique_slug(human.label)}",
         f"{judge} where raters say {name}",
-        f"Items whose human {c.bins_by} is {name}: {share}. {described(rows)}. Divergence "
+        f"Items whose human {c.bins_by} is {name}: {share}. Divergence "
         f"{judge_bin.divergence_bits:.3f} bits.",
         x=f"share of answers on {share}",
     )

@@ -62,8 +62,7 @@ def _confusion(v: Validation, judge: str, confusion: Confusion, top: float) -> C
     titles = Titles(
         f"confusion-{unique_slug(judge)}",
         f"{judge} · {counted([confusion.n_items])}",
-        f"Items by the raters' most frequent answer (rows) and that of {judge} (columns); tied "
-        "answers count in equal parts.",
+        f"Items by the raters' most frequent answer (rows) and that of {judge} (columns).",
         x="judge",
         y="raters",
     )
@@ -105,7 +104,7 @@ def leniency_charts(v: Validation) -> list[Chart]:
             continue
         n_items = counted(value.n_used for value in estimates.values() if value.value is not None)
         axis = f"{name.replace('_', ' ')}, {n_items}"
-        titles = Titles(f"leniency-{slug(name)}", title, f"{title}. {described(rows)}.", x=axis)
+        titles = Titles(f"leniency-{slug(name)}", title, f"{described(rows)}.", x=axis)
         width = SMALL_CHART_WIDTH
         charts.append(
             interval_chart(titles, rows, within=(-1.0, 1.0), reference=reference, width=width)

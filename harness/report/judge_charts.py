@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from harness.stats import Estimate
 
 N_STYLES = 8
+ARROWS = {"higher": "\u2191", "lower": "\u2193", "zero": "0"}
 TABLE_CHART_WIDTH = 170.0
 FIRST_CHART_WIDTH = 420.0
 SMALL_CHART_WIDTH = 340.0
@@ -248,13 +249,15 @@ def is_defined(v: Validation, metric: str) -> bool:
     return any(estimate is not None and estimate.value is not None for estimate in estimates)
 
 
-def direction(v: Validation, name: str) -> str:
-    """Return the unit of a metric and which end of it is better."""
+def arrow(v: Validation, name: str) -> str:
+    """Return which end of a metric is better, as an arrow, and its unit."""
     metric = v.metric(name)
-    if metric is None:
-        return ""
-    reading = READING[metric.better]
-    return f"{metric.unit} ({reading})" if metric.unit else reading
+    return f"{ARROWS[metric.better]} {metric.unit}".strip() if metric else ""
+
+
+def n_undefined(groups: Iterable[MetricGroup]) -> int:
+    """Return how many metrics are NA for every judge."""
+    return sum(len(names) for group in groups for names in group.undefined.values())
 
 
 def other_names(v: Validation, name: str) -> tuple[str, ...]:

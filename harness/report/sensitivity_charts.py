@@ -214,8 +214,7 @@ def _regions(v: Validation, goal: str, evens: Sequence[BreakEven]) -> Chart:
             Region(
                 (piece.low, piece.high),
                 _winner_style(piece.winners, styles),
-                f"tau {even.tau:g}, beta {piece.low:.3f} to {piece.high:.3f}: "
-                f"{_names(piece.winners)}",
+                f"{piece.low:.3f}\u2013{piece.high:.3f}: {_names(piece.winners)}",
                 edge,
             )
             for even, edge, piece in pieces

@@ -396,8 +396,8 @@ def item_block(table: ItemTable) -> dict[str, object]:
     """Return the rows, the texts and classes they refer to, and the items in full.
 
     A row is id, text, raters, disagreement, judges apart, strata and a cell per judge; raters,
-    strata and cells are indices. An item in full is its text and four indices of texts for each
-    rating and each reply: name, elicitation, answer and reply.
+    strata and cells are indices. An item in full is its text (null where the row holds all of it)
+    and four indices of texts for each rating and each reply: name, elicitation, answer and reply.
     """
     raters, strata, cells, texts = (
         defaultdict[Hashable, int](count().__next__) for _ in range(4)
@@ -421,13 +421,16 @@ def item_block(table: ItemTable) -> dict[str, object]:
         "raters": list(raters),
         "strata": list(strata),
         "cells": list(cells),
-        "full": [_full(item, texts) for item in table.full],
+        "full": [
+            _full(item, row, texts) for item, row in zip(table.full, table.rows, strict=False)
+        ],
         "texts": list(texts),
     }
 
 
-def _full(item: FullItem, texts: dict[Hashable, int]) -> list[object]:
-    text_place = texts[control_pictures(item.text)]
+def _full(item: FullItem, row: ItemRow, texts: dict[Hashable, int]) -> list[object]:
+    """Return an item in full; its text is None where the row has all of it."""
+    text_place = None if item.text == row.text else texts[control_pictures(item.text)]
     sides = [
         [
             texts[control_pictures(text)]

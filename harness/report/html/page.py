@@ -22,9 +22,9 @@ from harness.report import (
 )
 from harness.report.charts import draw_interval, items_link
 from harness.report.checklist import checklist
+from harness.report.glossary import GLOSSARY, paper_symbol
 from harness.report.html.item_table import item_block, item_filters
 from harness.report.html.summaries import (
-    GLOSSARY,
     changes,
     chart_note,
     figures,
@@ -77,6 +77,8 @@ SECTIONS = {
 }
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
 PAGE_SIZE = 25
+STATIC_ROWS = 10  # of the item table, where no script runs
+DATA_DIGITS = 6  # of the numbers behind a chart
 COLOURS = re.compile(r"--(\w+): light-dark\((#\w+), (#\w+)\)")
 _VARIABLE = re.compile(r"var\(--(\w+)\)")
 _BACKTICKS = re.compile("`([^`<>]+)`")
@@ -122,7 +124,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "items_link": items_link,
             "property_words": property_words,
             "label": partial(judge_charts.metric_label, v),
-            "page_size": PAGE_SIZE,
+            "static_rows": STATIC_ROWS,
             "checklist": practices,
             "paragraphs": {
                 "Markdown": markdown(paragraph(v)),
@@ -241,6 +243,8 @@ def _environment() -> Environment:
     environment.filters["code"] = _code
     environment.filters["breakable"] = _breakable
     environment.filters["terms"] = _terms
+    environment.filters["symbol"] = _symbol
+    environment.filters["rows"] = _chart_rows
     environment.filters["spaced"] = lambda text: text.replace("_", " ")
     return environment
 
@@ -274,6 +278,33 @@ def _breakable(text: str) -> Markup:
     from markupsafe import Markup, escape  # noqa: PLC0415 -- only for pages
 
     return Markup(str(escape(text)).replace("_", "_<wbr>"))  # noqa: S704 -- escaped before
+
+
+def _chart_rows(chart: Chart) -> str:
+    """Return the data of a chart as JSON, for the table that the script makes.
+
+    A text is the list of its index in ``texts``.
+    """
+    texts: dict[str, int] = {}
+    rows = [
+        [
+            [texts.setdefault(cell, len(texts))]
+            if isinstance(cell, str)
+            else None
+            if cell is None
+            else round(cell, DATA_DIGITS)
+            for cell in row
+        ]
+        for row in chart.rows
+    ]
+    data = {"columns": chart.columns, "texts": list(texts), "rows": rows}
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+
+def _symbol(name: str) -> str:
+    """Return the name of a metric, and what the papers call it."""
+    symbol = paper_symbol(name)
+    return f"{name}; in the papers {symbol}" if symbol else name
 
 
 @cache

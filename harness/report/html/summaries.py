@@ -21,7 +21,6 @@ from harness.report.recommendation import (
     tested_raters,
 )
 from harness.report.sensitivity_charts import swept_grid
-from harness.stats.data.rating_table import COMPARED_FORMS, FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,11 +36,6 @@ NO_SWEEP = {
     "one (`sensitivity` in task.yaml)",
     "no_positive_option": "the task names no positive option (`positive` in task.yaml)",
 }
-MSE = (
-    "mean squared difference between the share of raters who accept an option and the share of the "
-    "judge's replies that do, summed over options; 0 is none"
-)
-MEANINGS = "; ".join(f"{form}: {FORMS[form].meaning}" for form in COMPARED_FORMS)
 MAX_NAMES = 3  # judges listed in one rank; more are counted
 
 
@@ -298,62 +292,3 @@ def _by_goal(v: Validation) -> list[str]:
         for goal, first in v.decision.first_by_goal.items()
         if first and v.decision.leader not in first
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """An entry of the glossary.
-
-    Attributes
-    ----------
-    slug : str
-        Its id on the page, after "term-".
-    name, meaning : str
-        As printed.
-    words : tuple of str
-        Words of the page that are linked to it.
-    """
-
-    slug: str
-    name: str
-    meaning: str
-    words: tuple[str, ...] = ()
-
-
-GLOSSARY = (
-    Term("item", "item, rater, judge", "what is rated; a person who rates; a model that rates in "
-         "their place"),
-    Term("mse", "disagreement with raters (mse)", MSE, ("disagreement",)),
-    Term("forms", "forms in brackets, judge/human", f"{MEANINGS}; as in mse(srs/srs)"),
-    Term("answered", "answered", "share of the items with at least as many usable replies as "
-         "judges are compared at; it decides who is ranked", ("answered",)),
-    Term("usable", "usable replies", "answered replies, of all that were planned; abstained, "
-         "refused, invalid, failed and not asked ones are not usable", ("usable replies",)),
-    Term("set", "response set", "all options that a rater accepts as reasonable, not only the one "
-         "chosen", ("response sets", "response set")),
-    Term("beta", "beta", "share of the raters who chose a negative option and would accept a "
-         "positive one", ("beta-hat", "beta")),
-    Term("cut-off", "tau, cut-off", "an item is positive when at least this share of raters "
-         "accepts it as such", ("cut-off",)),
-    Term("annotator-test", "alternative annotator test", "whether the judge is as close to the "
-         "other raters as each single rater is, up to the margin eps", ("annotator test",)),
-    Term("margin", "margin", "the smallest difference that matters; a judge within it is no worse "
-         "than a human", ("margin",)),
-    Term("one-human", "one human", "a rater left out in turn and scored by the others, on the "
-         "judge's ratings", ("one human", "another rater")),
-    Term("baseline", "baseline", "computed from the ratings alone. Guessing: all options are "
-         "equally likely; marginal: the shares of all the raters' answers; most frequent: the "
-         "answer that raters gave most often; mean, median rating: that of all ratings",
-         ("baselines", "baseline")),
-    Term("alike", "decided as the raters do", "share of the items on which judge and raters decide "
-         "the same at the cut-off", ("decided as the raters do",)),
-    Term("regret", "regret", "what selecting by a metric loses on the goal, compared with the best "
-         "judge", ("regret",)),
-    Term("alpha", "alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance",
-         ("alpha", "kappa")),
-    Term("interval", "interval in brackets", "95 % of such intervals hold the value that more "
-         "items, or more items and raters, would give", ("interval", "intervals")),
-    Term("rank", "rank 1 to 2", "the ranks of this judge that cannot be excluded at 95 %",
-         ("rank",)),
-    Term("na", "NA", "not defined on these data; the reason stands beside it", ("NA",)),
-)  # fmt: skip

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 _GUERDAN = "Guerdan et al. 2025, section 4 and table 1"
 _SET_NAMES = {
-    "coverage(h/hrs)": "share of items where the judge's choice is acceptable to the raters",
-    "coverage(hrs/h)": "share of items where the raters' choice is acceptable to the judge",
-    "coverage(hrs/hrs)": "share of items with an option acceptable to both",
-    "multi_label_recall(h/hrs)": "share of the acceptable options that the judge chooses",
-    "multi_label_recall(hrs/hrs)": "share of the acceptable options that the judge accepts",
+    "coverage(h/hrs)": "share of items where the judge's choice is in the raters' response set",
+    "coverage(hrs/h)": "share of items where the raters' choice is in the judge's response set",
+    "coverage(hrs/hrs)": "share of items where both response sets hold one option",
+    "multi_label_recall(h/hrs)": "share of the raters' response set that the judge chooses",
+    "multi_label_recall(hrs/hrs)": "share of the raters' response set that is in the judge's",
     "multi_label_precision(hrs/h)": "share of the judge's options that the raters choose",
     "multi_label_precision(hrs/hrs)": "share of the judge's options that the raters accept",
 }

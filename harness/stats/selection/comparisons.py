@@ -344,7 +344,7 @@ def _share_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float
 
 BETA = Metric(
     name="beta",
-    display_name="chance that a positive option is acceptable where a negative one was chosen",
+    display_name="chance that a positive option is in the response set of a negative choice",
     value=mean,
     reason=no_items,
     bounds=(0.0, 1.0),

@@ -14,7 +14,7 @@ from support.processes import run_harness
 from harness.analysis import Validation, validate
 from harness.report import details_of, page
 from harness.report.formatting import BASELINE_NAMES
-from harness.report.html.page import PAGE_SIZE
+from harness.report.html.page import PAGE_SIZE, STATIC_ROWS
 from harness.report.judge_charts import unique_slug
 from harness.sources import source_of, source_of_verdicts
 
@@ -356,7 +356,7 @@ def test_page_is_complete_without_its_script(browser, folder, validation):
     still.locator("#ranking > summary").click()
     for judge in validation.judges:
         assert judge.name in still.locator(".ranking:not(.own)").inner_text()
-    assert still.locator("#items tbody tr").count() == PAGE_SIZE
+    assert still.locator("#items tbody tr").count() == STATIC_ROWS
     assert not still.locator("#beta").is_visible()
     assert not still.locator("#theme").is_visible()
     context.close()

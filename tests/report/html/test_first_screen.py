@@ -125,7 +125,7 @@ def test_term_of_the_first_screen_leads_to_the_glossary(fresh):
     opened = fresh("")
     term = opened.locator("section.first .term").first
     entry = opened.locator(term.get_attribute("href"))
-    assert term.get_attribute("title") == entry.locator("dd").text_content()
+    assert term.get_attribute("title") == entry.locator("td.meaning").text_content()
     term.click()
     entry.wait_for()
     assert open_sections(opened) == ["provenance"]

@@ -25,7 +25,6 @@ from harness.report.html.page import block_json
 from harness.report.html.summaries import figures
 from harness.report.judge_card import latex, markdown, paragraph
 from harness.report.judge_charts import OTHER, grouped
-from harness.report.recommendation import decided_alike
 
 PARTS = ("ranking", "sensitivity", "certainty", "replacement", "errors", "provenance")
 
@@ -145,11 +144,12 @@ def test_page_of_human_ratings_alone_had_sections_without_data():
     assert not re.search(r"<tbody>\s*</tbody>", html)
 
 
-def test_page_of_metrics_alone_says_what_it_lacks(validation):
-    """Items and prompts are no numbers: without the run's folder they are missed in words."""
+def test_page_of_metrics_alone_has_neither_items_nor_prompts(validation):
+    """They are no numbers: without the run's folder their headings are absent, too."""
     html = page(validation)
-    assert "the page was made from metrics alone" in html
-    assert "Comment 1." not in html
+    assert 'id="item-list"' not in html
+    assert "<h3>Prompts</h3>" not in html
+    assert "Judges as called" in html
 
 
 def test_page_is_the_same_for_the_same_run(validation, details):
@@ -201,12 +201,15 @@ def test_every_metric_is_in_a_group_of_the_papers_table(validation):
 
 
 def test_three_numbers_stand_beside_the_chart(validation):
-    """How often the judge decides alike or how far it is off, how sure that is, and the cost."""
-    alike, certainty, cost = figures(validation)
-    first = validation.evidence.judges[0]
-    assert alike.value == f"{decided_alike(validation, validation.judge(first.judge)).value:.1%}"
-    assert certainty.value == f"{first.human.difference:.3f}"
-    assert f"[{first.human.low:.3f}, {first.human.high:.3f}]" in certainty.meaning
+    """How often the judge agrees with a rater, how close it is to one, and the cost."""
+    agreement, closeness, cost = figures(validation)
+    first, agreeing = validation.evidence.judges[0], validation.evidence.share_agreeing
+    assert agreement.value == f"{100 * agreeing.judge:.0f} of 100"
+    assert f"a rater's: {100 * agreeing.human:.0f} of 100" in agreement.meaning
+    assert first.human.difference < 0
+    assert closeness.value == f"{-first.human.difference:.3f}"
+    assert f"[{-first.human.high:.3f}, {-first.human.low:.3f}]" in closeness.meaning
+    assert closeness.meaning.startswith("closer to the raters")
     assert "100.0% of 60 items answered" in cost.meaning
 
 

@@ -49,10 +49,29 @@
     const escaped = isFormula ? "'" + text : text;
     return /[",\n]/.test(escaped) ? '"' + escaped.replaceAll('"', '""') + '"' : escaped;
   };
-  const csvOf = (table) => {
-    const lines = [...table.rows].map((row) => [...row.cells].map((cell) => csvCell(cell.textContent)).join(","));
-    return lines.join("\n") + "\n";
+  const dataOf = (figure) => {
+    const { columns, texts, rows } = JSON.parse(figure.dataset.rows);
+    const shown = (cell) => (cell === null ? "NA" : Array.isArray(cell) ? texts[cell[0]] : String(cell));
+    return [columns, ...rows.map((row) => row.map(shown))];
   };
+  const csvOf = (figure) => dataOf(figure).map((row) => row.map(csvCell).join(",")).join("\n") + "\n";
+  const dataTable = (figure) => {
+    const [columns, ...rows] = dataOf(figure);
+    const table = create("table");
+    const head = document.createElement("tr");
+    head.append(...columns.map((column) => Object.assign(create("th", column), { scope: "col" })));
+    table.createTHead().append(head);
+    table.createTBody().append(...rows.map(([first, ...cells]) => {
+      const row = document.createElement("tr");
+      row.append(Object.assign(create("th", first), { scope: "row" }), ...cells.map((cell) => create("td", cell)));
+      return row;
+    }));
+    return table;
+  };
+  document.querySelectorAll("details.data").forEach((details) => details.addEventListener("toggle", () => {
+    const place = details.querySelector(".scroll");
+    if (!place.firstChild) place.append(dataTable(details.closest("figure")));
+  }));
   const setAttributes = (element, attributes) => {
     Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
   };
@@ -73,7 +92,7 @@
     if (!button) return;
     const figure = button.closest("figure");
     const name = figure.dataset.name;
-    if (button.dataset.save === "csv") download(name + ".csv", "text/csv", csvOf(figure.querySelector("table")));
+    if (button.dataset.save === "csv") download(name + ".csv", "text/csv", csvOf(figure));
     else download(name + ".svg", "image/svg+xml", svgOf(figure));
   });
   document.addEventListener("click", (event) => {
@@ -225,7 +244,8 @@
     table.createTHead().append(head);
     table.createTBody().append(...answerRows(raters, "rater"), ...answerRows(judges, "judge"));
     const inside = create("div", undefined, "inside");
-    inside.append(items.texts[text] ? create("blockquote", items.texts[text]) : create("p", "(text not kept)", "quiet"), table);
+    const shown = text === null ? row[1] : items.texts[text];
+    inside.append(shown ? create("blockquote", shown) : create("p", "(text not kept)", "quiet"), table);
     const cell = create("td");
     cell.colSpan = JUDGES + items.judges.length;
     cell.append(inside);

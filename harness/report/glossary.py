@@ -1,0 +1,136 @@
+"""The glossary: words of the page and of the docs, and what the papers call them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.stats.data.rating_table import COMPARED_FORMS, FORMS
+
+GUERDAN, CALDERON = "Guerdan et al. 2025", "Calderon et al. 2025"
+ELANGOVAN, RAO = "Elangovan et al. 2025", "Rao and Callison-Burch 2026"
+MSE = (
+    "mean squared difference between the share of raters who accept an option and the share of the "
+    "judge's replies that do, summed over options; 0 is none"
+)
+MEANINGS = "; ".join(f"{form}: {FORMS[form].meaning}" for form in COMPARED_FORMS)
+PAPER_SYMBOLS = {  # by the kind of a metric or coefficient
+    "hit_rate": "HR; Acc in Calderon et al.",
+    "cohen_kappa": "kappa",
+    "krippendorff_alpha_nominal": "alpha",
+    "krippendorff_alpha_ordinal": "alpha",
+    "krippendorff_alpha_interval": "alpha",
+    "fleiss_kappa": "kappa",
+    "kl": "KL",
+    "ce": "CE",
+    "js_divergence": "JSD",
+    "js_distance": "square root of JSD",
+    "mse": "MSE",
+    "bce": "BCE",
+    "coverage": "Coverage",
+    "decision_consistency": "C^tau",
+    "prevalence_bias": "B^tau",
+    "majority_share": "PA, % Agreement",
+    "two_rater_agreement": "PA, % Agreement",
+    "share_agreeing": "omega of one rater, without margin",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An entry of the glossary.
+
+    Attributes
+    ----------
+    slug : str
+        Its id on the page, after "term-".
+    name, meaning : str
+        As printed.
+    words : tuple of str
+        Words of the page that are linked to it.
+    papers : str
+        Its symbol, and the paper; "" where the papers have none.
+    """
+
+    slug: str
+    name: str
+    meaning: str
+    words: tuple[str, ...] = ()
+    papers: str = ""
+
+
+def paper_symbol(name: str) -> str:
+    """Return what the papers call a metric, as in ``mse(srs/srs)``; "" if it has no symbol."""
+    kind, _, forms = name.partition("(")
+    symbol = PAPER_SYMBOLS.get(kind, "")
+    return f"{symbol} ({forms}" if symbol and forms else symbol
+
+
+GLOSSARY = (
+    Term("item", "item, rater, judge", "what is rated; a person who rates; a model that rates in "
+         "their place", papers=f"T, H, J or z ({GUERDAN}); x, h, f ({CALDERON})"),
+    Term("choice", "forced choice, choice shares", "the one option that a rater had to choose; how "
+         "often each is chosen on an item", ("forced choices",), f"O ({GUERDAN})"),
+    Term("set", "response set", "all options that a rater finds reasonable, not only the one "
+         "chosen", ("response sets", "response set"),
+         f"S; how often each is given on an item: theta ({GUERDAN})"),
+    Term("shares", "response set shares", "share of the raters whose response set holds an option; "
+         "the shares of an item need not add up to 1",
+         papers=f"Omega, multi-label vector ({GUERDAN})"),
+    Term("translation", "F-hat, translation matrix", "the chance of each choice, given the "
+         "response set; the reverse matrix gives the set for a choice",
+         papers=f"F and F' ({GUERDAN})"),
+    Term("beta", "beta", "share of the raters who chose a negative option and would accept a "
+         "positive one", ("beta-hat", "beta"), f"beta, sensitivity ({GUERDAN})"),
+    Term("error", "rater error", "how often a rater gives another response set than on reflection",
+         papers=f"E, error matrix ({GUERDAN})"),
+    Term("selection", "forced-choice selection", "how strongly raters who find several options "
+         "reasonable favour one: 1 is chance", papers=f"Gamma ({GUERDAN}, section 6)"),
+    Term("cut-off", "tau, cut-off", "an item is positive when at least this share of raters "
+         "accepts it as such", ("cut-off",), f"tau ({GUERDAN})"),
+    Term("mse", "disagreement with raters (mse)", MSE, ("disagreement",), f"MSE ({GUERDAN})"),
+    Term("js", "difference of answer shares (JS divergence)", "how far the shares of judge and "
+         "raters are apart, in bits: 0 the same, 1 disjoint; its root is the distance",
+         papers=f"JSD ({GUERDAN}, {ELANGOVAN})"),
+    Term("kl", "information lost (KL)", "nats lost by taking the answers of one side for those of "
+         "the other; the name says in which direction", papers=f"KL ({GUERDAN})"),
+    Term("forms", "forms in brackets, judge/human", f"{MEANINGS}; as in mse(srs/srs)",
+         papers=f"h, s, hrs, srs, human first ({GUERDAN}, table 1)"),
+    Term("alike", "decided as the raters do", "share of the items on which judge and raters decide "
+         "the same at the cut-off", ("decided as the raters do",),
+         f"C^tau, decision consistency ({GUERDAN})"),
+    Term("regret", "regret", "what selecting by a metric loses on the goal, compared with the best "
+         "judge", ("regret",), f"regret ({GUERDAN})"),
+    Term("annotator-test", "alternative annotator test", "whether the judge is as close to the "
+         "other raters as each single rater is, up to the margin eps", ("annotator test",),
+         f"alt-test ({CALDERON})"),
+    Term("winning", "winning rate", "share of the raters whom the judge beats in the published "
+         "test", papers=f"omega ({CALDERON})"),
+    Term("advantage", "advantage probability", "how often the judge is at least as close to the "
+         "other raters as the rater in whose place it stands, mean over raters",
+         papers=f"rho ({CALDERON}, section 3.4: it compares judges)"),
+    Term("margin", "margin", "the smallest difference that matters; a judge within it is no worse "
+         "than a human", ("margin",), f"epsilon ({CALDERON})"),
+    Term("among", "among raters, among the judge's samples", "agreement of the raters with each "
+         "other, of the judge's samples, and of raters with the judge",
+         papers=f"HH, MM, HM ({ELANGOVAN})"),
+    Term("change", "change (table of strata)", "agreement of raters with the judge less that among "
+         "raters", papers=f"Delta ({ELANGOVAN})"),
+    Term("one-human", "one human", "a rater left out in turn and scored by the others, on the "
+         "judge's ratings", ("one human", "another rater")),
+    Term("baseline", "baseline", "computed from the ratings alone. Guessing: all options are "
+         "equally likely; marginal: the shares of all the raters' answers; most frequent: the "
+         "answer that raters gave most often; best constant: the answer that would score best if "
+         "always given; mean, median rating: that of all ratings", ("baselines", "baseline")),
+    Term("answered", "answered", "share of the items with at least as many usable replies as "
+         "judges are compared at; it decides who is ranked", ("answered",),
+         f"coverage of abstention ({RAO})"),
+    Term("usable", "usable replies", "answered replies, of all that were planned; abstained, "
+         "refused, invalid, failed and not asked ones are not usable", ("usable replies",)),
+    Term("alpha", "alpha, kappa", "agreement beyond chance: 1 is perfect, 0 is chance",
+         ("alpha", "kappa"), f"alpha, kappa ({RAO})"),
+    Term("interval", "interval in brackets", "95 % of such intervals hold the value that more "
+         "items, or more items and raters, would give", ("interval", "intervals")),
+    Term("rank", "rank 1 to 2", "the ranks of this judge that cannot be excluded at 95 %",
+         ("rank",)),
+    Term("na", "NA", "not defined on these data; the reason stands beside it", ("NA",)),
+)  # fmt: skip
