@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
+from harness.command_options import HERE, NO_SERVER
 from harness.errors import JudgeError, JudgeUnavailable, RunError
 from harness.judging.judges.config import bundled_judges, key_of, load_judges, user_file
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from harness.command_options import Place, Server
     from harness.judging.judges.config import JudgeSpec
 
 
@@ -117,15 +119,11 @@ class Finding:
 
 
 def examine(
-    *,
     judges: Sequence[str] | None = None,
-    judges_file: Path | None = None,
-    base_url: str | None = None,
-    key_env: str | None = None,
-    cache: Path | None = None,
+    server: Server = NO_SERVER,
+    place: Place = HERE,
+    *,
     out: Path | None = None,
-    store: str | None = None,
-    executor: str = "local",
     contact: bool = False,
 ) -> list[Finding]:
     """Check judges, packages, cache, shared store, cluster and disk.
@@ -134,8 +132,12 @@ def examine(
     ----------
     judges : sequence of str, optional
         Judges that must be usable; by default all aliases are checked and none must be.
-    judges_file, base_url, key_env, cache, out, store, executor
-        As in ``harness run``; a store and a cluster are contacted.
+    server : Server
+        Where judges are that are no aliases.
+    place : Place
+        Where they would be asked; a store and a cluster are contacted.
+    out : Path, optional
+        Folder of the run folders.
     contact : bool
         Whether servers at the user's own addresses are asked for their models.
 
@@ -149,12 +151,12 @@ def examine(
     JudgeError
         If a name in ``judges`` is unknown.
     """
-    file_finding, registry = _check_judges_file(judges_file)
-    check_server_is_used(judges, registry, base_url, key_env)
+    file_finding, registry = _check_judges_file(server.judges_file)
+    check_server_is_used(judges, registry, server)
     if judges is None:
         specs = list(registry.values())
     else:
-        specs = [look_up(name, registry, base_url, key_env) for name in judges]
+        specs = [look_up(name, registry, server) for name in judges]
     fault = _fault(judges)
     findings = [file_finding]
     for spec in specs:
@@ -162,13 +164,14 @@ def examine(
     if contact:
         findings += asyncio.run(_contact_all(specs, fault))
     findings += [_check_package(*package) for package in PACKAGES]
-    fault = _fault(cache or os.environ.get("HARNESS_CACHE"))
-    findings += _check_cache(cache or cache_folder(), fault)
-    if store is not None:
-        findings.append(_check_store(store))
-    if executor != "local":
-        findings.append(_check_cluster(executor))
-    findings.append(_check_disk("cache", cache or cache_folder(), fault))
+    fault = _fault(place.cache or os.environ.get("HARNESS_CACHE"))
+    cache = place.cache or cache_folder()
+    findings += _check_cache(cache, fault)
+    if place.store is not None:
+        findings.append(_check_store(place.store))
+    if place.executor != "local":
+        findings.append(_check_cluster(place.executor))
+    findings.append(_check_disk("cache", cache, fault))
     fault = _fault(out or os.environ.get("HARNESS_RUNS"))
     findings.append(_check_disk("runs", out or default_out(), fault))
     return [*findings, *_check_proxies()]

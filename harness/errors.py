@@ -9,6 +9,7 @@
     │   └── CallFailed           exit 3   a request got no usable reply
     ├── PluginError              exit 2   a plug-in is missing, cannot be loaded or fails
     ├── BudgetSpent              exit 4   the next request would exceed --max-cost
+    ├── OptionError              exit 2   an option has a wrong value, or does not apply
     └── RunError                 exit 2   a run folder is missing, locked, damaged or of another version
 
 Messages say where, what was found, what was expected and what to do. They never hold a key, the text
@@ -17,12 +18,15 @@ of an item or a reply. `harness.stats` raises `ValueError` alone.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+NAMED = re.compile(r"\{(\w+)\}")  # an option in a text, by its name in Python
 
 
 class ExitCode(IntEnum):
@@ -56,9 +60,57 @@ PRECEDENCE = (
 
 
 class HarnessError(Exception):
-    """Base of every error raised on purpose; ``exit_code`` is what the command line returns."""
+    """Base of every error raised on purpose; ``exit_code`` is what the command line returns.
+
+    Attributes
+    ----------
+    problem : str
+        Where it is and what was found.
+    advice : str
+        What to do about it; empty where that is said with the problem, or clear from it.
+    """
 
     exit_code = ExitCode.WRONG_INPUT
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(f"{problem}; {advice}" if advice else problem)
+        self.problem = problem
+        self.advice = advice
+
+    def reword(self, change: Callable[[str], str]) -> None:
+        """Change how the problem and the advice are worded."""
+        self.problem, self.advice = change(self.problem), change(self.advice)
+        self.args = (f"{self.problem}; {self.advice}" if self.advice else self.problem,)
+
+
+class OptionError(HarnessError):
+    """An option has a wrong value, or does not apply to what is done.
+
+    Attributes
+    ----------
+    option : str
+        Its name in Python; empty where the problem is about none or several.
+    """
+
+    def __init__(
+        self, option: str, problem: str, advice: str = "", *, found: object = None
+    ) -> None:
+        self.option = option
+        self.found = found
+        self._texts = (problem, advice)
+        super().__init__(*self.worded(str))
+
+    def worded(self, name_of: Callable[[str], str]) -> tuple[str, str]:
+        """Return problem and advice, with options named by a function of their names in Python."""
+        problem, advice = (NAMED.sub(lambda found: name_of(found[1]), t) for t in self._texts)
+        if not self.option:
+            return problem, advice
+        value = "" if self.found is None else f"={self.found!r}"
+        return f"{name_of(self.option)}{value}: {problem}", advice
+
+    def __reduce__(self) -> tuple[partial[Self], tuple[()]]:
+        """Pickle with all attributes, to be sent to another process."""
+        return partial(type(self), self.option, *self._texts, found=self.found), ()
 
 
 class TaskError(HarnessError):
@@ -70,8 +122,8 @@ class TaskError(HarnessError):
         A slug for the kind of problem, e.g. ``"unknown_label"``; empty for problems of a file.
     """
 
-    def __init__(self, message: str, *, reason: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, problem: str, advice: str = "", *, reason: str = "") -> None:
+        super().__init__(problem, advice)
         self.reason = reason
 
 
@@ -130,7 +182,8 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
 
     def __reduce__(self) -> tuple[partial[Self], tuple[()]]:
         """Pickle with all attributes, to be sent to another process."""
-        return partial(type(self), **self.__dict__), ()
+        names = ("reason", "retry", "retry_after_s", "stops_judge", "paid", "hint")
+        return partial(type(self), **{name: getattr(self, name) for name in names}), ()
 
 
 class PluginError(HarnessError):

@@ -39,21 +39,17 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
-    ValidationInfo,
-    field_validator,
 )
 
-from harness.analysis import Choices
 from harness.analysis.result import SCHEMA_VERSION as METRICS_SCHEMA
 from harness.checksummed_log import parts_of
+from harness.command_options import Choices, RunOptions
 from harness.errors import RunError
 from harness.files import append_text, read_file, reader, unsafe_entry, write_file
 from harness.judging.judges.config import ENSEMBLE, JudgeSpec
-from harness.judging.judges.pricing import MAX_TOKENS, REPLY_CAP
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, merge_parts, read_log
 from harness.tasks import Task, load_task, write_task
-from harness.tasks.schema import Elicitation
 from harness.user_folders import is_seal, seal_of
 
 if TYPE_CHECKING:
@@ -63,8 +59,6 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 MAX_MANIFEST_BYTES = 1 << 26
 CONFIRMATION = "confirmation"  # folder, in that of a run, of its judge on held-out items
-MAX_SAMPLES = 10_000  # as of a judge
-N_PAIRS = 100  # enough to estimate beta
 State = Literal["planned", "running", "asked", "done", "stopped"]
 VERSIONED = (
     "judge-harness",
@@ -79,90 +73,25 @@ VERSIONED = (
 )
 
 
-class RunConfig(BaseModel):
-    """Options of a run.
+class RunConfig(RunOptions):
+    """Options of a run, and what follows from them.
 
     Attributes
     ----------
     task : str
         Name or path of the task.
-    elicitations : tuple of Elicitation or None
-        How judges are asked; those that the task does not allow are left out. None for the
-        default, see `harness.elicitation_items.items_by_elicitation`.
-    pairs : int or None
-        Items in the paired form where that is the default (100); None with named elicitations.
-    limit : int or None
-        Number of items from the top of the task; None for all.
-    criterion : str or None
-        Only items with this criterion.
-    samples : int or None
-        Samples of every judge; None for each judge's own default.
     choices : Choices
         How the verdicts are validated.
-    max_cost : float or None
-        Limit in USD.
-    reply_cap : int or None
-        Tokens that replies may have where their judge sets no limit; None for 4,096 under
-        ``max_cost``, and no limit without it.
-    max_cost_soft : bool
-        Whether judges are asked under ``max_cost`` whose replies may cost more than is reserved.
-    max_tokens : int or None
-        Tokens that a reply may have, in place of the judges' own limits.
     judges_from : str or None
         Path of the user's file of judges, absolute; None where there was none.
-    item_text : bool
-        Whether the run folder keeps the items' texts.
-    allow_redirects : bool
-        Whether judges run whose provider's redirects cannot be refused.
-    batch : bool
-        Whether providers' batch interfaces are used.
-    shuffle_options : bool
-        Whether each sample is shown the options in another order.
-    new_ledger : bool
-        Whether judges that were tried on these ratings before count no more.
-    holdout : float or None
-        Share of the items that is neither shown nor scored until it is confirmed on.
     confirms : str
         Name of the run whose held-out items these are; "" for a run that is no confirmation.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     task: str
-    elicitations: tuple[Elicitation, ...] | None = None
-    pairs: int | None = Field(None, ge=0, validate_default=True)
-    limit: int | None = Field(None, ge=1)
-    criterion: str | None = None
-    samples: int | None = Field(None, ge=1, le=MAX_SAMPLES)
-    seed: int = Field(0, ge=0)
     choices: Choices = Choices()
-    max_cost: float | None = Field(None, ge=0, allow_inf_nan=False)
-    reply_cap: int | None = Field(None, ge=1, lt=MAX_TOKENS)
-    max_cost_soft: bool = False
-    max_tokens: int | None = None
     judges_from: str | None = None
-    item_text: bool = True
-    allow_redirects: bool = False
-    batch: bool = False
-    shuffle_options: bool = False
-    new_ledger: bool = False
-    holdout: float | None = Field(None, gt=0, lt=1)
     confirms: str = ""
-
-    @property
-    def added_cap(self) -> int | None:
-        """Token limit of judges that set none; None for no limit."""
-        needs_cap = self.max_cost is not None and not self.max_cost_soft
-        return self.reply_cap or (REPLY_CAP if needs_cap else None)
-
-    @field_validator("pairs", mode="before")
-    @classmethod
-    def _check_pairs(cls, pairs: object, info: ValidationInfo) -> object:
-        if info.data.get("elicitations") is None:
-            return N_PAIRS if pairs is None else pairs
-        if pairs is not None:
-            raise ValueError("pairs are a part of the default; name elicitations or pairs")
-        return None
 
 
 class Manifest(BaseModel):

@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from harness.analysis import Choices, JudgeFacts, Source
+from harness.analysis import JudgeFacts, Source
 from harness.analysis.inputs import shared_items
+from harness.command_options import ALL_ITEMS, NO_CHOICES, Validating
 from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of
 from harness.errors import RunError
 from harness.judging.computed_verdicts import computed_verdicts, is_computed, notes_on
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from harness.command_options import Choices
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.storage.verdict_log import LogReading
@@ -220,16 +222,12 @@ def _failures(reading: LogReading) -> Counter[tuple[str, str]]:
 def source_of_verdicts(
     task: str | Task,
     verdicts: Path | None,
-    *,
-    criterion: str | None = None,
-    limit: int | None = None,
-    choices: Choices | None = None,
-    seed: int = 0,
-    new_ledger: bool = False,
+    options: Validating = ALL_ITEMS,
+    choices: Choices = NO_CHOICES,
 ) -> Source:
     """Read a task and a file of verdicts from another tool.
 
-    Items that are held out by the ledger of these ratings are left out.
+    Items that are held out by the ledger of these ratings are left out, unless it is started anew.
 
     Parameters
     ----------
@@ -237,16 +235,10 @@ def source_of_verdicts(
         Name or path of a task, or a task that was loaded.
     verdicts : Path or None
         A csv, jsonl or parquet file; None for the human ratings alone.
-    criterion : str, optional
-        Only items with this criterion.
-    limit : int, optional
-        Only the first items.
-    choices : Choices, optional
+    options : Validating
+        Which items, and the seed of the resampling.
+    choices : Choices
         How the verdicts are validated.
-    seed : int
-        Of the resampling.
-    new_ledger : bool
-        Whether the ledger is started anew, so that nothing is held out.
 
     Raises
     ------
@@ -256,8 +248,9 @@ def source_of_verdicts(
         If the ledger cannot be read.
     """
     loaded = load_task(task) if isinstance(task, str) else task
-    holdout = recorded_holdout(loaded, criterion) if verdicts and not new_ledger else None
-    items = select_items(loaded, criterion=criterion, limit=limit, holdout=holdout)
+    criterion = options.criterion
+    holdout = recorded_holdout(loaded, criterion) if verdicts and not options.new_ledger else None
+    items = select_items(loaded, criterion=criterion, limit=options.limit, holdout=holdout)
     selected = {item.id for item in items}
     of_file: dict[str, list[Verdict]] = {}
     by_judge: dict[str, list[Verdict]] = {}
@@ -277,12 +270,12 @@ def source_of_verdicts(
         ),
         verdicts=by_judge,
         planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
-        seed=seed,
+        seed=options.seed,
         notes=(
             *([] if holdout is None else [_n_held_out(loaded, holdout)]),
             *_note_left_out(n_left_out, by_judge),
         ),
-        **(choices or Choices()).explicit(),
+        **choices.explicit(),
     )
 
 
@@ -306,7 +299,7 @@ def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
         If the file or the run cannot be read.
     """
     if not verdicts.is_dir():
-        return source_of_verdicts(task, verdicts, seed=seed)
+        return source_of_verdicts(task, verdicts, Validating(seed=seed))
     source = source_of(RunFolder.open(verdicts))
     items = shared_items(source.items, task.items)
     if len(items) < len(source.items) or source.task.options != task.options:

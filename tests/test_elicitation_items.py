@@ -9,9 +9,10 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
-from harness.app import plan_resumed_run, plan_run
+from harness.command_options import RunOptions
 from harness.elicitation_items import items_by_elicitation, random_items
 from harness.errors import HarnessError
+from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunConfig, RunFolder
 from harness.sources import source_of
 from harness.tasks import load_task
@@ -82,7 +83,7 @@ def test_named_elicitations_are_for_all_items(place):
     """Pairs of some items belong to the default; both at once are refused."""
     task = load_task("task")
     assert counts(task, elicitations=("paired",)) == {"paired": N}
-    with pytest.raises(HarnessError, match=r"pairs=3: .*name elicitations or pairs"):
+    with pytest.raises(HarnessError, match="all items; leave it or pairs out"):
         harness.run("task", judges="random", elicitations=["paired"], pairs=3)
     refused = invoke("run", "--task", "task", "--elicitation", "paired", "--pairs", "3")
     assert refused.exit_code == 2
@@ -140,5 +141,5 @@ def test_number_of_pairs_is_recorded_where_it_is_the_default(place):
     """The folder says how many pairs were asked, whatever the default will be."""
     plan = plan_run("task", ["random"])
     assert plan.config.pairs == 100
-    assert plan_run("task", ["random"], elicitations=("paired",)).config.pairs is None
+    assert plan_run("task", ["random"], RunOptions(elicitations=("paired",))).config.pairs is None
     assert RunConfig.model_validate_json(plan.config.model_dump_json()) == plan.config

@@ -12,11 +12,11 @@ from support.stub_server import letter_counts
 
 import harness
 from harness.analysis import validate
-from harness.app import estimate_costs, plan_run
 from harness.errors import BudgetSpent, JudgeError, JudgeUnavailable, RunError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.embedding import decode_vector, encode_vector
 from harness.judging.judges.judge_registry import check
+from harness.run_plans import estimate_costs, plan_run
 from harness.runs import RunFolder
 from harness.sources import source_of
 from harness.tasks import load_task

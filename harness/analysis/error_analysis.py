@@ -13,11 +13,11 @@ from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
 from harness.stats.data.arrays import row_shares
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import NO_POSITIVE
-from harness.stats.data.resolved_tables import AbstentionMode
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import estimate_all
 from harness.stats.metrics.confusion import DIAGNOSTICS
 from harness.stats.metrics.judge_agreement import Ensemble
+from harness.stats.modes import AbstentionMode
 from harness.stats.subsets.abstention import (
     NO_VERDICT,
     against_rest,

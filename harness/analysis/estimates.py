@@ -60,7 +60,8 @@ from harness.tasks import CANNOT_ASSESS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from harness.analysis.inputs import AggregationLevel, Choices, HumanSets
+    from harness.analysis.inputs import HumanSets
+    from harness.command_options import AggregationLevel, Choices
     from harness.stats import Distributions, Estimate, Evaluation, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.stats.selection.footing import Footing

@@ -6,23 +6,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
+from harness.command_options import AggregationLevel, Humans, RanksBy
 from harness.errors import TaskError
 from harness.stats import OptionSpace, metrics_for
-from harness.stats.data.resolved_tables import AbstentionMode
 from harness.stats.indeterminacy.reconstruction import missing_pairs
 from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.cluster_robust import effective_number, inverse_probability_weights
-from harness.stats.inference.interval_methods import IntervalMethod
+from harness.stats.modes import AbstentionMode, IntervalMethod
 from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.open_scales.text_answers import SIMILARITY
 from harness.stats.selection.replies import MIN_ANSWERED
 from harness.tasks.model import INCLUSION_PROBABILITY
-from harness.tasks.schema import RanksBy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,26 +34,8 @@ if TYPE_CHECKING:
 
 
 N_RESAMPLES = 2000
-AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
-Humans: TypeAlias = Literal["rated", "reconstructed"]
 DIGITS = 12  # of an error probability
 WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
-
-
-def _parse_replies(number: object) -> int | Literal["inf"] | None:
-    """Read a number of replies; infinity is a word, as JSON has no number for it."""
-    if number is None:
-        return None
-    if number in ("inf", inf):
-        return "inf"
-    if isinstance(number, int | str) and not isinstance(number, bool):
-        with suppress(ValueError):
-            if (n_replies := int(number)) >= 1:
-                return n_replies
-    raise ValueError("expected a whole number from 1, or inf")
-
-
-Replies: TypeAlias = Annotated[int | Literal["inf"] | None, BeforeValidator(_parse_replies)]
 
 
 class Frozen(BaseModel):
@@ -110,45 +91,6 @@ class TriedJudges(Frozen):
     share: float
     n_forgotten: int = 0
     held_out: bool = False
-
-
-class Choices(Frozen):
-    """Choices of a user about the numbers; None for the task's or the default.
-
-    Attributes
-    ----------
-    ranks_by : str or None
-        Ratings that rank unless ``metric`` is named, "forced_choice" or "response_set".
-    replies : int or "inf" or None
-        Replies per item at which judges are compared; "inf" removes reply noise, None takes the
-        smallest number of samples among the judges.
-    min_answered : float or None
-        Share of the rated items that a judge must have answered to be ranked.
-    worth : float or None
-        The smallest difference that matters, as a share of the metric's range.
-    humans : str or None
-        "rated": the response sets that raters gave, or an assumed beta implies; "reconstructed":
-        of all raters who chose, as their choices and the pairs of some imply them. None for the
-        latter where forced choices rank, the pairs suffice, and beta is assumed or most choices
-        have no set; see `human_sets`.
-    """
-
-    tau: float | None = None
-    metric: str | None = None
-    ranks_by: RanksBy | None = None
-    beta: float | None = Field(None, ge=0, le=1)
-    mode: AbstentionMode | None = None
-    level: AggregationLevel | None = None
-    confidence: float | None = None
-    interval: IntervalMethod | None = None
-    replies: Replies = None
-    min_answered: float | None = Field(None, ge=0, le=1)
-    worth: float | None = Field(None, gt=0, le=1)
-    humans: Humans | None = None
-
-    def explicit(self) -> dict[str, Any]:
-        """Return the choices that are not None."""
-        return self.model_dump(exclude_none=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from harness.analysis.decision import Decision, decide
 from harness.analysis.error_analysis import Errors
 from harness.analysis.evidence import Evidence
 from harness.analysis.human_certainty import Certainty
-from harness.analysis.inputs import AggregationLevel, HumanSets, metric_definitions
+from harness.analysis.inputs import HumanSets, metric_definitions
 from harness.analysis.judge_costs import Cost, cost_of
 from harness.analysis.metric_choice import Choosing
 from harness.analysis.order_bias import PlaceBias, PositionEffects
@@ -24,11 +24,12 @@ from harness.analysis.rater_replacement import Replacement
 from harness.analysis.rubric import RubricResult
 from harness.analysis.serialize import from_json, schema_of, shared_fields, to_short_json
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
+from harness.command_options import AggregationLevel
 from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
-from harness.stats.data.resolved_tables import ITEM_SPACE, MET, AbstentionMode
+from harness.stats.data.resolved_tables import ITEM_SPACE, MET
 from harness.stats.indeterminacy.sensitivity import Prevalences
-from harness.stats.inference.interval_methods import IntervalMethod
+from harness.stats.modes import AbstentionMode, IntervalMethod
 from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import ELICITATIONS, Elicitation

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, show
+from harness.command_options import DOCTOR, Judges, RunPlace, Server
 
 LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 
 
-@options.group("server", options.SERVER)
+@takes(DOCTOR)
 def doctor(
-    judges: Annotated[
-        str | None,
-        typer.Option(
-            "--judges", "-j", help="Judges that must be usable, comma-separated; else all aliases."
-        ),
-    ] = None,
     *,
-    server: dict[str, Any],
-    cache: options.Cache = None,
-    store: options.Store = None,
-    executor: options.Executor = "local",
-    out: options.Out = None,
+    subject: Judges,
+    server: Server,
+    place: RunPlace,
     contact: Annotated[
         bool,
         typer.Option(
@@ -50,15 +44,7 @@ def doctor(
     from harness.doctor import examine
     from harness.errors import ExitCode
 
-    findings = examine(
-        judges=options.split(judges, "--judges"),
-        cache=cache,
-        store=store,
-        executor=executor,
-        out=out,
-        contact=contact,
-        **server,
-    )
+    findings = examine(subject.judges, server, place, out=place.out, contact=contact)
     if as_json:
         show([asdict(finding) for finding in findings], as_json=True)
     else:

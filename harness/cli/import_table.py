@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from harness.cli import options
+from harness.cli.binding import group
 from harness.cli.output import echo, echo_json
 from harness.cli.team import import_answers
 from harness.errors import HarnessError, TaskError
@@ -97,8 +98,8 @@ LABELS: dict[str, Any] = {  # options by field of `AnswerSettings`
 }
 
 
-@options.group("columns", COLUMNS)
-@options.group("labels", LABELS)
+@group("columns", COLUMNS)
+@group("labels", LABELS)
 def import_(
     source: Annotated[
         Path, typer.Argument(help="Table of ratings, or export of an annotation tool.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import options
+from harness.cli.binding import group
 from harness.cli.output import echo, echo_json, show, write
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ def plan() -> None:
 
 
 @app.command(short_help="Plan to tell two judges apart.")
-@options.group("basis", BASIS)
-@options.group("prices", PRICES)
+@group("basis", BASIS)
+@group("prices", PRICES)
 def difference(
     delta: Annotated[
         float,
@@ -129,8 +130,8 @@ def difference(
 
 
 @app.command(short_help="Plan the width of an interval.")
-@options.group("basis", BASIS)
-@options.group("prices", PRICES)
+@group("basis", BASIS)
+@group("prices", PRICES)
 def width(
     target: Annotated[float, typer.Argument(metavar="WIDTH", help="From end to end, such as 0.1.")],
     *,
@@ -175,8 +176,8 @@ def width(
 
 
 @app.command(short_help="Plan the alternative annotator test.")
-@options.group("basis", BASIS)
-@options.group("prices", PRICES)
+@group("basis", BASIS)
+@group("prices", PRICES)
 def annotators(
     *,
     basis: dict[str, Any],
@@ -289,10 +290,13 @@ def _power_from_rates(
 
 
 def _source(basis: Mapping[str, Any], seed: int = 0) -> Source:
+    from harness.command_options import Validating
     from harness.sources import source_of_verdicts
 
     criterion = basis["criterion"]
-    return source_of_verdicts(basis["task"], basis["verdicts"], criterion=criterion, seed=seed)
+    return source_of_verdicts(
+        basis["task"], basis["verdicts"], Validating(criterion=criterion, seed=seed)
+    )
 
 
 def _estimated_moments(

@@ -9,14 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show
+from harness.command_options import (
+    PROBE,
+    PROBE_RESUME,
+    Handling,
+    RunOptions,
+    RunPlace,
+    Server,
+    Subject,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.app import RunResult
     from harness.probe.flip_rates import Probe
     from harness.probe.perturbations import TextProbe
+    from harness.run_plans import Plan
     from harness.tasks import Item, Task
 
 N_ITEMS, WIDTH = 20, 80
@@ -65,75 +76,79 @@ def probe() -> None:
     """
 
 
-@options.group("limits", options.LIMITS, max_cost_soft=False)
-@options.group("server", options.SERVER)
+def _use(values: Mapping[str, Any]) -> str:
+    return options.use_of_resume(values, PROBE, PROBE_RESUME)
+
+
+@takes(
+    PROBE,
+    PROBE_RESUME,
+    use=_use,
+    limit=N_ITEMS,
+    samples=1,
+    elicitations="forced_choice",
+)
 def _ask_probe(
-    ctx: typer.Context,
+    context: typer.Context,
     run_name: options.RunName = None,
     *,
-    task: options.Task = None,
-    judges: Annotated[
-        str | None,
-        typer.Option("--judges", "-j", help="Judges, as for run; the embedded ones by default."),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Change only the first N items.")] = N_ITEMS,
-    samples: Annotated[
-        int, typer.Option(min=1, help="Times each judge is asked per item, changed or not.")
-    ] = 1,
-    elicitation: options.Elicitations = "forced_choice",
+    subject: Subject,
+    settings: RunOptions,
     perturbations: Annotated[
         Path | None, typer.Option(help="Changes of your own (jsonl); the bundled set by default.")
     ] = None,
-    criterion: options.Criterion = None,
-    seed: options.Seed = 0,
-    limits: dict[str, Any],
-    dry_run: options.DryRun = False,
-    resume: options.Resume = False,
-    server: dict[str, Any],
-    out: options.Out = None,
-    cache: options.Cache = None,
-    quiet: options.Quiet = False,
-    as_json: options.Json = False,
+    server: Server,
+    place: RunPlace,
+    handling: Handling,
 ) -> None:
-    from harness.app import plan_resumed_run, plan_run
     from harness.cli.run import print_costs, run_with_progress
-    from harness.ledger import recorded_holdout
     from harness.probe.flip_rates import check_judges, check_probe, write_probe
-    from harness.ratings import select_items
+    from harness.run_plans import plan_resumed_run
     from harness.runs import find_run
-    from harness.tasks import load_task
 
-    probe = ctx.info_name or ""
-    options.check_resume(ctx, resume=resume, run_name=run_name)
-    if resume:
-        folder = find_run(out, run_name, unfinished=True)
-        limits.pop("reply_cap")
-        plan = plan_resumed_run(folder, task=task, **limits, **server)
+    probe = context.info_name or ""
+    if handling.resume:
+        folder = find_run(place.out, run_name, unfinished=True)
+        plan = plan_resumed_run(folder, limit=settings, task=subject.task, server=server)
         check_probe(plan.task, probe)
     else:
-        options.check_limits(**limits)
-        loaded = load_task(options.required_task(task))
-        holdout = recorded_holdout(loaded, criterion)
-        items = select_items(loaded, criterion=criterion, limit=limit, holdout=holdout)
-        plan = plan_run(
-            _changed_task(probe, loaded, items, perturbations),
-            options.split(judges, "--judges"),
-            elicitations=options.elicitations(elicitation),
-            samples=samples,
-            seed=seed,
-            pool=loaded,
-            both_orders=False,
-            **limits,
-            **server,
-        )
+        plan = _plan_probe(probe, subject, settings, server, perturbations)
     check_judges(plan)
-    if dry_run:
-        print_costs(plan, as_json=as_json)
+    if handling.dry_run:
+        print_costs(plan, as_json=handling.as_json)
         return
-    result = run_with_progress(plan, quiet=quiet, out=out, cache=cache, verb=f"probe {probe}")
+    result = run_with_progress(plan, place, quiet=handling.quiet, verb=f"probe {probe}")
     flips = write_probe(result.folder, plan)
-    _print(flips, result, quiet=quiet, as_json=as_json)
+    _print(flips, result, quiet=handling.quiet, as_json=handling.as_json)
     raise typer.Exit(result.exit_code)
+
+
+def _plan_probe(
+    probe: str,
+    subject: Subject,
+    settings: RunOptions,
+    server: Server,
+    perturbations: Path | None,
+) -> Plan:
+    """Plan to ask about the changed items of a task."""
+    from harness.ledger import recorded_holdout
+    from harness.ratings import select_items
+    from harness.run_plans import plan_run
+    from harness.tasks import load_task
+
+    loaded = load_task(options.required_task(subject.task))
+    holdout = recorded_holdout(loaded, settings.criterion)
+    items = select_items(
+        loaded, criterion=settings.criterion, limit=settings.limit, holdout=holdout
+    )
+    return plan_run(
+        _changed_task(probe, loaded, items, perturbations),
+        subject.judges,
+        settings.model_copy(update={"limit": None, "criterion": None}),
+        server=server,
+        pool=loaded,
+        both_orders=False,
+    )
 
 
 def _changed_task(

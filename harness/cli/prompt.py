@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
+from harness.command_options import PROMPT, RunOptions, Server
 
 if TYPE_CHECKING:
     from harness.judging.prompts.requests import Message, Request
 
 
+@takes(PROMPT)
 def prompt(
     task: options.TaskName,
     *,
@@ -25,12 +28,8 @@ def prompt(
     sample: Annotated[
         int, typer.Option(min=0, help="Number of the sample, which orders shuffled options.")
     ] = 0,
-    limit: options.Limit = None,
-    criterion: options.Criterion = None,
-    seed: options.Seed = 0,
-    shuffle_options: options.ShuffleOptions = False,
-    base_url: options.BaseUrl = None,
-    judges_file: options.JudgesFile = None,
+    settings: RunOptions,
+    server: Server,
     as_json: options.Json = False,
 ) -> None:
     """Print what a judge is sent for an item: each message below its role. Nothing is sent.
@@ -45,19 +44,10 @@ def prompt(
       harness prompt toxicity --judge gpt@cot --item t001 --json
       harness prompt toxicity --judge gpt --item t001 --shuffle-options --sample 1
     """
-    from harness.app import plan_run, request_for
+    from harness.run_plans import plan_run, request_for
 
-    plan = plan_run(
-        task,
-        [judge],
-        elicitations=(elicitation,),
-        limit=limit,
-        criterion=criterion,
-        seed=seed,
-        shuffle_options=shuffle_options,
-        base_url=base_url,
-        judges_file=judges_file,
-    )
+    settings = settings.model_copy(update={"elicitations": (elicitation,), "pairs": None})
+    plan = plan_run(task, [judge], settings, server=server)
     _print(request_for(plan, item, sample), as_json=as_json)
 
 

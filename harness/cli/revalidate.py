@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, echo_result, write
+from harness.command_options import ACCEPT, EXCLUDE, EXPORT, REVALIDATE, ItemText, Out, Printing
 from harness.errors import ExitCode, HarnessError
-from harness.revalidation import FAIL_ON, Period
+from harness.revalidation.look_options import LookOptions, use_of_look
 
 if TYPE_CHECKING:
-    from harness.revalidation.asking import LookOptions
     from harness.revalidation.ending import LookEnding
     from harness.runs import RunFolder
 
@@ -27,58 +28,6 @@ Run = Annotated[
         show_default=False,
     ),
 ]
-Notify = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        envvar="HARNESS_NOTIFY_URL",
-        help="Post the first sentence to this address, as of a chat's webhook, when the exit code "
-        "is not 0.",
-        show_default=False,
-    ),
-]
-Anchor = Annotated[
-    int | None,
-    typer.Option(min=1, help="Ask only N items, drawn once by the raters' agreement."),
-]
-TaskFolder = Annotated[
-    str | None,
-    typer.Option("--task", "-t", help="Name or path of the task, if it is elsewhere now."),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the random anchor.")]
-SIZE: dict[str, Any] = {
-    "anchor": Anchor,
-    "baseline_replies": Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Replies per item of the baseline; first ask, on an occasion of their own, for "
-            "those that a new baseline lacks.",
-        ),
-    ],
-    "samples": Annotated[
-        int, typer.Option(min=1, help="Times each judge is asked per item in this look.")
-    ],
-    "margin": Annotated[
-        float,
-        typer.Option(
-            min=0, max=0.99, help="How much worse is tolerated, as a share of the metric's range."
-        ),
-    ],
-}
-ASKING: dict[str, Any] = {
-    "task": TaskFolder,
-    "judges_file": Annotated[
-        Path | None,
-        typer.Option(help="A judges.yaml whose judges must be as they were validated."),
-    ],
-    "base_url": options.BaseUrl,
-    "key_env": options.KeyEnv,
-    "seed": Seed,
-    "max_cost": options.MaxCost,
-    "max_cost_soft": options.MaxCostSoft,
-    "store": options.Store,
-}
 COLOURS = {  # of verdicts
     "worse": "red",
     "changed": "red",
@@ -91,61 +40,9 @@ MAX_LOOKS = 40  # that are drawn unless more are asked for
 baseline_app = typer.Typer(name="baseline", cls=options.Group, rich_markup_mode=None)
 
 
-@options.group("size", SIZE, samples=1, margin=0.0)
-@options.group("asking", ASKING, seed=0, max_cost_soft=False)
+@takes(REVALIDATE, ACCEPT, EXCLUDE, use=use_of_look)
 def revalidate(
-    run: Run = None,
-    *,
-    judges: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Watch these judges alone, comma-separated; an ensemble with its members.",
-        ),
-    ] = None,
-    size: dict[str, Any],
-    fail_on: Annotated[
-        str,
-        typer.Option(
-            metavar="CONDITIONS",
-            help="Exit with 1 on changed, worse, underpowered, 'not comparable', decision (the "
-            "judge in use is shown to be worse than a constant answer or one human), or a limit "
-            "such as outcome-rate>0.05, 'mse(srs/srs)>0.1', or beside the baseline cost>1.5x or "
-            "latency>3x; comma-separated.",
-        ),
-    ] = FAIL_ON,
-    accept: Annotated[
-        int | None,
-        typer.Option(
-            metavar="LOOK",
-            min=1,
-            help="Start a new baseline with the replies since this look, after the look that "
-            "raised an alarm; ask for those that it lacks then.",
-        ),
-    ] = None,
-    exclude: Annotated[
-        int | None,
-        typer.Option(
-            metavar="LOOK", min=1, help="Ask nothing; drop the replies of this look, --because."
-        ),
-    ] = None,
-    because: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Why a look is excluded.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Accept a judge that is worse.")] = False,
-    if_due: Annotated[
-        Period | None,
-        typer.Option(
-            help="Ask nothing if the last look is younger than this; end as that look did."
-        ),
-    ] = None,
-    notify: Notify = None,
-    asking: dict[str, Any],
-    dry_run: options.DryRun = False,
-    out: options.Out = None,
-    details: options.Details = False,
-    quiet: options.Quiet = False,
-    as_json: options.Json = False,
+    run: Run = None, *, look_options: LookOptions, place: Out, printing: Printing
 ) -> None:
     """Ask the judges of a finished run again, and tell drift from their own noise.
 
@@ -163,32 +60,18 @@ def revalidate(
       harness revalidate --exclude 3 --because "outage of the gateway"
     """
     from harness.cli.progress import watch
-    from harness.revalidation.asking import LookOptions
     from harness.revalidation.revalidate import revalidate as revalidate_run
     from harness.runs import find_run
 
-    folder = find_run(out, run)
-    look_options = LookOptions(
-        judges=tuple(options.split(judges, "--judges") or ()),
-        fail_on=fail_on,
-        accept=accept,
-        yes=yes,
-        exclude=exclude,
-        because=because,
-        if_due=if_due,
-        notify=notify,
-        dry_run=dry_run,
-        **size,
-        **asking,
-    )
-    if dry_run and accept is None and exclude is None:
-        _print_costs(folder, look_options, as_json=as_json)
+    folder = find_run(place.out, run)
+    if look_options.dry_run and look_options.accept is None and look_options.exclude is None:
+        _print_costs(folder, look_options, as_json=printing.as_json)
         return
-    ending = revalidate_run(folder, look_options, partial(watch, quiet=quiet))
-    if as_json:
+    ending = revalidate_run(folder, look_options, partial(watch, quiet=printing.quiet))
+    if printing.as_json:
         _print_json(ending)
-    elif not quiet or ending.exit_code:
-        _print_text(folder, ending, details=details)
+    elif not printing.quiet or ending.exit_code:
+        _print_text(folder, ending, details=printing.details)
     in_actions = os.environ.get("GITHUB_ACTIONS") == "true"
     for line in ending.failed:
         echo(f"harness: {line}.", err=True)
@@ -310,14 +193,13 @@ def baseline() -> None:
 
 
 @baseline_app.command(short_help="Write baseline, anchor and history into a small folder.")
+@takes(EXPORT, item_text=False)
 def export(
     run: Annotated[str, typer.Argument(help="A finished run, by name or path.")],
     folder: Annotated[Path, typer.Argument(help="A new folder; harness revalidate accepts it.")],
     *,
-    anchor: Anchor = None,
-    item_text: Annotated[
-        bool, typer.Option("--item-text/--no-item-text", help="Write the items' texts too.")
-    ] = False,
+    look_options: LookOptions,
+    texts: ItemText,
     keep_replies: Annotated[
         bool,
         typer.Option(
@@ -326,8 +208,6 @@ def export(
             "them, also into the logs of a CI system.",
         ),
     ] = False,
-    task: TaskFolder = None,
-    seed: Seed = 0,
     out: options.Out = None,
 ) -> None:
     """Write baseline, anchor and history of a run into a small folder without texts.
@@ -340,12 +220,14 @@ def export(
       harness baseline export toxicity-20260101T120000Z-1a2b3c baselines/toxicity
       harness revalidate baselines/toxicity
     """
-    from harness.revalidation.asking import LookOptions
     from harness.revalidation.revalidate import export_baseline
     from harness.runs import find_run
 
-    look_options = LookOptions(anchor=anchor, task=task, seed=seed)
     export_baseline(
-        find_run(out, run), folder, look_options, item_text=item_text, keep_replies=keep_replies
+        find_run(out, run),
+        folder,
+        look_options,
+        item_text=texts.item_text,
+        keep_replies=keep_replies,
     )
     echo(str(folder))

@@ -8,11 +8,15 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo
+from harness.command_options import SCHEDULE
 from harness.errors import RunError
-from harness.revalidation import FAIL_ON, Period, Target
+from harness.revalidation import Period, Target
+from harness.revalidation.look_options import LookOptions
 
 
+@takes(SCHEDULE)
 def schedule(
     run: Annotated[
         str, typer.Argument(help="A finished run, or the folder of an exported baseline.")
@@ -20,33 +24,11 @@ def schedule(
     *,
     every: Annotated[Period, typer.Option(help="How often.")] = "week",
     emit: Annotated[Target, typer.Option(help="For which scheduler.")],
-    fail_on: Annotated[
-        str, typer.Option(help="When a look fails; see harness revalidate.")
-    ] = FAIL_ON,
-    judges: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Judges that are watched, comma-separated, or all; by default the best judge and "
-            "those that are not significantly different from it.",
-        ),
-    ] = None,
-    judges_file: Annotated[
-        Path | None, typer.Option(help="The judges.yaml that names the judges' addresses.")
-    ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option("--task", "-t", help="Name or path of the task there; found by default."),
-    ] = None,
-    samples: Annotated[
-        int, typer.Option(min=1, help="Times each judge is asked per item in a look.")
-    ] = 1,
-    max_cost: options.MaxCost = None,
-    notify: Annotated[
+    look_options: LookOptions,
+    alerts: Annotated[
         bool,
         typer.Option("--notify", help="Post alerts to the address in $HARNESS_NOTIFY_URL."),
     ] = False,
-    store: options.Store = None,
     package: Annotated[
         str | None,
         typer.Option(
@@ -86,21 +68,21 @@ def schedule(
     from harness.runs import find_run
 
     folder = find_run(out, run)
-    read_conditions(fail_on)
-    watched = watched_by_schedule(folder, options.split(judges, "--judges"))
-    words = options_of(folder, emit, task=task, judges_file=judges_file)
-    of_store = options_of_store(store)
+    read_conditions(look_options.fail_on)
+    watched = watched_by_schedule(folder, look_options.judges)
+    words = options_of(folder, emit, task=look_options.task, judges_file=look_options.judges_file)
+    of_store = options_of_store(look_options.store)
     keys = keys_of(watched_judges(folder, watched.judges))
     described = Schedule(
         run=run if Path(run).exists() else str(folder.path),
         every=every,
         options=(
-            *("--fail-on", fail_on),
-            *_asking(watched.judges, samples, max_cost),
+            *("--fail-on", look_options.fail_on),
+            *_asking(watched.judges, look_options),
             *words,
             *of_store.options,
         ),
-        keys=(*keys, *of_store.keys, *((VARIABLE,) if notify else ())),
+        keys=(*keys, *of_store.keys, *((VARIABLE,) if alerts else ())),
         package=package_of(emit, package, of_store.extra),
     )
     echo(watched.sentence, err=True)
@@ -113,10 +95,8 @@ def schedule(
             echo(str(write_file(output / name, text.encode())))
 
 
-def _asking(judges: tuple[str, ...], samples: int, max_cost: float | None) -> tuple[str, ...]:
+def _asking(judges: tuple[str, ...], options: LookOptions) -> list[str]:
     """Return the options of a look that are not its defaults."""
-    return (
-        *(("--judges", ",".join(judges)) if judges else ()),
-        *(("--samples", str(samples)) if samples > 1 else ()),
-        *(("--max-cost", str(max_cost)) if max_cost is not None else ()),
-    )
+    samples = options.samples if options.replies_per_item > 1 else None
+    asked = LookOptions(judges=judges or None, samples=samples, max_cost=options.max_cost)
+    return asked.words()

@@ -8,34 +8,48 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
+from harness.command_options import (
+    VALIDATE,
+    VALIDATE_RUN,
+    Choices,
+    Handling,
+    Task,
+    Validating,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.analysis import Validation
 
 
-@options.group("choices", options.CHOICES)
+def _use(values: Mapping[str, Any]) -> str:
+    """Return what is validated; verdicts go with a task alone."""
+    if values["run"] is None:
+        return VALIDATE
+    if values["verdicts"]:
+        raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
+    return VALIDATE_RUN
+
+
+@takes(VALIDATE, VALIDATE_RUN, use=_use)
 def validate(
     run: Annotated[
         Path | None, typer.Argument(help="A run folder; its metrics and report are rewritten.")
     ] = None,
     *,
-    task: options.Task = None,
+    subject: Task,
     verdicts: Annotated[
         Path | None,
         typer.Option(
             help="Verdicts of another tool: jsonl, csv or parquet with item, judge, value."
         ),
     ] = None,
-    limit: options.Limit = None,
-    criterion: options.Criterion = None,
-    choices: dict[str, Any],
-    fail_unless: options.FailUnless = None,
-    seed: options.Seed = 0,
-    new_ledger: options.NewLedger = False,
-    as_json: options.Json = False,
-    details: options.Details = False,
-    quiet: options.Quiet = False,
+    validating: Validating,
+    choices: Choices,
+    handling: Handling,
 ) -> None:
     """Validate verdicts against human ratings; without verdicts, describe the human ratings.
 
@@ -51,30 +65,18 @@ def validate(
     from harness.report.text import render
     from harness.runs import RunFolder
 
-    options.check_fail_unless(fail_unless)
-    checked = options.checked_choices(choices)
     validation: Validation
     if run is not None:
-        if task or verdicts:
-            raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
         folder = RunFolder.open(run)
-        validation = validate_run(folder, checked, new_ledger=new_ledger)
-        if folder.kept_metrics and not checked.explicit():
+        validation = validate_run(folder, choices, new_ledger=validating.new_ledger)
+        if folder.kept_metrics and not choices.explicit():
             echo(folder.kept_metrics, err=True)
-    elif task is not None:
-        validation = validate_verdicts(
-            task,
-            verdicts,
-            criterion=criterion,
-            limit=limit,
-            choices=checked,
-            seed=seed,
-            new_ledger=new_ledger,
-        )
+    elif subject.task is not None:
+        validation = validate_verdicts(subject.task, verdicts, validating, choices)
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
-    if as_json:
+    if handling.as_json:
         echo_json(indented(validation.to_json()))
     else:
-        echo(render(validation, details=details and not quiet))
-    raise typer.Exit(options.exit_code_of(validation, fail_unless))
+        echo(render(validation, details=handling.details and not handling.quiet))
+    raise typer.Exit(options.exit_code_of(validation, handling.fail_unless))

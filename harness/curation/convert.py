@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from harness.command_options import RanksBy
     from harness.curation.import_plan import Plan
     from harness.tasks import TaskFile
     from harness.tasks.columns.answer_cells import Answer
-    from harness.tasks.schema import RanksBy
 
 
 CHUNK = 10_000  # rows whose JSON is hashed at once

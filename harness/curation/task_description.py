@@ -12,9 +12,9 @@ from harness.tasks.schema import OPEN_SCALES, number_text
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from harness.command_options import RanksBy
     from harness.curation.import_plan import Plan
     from harness.curation.option_guess import Answers
-    from harness.tasks.schema import RanksBy
 
 PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 _./()'-]*")
 WORDS = frozenset({"yes", "no", "true", "false", "null", "on", "off", "y", "n", "none"})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis import validate
+from harness.command_options import Validating
 from harness.curation.audit.audit_report import decision_words, first_names
 from harness.curation.audit.decision_effects import source_without
 from harness.curation.task_export import verdicts_of
@@ -156,7 +157,7 @@ def _decision(task: Task, other: Task, verdicts: Path, seed: int) -> VersionDeci
     """Decide with a version; the items of the other are unrated in it, and so left out."""
     foreign = tuple(item for item in other.items if item.id not in task.by_id)
     both = task.model_copy(update={"items": (*task.items, *foreign)})
-    source = source_without(source_of_verdicts(both, verdicts, seed=seed), set(), set())
+    source = source_without(source_of_verdicts(both, verdicts, Validating(seed=seed)), set(), set())
     validation = validate(source)
     metric = validation.settings.metric
     return VersionDecision(

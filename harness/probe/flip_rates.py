@@ -40,9 +40,9 @@ from harness.tasks.schema import Elicitation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harness.app import Plan
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.judging.storage.verdict_log import UnitKey
+    from harness.run_plans import Plan
     from harness.runs import RunFolder
     from harness.tasks import Task
     from harness.tasks.schema import PairwiseFields

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from shlex import join
 from typing import TYPE_CHECKING
 
-from harness.app import Plan, make_job
 from harness.elicitation_items import items_by_elicitation, items_of
 from harness.errors import JudgeUnavailable, RunError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.cost_limit import check_limited
 from harness.judging.judges.judge_registry import check, own_judges, reader_of
-from harness.revalidation import FAIL_ON
 from harness.revalidation.baseline_design import draw_anchor
 from harness.revalidation.causes import (
     Comparable,
@@ -34,107 +31,24 @@ from harness.revalidation.occasion import (
 )
 from harness.revalidation.reply_categories import StreamReplies, stream_of
 from harness.revalidation.watched_judges import watched_judges
+from harness.run_plans import Plan, make_job
 from harness.tasks import Item
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
     from harness.judging.strategies.strategy import Fitted
-    from harness.revalidation import Period
     from harness.revalidation.causes import Setup
+    from harness.revalidation.look_options import LookOptions
     from harness.revalidation.records import Baseline, JudgeVerdict, Look
     from harness.runs import RunFolder
     from harness.stopping import StopRequests
     from harness.tasks.schema import Elicitation
 
     LeftOut = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookOptions:
-    """Options of a re-validation.
-
-    Attributes
-    ----------
-    judges : tuple of str
-        Judges that are watched, with the members of ensembles; empty for all.
-    anchor : int or None
-        Items of the anchor of a new baseline; None for all.
-    baseline_replies : int or None
-        Replies per item of a new baseline; what the run lacks is asked on an occasion of its own.
-    samples : int
-        Replies per item in the look.
-    margin : float
-        How much worse a judge may become, as a share of the range of the metric that ranks.
-    fail_on : str
-        Conditions on which the exit code is 1; see `harness.revalidation.fail_on`.
-    accept : int or None
-        The look from which on a new baseline starts, in place of asking.
-    yes : bool
-        Whether a judge that is worse may be accepted.
-    exclude : int or None
-        The look whose replies are dropped, in place of asking.
-    because : str or None
-        Why they are.
-    if_due : {"day", "week", "month"} or None
-        How old the last look must be; else nothing is asked.
-    judges_file : Path or None
-        A judges file whose parameters must be those of the baseline.
-    base_url, key_env : str or None
-        Confirm where the requests of a run that was made elsewhere go, and with which key.
-    task : str or None
-        Name or path of the task, where it is not what the run was started with.
-    seed : int
-        Of the anchor of a new baseline.
-    max_cost : float or None
-        Limit of an occasion in USD.
-    max_cost_soft : bool
-        Whether judges are asked under it whose replies may cost more than is reserved.
-    store : str or None
-        Address of a store whose rate limits hold for this look, too, and that keeps its replies.
-    notify : str or None
-        Address to which an ending is posted whose exit code is not 0.
-    dry_run : bool
-        Whether nothing is asked or written.
-    """
-
-    judges: tuple[str, ...] = ()
-    anchor: int | None = None
-    baseline_replies: int | None = None
-    samples: int = 1
-    margin: float = 0.0
-    fail_on: str = FAIL_ON
-    accept: int | None = None
-    yes: bool = False
-    exclude: int | None = None
-    because: str | None = None
-    if_due: Period | None = None
-    judges_file: Path | None = None
-    base_url: str | None = None
-    key_env: str | None = None
-    task: str | None = None
-    seed: int = 0
-    max_cost: float | None = None
-    max_cost_soft: bool = False
-    store: str | None = None
-    notify: str | None = None
-    dry_run: bool = False
-
-    def command(self, run: RunFolder, *, with_limit: bool) -> str:
-        """Return the command that goes on with what was stopped; it names no address of alerts."""
-        words = ["harness", "revalidate", str(run.path)]
-        for option in fields(self):
-            value = getattr(self, option.name)
-            hidden = option.name == "notify" or (option.name == "max_cost" and not with_limit)
-            if value != option.default and not hidden:
-                words.append(f"--{option.name.replace('_', '-')}")
-                text = ",".join(value) if isinstance(value, tuple) else f"{value}"
-                words += [] if value is True else [text]
-        return join(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +80,7 @@ class Sitting:
     @property
     def watched(self) -> tuple[JudgeSpec, ...]:
         """The judges that a look watches."""
-        return watched_judges(self.run, self.options.judges)
+        return watched_judges(self.run, self.options.judges or ())
 
     @property
     def asked_judges(self) -> tuple[JudgeSpec, ...]:
@@ -275,8 +189,7 @@ class Sitting:
             specs = own_judges(
                 specs,
                 load_judges(options.judges_file),
-                base_url=options.base_url,
-                key_env=options.key_env,
+                options,
             )
         items, planned = self._items_to_ask(without)
         settings = {

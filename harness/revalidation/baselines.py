@@ -143,7 +143,7 @@ def topped_up(sitting: Sitting, baseline: Baseline, answers: Answers) -> Baselin
 
 def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
     """Return a baseline with what rests on its replies: the decision, and what looks can find."""
-    streams, samples = baseline.streams, sitting.options.samples
+    streams, samples = baseline.streams, sitting.options.replies_per_item
     silent = [stream.judge for stream in streams if not stream.n_replies]
     if silent:
         since = f" since look {baseline.accepted}" if baseline.accepted else ""

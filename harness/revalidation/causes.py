@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.app import prompts_of
 from harness.errors import RunError, TaskError
 from harness.judging.fingerprints import QUESTION
 from harness.judging.judges.config import bundled_judges, load_judges, user_file, with_max_tokens
@@ -17,6 +16,7 @@ from harness.judging.judges.cost_limit import with_reply_cap
 from harness.judging.judges.judge_registry import registered
 from harness.judging.parsing.grammar import GRAMMAR_VERSION
 from harness.judging.prompts.requests import Prompts, Unit
+from harness.run_plans import prompts_of
 from harness.tasks import load_task
 from harness.tasks.folders import find_task
 

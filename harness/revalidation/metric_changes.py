@@ -27,8 +27,8 @@ from harness.stats.selection.replies import Replies
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.analysis import Choices
     from harness.analysis.estimates import Prepared
+    from harness.command_options import Choices
     from harness.revalidation.reply_categories import Category, StreamReplies
     from harness.stats import Estimate, RatingTable
     from harness.stats.data.arrays import FloatArray

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from harness.app import Plan
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
     from harness.judging.strategies.strategy import Fitted
+    from harness.run_plans import Plan
     from harness.stopping import StopRequests
     from harness.tasks import Task
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -51,12 +50,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from harness.app import Plan
     from harness.judging.running.services import Observer
-    from harness.revalidation.asking import LeftOut, LookOptions
+    from harness.revalidation.asking import LeftOut
     from harness.revalidation.causes import Comparable
     from harness.revalidation.fail_on import Condition
+    from harness.revalidation.look_options import LookOptions
     from harness.revalidation.records import JudgeVerdict
+    from harness.run_plans import Plan
     from harness.stopping import StopRequests
 
 Watching: TypeAlias = "Callable[[Mapping[str, int]], AbstractContextManager[Observer]]"
@@ -93,7 +93,6 @@ def revalidate(
     """
     check_notify_url(options.notify)
     conditions = read_conditions(options.fail_on)
-    _check_options(options)
     try:
         ending = _done(run, options, conditions, watching, stop)
     except HarnessError as error:
@@ -112,21 +111,6 @@ def _post(options: LookOptions, ending: LookEnding, watching: Watching) -> None:
             observer.say(f"--notify: {problem}; the look itself is complete.")
 
 
-def _check_options(options: LookOptions) -> None:
-    """Refuse options that do not go together."""
-    if (options.because is None) != (options.exclude is None):
-        raise RunError("--exclude and --because go together; give both.")
-    if options.accept is None:
-        return
-    if options.anchor is not None or options.baseline_replies is not None:
-        raise RunError(
-            "--accept keeps the items; leave --anchor out, and give --baseline-replies in the next "
-            "look."
-        )
-    if options.fail_on != type(options)().fail_on:
-        raise RunError("--accept compares nothing; leave --fail-on out.")
-
-
 def _done(
     run: RunFolder,
     options: LookOptions,
@@ -135,7 +119,7 @@ def _done(
     stop: StopRequests | None,
 ) -> LookEnding:
     """Do what the options say."""
-    names = [spec.name for spec in watched_judges(run, options.judges)]
+    names = [spec.name for spec in watched_judges(run, options.judges or ())]
     if options.if_due and (ending := _not_due(run, options, conditions, names)):
         return ending
     if options.exclude is None and options.accept is None:
@@ -195,7 +179,7 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
     specs = tuple(spec for spec in sitting.asked_judges if spec.name not in left_out)
     answers = Answers([], {}, ExitCode.DONE)
     if specs:
-        plan = sitting.plan(specs, sitting.options.samples, without=content.left_out)
+        plan = sitting.plan(specs, sitting.options.replies_per_item, without=content.left_out)
         answers = sitting.ask(plan, observer)
         if answers.exit_code in STOPPED:
             return answers.exit_code
@@ -313,7 +297,7 @@ def next_plan(sitting: Sitting) -> Plan:
     """Plan the next look, and replies that the baseline still needs, without asking."""
     baseline = sitting.history.baseline
     without = sitting.comparable(baseline).left_out if baseline else {}
-    n_samples = sitting.options.samples + n_missing(sitting)
+    n_samples = sitting.options.replies_per_item + n_missing(sitting)
     return sitting.plan(sitting.asked_judges, n_samples, without=without)
 
 
@@ -325,9 +309,9 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
     HarnessError
         As `revalidate`.
     """
-    names = [spec.name for spec in watched_judges(run, options.judges)]
+    names = [spec.name for spec in watched_judges(run, options.judges or ())]
     check_conditions(read_conditions(options.fail_on), run, options.task, names)
-    with Sitting.at(run, replace(options, dry_run=True)) as sitting:
+    with Sitting.at(run, options.model_copy(update={"dry_run": True})) as sitting:
         return next_plan(sitting)
 
 

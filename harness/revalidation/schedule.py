@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from harness.command_options import NO_SERVER
 from harness.errors import JudgeError, RunError, TaskError
 from harness.judging.cluster import check_address
 from harness.judging.judges.config import bundled_judges, load_judges
@@ -278,7 +279,7 @@ def _task_inside(run: RunFolder) -> str | None:
 def _check_judges(run: RunFolder, judges_file: Path | None) -> None:
     registry = load_judges(judges_file) if judges_file else bundled_judges()
     try:
-        own_judges(run.manifest.judges, registry, base_url=None, key_env=None)
+        own_judges(run.manifest.judges, registry, NO_SERVER)
     except JudgeError as error:
         judge = str(error).partition(":")[0]
         raise RunError(

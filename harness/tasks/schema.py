@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from harness import command_options
 from harness.errors import TaskError
 from harness.tasks.dataset_fields import COUNTED, DatasetFields
 from harness.tasks.options import (
@@ -67,11 +68,11 @@ Scale = Literal[ClosedScale, OpenScale]
 OPEN_SCALES = ("continuous", "text")  # answers are not chosen among options
 RaterKind = Literal["expert", "skilled", "crowd"]
 RaterIds = Literal["real", "positional"]
-AnswerKind = Literal["forced_choice", "response_set"]  # what a rating is: an option, or a set
-ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
-Elicitation = Literal[AnswerKind, "paired"]  # paired: the set first, then a choice from it
-ELICITATIONS: tuple[Elicitation, ...] = (*ANSWER_KINDS, "paired")
-RanksBy = AnswerKind
+AnswerKind: TypeAlias = command_options.AnswerKind
+ANSWER_KINDS = command_options.ANSWER_KINDS
+Elicitation: TypeAlias = command_options.Elicitation
+ELICITATIONS = command_options.ELICITATIONS
+RanksBy: TypeAlias = command_options.RanksBy
 MIN_OPTIONS = 2
 TemplateName = Literal[
     "forced_choice",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Validation
-    from harness.api import RevalidationOptions, Run
+    from harness.api import Run
     from harness.gates import End
     from harness.revalidation.ending import LookEnding
 
@@ -40,7 +40,8 @@ def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
 
 
 def assert_unchanged(
-    run: Run | str | Path | None = None, **options: Unpack[RevalidationOptions]
+    run: Run | str | Path | None = None,
+    **options: Any,  # noqa: ANN401 -- of `harness.revalidate`
 ) -> LookEnding:
     """Ask the judges of a run again, and assert that none of them changed.
 

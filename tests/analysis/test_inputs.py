@@ -8,8 +8,9 @@ from dataclasses import asdict
 import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
-from harness.analysis import Choices, check_choices, validate
+from harness.analysis import check_choices, validate
 from harness.analysis.estimates import prepare
+from harness.command_options import Choices
 from harness.errors import TaskError
 
 GOALS = ("decision_consistency", "prevalence_bias")

@@ -10,8 +10,9 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import validate
 from harness.analysis.estimates import check_choices, prepare
-from harness.analysis.inputs import Choices, on_sampling
+from harness.analysis.inputs import on_sampling
 from harness.analysis.serialize import to_json
+from harness.command_options import Choices
 from harness.errors import TaskError
 from harness.report.judge_card import judge_card
 from harness.stats import find_metric

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from support.analysis_inputs import INVALID, source_of, task_of
 
-from harness.analysis import Choices, validate
+from harness.analysis import validate
 from harness.analysis.estimates import check_choices, check_metric
 from harness.analysis.result import Validation
+from harness.command_options import Choices
 from harness.errors import TaskError
 from harness.report import judge_card, page, ranking_csv
 from harness.report.text import render

@@ -296,13 +296,14 @@ def test_verbs_and_tasks_are_completed(typed, expected):
 
 def test_verdicts_on_items_that_were_not_chosen_are_counted(place):
     """Per judge; one that has no other verdicts does not vanish without a word."""
+    from harness.command_options import Validating
     from harness.sources import source_of_verdicts
 
     make_task_folder(place / "task")
     rows = ["i0,near,A", "i1,near,B", "i2,near,B", "i2,far,A"]
     (place / "v.csv").write_text("\n".join(["item,judge,value", *rows]), encoding="utf-8")
     task, verdicts = str(place / "task"), place / "v.csv"
-    source = source_of_verdicts(task, verdicts, limit=1)
+    source = source_of_verdicts(task, verdicts, Validating(limit=1))
     assert source.notes == (
         "3 verdicts on items that were not selected are left out: near 2, far 1 (all its verdicts)",
     )

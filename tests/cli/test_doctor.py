@@ -12,6 +12,7 @@ import pytest
 from support.processes import AGAINST_READING, AGAINST_WRITING, invoke, locked
 
 from harness import doctor
+from harness.command_options import Place, Server
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.response_cache import ResponseCache
 
@@ -67,7 +68,7 @@ def test_effective_address_is_said_and_who_decided_it(tmp_path):
     file = judges_file(
         tmp_path, near={"model": "m", "base_url": "http://127.0.0.1:9/v1"}, far={"model": "gpt-4o"}
     )
-    findings = doctor.examine(judges=["near", "far"], judges_file=file)
+    findings = doctor.examine(judges=["near", "far"], server=Server(judges_file=file))
     assert (
         "http://127.0.0.1:9/v1 (its own base_url)"
         in findings_of(findings, "judge", "near")[0].message
@@ -88,7 +89,7 @@ def test_variable_that_would_redirect_a_judge_is_named_without_its_value(tmp_pat
         command={"model": "cohere/command-r", "allow_redirects": True},
         own={"model": "openai/x", "kind": "litellm", "base_url": "http://127.0.0.1:9/v1"},
     )
-    findings = doctor.examine(judges=["gpt", "command", "own"], judges_file=file)
+    findings = doctor.examine(judges=["gpt", "command", "own"], server=Server(judges_file=file))
     [refused] = [f for f in findings_of(findings, "judge", "gpt") if "OPENAI_BASE_URL" in f.message]
     assert (refused.state, "names another server" in refused.message) == ("unusable", True)
     [used] = [
@@ -105,9 +106,9 @@ def test_nobody_is_contacted_unasked(tmp_path, stub):
     file = judges_file(
         tmp_path, near={"model": "stub", "base_url": stub.url()}, far={"model": "gpt-4o"}
     )
-    doctor.examine(judges=["near", "far"], judges_file=file)
+    doctor.examine(judges=["near", "far"], server=Server(judges_file=file))
     assert stub.stats()["requests"] == 0
-    findings = doctor.examine(judges=["near", "far"], judges_file=file, contact=True)
+    findings = doctor.examine(judges=["near", "far"], contact=True, server=Server(judges_file=file))
     assert [seen["path"] for seen in stub.requests()] == ["/v1/models"]
     assert any("answers" in f.message for f in findings_of(findings, "judge", "near"))
     assert len(findings_of(findings, "judge", "far")) == 1
@@ -119,7 +120,7 @@ def test_dead_server_is_unusable_when_named(tmp_path, monkeypatch):
     file = judges_file(
         tmp_path, dead={"model": "m", "base_url": "http://127.0.0.1:9/v1", "key_env": "MY_KEY"}
     )
-    findings = doctor.examine(judges=["dead"], judges_file=file, contact=True)
+    findings = doctor.examine(judges=["dead"], contact=True, server=Server(judges_file=file))
     assert [f.state for f in findings_of(findings, "judge", "dead")] == ["ok", "unusable"]
     assert CANARY not in str(findings)
 
@@ -139,7 +140,7 @@ def test_dead_server_is_unusable_when_named(tmp_path, monkeypatch):
 def test_answer_of_a_server_is_read_for_what_it_means(tmp_path, stub, fault, model, state, word):  # noqa: PLR0917 -- fixtures and cases
     """What a list of models, a refused key or a plain 404 means for the judge."""
     file = judges_file(tmp_path, near={"model": model, "base_url": stub.url(fault=fault)})
-    findings = doctor.examine(judges=["near"], judges_file=file, contact=True)
+    findings = doctor.examine(judges=["near"], contact=True, server=Server(judges_file=file))
     contacted = findings_of(findings, "judge", "near")[1]
     assert (contacted.state, word in contacted.message) == (state, True), contacted
 
@@ -151,7 +152,7 @@ def test_redirect_of_the_list_of_models_takes_the_key_nowhere(
     monkeypatch.setenv("MY_KEY", CANARY)
     address = stub.url(fault=f"307;to={elsewhere.origin}/v1/models")
     file = judges_file(tmp_path, near={"model": "m", "base_url": address, "key_env": "MY_KEY"})
-    findings = doctor.examine(judges=["near"], judges_file=file, contact=True)
+    findings = doctor.examine(judges=["near"], contact=True, server=Server(judges_file=file))
     assert elsewhere.stats()["requests"] == 0
     assert "redirects" in findings_of(findings, "judge", "near")[1].message
 
@@ -160,7 +161,7 @@ def test_broken_judges_file_does_not_hide_the_rest(tmp_path):
     """The fault is one finding with file and field; the shipped aliases are still looked at."""
     path = tmp_path / "judges.yaml"
     path.write_text("judges:\n  mine: {model: m, colour: x}\n", encoding="utf-8")
-    findings = doctor.examine(judges_file=path)
+    findings = doctor.examine(server=Server(judges_file=path))
     [fault] = findings_of(findings, "judges file")
     assert (fault.state, "colour" in fault.message) == ("unusable", True)
     assert findings_of(findings, "judge", "gpt")
@@ -175,9 +176,11 @@ def filled_cache(folder):
 
 def test_sound_cache_is_counted(tmp_path):
     """Number of replies and size of a cache in order; an absent one is in order too."""
-    [absent] = findings_of(doctor.examine(cache=tmp_path / "none"), "cache")
+    [absent] = findings_of(doctor.examine(place=Place(cache=tmp_path / "none")), "cache")
     assert (absent.state, (tmp_path / "none").exists()) == ("ok", False)
-    [sound] = findings_of(doctor.examine(cache=filled_cache(tmp_path / "cache")), "cache")
+    [sound] = findings_of(
+        doctor.examine(place=Place(cache=filled_cache(tmp_path / "cache"))), "cache"
+    )
     assert sound.state == "ok"
     assert "300 replies" in sound.message
 
@@ -196,7 +199,7 @@ def test_damaged_cache_is_found_and_left_alone(tmp_path, damage):
     else:
         data = data[: len(data) // 2]
     file.write_bytes(data)
-    [finding] = findings_of(doctor.examine(cache=tmp_path / "cache"), "cache")
+    [finding] = findings_of(doctor.examine(place=Place(cache=tmp_path / "cache")), "cache")
     assert (finding.state, "damaged" in finding.message) == ("unusable", True)
     assert "moves it aside" in finding.advice
     assert file.read_bytes() == data
@@ -208,7 +211,7 @@ def test_planted_pickle_row_is_counted_not_read(tmp_path):
     with sqlite3.connect(folder / "cache.db") as connection:
         connection.execute("UPDATE Cache SET value = x'8004' WHERE key = ?", (f"{7:064x}",))
     connection.close()
-    [finding] = findings_of(doctor.examine(cache=folder), "cache")
+    [finding] = findings_of(doctor.examine(place=Place(cache=folder)), "cache")
     assert (finding.state, "1 foreign rows" in finding.message) == ("note", True)
     assert "299 replies" in finding.message
 
@@ -219,11 +222,11 @@ def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how):
     monkeypatch.setattr(doctor, "LOCK_TIMEOUT_S", 0.05)
     folder = filled_cache(tmp_path / "cache")
     with locked(folder / "cache.db", how):
-        [finding] = findings_of(doctor.examine(cache=folder), "cache")
+        [finding] = findings_of(doctor.examine(place=Place(cache=folder)), "cache")
     assert (finding.state, "database is locked" in finding.message) == ("unusable", True)
     assert "choose another" in finding.advice
     (tmp_path / "cache.damaged-1").mkdir()
-    [aside, sound] = findings_of(doctor.examine(cache=folder), "cache")
+    [aside, sound] = findings_of(doctor.examine(place=Place(cache=folder)), "cache")
     assert "moved aside" in aside.message
     assert sound.state == "ok"
 
@@ -244,7 +247,7 @@ def test_cache_without_its_table_is_not_called_unreadable(tmp_path, table, state
         else:
             connection.execute("PRAGMA user_version = 1")  # so that it is written at all
     connection.close()
-    [finding] = findings_of(doctor.examine(cache=tmp_path), "cache")
+    [finding] = findings_of(doctor.examine(place=Place(cache=tmp_path)), "cache")
     assert (finding.state, words in finding.message) == (state, True)
 
 

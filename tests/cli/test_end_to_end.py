@@ -15,9 +15,11 @@ from support.processes import call_harness
 from support.task_folders import make_task_folder
 
 from harness.analysis import Validation
-from harness.app import execute, plan_resumed_run, plan_run, start
+from harness.app import execute, start
+from harness.command_options import Place, RunOptions, Server
 from harness.errors import RunError
-from harness.runs import RunConfig, RunFolder, find_run
+from harness.run_plans import plan_resumed_run, plan_run
+from harness.runs import RunFolder, find_run
 from harness.sources import source_of
 
 CANARY = "sk-canary-7f3a9"
@@ -129,11 +131,14 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
     """Every call failed, and the run ended with 0, without a word of why; nor was it resumable."""
     address = "http://127.0.0.1:1/v1"
     file = judges_file(place, gone={"model": "stub", "base_url": address, "samples": 1})
-    config = RunConfig(task=str(place / "task"), elicitations=("forced_choice",))
-    plan = plan_run(**dict(config), judges=["gone"], judges_file=place / file)
+    options = RunOptions(elicitations=("forced_choice",))
+    server = Server(judges_file=place / file)
+    plan = plan_run(str(place / "task"), ["gone"], options, server=server)
     folder = start(plan, place / "runs")
     hearing = RecordingObserver()
-    result = execute(plan, folder, observer=hearing, use_cache=False, retry=QUICK_RETRIES)
+    result = execute(
+        plan, folder, observer=hearing, retry=QUICK_RETRIES, place=Place(use_cache=False)
+    )
     assert result.exit_code == 3
     assert "unreachable: no server answers at that address; check" in result.validation.notes[0]
     assert hearing.lines[-1].startswith(
@@ -467,5 +472,10 @@ def test_interrupt_while_results_are_computed_says_how_to_go_on(copied, tmp_path
 
     monkeypatch.setattr("harness.app.validate", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        execute(plan_resumed_run(folder), folder, observer=hearing, cache=tmp_path / "cache")
+        execute(
+            plan_resumed_run(folder),
+            folder,
+            observer=hearing,
+            place=Place(cache=tmp_path / "cache"),
+        )
     assert f"harness validate {copied}" in hearing.lines[-1]

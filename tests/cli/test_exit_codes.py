@@ -9,10 +9,11 @@ import pytest
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.analysis import Choices, Validation
-from harness.app import plan_run
+from harness.analysis import Validation
 from harness.cli.options import exit_code_of
+from harness.command_options import Choices, RunOptions
 from harness.errors import ExitCode, HarnessError, JudgeError
+from harness.run_plans import plan_run
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_fail_unless_takes_verdicts_alone(ratings):
     """A word that is no verdict is refused before anything is asked."""
     refused = invoke("run", "--task", "task", "--fail-unless", "good")
     assert refused.exit_code == ExitCode.WRONG_INPUT
-    assert "'good' is not one of use, best_not_proven" in refused.stderr
+    assert "'good' is not one of 'use', 'best_not_proven'" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,6 @@ def test_options_of_the_comparison_are_checked_before_anything_is_asked(
 def test_more_replies_than_any_judge_gives_are_refused_before_anything_is_asked(ratings):
     """The comparison would be empty after everything was paid."""
     with pytest.raises(JudgeError, match="needs 5 samples per item, but no judge is asked more"):
-        plan_run("task", ["random"], samples=4, choices=Choices(replies=5))
+        plan_run("task", ["random"], RunOptions(samples=4), choices=Choices(replies=5))
     with pytest.raises(HarnessError, match="replies inf removes the reply noise of squared"):
         plan_run("task", ["random"], choices=Choices(metric="hit_rate(h/h)", replies="inf"))

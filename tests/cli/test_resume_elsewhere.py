@@ -12,8 +12,10 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
-from harness.app import plan_resumed_run, plan_run, run_plan, start
+from harness.app import run_plan, start
+from harness.command_options import Place, RunOptions, Server
 from harness.errors import HarnessError, JudgeError, RunError
+from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunFolder, find_run
 from harness.user_folders import is_seal, seal_of, state_folder
 
@@ -41,10 +43,8 @@ def unfinished(place, stub):
     plan = plan_run(
         "task",
         ["m"],
-        base_url=stub.url(),
-        key_env="AWS_SECRET_ACCESS_KEY",
-        samples=1,
-        elicitations=("forced_choice",),
+        RunOptions(samples=1, elicitations=("forced_choice",)),
+        server=Server(base_url=stub.url(), key_env="AWS_SECRET_ACCESS_KEY"),
     )
     folder = start(plan, place / "runs")
     folder.update(state="stopped")
@@ -186,7 +186,7 @@ def test_a_plain_resume_takes_sealed_runs_first(unfinished, place, monkeypatch):
 def test_options_for_a_run_of_ones_own_are_refused(unfinished, stub):
     """It keeps its options, so an address given now would be ignored."""
     with pytest.raises(RunError, match="keeps its options"):
-        plan_resumed_run(RunFolder.open(unfinished), base_url=stub.url())
+        plan_resumed_run(RunFolder.open(unfinished), server=Server(base_url=stub.url()))
     with pytest.raises(HarnessError, match="keeps its options"):
         harness.run(resume=unfinished, base_url=stub.url(), use_cache=False)
 
@@ -300,5 +300,5 @@ def test_a_resumed_run_that_is_refused_keeps_its_folder(place):
     (place / "cache").write_text("a file")
     plan = plan_resumed_run(folder)
     with pytest.raises(RunError, match="cannot be used as a cache"):
-        run_plan(plan, observer=RecordingObserver(), cache=place / "cache")
+        run_plan(plan, observer=RecordingObserver(), place=Place(cache=place / "cache"))
     assert (run / "verdicts.jsonl").exists()

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.processes import call_harness
 
-from harness.app import plan_run, validate_verdicts
+from harness.app import validate_verdicts
+from harness.command_options import RunOptions, Server
 from harness.curation import AnswerSettings, MaxRejected, make_plans, make_task, read_source
 from harness.errors import TaskError
 from harness.judging.parsing.external_verdicts import read_external
-from harness.runs import RunConfig
+from harness.run_plans import plan_run
 from harness.tasks import CANNOT_ASSESS, load_task, read_changes
 from harness.tasks.columns.cell_values import labels_of
 from harness.tasks.tables import Limits
@@ -153,10 +154,10 @@ def test_judges_are_not_asked_for_a_property_that_nobody_said(tmp_path):
     """They were asked for "the label that raters gave", and paid; baselines do not read it."""
     path = table(tmp_path, "id,body,a1,a2\n1,one two,yes,no\n2,three,no,no\n")
     make_task(plan_of(path), tmp_path / "mine")
-    config = RunConfig(task=str(tmp_path / "mine"), elicitations=("forced_choice",))
+    task, options = str(tmp_path / "mine"), RunOptions(elicitations=("forced_choice",))
     with pytest.raises(TaskError, match="describe there what was rated, as a phrase"):
-        plan_run(**dict(config), judges=["m"], base_url="http://127.0.0.1:1/v1")
-    assert plan_run(**dict(config), judges=["random"]).jobs
+        plan_run(task, ["m"], options, server=Server(base_url="http://127.0.0.1:1/v1"))
+    assert plan_run(task, ["random"], options).jobs
 
 
 def test_binary_table_has_a_sweep_over_beta(tmp_path):

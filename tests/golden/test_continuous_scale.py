@@ -7,7 +7,7 @@ from support.known_answers import golden_cases
 from support.task_folders import make_truth_task
 
 from harness.analysis import validate
-from harness.analysis.inputs import Choices
+from harness.command_options import Choices, Validating
 from harness.sources import source_of_verdicts
 
 
@@ -20,8 +20,8 @@ def test_summeval_as_numbers_gives_the_published_annotator_test_and_correlation(
     source = source_of_verdicts(
         str(folder),
         truth / "data" / "summeval" / "verdicts.csv",
-        criterion="coherence",
-        choices=Choices(confidence=0.9),
+        Validating(criterion="coherence"),
+        Choices(confidence=0.9),
     )
     validation = validate(source)
     tests = {result.judge: result.test for result in validation.replacement.judges}

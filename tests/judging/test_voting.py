@@ -12,7 +12,8 @@ from support.task_folders import make_task_folder
 
 import harness
 from harness.analysis.judge_costs import cost_of
-from harness.app import ask_open_units, estimate_costs, plan_resumed_run, plan_run, start
+from harness.app import ask_open_units, start
+from harness.command_options import RunOptions, Server
 from harness.errors import JudgeError, RunError
 from harness.judging.computed_verdicts import computed_verdicts
 from harness.judging.judges.config import JudgeSpec, load_judges
@@ -20,6 +21,7 @@ from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.verdict import PairValue, Verdict
 from harness.judging.running.services import NoCache
 from harness.judging.strategies.voting import Ballot, majority
+from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
 from harness.sources import source_of, verdicts_of
 from harness.stats import OptionSpace
 from harness.tasks import load_task
@@ -149,7 +151,7 @@ def test_a_plus_joins_aliases_and_asks_each_once(task):
     assert resolve(["a+b"], task, {"a+b": plus}).specs == [plus]
     panel = JudgeSpec(name="p", kind="ensemble", members=("gpt", "claude"))
     with pytest.raises(JudgeError, match="give the strategy to the members"):
-        look_up("p@cot", registry | {"p": panel}, None, None)
+        look_up("p@cot", registry | {"p": panel})
     with pytest.raises(JudgeError, match="or an ensemble"):
         resolve(["p+gpt"], task, registry | {"p": panel})
 
@@ -157,13 +159,13 @@ def test_a_plus_joins_aliases_and_asks_each_once(task):
 def test_self_consistency_follows_another_strategy_and_is_named_once(task):
     """It changes no prompt: the requests are those of the judge without it."""
     registry = load_judges()
-    voting = look_up("gpt@cot@self-consistency:5", registry, None, None)
-    cot = look_up("gpt@cot", registry, None, None)
+    voting = look_up("gpt@cot@self-consistency:5", registry)
+    cot = look_up("gpt@cot", registry)
     assert voting == cot.model_copy(
         update={"name": voting.name, "strategy": "cot@self-consistency:5"}
     )
     with pytest.raises(JudgeError, match="already has the strategy self-consistency:5, which"):
-        look_up("gpt@self-consistency:5@self-consistency:3", registry, None, None)
+        look_up("gpt@self-consistency:5@self-consistency:3", registry)
     with pytest.raises(JudgeError, match="unknown judge 'gpt@self-consistency:1'"):
         resolve(["gpt@self-consistency:1"], task, registry)
 
@@ -190,7 +192,9 @@ def ask(plan, folder):
 def asked_run(task, judges_file, tmp_path):
     """Run that was asked, without results."""
     fields = {"elicitations": ("forced_choice",), "samples": 2}
-    plan = plan_run(str(task.folder), ["panel"], judges_file=judges_file, **fields)
+    plan = plan_run(
+        str(task.folder), ["panel"], RunOptions(**fields), server=Server(judges_file=judges_file)
+    )
     folder = start(plan, tmp_path / "runs")
     ask(plan, folder)
     return folder
@@ -239,7 +243,9 @@ def test_votes_and_ensembles_are_computed_from_the_log(asked_run):
 
 def test_a_dry_run_prices_an_ensemble_at_nothing(task, judges_file):
     """Its members are priced, each vote as a call."""
-    plan = plan_run(str(task.folder), ["panel"], judges_file=judges_file, samples=2)
+    plan = plan_run(
+        str(task.folder), ["panel"], RunOptions(samples=2), server=Server(judges_file=judges_file)
+    )
     quotes = {quote.judge: quote for quote in estimate_costs(plan)}
     assert [quote.calls for quote in quotes.values()] == [72, 24, 24, 0]
     assert quotes["panel"].n_items == quotes["b"].n_items

@@ -19,10 +19,11 @@ from support.analysis_inputs import (
     task_of,
 )
 
-from harness.analysis import Choices, validate
+from harness.analysis import validate
 from harness.analysis.estimates import prepare
 from harness.analysis.run_comparison import compare_runs
 from harness.analysis.study import study
+from harness.command_options import Choices
 from harness.errors import HarnessError
 from harness.gates import check_requirements
 from harness.report import judge_card, page, render

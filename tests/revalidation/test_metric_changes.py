@@ -8,7 +8,8 @@ import pytest
 from support.look_schedules import flawed, majority, other
 from support.task_folders import make_task_folder
 
-from harness.analysis import Choices, validate
+from harness.analysis import validate
+from harness.command_options import Choices
 from harness.revalidation.metric_changes import (
     Yardstick,
     compare_metrics,

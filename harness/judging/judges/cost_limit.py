@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.command_options import REPLY_CAP
 from harness.errors import JudgeUnavailable
 from harness.judging.judges.judge_registry import caps_replies
 from harness.judging.judges.pricing import (
-    REPLY_CAP,
     most_reply_tokens,
     price_of,
     reply_cap,

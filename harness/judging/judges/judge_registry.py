@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import ValidationError
 
 from harness import plugins
+from harness.command_options import NO_SERVER
 from harness.errors import JudgeError, JudgeUnavailable, PluginError
 from harness.judging.judges.config import (
     BUILT_IN_KINDS,
@@ -30,6 +31,7 @@ from harness.tasks.schema import ELICITATIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from harness.command_options import Server
     from harness.judging.judges.base import Judge
     from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.judging.prompts.requests import Prompts
@@ -58,9 +60,7 @@ def resolve(
     names: Sequence[str] | None,
     task: Task,
     registry: Mapping[str, JudgeSpec],
-    *,
-    base_url: str | None = None,
-    key_env: str | None = None,
+    server: Server = NO_SERVER,
 ) -> Resolved:
     """Turn names from the command line into the judges of a run.
 
@@ -73,8 +73,8 @@ def resolve(
         What is rated.
     registry : mapping
         Specifications by alias, see `load_judges`.
-    base_url, key_env : str or None
-        From the command line: names that are no alias are models of the server at this address.
+    server : Server
+        Names that are no alias are models of the server at its address.
 
     Returns
     -------
@@ -94,8 +94,8 @@ def resolve(
     _check_number(len(names or ()), task)
     if repeated := [name for name, n in Counter(names or ()).items() if n > 1]:
         raise JudgeError(f"judge {repeated[0]!r} is named twice; name it once, samples repeat it")
-    check_server_is_used(names, registry, base_url, key_env)
-    named = [look_up(name, registry, base_url, key_env) for name in names or ()]
+    check_server_is_used(names, registry, server)
+    named = [look_up(name, registry, server) for name in names or ()]
     specs = _with_members(named, registry)
     skipped: list[tuple[str, str]] = []
     _check_number(len(specs), task)
@@ -171,8 +171,7 @@ def _member(ensemble: JudgeSpec, name: str, registry: Mapping[str, JudgeSpec]) -
 def check_server_is_used(
     names: Sequence[str] | None,
     registry: Mapping[str, JudgeSpec],
-    base_url: str | None,
-    key_env: str | None,
+    server: Server,
 ) -> None:
     """Refuse ``--base-url`` or ``--key-env`` where no judge would use it.
 
@@ -181,7 +180,7 @@ def check_server_is_used(
     JudgeError
         If all names are aliases, whose specifications hold address and key.
     """
-    option = "--base-url" if base_url is not None else "--key-env" if key_env is not None else ""
+    option = "--base-url" if server.base_url else "--key-env" if server.key_env else ""
     if option and all(registered(name, registry) for name in names or ()):
         raise JudgeError(
             f"{option} is for judges that are no alias, and none was named; name the model as its "
@@ -204,9 +203,7 @@ def registered(name: str, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | None
     return with_strategy(spec, strategy) if spec else None
 
 
-def look_up(
-    name: str, registry: Mapping[str, JudgeSpec], base_url: str | None, key_env: str | None
-) -> JudgeSpec:
+def look_up(name: str, registry: Mapping[str, JudgeSpec], server: Server = NO_SERVER) -> JudgeSpec:
     """Return the judge of an alias, a kind from a plug-in, or a model string; see `resolve`.
 
     A strategy may follow after ``@``. ``+`` joins the members of an ensemble.
@@ -222,22 +219,20 @@ def look_up(
         return _spec(name, kind=ENSEMBLE, members=name.split("+"))
     base, strategy = split_strategy(name)
     if strategy:
-        return with_strategy(look_up(base, registry, base_url, key_env), strategy)
-    return _model(name, registry, base_url, key_env)
+        return with_strategy(look_up(base, registry, server), strategy)
+    return _model(name, registry, server)
 
 
-def _model(
-    name: str, registry: Mapping[str, JudgeSpec], base_url: str | None, key_env: str | None
-) -> JudgeSpec:
+def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> JudgeSpec:
     """Return the judge of a kind from a plug-in or of a model string; see `resolve`."""
-    if "/" not in name and base_url is None:
+    if "/" not in name and server.base_url is None:
         if name in BUILT_IN_KINDS or name not in plugins.names(plugins.JUDGES):
             raise JudgeError(
                 f"unknown judge {name!r}; known are {', '.join(registry)}, "
                 "or give a model string such as openai/gpt-4o"
             )
         return JudgeSpec(name=name, kind=name, model=name)
-    return _spec(name, model=name, base_url=base_url, key_env=key_env)
+    return _spec(name, model=name, base_url=server.base_url, key_env=server.key_env)
 
 
 def _spec(name: str, **fields: object) -> JudgeSpec:
@@ -252,9 +247,7 @@ def _spec(name: str, **fields: object) -> JudgeSpec:
 def own_judges(
     specs: Iterable[JudgeSpec],
     registry: Mapping[str, JudgeSpec],
-    *,
-    base_url: str | None,
-    key_env: str | None,
+    server: Server,
 ) -> tuple[JudgeSpec, ...]:
     """Return the judges of a run that was made elsewhere, as the user's own files define them.
 
@@ -267,24 +260,22 @@ def own_judges(
         The judges of the run.
     registry : mapping
         The user's own and the built-in ones, see `load_judges`.
-    base_url, key_env : str or None
-        From the command line, see `resolve`.
+    server : Server
+        That of the user, see `resolve`.
 
     Raises
     ------
     JudgeError
         If the user has no judge of a name, or another one.
     """
-    return tuple(_own_judge(spec, registry, base_url, key_env) for spec in specs)
+    return tuple(_own_judge(spec, registry, server) for spec in specs)
 
 
-def _own_judge(
-    spec: JudgeSpec, registry: Mapping[str, JudgeSpec], base_url: str | None, key_env: str | None
-) -> JudgeSpec:
+def _own_judge(spec: JudgeSpec, registry: Mapping[str, JudgeSpec], server: Server) -> JudgeSpec:
     if not spec.remote:
         return spec
     try:
-        own = look_up(spec.name, registry, base_url, key_env)
+        own = look_up(spec.name, registry, server)
     except JudgeError:
         own = None
     differing = "name" if own is None else _first_difference(spec, own)

@@ -16,6 +16,7 @@ from unicodedata import normalize
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from harness.command_options import MAX_TOKENS, REPLY_CAP
 from harness.judging.judges.providers import provider_of
 from harness.judging.parsing.verdict import MAX_COST_USD
 from harness.judging.strategies.strategy import TOKEN_LIMITS
@@ -80,8 +81,6 @@ IMAGE_TOKENS = 1_600  # about the most that Anthropic counts for one
 MOST_IMAGE_TOKENS = 50_000  # gpt-4o-mini counts up to 48,169: 2,833, and 5,667 for each of 8 tiles
 TEMPLATE_TOKENS = 256  # most that chat templates add to a prompt, default system prompts included
 SCHEMA_TOKENS = 1_000  # most that providers add to a prompt whose reply follows a schema
-MAX_TOKENS = 10**12  # larger counts are ignored
-REPLY_CAP = 4096  # tokens of a reply under a cost limit, where its judge sets no limit
 EXPECTED_TOKENS = 16  # of a reply without a limit
 HALF_IN_BATCH = frozenset({"openai", "anthropic"})
 

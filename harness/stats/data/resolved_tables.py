@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.stats.data.arrays import Counts, FloatArray, IntArray
+    from harness.stats.modes import AbstentionMode
 
-AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
 CHOICE, SET, PAIR = range(len(ELICITATIONS))
 ANSWERED, ABSTAINED = OUTCOMES.index("answered"), OUTCOMES.index("abstained")
 MET, UNMET = "met", "unmet"

@@ -30,10 +30,12 @@ from harness.stats.data.arrays import (
     total,
     weighted_total,
 )
-from harness.stats.inference.interval_methods import IntervalMethod, check_level, check_method
+from harness.stats.inference.interval_methods import check_level, check_method
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from harness.stats.modes import IntervalMethod
 
 
 Unit: TypeAlias = Literal["item", "group", "criterion"]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, Counts, FloatArray, IntArray, Summands
     from harness.stats.inference.bootstrap import Resampling, Weights
     from harness.stats.inference.estimate import ItemSums
-    from harness.stats.inference.interval_methods import IntervalMethod
     from harness.stats.inference.metric import Metric
+    from harness.stats.modes import IntervalMethod
 
 Side: TypeAlias = "Callable[[FloatArray], FloatArray]"  # (B, n) weights -> (B,) values, or (S, B)
 AnyWeights = TypeVar("AnyWeights", bound="Weights")

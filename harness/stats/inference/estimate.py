@@ -14,7 +14,6 @@ from harness.stats.data.arrays import how_many, median
 from harness.stats.inference.bootstrap import Unit, Units
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import (
-    IntervalMethod,
     Sampled,
     interval_ends,
     percentile_ends,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.crossed_raters import RaterVariance
     from harness.stats.inference.engine import Replicated
+    from harness.stats.modes import IntervalMethod
 
 
 EMPTY = "empty_stratum"

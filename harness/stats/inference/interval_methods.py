@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isfinite, prod, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from harness.stats.inference.special_functions import stdtrit
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
     from harness.stats.inference.crossed_raters import RaterVariance
+    from harness.stats.modes import IntervalMethod
 
-IntervalMethod: TypeAlias = Literal["score", "percentile"]
 METHODS: tuple[IntervalMethod, ...] = ("score", "percentile")
 MIN_VALUES = 2  # one value has no spread
 MIN_UNITS = 5  # fewer say too little about the spread of a mean

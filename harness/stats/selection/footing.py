@@ -24,7 +24,7 @@ from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, li
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.engine import Drawn, Engine
 from harness.stats.inference.estimate import TOO_FEW, make_interval
-from harness.stats.inference.interval_methods import FurtherItem, IntervalMethod, Sampled
+from harness.stats.inference.interval_methods import FurtherItem, Sampled
 from harness.stats.inference.metric import mean
 from harness.stats.inference.non_inferiority import non_inferiority_p
 from harness.stats.selection.rank_sets import (
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.estimate import Estimate, Interval
     from harness.stats.inference.metric import Metric
     from harness.stats.inference.non_inferiority import Margin
+    from harness.stats.modes import IntervalMethod
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.stats.selection.references import OneHuman
     from harness.stats.selection.replies import Vectors

@@ -7,6 +7,7 @@ import os
 import pytest
 from support.task_folders import make_task_folder
 
+from harness.command_options import Server
 from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.judges.config import JudgeSpec, key_of, load_judges, user_file
 from harness.judging.judges.judge_registry import build, check, notice_of, resolve
@@ -205,11 +206,7 @@ def test_any_model_string_works_as_it_is(task):
 def test_a_base_url_makes_model_names_endpoints(task):
     """With an address on the command line a name that is no alias is that server's model."""
     (spec,) = resolve(
-        ["qwen"],
-        task,
-        load_judges(),
-        base_url="http://127.0.0.1:1/v1",
-        key_env="MY_KEY",
+        ["qwen"], task, load_judges(), Server(base_url="http://127.0.0.1:1/v1", key_env="MY_KEY")
     ).specs
     assert (spec.kind, spec.model, spec.key_env) == ("endpoint", "qwen", "MY_KEY")
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from support.processes import invoke
 from support.task_folders import make_task_folder, write_jsonl
 
-from harness.app import plan_resumed_run, plan_run, start
+from harness.app import start
+from harness.command_options import RunOptions
 from harness.errors import PromptError, TaskError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up
@@ -20,6 +21,7 @@ from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.strategies.strategy_registry import named
 from harness.probe.perturbations import perturbed_task, read_perturbations
 from harness.revalidation.causes import setup_of
+from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunFolder
 from harness.tasks import Item, load_task
 from harness.tasks.model import Rating
@@ -132,7 +134,7 @@ def test_judges_that_give_reasons_are_shown_those_of_the_task(tmp_path):
     task_file = folder / "task.yaml"
     task_file.write_text(task_file.read_text() + "reasons: why\n")
     asked = {"elicitations": ("forced_choice",)}
-    plan = plan_run(str(folder), ["gpt@few-shot:2", "gpt@few-shot:2@cot"], **asked)
+    plan = plan_run(str(folder), ["gpt@few-shot:2", "gpt@few-shot:2@cot"], RunOptions(**asked))
     plain, reasoned = (job.judge.request(Unit("i0", "forced_choice")).messages for job in plan.jobs)
     assert "Because" not in "".join(message.content for message in plain)
     replies = [message.content for message in reasoned if message.role == "assistant"]
@@ -141,7 +143,7 @@ def test_judges_that_give_reasons_are_shown_those_of_the_task(tmp_path):
         number = re.search(r"comment number (\d)", shown.content)[1]
         assert (reason, verdict) == (f"Because of i{number}.", {"1": "B"}.get(number, "A"))
     with pytest.raises(TaskError, match=r"3 of 4 demonstrations .* with the field 'why'"):
-        plan_run(str(folder), ["gpt@few-shot:4"], **asked)
+        plan_run(str(folder), ["gpt@few-shot:4"], RunOptions(**asked))
     shown = task_file.read_text()
     task_file.write_text(shown + "text: [text, why]\n")
     with pytest.raises(TaskError, match="reasons: judges would be shown 'why'"):
@@ -155,7 +157,7 @@ def test_too_few_are_an_error_before_anything_is_asked(tmp_path):
     """The message says how many there are, and for which elicitation."""
     small = make_task_folder(tmp_path / "small", n=4, response_sets=False)
     with pytest.raises(TaskError, match=r"'i0' has 3 of 4 demonstrations for forced_choice"):
-        plan_run(str(small), ["gpt@few-shot:4"], elicitations=("forced_choice",))
+        plan_run(str(small), ["gpt@few-shot:4"], RunOptions(elicitations=("forced_choice",)))
     with pytest.raises(TaskError, match=r"'i0' has 0 of 2 demonstrations for response_set"):
         plan_run(str(small), ["gpt@few-shot:2"])
 
@@ -177,7 +179,7 @@ def test_demonstrations_are_turns_before_the_item_and_part_of_the_key(task):
     assert three[:5] == two[:5]
     keys = {plan.jobs[0].judge.request(Unit("i5", "forced_choice")).cache_key for plan in plans}
     assert len(keys) == 3
-    paired = plan_run(task, ["gpt@few-shot:2"], elicitations=("response_set", "paired"))
+    paired = plan_run(task, ["gpt@few-shot:2"], RunOptions(elicitations=("response_set", "paired")))
     assert messages_of(paired, "i5", "paired") == messages_of(paired, "i5", "response_set")
 
 
@@ -187,7 +189,9 @@ def test_a_run_keeps_its_demonstrations(task, tmp_path, item_text):
 
     So does one over a part of the items only, as in an exported baseline.
     """
-    plan = plan_run(str(task.folder), ["gpt@few-shot:2"], limit=3, seed=5, item_text=item_text)
+    plan = plan_run(
+        str(task.folder), ["gpt@few-shot:2"], RunOptions(limit=3, seed=5, item_text=item_text)
+    )
     folder = start(plan, tmp_path)
     stored = (folder.prompts / FILE).read_text()
     assert ("comment number" in stored) is item_text
@@ -220,7 +224,7 @@ def test_a_run_keeps_its_demonstrations(task, tmp_path, item_text):
 )
 def test_demonstrations_that_were_changed_are_refused(task, tmp_path, change, match):
     """One line names the file, and nothing is asked."""
-    folder = start(plan_run(str(task.folder), ["gpt@few-shot:2"], limit=3), tmp_path)
+    folder = start(plan_run(str(task.folder), ["gpt@few-shot:2"], RunOptions(limit=3)), tmp_path)
     change(folder.prompts / FILE)
     with pytest.raises((PromptError, Exception), match=match):
         plan_resumed_run(folder)
@@ -229,8 +233,8 @@ def test_demonstrations_that_were_changed_are_refused(task, tmp_path, change, ma
 def test_a_probe_demonstrates_with_texts_that_it_did_not_change(task):
     """All variants of an item are shown the same, none of which is that item."""
     probed = perturbed_task(task, task.items[:3], read_perturbations("injection"), "injection")
-    fields = {"pool": task, "elicitations": ("forced_choice",)}
-    plan = plan_run(probed, ["gpt@few-shot:2"], **fields)
+    options = RunOptions(elicitations=("forced_choice",))
+    plan = plan_run(probed, ["gpt@few-shot:2"], options, pool=task)
     texts = {task.text_of(i) for i in task.items}
     for original in task.items[:3]:
         variants = [i.id for i in probed.items if i.group == original.id]
@@ -248,11 +252,11 @@ def test_few_shot_is_a_strategy_of_aliases_and_judges_yaml(tmp_path):
     judge = {"base_url": URL, "model": "m", "strategy": "few-shot:8"}
     path.write_text(json.dumps({"judges": {"m": judge}}))
     registry = load_judges(path)
-    assert look_up("m", registry, None, None).strategy == "few-shot:8"
-    assert look_up("gpt@few-shot:4", registry, None, None).strategy == "few-shot:4"
+    assert look_up("m", registry).strategy == "few-shot:8"
+    assert look_up("gpt@few-shot:4", registry).strategy == "few-shot:4"
     for name in ("gpt@few-shot", "gpt@few-shot:0", "gpt@few-shot:100"):
         with pytest.raises(Exception, match="unknown judge"):
-            look_up(name, registry, None, None)
+            look_up(name, registry)
 
 
 @pytest.mark.slow

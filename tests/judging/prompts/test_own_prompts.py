@@ -8,9 +8,11 @@ import pytest
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.app import plan_resumed_run, plan_run, start
+from harness.app import start
+from harness.command_options import RunOptions, Server
 from harness.errors import JudgeError, PromptError
 from harness.judging.prompts.requests import Unit
+from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunFolder
 
 TEMPLATE = (
@@ -35,7 +37,12 @@ def write_judges(tmp_path, stub, prompts, more=""):
 
 
 def plan(folder, path, judges=("short", "plain")):
-    return plan_run(str(folder), judges, judges_file=path, elicitations=("forced_choice",))
+    return plan_run(
+        str(folder),
+        judges,
+        RunOptions(elicitations=("forced_choice",)),
+        server=Server(judges_file=path),
+    )
 
 
 def test_a_judge_is_sent_its_own_template(folder, tmp_path, stub):

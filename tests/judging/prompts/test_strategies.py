@@ -6,6 +6,7 @@ import pytest
 from support.judge_runs import scripted
 from support.task_folders import make_task_folder
 
+from harness.command_options import NO_SERVER
 from harness.errors import JudgeError, JudgeUnavailable, PromptError
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.judge_registry import build, look_up, own_judges, resolve
@@ -40,7 +41,7 @@ def test_a_strategy_is_part_of_the_name_and_raises_the_token_limit(task):
     assert cot.params == plain.params | {"max_tokens": COT_MAX_TOKENS}
     limits = {"max_tokens": None, "max_completion_tokens": 5000}
     roomy = JudgeSpec(name="m", model="m", base_url=URL, params=limits)
-    assert look_up("m@cot", {"m": roomy}, None, None).params == roomy.params
+    assert look_up("m@cot", {"m": roomy}).params == roomy.params
 
 
 def test_an_alias_with_the_whole_name_comes_first(task):
@@ -66,7 +67,7 @@ def test_a_judge_has_one_strategy():
     """A second one is an error that names both."""
     judge = JudgeSpec(name="m", model="m", base_url=URL, strategy="cot")
     with pytest.raises(JudgeError, match=r"'m' already has the strategy cot"):
-        look_up("m@cot", {"m": judge}, None, None)
+        look_up("m@cot", {"m": judge})
 
 
 def test_judges_that_read_no_prompts_take_no_strategy(task):
@@ -78,13 +79,13 @@ def test_judges_that_read_no_prompts_take_no_strategy(task):
 def test_a_judge_of_a_foreign_run_under_a_strategy_is_found_by_its_name():
     """It keeps the run's token limit; another model or strategy than its name says is refused."""
     registry = load_judges()
-    own = look_up("gpt@cot", registry, None, None)
+    own = look_up("gpt@cot", registry)
     limited = own.model_copy(update={"params": own.params | {"max_tokens": 900}})
-    assert own_judges([limited], registry, base_url=None, key_env=None) == (limited,)
+    assert own_judges([limited], registry, NO_SERVER) == (limited,)
     for changes in ({"model": "openai/other"}, {"strategy": "zero-shot"}):
         other = own.model_copy(update=changes)
         with pytest.raises(JudgeError, match="made elsewhere"):
-            own_judges([other], registry, base_url=None, key_env=None)
+            own_judges([other], registry, NO_SERVER)
 
 
 def test_chain_of_thought_has_its_own_messages_and_keys(task):

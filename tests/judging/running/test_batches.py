@@ -15,7 +15,8 @@ from support.judge_runs import QUICK_RETRIES, RecordingObserver, n_lines, run_ju
 from support.processes import BATCH_SERVER, start_harness, start_server
 from support.task_folders import make_task_folder
 
-from harness.app import execute, plan_resumed_run, plan_run, start
+from harness.app import execute, start
+from harness.command_options import Place, RunOptions, Server
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
@@ -28,7 +29,8 @@ from harness.judging.running.session import Session
 from harness.judging.storage.batch_ledger import BatchLedger, PendingBatch
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
-from harness.runs import RunConfig, RunFolder
+from harness.run_plans import plan_resumed_run, plan_run
+from harness.runs import RunFolder
 from harness.tasks import load_task
 
 PRICE = {"input": 100.0, "output": 400.0, "batch": 0.5}
@@ -321,12 +323,13 @@ def test_other_run_that_waits_for_batches_is_named(tmp_path, provider, batch):
     make_task_folder(tmp_path / "task", N_ITEMS)
     judge = {"model": "stub", "base_url": provider.url(), "price": PRICE, "batch_poll_s": 0.02}
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
-    config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",), batch=batch)
-    plan = plan_run(**dict(config), judges=["far"], judges_file=tmp_path / "judges.yaml")
+    options = RunOptions(elicitations=("forced_choice",), batch=batch)
+    server = Server(judges_file=tmp_path / "judges.yaml")
+    plan = plan_run(str(tmp_path / "task"), ["far"], options, server=server)
     first, second = (start(plan, tmp_path / "runs") for _ in range(2))
     BatchLedger(first.batches).put(PendingBatch("far", "token", time.time(), N_ITEMS, "batch_1"))
     hearing = RecordingObserver()
-    execute(plan, second, observer=hearing, use_cache=False, retry=QUICK_RETRIES)
+    execute(plan, second, observer=hearing, retry=QUICK_RETRIES, place=Place(use_cache=False))
     assert hearing.lines[0].startswith(f"{first.path.name} waits for batches; resume it first")
 
 
@@ -418,11 +421,12 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     [folder] = (tmp_path / "runs").iterdir()
     assert json.loads((folder / "batches.json").read_text())[0]["id"] == "batch_1"
     provider.post("/go")
-    config = RunConfig(task=str(tmp_path / "task"), elicitations=("forced_choice",))
-    plan = plan_run(**dict(config), judges=["far"], judges_file=tmp_path / "judges.yaml")
+    options = RunOptions(elicitations=("forced_choice",))
+    server = Server(judges_file=tmp_path / "judges.yaml")
+    plan = plan_run(str(tmp_path / "task"), ["far"], options, server=server)
     other, hearing = start(plan, tmp_path / "others"), RecordingObserver()
     cache = tmp_path / "cache"
-    result = execute(plan, other, observer=hearing, cache=cache, retry=QUICK_RETRIES)
+    result = execute(plan, other, observer=hearing, retry=QUICK_RETRIES, place=Place(cache=cache))
     assert (result.exit_code, other.manifest.ended) == (3, {"far": "in_a_batch"})
     line, last = hearing.lines
     assert last.endswith(f"Resume with: harness run --resume {other.path} --cache {cache}")
@@ -431,7 +435,11 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     for opened in (RunFolder.open(folder), other):
         plan = plan_resumed_run(opened)
         result = execute(
-            plan, opened, observer=RecordingObserver(), cache=cache, retry=QUICK_RETRIES
+            plan,
+            opened,
+            observer=RecordingObserver(),
+            retry=QUICK_RETRIES,
+            place=Place(cache=cache),
         )
         assert result.exit_code == 0
         assert len(opened.read_verdicts().final) == N_ITEMS * 2

@@ -11,7 +11,8 @@ from support.judge_runs import RecordingObserver, run_judge
 from support.processes import invoke
 from support.task_folders import make_pairwise_folder, make_task_folder
 
-from harness.app import ask_open_units, estimate_costs, plan_resumed_run, plan_run, start
+from harness.app import ask_open_units, start
+from harness.command_options import RunOptions, Server
 from harness.errors import TaskError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.reply_reader import ReplyReader
@@ -23,6 +24,7 @@ from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.strategies.endorsement import endorsed
 from harness.judging.strategies.strategy_registry import named
 from harness.ratings import judge_table
+from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
 from harness.sources import source_of
 from harness.tasks import load_task
 
@@ -63,7 +65,7 @@ def shown_first(messages):
 
 def test_successive_samples_show_the_answers_in_either_order(task, judges_file):
     """Half of the items begin with the other order; question and options stay in place."""
-    plan = plan_run(task, ["first"], judges_file=judges_file, samples=4)
+    plan = plan_run(task, ["first"], RunOptions(samples=4), server=Server(judges_file=judges_file))
     judge = plan.jobs[0].judge
     for item in task.items:
         prompts = [judge.request(Unit(item.id, "forced_choice", s)).messages for s in range(4)]
@@ -111,23 +113,36 @@ def test_pairs_probabilities_and_orders_of_options_are_turned_back(task):
 
 def test_a_judge_is_asked_in_both_orders_by_default(task, judges_file, tmp_path):
     """An even number of samples, which the plan prices; `both_orders: false` is asked one."""
-    plan = plan_run(task, ["first", "given", "random"], judges_file=judges_file, **FORCED)
+    plan = plan_run(
+        task,
+        ["first", "given", "random"],
+        RunOptions(**FORCED),
+        server=Server(judges_file=judges_file),
+    )
     assert plan.n_planned == {"first": 16, "given": 8, "random": 80}
     assert [quote.calls for quote in estimate_costs(plan)] == [16, 8, 80]
-    raised = plan_run(task, ["first", "given"], judges_file=judges_file, samples=3, **FORCED)
+    raised = plan_run(
+        task,
+        ["first", "given"],
+        RunOptions(samples=3, **FORCED),
+        server=Server(judges_file=judges_file),
+    )
     assert [job.samples for job in raised.jobs] == [4, 3]
     source = ask(plan, start(plan, tmp_path / "runs"))
     assert Counter(v.value for v in source.verdicts["first"]) == {"A": 8, "B": 8}
     assert Counter(v.value for v in source.verdicts["given"]) == {"A": 8}
     assert not any(v.swapped for v in source.verdicts["random"])
     other = load_task(make_task_folder(task.folder.parent / "small", 4))
-    assert plan_run(other, ["first"], judges_file=judges_file).specs[0].both_orders is False
+    assert (
+        plan_run(other, ["first"], server=Server(judges_file=judges_file)).specs[0].both_orders
+        is False
+    )
 
 
 def test_a_soft_judge_is_asked_once_in_each_order(task):
     """Its distribution on an item is the mean of the two; calibration corrects in one order."""
     judges = ["gpt@logprob", "gpt@logprob-calibrated", "gpt@endorse"]
-    plan = plan_run(task, judges, elicitations=("forced_choice", "response_set"))
+    plan = plan_run(task, judges, RunOptions(elicitations=("forced_choice", "response_set")))
     assert [job.samples for job in plan.jobs] == [2, 1, 30]
     tokens = [{"token": token, "logprob": log(p)} for token, p in (("A", 0.7), ("B", 0.2))]
     sent = {"content": [tokens[0] | {"top_logprobs": tokens}]}
@@ -153,7 +168,12 @@ def test_endorsements_of_an_order_are_turned_back_together(task):
 
 def test_a_resumed_run_asks_and_reads_the_same(task, judges_file, tmp_path):
     """Each order has its own cache key, and a second run is answered from the cache."""
-    plan = plan_run(str(task.folder), ["first"], judges_file=judges_file, samples=3, **FORCED)
+    plan = plan_run(
+        str(task.folder),
+        ["first"],
+        RunOptions(samples=3, **FORCED),
+        server=Server(judges_file=judges_file),
+    )
     folder = start(plan, tmp_path / "runs")
     store = ResponseCache(tmp_path / "cache", print)
     before = ask(plan, folder, store)

@@ -8,12 +8,14 @@ import pytest
 from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
-from harness.app import estimate_costs, plan_resumed_run, plan_run, run_plan
+from harness.app import run_plan
+from harness.command_options import Place, RunOptions, Server
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
 from harness.judging.strategies.chain_of_thought import COT_MAX_TOKENS
 from harness.judging.strategies.strategy_registry import named
+from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
 from harness.runs import RunFolder
 from harness.tasks import load_task
 
@@ -56,11 +58,12 @@ def test_a_run_ranks_both_strategies_and_resumes(task, stub, tmp_path):
     plan = plan_run(
         str(task.folder),
         ["stub", "stub@cot"],
-        base_url=stub.url(table="reasons"),
-        samples=2,
-        elicitations=("forced_choice",),
+        RunOptions(samples=2, elicitations=("forced_choice",)),
+        server=Server(base_url=stub.url(table="reasons")),
     )
-    result = run_plan(plan, observer=RecordingObserver(), out=tmp_path / "runs", use_cache=False)
+    result = run_plan(
+        plan, observer=RecordingObserver(), out=tmp_path / "runs", place=Place(use_cache=False)
+    )
     limits = [json.loads(request["body"])["max_tokens"] for request in stub.requests()]
     assert sorted(limits) == [32] * 12 + [COT_MAX_TOKENS] * 12
     judges = {judge.name for judge in result.validation.judges}
@@ -73,7 +76,9 @@ def test_a_run_ranks_both_strategies_and_resumes(task, stub, tmp_path):
     folder.update(state="stopped")
     stub.reset()
     resumed = run_plan(
-        plan_resumed_run(RunFolder.open(folder.path)), observer=RecordingObserver(), use_cache=False
+        plan_resumed_run(RunFolder.open(folder.path)),
+        observer=RecordingObserver(),
+        place=Place(use_cache=False),
     )
     assert stub.requests() == []
     assert {judge.name for judge in resumed.validation.judges} == judges
@@ -81,7 +86,9 @@ def test_a_run_ranks_both_strategies_and_resumes(task, stub, tmp_path):
 
 def test_reasons_are_priced(task, stub):
     """The expected cost of chain of thought is its limit, as its length is unknown."""
-    plan = plan_run(str(task.folder), ["m@cot"], base_url=stub.url(), samples=1)
+    plan = plan_run(
+        str(task.folder), ["m@cot"], RunOptions(samples=1), server=Server(base_url=stub.url())
+    )
     [quote] = estimate_costs(plan)
     assert quote.judge == "m@cot"
     assert quote.expected_completion_tokens == quote.completion_tokens

@@ -11,7 +11,8 @@ from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
 from harness.analysis import validate
-from harness.app import ask_open_units, estimate_costs, plan_run, start
+from harness.app import ask_open_units, start
+from harness.command_options import RunOptions, Server
 from harness.errors import JudgeError, PromptError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
@@ -23,6 +24,7 @@ from harness.judging.running.services import NoCache
 from harness.judging.strategies.endorsement import endorsed, set_distribution
 from harness.judging.strategies.strategy_registry import named
 from harness.ratings import judge_table
+from harness.run_plans import estimate_costs, plan_run
 from harness.sources import source_of
 from harness.stats import OptionSpace
 from harness.stats.selection.footing import replies_of
@@ -80,7 +82,10 @@ def test_the_sets_are_those_of_independent_replies():
 
 def asked(task, url, tmp_path, judges, **fields):
     plan = plan_run(
-        str(task.folder), judges, base_url=url, elicitations=("response_set",), **fields
+        str(task.folder),
+        judges,
+        RunOptions(elicitations=("response_set",), **fields),
+        server=Server(base_url=url),
     )
     folder = start(plan, tmp_path / "runs")
     ask_open_units(plan, folder, NoCache(), observer=RecordingObserver())
@@ -91,7 +96,9 @@ def test_a_call_per_option_is_planned_and_sent(task, stub, tmp_path):
     """Each shows one option, with the texts of all; a sample is K calls."""
     stub.reset()
     url = stub.url(say="yes")
-    plan = plan_run(str(task.folder), ["m@endorse"], base_url=url, samples=3)
+    plan = plan_run(
+        str(task.folder), ["m@endorse"], RunOptions(samples=3), server=Server(base_url=url)
+    )
     assert plan.jobs[0].elicitations == ("response_set",)
     assert [quote.calls for quote in estimate_costs(plan)] == [6 * 3 * 2]
     folder = asked(task, url, tmp_path, ["m@endorse"], samples=1, limit=2)
@@ -142,11 +149,11 @@ def test_what_needs_whole_replies_is_refused(task):
     """Votes, ensembles and forced choices; and a template without the option."""
     registry = load_judges()
     with pytest.raises(JudgeError, match="does not go together with self-consistency"):
-        look_up("gpt@endorse@self-consistency:3", registry, None, None)
+        look_up("gpt@endorse@self-consistency:3", registry)
     with pytest.raises(JudgeError, match="gives no single choices"):
         resolve(["gpt@endorse+claude"], task, registry)
     with pytest.raises(JudgeError, match="add --elicitation response_set"):
-        plan_run(task, ["gpt@endorse"], elicitations=("forced_choice",))
+        plan_run(task, ["gpt@endorse"], RunOptions(elicitations=("forced_choice",)))
     numbers = {"scale": "continuous", "options": (), "positive": (), "sensitivity": {}, "items": ()}
     numbers |= {"ranks_by": "forced_choice"}
     lengths = task.model_copy(update=numbers | {"abstain": False, "ratings": ()})
@@ -156,4 +163,4 @@ def test_what_needs_whole_replies_is_refused(task):
     own.write_text("[user]\nRate.\n{{fence}}\n{{text}}\n{{fence}}\n")
     task = task.model_copy(update={"prompts": {"endorsement": "own.txt"}})
     with pytest.raises(PromptError, match=r"must show \{\{option\}\}"):
-        plan_run(task, ["gpt@endorse"], elicitations=("response_set",))
+        plan_run(task, ["gpt@endorse"], RunOptions(elicitations=("response_set",)))

@@ -12,12 +12,14 @@ from support.pictures import png
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.app import ask_open_units, plan_resumed_run, plan_run, start
+from harness.app import ask_open_units, start
+from harness.command_options import RunOptions, Server
 from harness.errors import JudgeError, JudgeUnavailable, TaskError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import resolve
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.services import NoCache
+from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunFolder
 from harness.tasks import load_task
 from harness.tasks.images import MAX_IMAGE_BYTES
@@ -39,7 +41,12 @@ def folder(tmp_path):
 
 
 def plan(folder, judges, url="http://127.0.0.1:1/v1"):
-    return plan_run(str(folder), judges, base_url=url, elicitations=("forced_choice",), samples=1)
+    return plan_run(
+        str(folder),
+        judges,
+        RunOptions(elicitations=("forced_choice",), samples=1),
+        server=Server(base_url=url),
+    )
 
 
 def test_a_judge_reads_the_bytes_of_the_images(folder, stub, tmp_path):

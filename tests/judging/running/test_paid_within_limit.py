@@ -18,16 +18,12 @@ from support.judge_runs import QUICK_RETRIES
 from support.processes import BATCH_SERVER, start_server
 from support.task_folders import make_task_folder
 
-from harness.app import (
-    ask_open_units,
-    check_judges,
-    plan_resumed_run,
-    plan_run,
-    start,
-)
+from harness.app import ask_open_units, start
+from harness.command_options import Limit, RunOptions, Server
 from harness.errors import ExitCode, JudgeUnavailable
 from harness.judging.running.services import NoCache, NoObserver
 from harness.judging.storage.response_cache import ResponseCache
+from harness.run_plans import check_judges, plan_resumed_run, plan_run
 from harness.runs import RunFolder
 
 ROUNDING_USD = 1e-9
@@ -136,12 +132,14 @@ def test_paid_is_within_the_limit(stub, provider, scenario):
         plan = plan_run(
             task,
             list(specs),
-            judges_file=file,
-            elicitations=tuple(sorted(scenario["elicitations"])),
-            samples=scenario["samples"],
-            batch=scenario["batch"],
-            max_cost=limits[0],
-            reply_cap=scenario["reply_cap"],
+            RunOptions(
+                elicitations=tuple(sorted(scenario["elicitations"])),
+                samples=scenario["samples"],
+                batch=scenario["batch"],
+                max_cost=limits[0],
+                reply_cap=scenario["reply_cap"],
+            ),
+            server=Server(judges_file=file),
         )
         if not all(judge["is_priced"] for judge in judges):
             with pytest.raises(JudgeUnavailable, match="its price is unknown"):
@@ -151,7 +149,7 @@ def test_paid_is_within_the_limit(stub, provider, scenario):
         for number, limit_usd in enumerate(limits):
             if number:
                 folder = RunFolder.open(folder.path)
-                plan = plan_resumed_run(folder, max_cost=limit_usd)
+                plan = plan_resumed_run(folder, limit=Limit(max_cost=limit_usd))
             check_judges(plan)
             with ExitStack() as opened:
                 store = ResponseCache(place / "cache") if scenario["cached"] else NoCache()

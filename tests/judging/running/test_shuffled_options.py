@@ -12,7 +12,8 @@ from support.task_folders import make_task_folder
 
 from harness.analysis import validate
 from harness.analysis.order_bias import order_bias, order_notes
-from harness.app import ask_open_units, estimate_costs, plan_resumed_run, plan_run, start
+from harness.app import ask_open_units, start
+from harness.command_options import RunOptions, Server
 from harness.errors import PromptError
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import PairValue, Reply, Verdict, decode, encode
@@ -21,6 +22,7 @@ from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.services import NoCache
 from harness.judging.strategies.strategy_registry import named
 from harness.revalidation.causes import setup_of
+from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
 from harness.sources import source_of
 from harness.tasks import Item, Option, load_task
 
@@ -139,7 +141,12 @@ FIELDS = {"elicitations": ("forced_choice",), "samples": 6, "shuffle_options": T
 
 def test_letter_bias_shows_in_the_shuffle(task, judges_file, tmp_path):
     """A judge that answers A whatever it says has the greatest bias; one that reads has none."""
-    plan = plan_run(str(task.folder), ["letter", "reader"], judges_file=judges_file, **FIELDS)
+    plan = plan_run(
+        str(task.folder),
+        ["letter", "reader"],
+        RunOptions(**FIELDS),
+        server=Server(judges_file=judges_file),
+    )
     source = ask(plan, start(plan, tmp_path / "runs"))
     letter, reader = (
         order_bias(source.verdicts[name], source.items, 0.95) for name in ("letter", "reader")
@@ -180,7 +187,9 @@ def test_the_interval_covers_no_bias_as_often_as_it_says():
 def test_a_run_keeps_its_orders(task, judges_file, tmp_path):
     """A resumed run and a look send the same, and read it alike; orders are part of the keys."""
     judges = ["letter@few-shot:1"]
-    plan = plan_run(str(task.folder), judges, judges_file=judges_file, **FIELDS)
+    plan = plan_run(
+        str(task.folder), judges, RunOptions(**FIELDS), server=Server(judges_file=judges_file)
+    )
     folder = start(plan, tmp_path / "runs")
     before = ask(plan, folder)
     keys = {verdict.request for verdict in before.verdicts[judges[0]]}
@@ -204,7 +213,7 @@ def test_a_run_keeps_its_orders(task, judges_file, tmp_path):
 
 def test_demonstrations_are_answered_in_the_letters_of_the_sample(task):
     """The same answer is A in one sample and B in the other."""
-    plan = plan_run(task, ["gpt@few-shot:1"], samples=2, shuffle_options=True)
+    plan = plan_run(task, ["gpt@few-shot:1"], RunOptions(samples=2, shuffle_options=True))
     judge = plan.jobs[0].judge
     shown = [judge.request(Unit("i1", "forced_choice", sample)).messages for sample in (0, 1)]
     texts = {messages[1].content.split("Answer:")[0].splitlines()[-2] for messages in shown}
@@ -215,7 +224,9 @@ def test_demonstrations_are_answered_in_the_letters_of_the_sample(task):
 def test_samples_of_one_request_are_priced_one_by_one(task):
     """Each has its own prompt."""
     calls = [
-        estimate_costs(plan_run(task, ["gpt"], samples=10, shuffle_options=shuffled))[0].calls
+        estimate_costs(plan_run(task, ["gpt"], RunOptions(samples=10, shuffle_options=shuffled)))[
+            0
+        ].calls
         for shuffled in (False, True)
     ]
     assert calls[1] == 10 * calls[0]
@@ -223,7 +234,7 @@ def test_samples_of_one_request_are_priced_one_by_one(task):
 
 def test_judges_that_read_no_prompt_are_not_shuffled(task, tmp_path):
     """Their replies are in the options' own keys."""
-    plan = plan_run(str(task.folder), ["random"], **FIELDS)
+    plan = plan_run(str(task.folder), ["random"], RunOptions(**FIELDS))
     source = ask(plan, start(plan, tmp_path / "runs"))
     assert plan.jobs[0].orders is None
     assert {verdict.shown for verdict in source.verdicts["random"]} == {()}
@@ -260,7 +271,9 @@ def test_listed_sets_are_shown_and_read_in_the_letters_of_the_sample(tmp_path):
 @pytest.mark.slow
 def test_order_bias_is_part_of_a_validation(task, judges_file, tmp_path):
     """It stands with the judge and in a note."""
-    plan = plan_run(str(task.folder), ["letter"], judges_file=judges_file, **FIELDS)
+    plan = plan_run(
+        str(task.folder), ["letter"], RunOptions(**FIELDS), server=Server(judges_file=judges_file)
+    )
     result = validate(ask(plan, start(plan, tmp_path / "runs")))
     assert result.judges[0].order_bias[0].excess == 0.5
     assert any(note.startswith("letter chose the option shown first") for note in result.notes)

@@ -12,7 +12,8 @@ from support.task_folders import make_task_folder
 
 from harness.analysis import validate
 from harness.analysis.judge_costs import cost_of
-from harness.app import ask_open_units, estimate_costs, plan_run, start
+from harness.app import ask_open_units, start
+from harness.command_options import RunOptions, Server
 from harness.errors import JudgeError, JudgeUnavailable
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
@@ -23,6 +24,7 @@ from harness.judging.running.services import NoCache
 from harness.judging.strategies.calibration import calibrated
 from harness.judging.strategies.strategy_registry import named
 from harness.ratings import human_table, judge_table
+from harness.run_plans import estimate_costs, plan_run
 from harness.sources import source_of
 from harness.stats import METRICS, Resampling
 from harness.stats.inference.metric import find_metric
@@ -116,7 +118,9 @@ def test_longer_keys_are_recognised_by_how_they_begin(tmp_path):
 def test_one_token_is_asked_for_once_at_temperature_1(task):
     """Whatever --samples says; response sets and pairs are not asked for."""
     judges = ["gpt", "gpt@logprob"]
-    plan = plan_run(task, judges, samples=7, elicitations=("forced_choice", "response_set"))
+    plan = plan_run(
+        task, judges, RunOptions(samples=7, elicitations=("forced_choice", "response_set"))
+    )
     plain, soft = estimate_costs(plan)
     assert (plain.calls, soft.calls) == (12, 6)
     assert soft.completion_tokens == 6
@@ -124,7 +128,7 @@ def test_one_token_is_asked_for_once_at_temperature_1(task):
     params = {"temperature": 1.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20}
     assert plan.jobs[1].judge.spec.params.items() >= params.items()
     with pytest.raises(JudgeError, match="add --elicitation forced_choice"):
-        plan_run(task, ["gpt@logprob"], elicitations=("response_set",))
+        plan_run(task, ["gpt@logprob"], RunOptions(elicitations=("response_set",)))
 
 
 def test_judges_without_log_probabilities_and_votes_on_them_are_refused(task):
@@ -133,7 +137,7 @@ def test_judges_without_log_probabilities_and_votes_on_them_are_refused(task):
     with pytest.raises(JudgeUnavailable, match="gives no log-probabilities"):
         resolve(["s@logprob"], task, registry | {"s": _scripted()})
     with pytest.raises(JudgeError, match="does not go together with self-consistency"):
-        look_up("gpt@logprob@self-consistency:3", registry, None, None)
+        look_up("gpt@logprob@self-consistency:3", registry)
     with pytest.raises(JudgeError, match="an ensemble joins these"):
         resolve(["gpt@logprob+claude"], task, registry)
 
@@ -148,7 +152,10 @@ def asked(task, stub, tmp_path, judges, **fields):
     """Ask judges of a server that draws from TOKENS; return the source of a validation."""
     url = stub.url(tokens=json.dumps(TOKENS))
     plan = plan_run(
-        str(task.folder), judges, base_url=url, elicitations=("forced_choice",), **fields
+        str(task.folder),
+        judges,
+        RunOptions(elicitations=("forced_choice",), **fields),
+        server=Server(base_url=url),
     )
     folder = start(plan, tmp_path / "runs")
     ask_open_units(plan, folder, NoCache(), observer=RecordingObserver())
@@ -249,7 +256,9 @@ def test_a_calibration_is_for_one_order(task):
     """Shuffled options would need one for each."""
     with pytest.raises(JudgeError, match="drop --shuffle-options"):
         plan_run(
-            task, ["gpt@logprob-calibrated"], elicitations=("forced_choice",), shuffle_options=True
+            task,
+            ["gpt@logprob-calibrated"],
+            RunOptions(elicitations=("forced_choice",), shuffle_options=True),
         )
 
 

@@ -8,7 +8,8 @@ import pytest
 from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
-from harness.app import ask_open_units, plan_run, start
+from harness.app import ask_open_units, start
+from harness.command_options import RunOptions, Server
 from harness.errors import JudgeError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import look_up
@@ -18,6 +19,7 @@ from harness.judging.prompts.requests import Unit
 from harness.judging.running.services import NoCache
 from harness.judging.strategies.json_replies import JSON_MAX_TOKENS, is_structured
 from harness.judging.strategies.strategy_registry import named
+from harness.run_plans import plan_run
 from harness.sources import source_of
 from harness.tasks import load_task
 
@@ -30,7 +32,12 @@ def task(tmp_path):
 
 
 def asked(task, url, tmp_path, judges, elicitations=("forced_choice",)):
-    plan = plan_run(str(task.folder), judges, base_url=url, elicitations=elicitations, samples=1)
+    plan = plan_run(
+        str(task.folder),
+        judges,
+        RunOptions(elicitations=elicitations, samples=1),
+        server=Server(base_url=url),
+    )
     folder = start(plan, tmp_path / "runs")
     ask_open_units(plan, folder, NoCache(), observer=RecordingObserver())
     return source_of(folder)
@@ -67,7 +74,9 @@ def test_plain_replies_are_read_as_ever_and_counted(task, stub, tmp_path):
 def test_the_schema_is_part_of_the_key(task):
     """The same judge without it asks something else."""
     url = "http://127.0.0.1:1/v1"
-    plan = plan_run(task, ["m", "m@json"], base_url=url, elicitations=ELICITATIONS)
+    plan = plan_run(
+        task, ["m", "m@json"], RunOptions(elicitations=ELICITATIONS), server=Server(base_url=url)
+    )
     units = [Unit("i0", "forced_choice"), Unit("i0", "response_set"), Unit("i0", "paired")]
     plain, (choice, endorsed, paired) = (
         [job.judge.request(unit).hash for unit in units] for job in plan.jobs
@@ -122,7 +131,9 @@ def test_a_verdict_after_prose_is_not_invalid(task, stub, tmp_path):
 
 def test_few_shot_joins_chain_of_thought(task):
     """In either order; demonstrations precede a prompt that asks for reasons."""
-    plan = plan_run(task, ["llama@few-shot:1@cot"], elicitations=("forced_choice",), limit=3)
+    plan = plan_run(
+        task, ["llama@few-shot:1@cot"], RunOptions(elicitations=("forced_choice",), limit=3)
+    )
     spec = plan.specs[0]
     assert (spec.name, spec.strategy) == ("llama@few-shot:1@cot", "few-shot:1@cot")
     assert spec.params["max_tokens"] == 1024
@@ -130,8 +141,8 @@ def test_few_shot_joins_chain_of_thought(task):
     assert [m.role for m in messages] == ["system", "user", "assistant", "user"]
     assert "First give your reasons" in messages[1].content
     registry = load_judges()
-    swapped = look_up("gpt@cot@few-shot:1@self-consistency:3", registry, None, None)
+    swapped = look_up("gpt@cot@few-shot:1@self-consistency:3", registry)
     assert swapped.strategy == f"{spec.strategy}@self-consistency:3"
     for name in ("gpt@cot@logprob", "gpt@few-shot:1@few-shot:2", "gpt@few-shot:1@cot@cot"):
         with pytest.raises(JudgeError, match="already has the strategy"):
-            look_up(name, registry, None, None)
+            look_up(name, registry)

@@ -9,11 +9,13 @@ import pytest
 from support.judge_runs import RecordingObserver
 from support.task_folders import make_task_folder
 
-from harness.app import ask_open_units, estimate_costs, plan_run, start
+from harness.app import ask_open_units, start
+from harness.command_options import RunOptions, Server
 from harness.errors import JudgeError, JudgeUnavailable, TaskError
 from harness.judging.parsing.option_probabilities import word_probabilities
 from harness.judging.storage.response_cache import ResponseCache
 from harness.ratings import judge_table
+from harness.run_plans import estimate_costs, plan_run
 from harness.sources import source_of
 from harness.stats.selection.footing import replies_of
 from harness.tasks import load_task
@@ -43,7 +45,7 @@ def folder(tmp_path):
 
 def asked(folder, stub, tmp_path, tokens=TOKENS, judges=("stub@verbalised",), **fields):
     url = stub.url(tokens=json.dumps(tokens))
-    plan = plan_run(str(folder), list(judges), base_url=url, **fields)
+    plan = plan_run(str(folder), list(judges), RunOptions(**fields), server=Server(base_url=url))
     run = start(plan, tmp_path / "runs")
     cache = ResponseCache(tmp_path / "cache", print)
     ask_open_units(plan, run, cache, observer=RecordingObserver())
@@ -114,11 +116,16 @@ def test_judges_that_finish_no_sentence_are_refused(folder, tmp_path):
         plan_run(str(folder), ["gpt@verbalised"])
     other = make_task_folder(tmp_path / "other", 2)
     with pytest.raises(JudgeUnavailable, match="has no sentence to finish; add `verbalised:`"):
-        plan_run(str(other), ["stub@verbalised"], base_url="http://127.0.0.1:9/v1")
-    fields = {"base_url": "http://127.0.0.1:9/v1", "shuffle_options": True}
+        plan_run(str(other), ["stub@verbalised"], server=Server(base_url="http://127.0.0.1:9/v1"))
+    server, shuffled = Server(base_url="http://127.0.0.1:9/v1"), RunOptions(shuffle_options=True)
     with pytest.raises(JudgeError, match="is for one order of the options"):
-        plan_run(str(folder), ["stub@verbalised"], **fields)
-    plan = plan_run(str(folder), ["stub@verbalised"], base_url="http://127.0.0.1:9/v1", samples=9)
+        plan_run(str(folder), ["stub@verbalised"], shuffled, server=server)
+    plan = plan_run(
+        str(folder),
+        ["stub@verbalised"],
+        RunOptions(samples=9),
+        server=Server(base_url="http://127.0.0.1:9/v1"),
+    )
     assert plan.jobs[0].elicitations == ("forced_choice", "response_set")
     assert estimate_costs(plan)[0].completion_tokens == 12
 

@@ -23,7 +23,8 @@ from support.processes import locked
 from support.task_folders import make_task_folder
 from support.verdicts import verdict_from
 
-from harness.app import execute, plan_run, start
+from harness.app import execute, start
+from harness.command_options import Place, RunOptions, Server
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
@@ -36,6 +37,7 @@ from harness.judging.storage import response_cache
 from harness.judging.storage.request_locks import FileLocks
 from harness.judging.storage.response_cache import CacheUnwritable, ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
+from harness.run_plans import plan_run
 from harness.runs import RunConfig, RunFolder
 from harness.tasks import load_task
 
@@ -198,15 +200,16 @@ def test_damaged_lines_are_kept_beside_the_log_and_said(tmp_path, task):
     (tmp_path / "judges.yaml").write_text(
         'judges: {j: {kind: scripted, replies: {"*": "A"}}}', encoding="utf-8"
     )
-    config = RunConfig(task=str(task.folder), elicitations=("forced_choice",))
-    plan = plan_run(**dict(config), judges=["j"], judges_file=tmp_path / "judges.yaml")
+    options = RunOptions(elicitations=("forced_choice",))
+    server = Server(judges_file=tmp_path / "judges.yaml")
+    plan = plan_run(str(task.folder), ["j"], options, server=server)
     folder = start(plan, tmp_path / "runs")
-    execute(plan, folder, observer=RecordingObserver(), use_cache=False)
+    execute(plan, folder, observer=RecordingObserver(), place=Place(use_cache=False))
     lines = folder.verdicts.read_bytes().splitlines(keepends=True)
     lines[2:4] = damaged = [lines[2].replace(b"answered", b"answ\xffred"), b"\0\n"]
     folder.verdicts.write_bytes(b"".join(lines))
     hearing = RecordingObserver()
-    execute(plan, folder, observer=hearing, use_cache=False)
+    execute(plan, folder, observer=hearing, place=Place(use_cache=False))
     assert (folder.path / "verdicts.damaged").read_bytes() == b"".join(damaged)
     assert len(hearing.lines) == 1
     assert "2 damaged lines" in hearing.lines[0]
@@ -318,7 +321,7 @@ def test_whichever_change_on_disk_fails_a_run_is_not_begun_and_says_so_in_one_li
     """Every file and folder that a run begins with, one after the other; what to do is said, and
     nobody is told that verdicts are safe which were never asked for."""
     sys.addaudithook(_failing)
-    plan = plan_run(str(task.folder), ["random"], elicitations=("forced_choice",))
+    plan = plan_run(str(task.folder), ["random"], RunOptions(elicitations=("forced_choice",)))
     FAILING.below = str(tmp_path / "new")
     for n in count(1):
         FAILING.at = n

@@ -16,13 +16,15 @@ from support.judge_runs import RecordingObserver, run_judge
 from support.task_folders import make_task_folder
 from support.verdicts import verdict_from
 
-from harness.app import execute, plan_run, start
+from harness.app import execute, start
+from harness.command_options import Place, RunOptions, Server
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.verdict import Reply
 from harness.judging.running import ask
 from harness.judging.storage import request_locks
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import RunNotes, VerdictLog, note_name, open_part
+from harness.run_plans import plan_run
 from harness.tasks import load_task
 
 KEYS = [f"{n:064x}" for n in range(9)]
@@ -136,9 +138,14 @@ def test_log_beside_a_run_poisons_no_cache(tmp_path):
     task = load_task(make_task_folder(tmp_path / "task"))
     judges = tmp_path / "judges.yaml"
     judges.write_text('judges: {j: {kind: scripted, replies: {"*": "A"}}}', encoding="utf-8")
-    plan = plan_run(str(task.folder), ["j"], judges_file=judges, elicitations=("forced_choice",))
+    plan = plan_run(
+        str(task.folder),
+        ["j"],
+        RunOptions(elicitations=("forced_choice",)),
+        server=Server(judges_file=judges),
+    )
     forged, own = start(plan, tmp_path / "elsewhere"), start(plan, tmp_path / "runs")
-    execute(plan, forged, observer=RecordingObserver(), use_cache=False)
+    execute(plan, forged, observer=RecordingObserver(), place=Place(use_cache=False))
     lines = list(forged.read_verdicts().final.values())
     forged.verdicts.unlink()
     append(
@@ -147,7 +154,7 @@ def test_log_beside_a_run_poisons_no_cache(tmp_path):
     )
     forged.update(state="running")
     shutil.copytree(forged.path, tmp_path / "runs" / "forged")
-    execute(plan, own, observer=RecordingObserver(), cache=tmp_path / "cache")
+    execute(plan, own, observer=RecordingObserver(), place=Place(cache=tmp_path / "cache"))
     final = own.read_verdicts().final.values()
     assert {(line.value, line.cached) for line in final} == {("A", False)}
     assert len(final) == len(task.items)

@@ -1,0 +1,204 @@
+"""Parameters of commands, made of the options that `harness.command_options` declares."""
+
+from __future__ import annotations
+
+import inspect
+from functools import wraps
+from inspect import Parameter
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from harness.command_options import (
+    Options,
+    check_use,
+    flag_of,
+    options_of,
+    read_options,
+)
+from harness.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from harness.command_options import Option
+
+    Command = Callable[..., None]
+    Use = Callable[[Mapping[str, Any]], str]
+
+
+def takes(
+    *uses: str,
+    use: Use | None = None,
+    **defaults: object,
+) -> Callable[[Command], Command]:
+    """Give a command the options of its parameters that are models of options.
+
+    A parameter annotated with such a model becomes the options that go with a use of the command;
+    the command gets them checked, as that model. Options that do not go with what is done are
+    refused, and so are wrong values.
+
+    Parameters
+    ----------
+    *uses : str
+        What the command does: ``"run"``, ``"run --resume"``.
+    use : callable, optional
+        Returns which of them from the values of all parameters; the first by default.
+    **defaults
+        Of options, where they are not those declared.
+    """
+
+    def bound(command: Command) -> Command:
+        signature = inspect.signature(command, eval_str=True)
+        models = {p.name: p.annotation for p in signature.parameters.values() if _is_model(p)}
+        declared = {
+            name: option
+            for model in models.values()
+            for name, option in options_of(model).items()
+            if set(uses) & set(option.uses)
+        }
+        parameters = [
+            Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),
+            *_parameters(signature, declared, uses, defaults),
+        ]
+
+        @wraps(command)
+        def called(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 -- of any option
+            try:
+                given = _given(context)
+                check_use(given, use(values) if use else uses[0], *models.values())
+                entered = {
+                    name: _entered(option, values.pop(name)) for name, option in declared.items()
+                }
+                read = {name: read_options(model, entered) for name, model in models.items()}
+                if "context" in signature.parameters:
+                    values["context"] = context
+                command(**values, **read)
+            except OptionError as error:
+                raise usage_error(error) from None
+
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
+        called.__annotations__ = {p.name: p.annotation for p in parameters}
+        return called
+
+    return bound
+
+
+def usage_error(error: OptionError) -> typer.BadParameter:
+    """Return the error of the command line for one about an option."""
+    problem, advice = error.worded(flag_of)
+    text, hint = f"{problem}; {advice}" if advice else problem, None
+    if error.option:
+        hint = flag_of(error.option)
+        text = text.removeprefix(hint).removeprefix("=").removeprefix(": ")
+    return typer.BadParameter(text, param_hint=hint)
+
+
+def parameter_of(model: type[BaseModel], name: str, use: str = "") -> Any:  # noqa: ANN401 -- a type for typer
+    """Return the annotation of one option, for a command that takes it alone."""
+    return _annotation(options_of(model)[name], use)
+
+
+def task_names(incomplete: str) -> list[str]:
+    """Return the task names that start with a text, for shell completion."""
+    from harness.tasks.folders import available_tasks
+
+    return [name for name, _ in available_tasks() if name.startswith(incomplete)]
+
+
+COMPLETIONS = {"task": task_names}
+
+
+def _is_model(parameter: Parameter) -> bool:
+    kind = parameter.annotation
+    return isinstance(kind, type) and issubclass(kind, Options)
+
+
+def _parameters(
+    signature: inspect.Signature,
+    declared: Mapping[str, Option],
+    uses: Sequence[str],
+    defaults: Mapping[str, object],
+) -> Iterator[Parameter]:
+    left = dict(declared)
+    for parameter in signature.parameters.values():
+        if not _is_model(parameter):
+            if parameter.name != "context":
+                yield parameter
+            continue
+        for name in options_of(parameter.annotation):
+            if (option := left.pop(name, None)) is not None:
+                default = defaults.get(name, option.default)
+                kind = _annotation(option, uses[0])
+                yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _annotation(option: Option, use: str) -> Any:  # noqa: ANN401 -- a type for typer
+    """Return the type of an option on the command line, with its names, bounds and help."""
+    kind = str if option.kind is tuple else option.kind
+    if option.values and option.kind is not tuple:
+        kind = Literal[option.values]
+    if option.default is None:
+        kind = kind | None
+    help_text = option.text(use, flag_of)
+    if option.range:
+        help_text += f"  [{option.range}]"
+    return Annotated[
+        kind,
+        typer.Option(
+            *option.declaration,
+            metavar=option.metavar,
+            envvar=option.variable,
+            help=help_text,
+            autocompletion=COMPLETIONS.get(option.name),
+        ),
+    ]
+
+
+def _given(context: typer.Context) -> list[str]:
+    """Return the names of the options on the command line."""
+    names = [parameter.name or "" for parameter in context.command.params]
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+
+
+def _entered(option: Option, value: Any) -> Any:  # noqa: ANN401 -- of any option
+    """Split the values of an option that takes several."""
+    if option.kind is not tuple or value is None:
+        return value
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not parts:
+        raise OptionError(option.name, "name at least one")
+    return parts
+
+
+def group(
+    parameter: str,
+    options: Mapping[str, Any],
+    **defaults: Any,  # noqa: ANN401 -- of any option
+) -> Callable[[Command], Command]:
+    """Give a command a group of options, whose values it gets as a dict in place of a parameter.
+
+    An option without a default is None where it is absent.
+    """
+
+    def grouped(command: Command) -> Command:
+        added = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=option)
+            for name, option in options.items()
+        ]
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        parameters = [p for old in own for p in (added if old.name == parameter else [old])]
+
+        @wraps(command)
+        def called(**values: object) -> None:
+            chosen = {name: values.pop(name) for name in options}
+            command(**values, **{parameter: chosen})
+
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
+        called.__annotations__ = {p.name: p.annotation for p in parameters}
+        return called
+
+    return grouped

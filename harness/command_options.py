@@ -1,0 +1,885 @@
+"""Options of the commands and of the Python API, each declared once.
+
+A model holds the options of one concern. A field has its default and bounds, and by `option` the
+help and the uses that it goes with. Derived from it are the parameters of the command line
+(`harness.cli.binding`), the keyword arguments of the API (`keywords`), and fields of the manifest
+(`harness.runs.RunConfig`). `check_use` refuses an option that does not go with a use, everywhere.
+
+A text names another option as ``{max_cost}``: ``--max-cost`` on the command line, ``max_cost`` in
+Python.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, wraps
+from inspect import Parameter
+from math import inf
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from harness.errors import NAMED, HarnessError, OptionError
+from harness.stats.modes import AbstentionMode, IntervalMethod
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+Model = TypeVar("Model", bound="Options")
+
+AnswerKind = Literal["forced_choice", "response_set"]  # what a rating is: an option, or a set
+ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
+Elicitation = Literal[AnswerKind, "paired"]  # paired: the set first, then a choice from it
+ELICITATIONS: tuple[Elicitation, ...] = (*ANSWER_KINDS, "paired")
+RanksBy = AnswerKind
+AggregationLevel: TypeAlias = Literal["micro", "macro", "item"]
+Humans: TypeAlias = Literal["rated", "reconstructed"]
+
+MAX_TOKENS = 10**12  # larger counts are ignored
+REPLY_CAP = 4096  # tokens of a reply under a cost limit, where its judge sets no limit
+MAX_SAMPLES = 10_000  # as of a judge
+N_PAIRS = 100  # enough to estimate beta
+
+# What options go with: a command, or a command with an argument that leaves others without effect.
+RUN, RESUME = "run", "run --resume"
+CONFIRM = "confirm"
+VALIDATE, VALIDATE_RUN = "validate", "validate RUN"
+PROBE, PROBE_RESUME = "probe", "probe --resume"
+PROMPT = "prompt"
+DOCTOR = "doctor"
+IMPORT = "curate import"
+JUDGES = "judges"
+REVALIDATE = "revalidate"
+ACCEPT, EXCLUDE = "revalidate --accept", "revalidate --exclude"
+EXPORT = "baseline export"
+SCHEDULE = "schedule"
+REASONS = {  # why the other options do not go with a use, and what to do instead
+    RESUME: ("a resumed run keeps its options", ", or start a new run"),
+    PROBE_RESUME: ("a resumed run keeps its options", ", or start a new run"),
+    CONFIRM: ("a confirmation keeps the options of its run", ""),
+    VALIDATE_RUN: ("a run is validated with its own verdicts, items and seed", ""),
+    ACCEPT: ("accepting a look asks for what it needs, and compares nothing", ""),
+    EXCLUDE: ("excluding a look asks and compares nothing", ""),
+}
+ASKING = (RUN, RESUME, CONFIRM, PROBE, PROBE_RESUME, REVALIDATE, ACCEPT)
+
+
+class Options(BaseModel):
+    """Options of one concern."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option, as it is declared.
+
+    Attributes
+    ----------
+    name : str
+        Of the field and of the argument in Python.
+    kind : type
+        Of its values, without None; ``tuple`` for several.
+    values : tuple of str
+        The values that it may have, where those are fixed.
+    uses : tuple of str
+        What it goes with.
+    flag : str
+        On the command line: ``--max-cost``.
+    declaration : tuple of str
+        All its names there, with that which switches it off: ``--cached/--no-cache``, ``-t``.
+    range : str
+        Bounds of a number, such as ``0<=x<1``; empty without one.
+    """
+
+    name: str
+    kind: Any
+    annotation: Any
+    values: tuple[str, ...]
+    default: Any
+    help: str
+    help_for: Mapping[str, str]
+    uses: tuple[str, ...]
+    flag: str
+    declaration: tuple[str, ...]
+    metavar: str | None
+    variable: str | None
+    range: str
+
+    def text(self, use: str, name_of: Callable[[str], str]) -> str:
+        """Return the help for a use, with the names of other options as a reader knows them."""
+        return NAMED.sub(lambda found: name_of(found[1]), self.help_for.get(use, self.help))
+
+
+def option(
+    default: Any,  # noqa: ANN401 -- of any option
+    text: str,
+    uses: Sequence[str],
+    *,
+    flag: str = "",
+    metavar: str | None = None,
+    variable: str | None = None,
+    texts: Mapping[str, str] | None = None,
+    **bounds: Any,  # noqa: ANN401 -- of `pydantic.Field`
+) -> Any:  # noqa: ANN401 -- as `pydantic.Field`
+    """Declare an option.
+
+    Parameters
+    ----------
+    default : object
+        None for none.
+    text : str
+        What it means, as a sentence.
+    uses : sequence of str
+        What it goes with.
+    flag : str
+        Its names on the command line, separated by spaces, where they are not made of the field's:
+        ``"--elicitation"``, ``"--cached/--no-cache"``, ``"--judges -j"``.
+    metavar : str, optional
+        What stands for the value in the help.
+    variable : str, optional
+        Variable of the environment that the command line takes it from, too.
+    texts : mapping of str to str
+        What it means in some uses, where that is not ``text``.
+    **bounds
+        As of `pydantic.Field`: ``ge``, ``le``, ``gt``, ``lt`` and so on.
+    """
+    extra = {"uses": list(uses), "flag": flag, "metavar": metavar, "texts": dict(texts or {})}
+    extra["variable"] = variable
+    return Field(default, description=text, json_schema_extra=cast("Any", extra), **bounds)
+
+
+@cache
+def options_of(model: type[BaseModel]) -> dict[str, Option]:
+    """Return the options that a model declares or inherits, by name."""
+    return {
+        name: _declared(name, field)
+        for name, field in model.model_fields.items()
+        if isinstance(field.json_schema_extra, dict) and "uses" in field.json_schema_extra
+    }
+
+
+def _declared(name: str, field: Any) -> Option:  # noqa: ANN401 -- a field of pydantic
+    extra = field.json_schema_extra
+    kind, values = _kind_of(field.annotation, field.metadata)
+    names = tuple((extra["flag"] or f"--{name.replace('_', '-')}").split())
+    return Option(
+        name=name,
+        kind=kind,
+        annotation=field.annotation,
+        values=values,
+        default=field.default,
+        help=field.description or "",
+        help_for=extra["texts"],
+        uses=tuple(extra["uses"]),
+        flag=names[0].partition("/")[0],
+        declaration=names,
+        metavar=extra["metavar"],
+        variable=extra["variable"],
+        range=_range(field.metadata),
+    )
+
+
+def _range(metadata: Sequence[object]) -> str:
+    """Return the bounds of a number as they are read: ``0<=x<1``."""
+    signs = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    bounds = {
+        sign: f"{bound:g}"
+        for name, sign in signs.items()
+        for item in metadata
+        if (bound := getattr(item, name, None)) is not None
+    }
+    below = [bound + sign.replace(">", "<") for sign, bound in bounds.items() if ">" in sign]
+    above = [sign + bound for sign, bound in bounds.items() if "<" in sign]
+    if below and not above:
+        return "".join(f"x{sign}{bound}" for sign, bound in bounds.items())
+    return f"{''.join(below)}x{''.join(above)}" if above else ""
+
+
+def _kind_of(annotation: Any, metadata: Sequence[object]) -> tuple[Any, tuple[str, ...]]:  # noqa: ANN401 -- a type
+    """Return the type of the values of an option, and the values where they are fixed."""
+    if get_origin(annotation) in {Union, UnionType}:
+        kinds = [member for member in get_args(annotation) if member is not NoneType]
+        annotation = kinds[0] if len(kinds) == 1 else str
+    if get_origin(annotation) is Annotated:
+        return _kind_of(get_args(annotation)[0], metadata)
+    if get_origin(annotation) is tuple:
+        member = get_args(annotation)[0]
+        return tuple, get_args(member) if get_origin(member) is Literal else ()
+    values = get_args(annotation) if get_origin(annotation) is Literal else ()
+    return annotation, values
+
+
+def declared_options() -> dict[str, Option]:
+    """Return all options that are declared, by name."""
+    found: dict[str, Option] = {}
+    models = [Options]
+    while models:
+        model = models.pop()
+        models += model.__subclasses__()
+        found |= options_of(model)
+    return found
+
+
+def flag_of(name: str) -> str:
+    """Return the name of an option on the command line."""
+    known = declared_options().get(name)
+    return known.flag if known else f"--{name.replace('_', '-')}"
+
+
+def check_use(given: Iterable[str], use: str, *models: type[BaseModel]) -> None:
+    """Refuse options that do not go with what is done.
+
+    Parameters
+    ----------
+    given : iterable of str
+        Names of the options that the user gave.
+    use : str
+        What is done, such as `RESUME`.
+    models : type of Options
+        That declare them; what they do not declare is not checked.
+
+    Raises
+    ------
+    OptionError
+        For the first one that does not.
+    """
+    known: dict[str, Option] = {}
+    for model in models:
+        known |= options_of(model)
+    for name in given:
+        if name in known and use not in known[name].uses:
+            problem, instead = REASONS.get(use, (f"it does not go with {use}", ""))
+            raise OptionError("", problem, f"leave {{{name}}} out{instead}")
+
+
+def read_options(model: type[Model], values: Mapping[str, object]) -> Model:
+    """Check values of options; those that are None have their defaults.
+
+    Raises
+    ------
+    OptionError
+        For the first one that is wrong.
+    """
+    present = {
+        name: value
+        for name, value in values.items()
+        if name in model.model_fields and value is not None
+    }
+    try:
+        return model.model_validate(present)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_context=False)[0]
+        problem = fault["msg"].removeprefix("Value error, ")
+        if not fault["loc"]:
+            raise OptionError("", problem) from None
+        raise OptionError(str(fault["loc"][0]), problem, found=fault["input"]) from None
+
+
+# Kinds of values
+
+
+def _names(names: object) -> object:
+    return (names,) if isinstance(names, str) else names
+
+
+def _parse_replies(number: object) -> int | Literal["inf"] | None:
+    """Read a number of replies; infinity is a word, as JSON has no number for it."""
+    if number is None:
+        return None
+    if number in ("inf", inf):
+        return "inf"
+    if isinstance(number, int | str) and not isinstance(number, bool):
+        with suppress(ValueError):
+            if (n_replies := int(number)) >= 1:
+                return n_replies
+    raise ValueError("expected a whole number from 1, or inf")
+
+
+Names = Annotated[tuple[str, ...] | None, BeforeValidator(_names)]
+Replies: TypeAlias = Annotated[int | Literal["inf"] | None, BeforeValidator(_parse_replies)]
+
+
+# Concerns
+
+
+class Choices(Options):
+    """Choices of a user about the numbers; None for the task's or the default."""
+
+    tau: float | None = option(
+        None,
+        "Share of raters who must allow an option for it to count; the task's by default.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+    )
+    metric: str | None = option(
+        None,
+        "Metric that ranks, e.g. 'hit_rate(h/h)'; by default that of {ranks_by}.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+    )
+    ranks_by: RanksBy | None = option(
+        None,
+        "The ratings that rank where no metric is named; by default as task.yaml says.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+    )
+    beta: float | None = option(
+        None,
+        "Of raters who chose a negative option, assumed share who endorse a positive one.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+        ge=0,
+        le=1,
+    )
+    mode: AbstentionMode | None = option(
+        None,
+        "CANNOT_ASSESS is left out (exclude), negative (recode), or third_class.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+    )
+    level: AggregationLevel | None = option(
+        None,
+        "Average over decisions (micro) or criteria (macro), or judge whole items (item).",
+        (RUN, VALIDATE, VALIDATE_RUN),
+    )
+    confidence: float | None = option(
+        None,
+        "Confidence level of the intervals; 0.95 by default.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+    )
+    interval: IntervalMethod | None = option(
+        None, "Method of the intervals.", (RUN, VALIDATE, VALIDATE_RUN)
+    )
+    replies: Replies = option(
+        None,
+        "Replies per item at which judges are compared, or inf to remove reply noise; the fewest "
+        "samples by default.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+    )
+    min_answered: float | None = option(
+        None,
+        "Share of items that a ranked judge must have answered; 0.9 by default.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+        ge=0,
+        le=1,
+    )
+    worth: float | None = option(
+        None,
+        "Smallest difference that matters, as a share of the metric's range; 0.05 by default.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+        gt=0,
+        le=1,
+    )
+    humans: Humans | None = option(
+        None,
+        "Response sets that raters gave (rated), or those of all who chose, estimated from the "
+        "pairs of some (reconstructed). Default: reconstructed where forced choices rank, the "
+        "pairs suffice and most choices have no set.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+    )
+
+    def explicit(self) -> dict[str, Any]:
+        """Return the choices that are not None."""
+        return self.model_dump(exclude_none=True)
+
+
+class Seed(Options):
+    """The seed of everything random."""
+
+    seed: int = option(
+        0,
+        "Seed of everything random.",
+        (RUN, VALIDATE, PROBE, PROMPT, REVALIDATE, EXPORT),
+        texts={REVALIDATE: "Seed of the random anchor.", EXPORT: "Seed of the random anchor."},
+        ge=0,
+    )
+
+
+class Samples(Options):
+    """How often judges are asked about an item."""
+
+    samples: int | None = option(
+        None,
+        "Times each judge is asked per item; its own default if absent.",
+        (RUN, PROBE, REVALIDATE, SCHEDULE),
+        texts={
+            PROBE: "Times each judge is asked per item, changed or not.",
+            REVALIDATE: "Times each judge is asked per item in this look; 1 by default.",
+            SCHEDULE: "Times each judge is asked per item in a look; 1 by default.",
+        },
+        ge=1,
+        le=MAX_SAMPLES,
+    )
+
+
+class Items(Options):
+    """Which items of a task."""
+
+    limit: int | None = option(
+        None,
+        "Only the first N items.",
+        (RUN, VALIDATE, PROBE, PROMPT),
+        texts={PROBE: "Change only the first N items."},
+        ge=1,
+    )
+    criterion: str | None = option(
+        None, "Only items with this criterion.", (RUN, VALIDATE, PROBE, PROMPT)
+    )
+
+
+class Ledger(Options):
+    """What counts as tried on the same ratings."""
+
+    new_ledger: bool = option(
+        False,
+        "Do not count the judges tried on these ratings before; the verdict says so.",
+        (RUN, VALIDATE, VALIDATE_RUN),
+    )
+
+
+class Validating(Ledger, Seed, Items):
+    """Which items are validated, and how they are resampled."""
+
+
+class Elicitations(Options):
+    """How judges are asked."""
+
+    elicitations: tuple[Elicitation, ...] | None = option(
+        None,
+        "How to ask about all items: forced_choice, response_set, paired. By default forced "
+        "choices, and response sets where raters gave any; elsewhere {pairs}.",
+        (RUN, PROBE),
+        flag="--elicitation",
+        texts={PROBE: "How to ask: forced_choice, response_set, paired."},
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_order(cls, values: Any) -> Any:  # noqa: ANN401 -- whatever was given
+        """Put elicitations into the order of asking."""
+        chosen = values.get("elicitations") if isinstance(values, dict) else None
+        if isinstance(chosen, str):
+            chosen = (chosen,)
+        if isinstance(chosen, list | tuple) and set(chosen) <= set(ELICITATIONS):
+            chosen = tuple(name for name in ELICITATIONS if name in chosen)
+        return values if chosen is None else values | {"elicitations": chosen}
+
+
+class Shuffling(Options):
+    """In which order options are shown."""
+
+    shuffle_options: bool = option(
+        False,
+        "Show each sample the options in another order.",
+        (RUN, PROMPT),
+    )
+
+
+class ItemText(Options):
+    """Whether texts are kept."""
+
+    item_text: bool = option(
+        True,
+        "Keep the items' texts in the run folder.",
+        (RUN, EXPORT),
+        flag="--item-text/--no-item-text",
+        texts={EXPORT: "Write the items' texts too."},
+    )
+
+
+class Asking(ItemText, Shuffling, Samples, Elicitations):
+    """How often, and with which limits, judges are asked."""
+
+    pairs: int | None = option(
+        None,
+        f"Items to ask in pairs, too, where raters gave no response sets; {N_PAIRS} by default.",
+        (RUN,),
+        ge=0,
+    )
+    max_tokens: int | None = option(
+        None, "Tokens a reply may have; each judge's own limit if absent.", (RUN,), ge=1
+    )
+    allow_redirects: bool = option(
+        False,
+        "Also run providers whose redirects cannot be refused.",
+        (RUN,),
+    )
+    batch: bool = option(
+        False,
+        "Use batch interfaces, which cost less, where they exist.",
+        (RUN,),
+    )
+    holdout: float | None = option(
+        None,
+        "Share of the items that no run shows or scores until harness confirm, e.g. 0.3.",
+        (RUN,),
+        metavar="SHARE",
+        gt=0,
+        lt=1,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pairs_by_default(cls, values: Any) -> Any:  # noqa: ANN401 -- whatever was given
+        """Ask in pairs, too, unless elicitations are named."""
+        if not isinstance(values, dict):
+            return values
+        if values.get("elicitations") is None:
+            return values | {"pairs": N_PAIRS} if values.get("pairs") is None else values
+        if values.get("pairs") is not None:
+            raise ValueError("{elicitations} asks about all items; leave it or {pairs} out")
+        return values
+
+
+class Limit(Options):
+    """What asking may cost."""
+
+    max_cost: float | None = option(
+        None,
+        "Stop before the run costs more than this many USD.",
+        (*ASKING, SCHEDULE),
+        ge=0,
+        allow_inf_nan=False,
+    )
+    max_cost_soft: bool = option(
+        False,
+        "Keep to {max_cost} as far as servers that ignore the token limit of replies allow.",
+        ASKING,
+    )
+
+    def changes(self) -> dict[str, object]:
+        """Return what is set, to change the limit of a run that has one."""
+        soft: dict[str, object] = {"max_cost_soft": True} if self.max_cost_soft else {}
+        return soft if self.max_cost is None else {"max_cost": self.max_cost, **soft}
+
+
+class Budget(Limit):
+    """What asking may cost, and the length of replies that this supposes."""
+
+    reply_cap: int | None = option(
+        None,
+        f"Cut replies off here if their judge sets no max_tokens; {REPLY_CAP} under {{max_cost}}.",
+        (RUN, PROBE),
+        metavar="TOKENS",
+        ge=1,
+        lt=MAX_TOKENS,
+    )
+
+    @property
+    def added_cap(self) -> int | None:
+        """Token limit of judges that set none; None for no limit."""
+        needs_cap = self.max_cost is not None and not self.max_cost_soft
+        return self.reply_cap or (REPLY_CAP if needs_cap else None)
+
+
+def check_limit(limit: Limit) -> None:
+    """Refuse a soft limit without a limit."""
+    if limit.max_cost_soft and limit.max_cost is None:
+        raise OptionError("", "{max_cost_soft} needs a limit", "add {max_cost}")
+
+
+class RunOptions(Budget, Ledger, Seed, Items, Asking):
+    """How a new run asks about which items; a part of its manifest."""
+
+
+class Server(Options):
+    """Where judges are that are not aliases."""
+
+    base_url: str | None = option(
+        None,
+        "OpenAI-compatible server of judges that are not aliases.",
+        (*ASKING, PROMPT, DOCTOR),
+    )
+    key_env: str | None = option(
+        None, "Environment variable that holds that server's key.", (*ASKING, DOCTOR)
+    )
+    judges_file: Path | None = option(
+        None,
+        "A judges.yaml of your own; its aliases override the bundled ones.",
+        (*ASKING, PROMPT, DOCTOR, JUDGES, SCHEDULE),
+        texts={
+            REVALIDATE: "A judges.yaml whose judges must be as they were validated.",
+            SCHEDULE: "A judges.yaml in the repository, whose judges must be as they were.",
+        },
+    )
+
+
+class Store(Options):
+    """What is shared with other machines."""
+
+    store: str | None = option(
+        None,
+        "Share replies, locks, rates and budget with runs on other machines: "
+        "postgresql://HOST/DATABASE. Takes the place of the cache.",
+        (RUN, RESUME, CONFIRM, REVALIDATE, ACCEPT, DOCTOR, SCHEDULE),
+        metavar="ADDRESS",
+    )
+
+
+class Cache(Options):
+    """Where replies are kept."""
+
+    cache: Path | None = option(
+        None,
+        "Folder of the response cache; $HARNESS_CACHE by default.",
+        (RUN, RESUME, CONFIRM, PROBE, PROBE_RESUME, DOCTOR),
+    )
+
+
+class Place(Store, Cache):
+    """Where judges are asked, and replies kept."""
+
+    executor: str = option(
+        "local",
+        "Where judges are asked: in this process (local), or by the workers of a Ray cluster (ray, "
+        "or ray://HOST:PORT) that share a {store}.",
+        (RUN, RESUME, CONFIRM, DOCTOR),
+        metavar="NAME",
+    )
+    use_cache: bool = option(
+        True,
+        "Use the response cache.",
+        (RUN, RESUME, CONFIRM),
+        flag="--cached/--no-cache",
+    )
+
+
+def check_place(place: Place) -> None:
+    """Refuse a store beside a cache, and a cluster without a store."""
+    if place.store is None and place.executor != "local":
+        raise OptionError("", "workers on a cluster need a shared store", "add {store}")
+    if place.store is not None and (place.cache is not None or not place.use_cache):
+        name = "use_cache" if place.cache is None else "cache"
+        raise OptionError("", "a store takes the place of the cache", f"leave {{{name}}} out")
+
+
+class Task(Options):
+    """The task."""
+
+    task: str | None = option(
+        None,
+        "Name of a task, or path of a task folder.",
+        (*ASKING, VALIDATE, EXCLUDE, EXPORT, SCHEDULE),
+        flag="--task -t",
+        texts={
+            RUN: "Name of a task, or path of a task folder; several, comma-separated.",
+            REVALIDATE: "Name or path of the task, if it is elsewhere now.",
+            EXPORT: "Name or path of the task, if it is elsewhere now.",
+            SCHEDULE: "Name or path of the task in the repository.",
+        },
+    )
+
+
+class Judges(Options):
+    """The judges."""
+
+    judges: Names = option(
+        None,
+        "Judges: aliases or litellm models, comma-separated; else the embedded ones.",
+        (RUN, PROBE, DOCTOR, REVALIDATE, EXCLUDE, ACCEPT, SCHEDULE),
+        flag="--judges -j",
+        texts={
+            DOCTOR: "Judges that must be usable, comma-separated; else all aliases.",
+            REVALIDATE: "Watch these judges alone, comma-separated; an ensemble with its members.",
+            SCHEDULE: "Watch these judges, comma-separated, or all; else the one in use.",
+        },
+    )
+
+
+class Subject(Judges, Task):
+    """Who is asked about what."""
+
+
+class Resume(Options):
+    """Whether a run goes on."""
+
+    resume: bool = option(
+        False,
+        "Resume RUN, or the newest unfinished run.",
+        (RUN, RESUME, PROBE, PROBE_RESUME),
+    )
+
+
+class DryRun(Options):
+    """Whether something is only shown."""
+
+    dry_run: bool = option(
+        False,
+        "Print calls, tokens and cost per judge; ask nothing, write nothing.",
+        (*ASKING, EXCLUDE, IMPORT),
+        texts={IMPORT: "Show how the table is read; write nothing."},
+    )
+
+
+class FailUnless(Options):
+    """What is demanded of the verdict."""
+
+    fail_unless: Literal["use", "best_not_proven"] | None = option(
+        None,
+        "Exit with 1 unless the verdict is use, or at least best_not_proven.",
+        (RUN, RESUME, CONFIRM, VALIDATE, VALIDATE_RUN),
+    )
+
+
+class Printing(Options):
+    """What is printed."""
+
+    details: bool = option(
+        False,
+        "Print outcomes, costs and all evidence.",
+        (RUN, RESUME, CONFIRM, VALIDATE, VALIDATE_RUN, REVALIDATE, ACCEPT, EXCLUDE),
+    )
+    quiet: bool = option(
+        False,
+        "Print the result alone.",
+        (*ASKING, VALIDATE, VALIDATE_RUN, EXCLUDE),
+        flag="--quiet -q",
+    )
+    as_json: bool = option(
+        False,
+        "Print JSON instead of a table.",
+        (*ASKING, VALIDATE, VALIDATE_RUN, EXCLUDE),
+        flag="--json",
+    )
+
+
+class Handling(Printing, FailUnless, DryRun, Resume):
+    """How a command begins, what it prints and how it ends."""
+
+
+class Out(Options):
+    """Where run folders are."""
+
+    out: Path | None = option(
+        None,
+        "Folder of the run folders; $HARNESS_RUNS or ./runs by default.",
+        (*ASKING, EXCLUDE, EXPORT, SCHEDULE, DOCTOR),
+    )
+
+
+class RunPlace(Out, Place):
+    """Where judges are asked, and replies and runs kept."""
+
+
+NO_CHOICES, NO_LIMIT, NO_SERVER, HERE, ALL_ITEMS = (
+    Choices(),
+    Limit(),
+    Server(),
+    Place(),
+    Validating(),
+)
+
+
+# The Python API
+
+
+class Given:
+    """The keyword arguments of a call, checked to go with what it does."""
+
+    def __init__(self, values: Mapping[str, object], use: str, *models: type[Options]) -> None:
+        self._values = {name: value for name, value in values.items() if value is not None}
+        check_use(self._values, use, *models)
+
+    def read(self, model: type[Model]) -> Model:
+        """Return the options of one concern."""
+        return read_options(model, self._values)
+
+
+def keywords(
+    *models: type[Options], uses: Sequence[str], without: Sequence[str] = ()
+) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+    """Give a function the options of some uses as keyword arguments, in place of ``**options``.
+
+    They stand in its signature and in its docstring, those ``without`` that are for the command
+    line alone. Errors name arguments, not flags.
+    """
+
+    def derived(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+        taken = {
+            name: declared
+            for model in models
+            for name, declared in options_of(model).items()
+            if set(uses) & set(declared.uses) and name not in without
+        }
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind != Parameter.VAR_KEYWORD]
+        added = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=o.default, annotation=o.annotation)
+            for name, o in taken.items()
+        ]
+
+        def check_names(values: Mapping[str, object]) -> None:
+            for name in values:
+                if name not in signature.parameters and name not in taken:
+                    near = get_close_matches(name, taken, n=1)
+                    advice = f"did you mean {{{near[0]}}}?" if near else ""
+                    problem = f"harness.{function.__name__} has no such option"
+                    raise OptionError(name, problem, advice, found=values[name])
+
+        @wraps(function)
+        def called(*args: Parameters.args, **values: Parameters.kwargs) -> Returned:
+            check_names(values)
+            try:
+                return function(*args, **values)
+            except HarnessError as error:
+                raise in_python(error) from None
+
+        called.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # read by inspect
+        called.__doc__ = (function.__doc__ or "").replace(
+            "    **options\n", "".join(map(_described, taken.values()))
+        )
+        return called
+
+    return derived
+
+
+def _described(declared: Option) -> str:
+    """Return the paragraph of an option in a docstring."""
+    kind = getattr(declared.kind, "__name__", str(declared.kind))
+    if declared.values:
+        kind = f"{{{', '.join(map(repr, declared.values))}}}"
+        kind = f"sequence of {kind}" if declared.kind is tuple else kind
+    default = "optional" if declared.default is None else f"default {declared.default!r}"
+    text = declared.text("", lambda name: f"``{name}``")
+    return f"    {declared.name} : {kind}, {default}\n        {text}\n"
+
+
+def in_python(error: HarnessError) -> HarnessError:
+    """Name arguments in place of flags in the message of an error; commands in it stay."""
+    by_flag = {name.flag: name for name in declared_options().values()}
+
+    def renamed(found: re.Match[str]) -> str:
+        declared, value = by_flag.get(found[1]), found[2] or ""
+        if declared is None:
+            return found[0]
+        if value and re.fullmatch(r"[\d.]+(?<!\.)", value) and declared.kind in {int, float, str}:
+            return f"{declared.name}={value}"
+        if value in declared.values:
+            return f"{declared.name}={value!r}"
+        return f"{declared.name} {value}".rstrip() if value else declared.name
+
+    def outside_commands(text: str) -> str:
+        parts = re.split(r"(`[^`]*`|\bharness [a-z][^.;]*)", text)
+        return "".join(
+            part if k % 2 else re.sub(r"(--[a-z][a-z-]+)(?: ([\w.]*[\w]))?", renamed, part)
+            for k, part in enumerate(parts)
+        )
+
+    error.reword(outside_commands)
+    return error

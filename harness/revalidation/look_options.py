@@ -1,0 +1,142 @@
+"""Options of a look at the judges of a run."""
+
+from __future__ import annotations
+
+from shlex import join
+from typing import TYPE_CHECKING, Any
+
+from harness.command_options import (
+    ACCEPT,
+    EXCLUDE,
+    EXPORT,
+    REVALIDATE,
+    SCHEDULE,
+    DryRun,
+    Judges,
+    Limit,
+    Samples,
+    Seed,
+    Server,
+    Store,
+    Task,
+    option,
+    options_of,
+)
+from harness.errors import OptionError
+from harness.revalidation import FAIL_ON, Period
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.runs import RunFolder
+
+
+def use_of_look(values: Mapping[str, Any]) -> str:
+    """Return whether judges are asked, or a look is accepted or excluded.
+
+    Raises
+    ------
+    OptionError
+        If a look is to be excluded without a reason.
+    """
+    if (values.get("because") is None) != (values.get("exclude") is None):
+        raise OptionError("", "{exclude} and {because} go together", "give both")
+    if values.get("exclude") is not None:
+        return EXCLUDE
+    return REVALIDATE if values.get("accept") is None else ACCEPT
+
+
+class LookOptions(DryRun, Store, Server, Limit, Seed, Samples, Task, Judges):
+    """Which judges a look asks, about what, how they are compared, and what is decided.
+
+    The judges that are watched are those named, with the members of ensembles among them; else
+    all. An occasion may cost ``max_cost``. A store keeps the replies; its rate limits hold.
+    """
+
+    anchor: int | None = option(
+        None,
+        "Ask only N items, drawn once by the raters' agreement.",
+        (REVALIDATE, EXPORT),
+        ge=1,
+    )
+    baseline_replies: int | None = option(
+        None,
+        "Replies per item of the baseline; first ask, on an occasion of their own, for those that "
+        "a new baseline lacks.",
+        (REVALIDATE,),
+        ge=1,
+    )
+    margin: float = option(
+        0.0,
+        "How much worse is tolerated, as a share of the metric's range.",
+        (REVALIDATE,),
+        ge=0,
+        le=0.99,
+    )
+    fail_on: str = option(
+        FAIL_ON,
+        "Exit with 1 on changed, worse, underpowered, 'not comparable', decision (the judge in use "
+        "is shown to be worse than a constant answer or one human), or a limit such as "
+        "outcome-rate>0.05, 'mse(srs/srs)>0.1', or beside the baseline cost>1.5x or latency>3x; "
+        "comma-separated.",
+        (REVALIDATE, SCHEDULE),
+        metavar="CONDITIONS",
+        texts={SCHEDULE: "When a look fails; see harness revalidate."},
+    )
+    accept: int | None = option(
+        None,
+        "Start a new baseline with the replies since this look, after the look that raised an "
+        "alarm; ask for those that it lacks then.",
+        (ACCEPT,),
+        metavar="LOOK",
+        ge=1,
+    )
+    yes: bool = option(
+        False,
+        "Accept a judge that is worse.",
+        (ACCEPT,),
+    )
+    exclude: int | None = option(
+        None,
+        "Ask nothing; drop the replies of this look, {because}.",
+        (EXCLUDE,),
+        metavar="LOOK",
+        ge=1,
+    )
+    because: str | None = option(None, "Why a look is excluded.", (EXCLUDE,), metavar="TEXT")
+    if_due: Period | None = option(
+        None,
+        "Ask nothing if the last look is younger than this; end as that look did.",
+        (REVALIDATE,),
+    )
+    notify: str | None = option(
+        None,
+        "Post the first sentence to this address, as of a chat's webhook, when the exit code is "
+        "not 0.",
+        (REVALIDATE, ACCEPT, EXCLUDE),
+        metavar="URL",
+        variable="HARNESS_NOTIFY_URL",
+    )
+
+    @property
+    def replies_per_item(self) -> int:
+        """Replies per item in a look."""
+        return self.samples or 1
+
+    def words(self) -> list[str]:
+        """Return the options as they are given on the command line."""
+        words = []
+        for name, declared in options_of(type(self)).items():
+            value = getattr(self, name)
+            if value not in {None, declared.default}:
+                words.append(declared.flag)
+                text = ",".join(value) if isinstance(value, tuple) else f"{value}"
+                words += [] if value is True else [text]
+        return words
+
+    def command(self, run: RunFolder, *, with_limit: bool) -> str:
+        """Return the command that goes on with what was stopped; it names no address of alerts."""
+        hidden = {"notify": None} | ({} if with_limit else {"max_cost": None})
+        return join(
+            ["harness", "revalidate", str(run.path), *self.model_copy(update=hidden).words()]
+        )

@@ -1,0 +1,543 @@
+"""Plans of runs: what is asked of whom, checked before anything is asked or written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from harness.analysis import check_choices
+from harness.command_options import NO_CHOICES, NO_LIMIT, NO_SERVER, RunOptions, check_limit
+from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of, orders_of
+from harness.embeddings import embedder_of
+from harness.errors import (
+    JudgeError,
+    JudgeUnavailable,
+    RunError,
+    TaskError,
+)
+from harness.judging.judges.config import (
+    ENSEMBLE,
+    judges_folder,
+    load_judges,
+    user_file,
+    with_max_tokens,
+)
+from harness.judging.judges.cost_limit import (
+    Overshoot,
+    check_limited,
+    overshoot_of,
+    with_reply_cap,
+)
+from harness.judging.judges.judge_registry import (
+    asks_in_both_orders,
+    build,
+    check,
+    own_judges,
+    resolve,
+    shuffles,
+)
+from harness.judging.judges.pricing import price_of
+from harness.judging.prompts.demonstrations import draw_demonstrations
+from harness.judging.prompts.requests import Prompts, Unit, answer_kind
+from harness.judging.running.batch_api import batch_api_of
+from harness.judging.running.cost_estimate import (
+    quote_of,
+    quote_of_embedding,
+    quote_of_ensemble,
+)
+from harness.judging.running.services import Job
+from harness.ledger import (
+    check_unspent,
+    holdout_of,
+)
+from harness.ratings import is_held_out
+from harness.runs import CONFIRMATION, RunConfig, RunFolder
+from harness.stats.selection.replies import MIN_SAMPLES
+from harness.tasks import Item, Task, load_task
+from harness.tasks.options import DEFAULT_PROPERTY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from harness.command_options import Choices, Limit, Server
+    from harness.elicitation_items import ItemsByElicitation
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.prompts.demonstrations import Demonstrations
+    from harness.judging.prompts.requests import Request
+    from harness.judging.running.cost_estimate import JudgeQuote
+    from harness.judging.strategies.strategy import Strategy
+    from harness.tasks.schema import AnswerKind
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that has been checked and not started.
+
+    Attributes
+    ----------
+    jobs : tuple of Job
+        One per judge.
+    skipped : dict of str to str
+        Judges that do not apply, with the reason.
+    folder : RunFolder or None
+        The run to resume; None for a new one.
+    ensembles : tuple of JudgeSpec
+        Judges whose verdicts are computed from those of others.
+    embedder : JudgeSpec or None
+        Model whose vectors are compared, where the task asks for that.
+    """
+
+    task: Task
+    config: RunConfig
+    prompts: Prompts
+    jobs: tuple[Job, ...]
+    skipped: dict[str, str] = field(default_factory=dict)
+    folder: RunFolder | None = None
+    ensembles: tuple[JudgeSpec, ...] = ()
+    embedder: JudgeSpec | None = None
+
+    @property
+    def specs(self) -> tuple[JudgeSpec, ...]:
+        """Specifications of the judges that are asked."""
+        return tuple(job.judge.spec for job in self.jobs)
+
+    @property
+    def n_planned(self) -> dict[str, int]:
+        """Number of units per judge."""
+        return {job.judge.spec.name: sum(job.planned.values()) for job in self.jobs}
+
+
+NO_OPTIONS = RunOptions()
+
+
+def plan_run(
+    task: str | Task,
+    judges: Sequence[str] | None = None,
+    options: RunOptions = NO_OPTIONS,
+    *,
+    choices: Choices = NO_CHOICES,
+    server: Server = NO_SERVER,
+    pool: Task | None = None,
+    both_orders: bool = True,
+) -> Plan:
+    """Check everything that a new run needs; nothing is asked and nothing is written.
+
+    Parameters
+    ----------
+    task : str or Task
+        Name or path of a task, or a task that was loaded.
+    judges : sequence of str, optional
+        Aliases and model strings; every embedded judge that applies by default.
+    options : RunOptions
+        How the judges are asked about which items.
+    choices : Choices
+        How the verdicts are validated.
+    server : Server
+        Where judges are that are not aliases.
+    pool : Task, optional
+        Where demonstrations of few-shot judges are drawn from, by default the task.
+    both_orders : bool
+        Whether the answers of pairwise items are shown in both orders.
+
+    Raises
+    ------
+    TaskError, PromptError, JudgeError, OptionError
+        If the task, a template, a judge or an option is wrong.
+    """
+    check_limit(options)
+    loaded = load_task(task) if isinstance(task, str) else task
+    file = server.judges_file or user_file()
+    holdout = holdout_of(loaded, options.criterion, options.holdout, new_ledger=options.new_ledger)
+    config = RunConfig(
+        task=task if isinstance(task, str) else str(task.folder),
+        choices=choices,
+        judges_from=str(file.absolute()) if file else None,
+        **dict(options) | {"holdout": holdout, "reply_cap": options.added_cap},
+    )
+    registry = load_judges(server.judges_file)
+    resolved = resolve(judges, loaded, registry, server)
+    asked = resolved.specs
+    if options.max_tokens is not None:
+        asked = [with_max_tokens(spec, options.max_tokens) for spec in asked]
+    specs = tuple(_configured(spec, config, loaded, both_orders) for spec in asked)
+    _check_property(loaded, specs)
+    strategies = [spec.asking for spec in specs]
+    shown = _shown(pool or loaded, holdout)
+    drawn = _drawn(shown, items_by_elicitation(loaded, config), strategies, config.seed)
+    prompts = Prompts.load(
+        loaded,
+        strategies=strategies,
+        own=[spec.prompts for spec in specs],
+        own_folder=judges_folder(server.judges_file),
+        demonstrations=drawn,
+        orders=orders_of(loaded, config),
+    )
+    return _plan(
+        loaded,
+        config,
+        specs,
+        prompts,
+        skipped=dict(resolved.skipped),
+        embedder=embedder_of(loaded, registry),
+    )
+
+
+def plan_resumed_run(
+    folder: RunFolder,
+    *,
+    limit: Limit = NO_LIMIT,
+    task: str | None = None,
+    server: Server = NO_SERVER,
+) -> Plan:
+    """Plan the rest of a run from its own folder: same task, same judges, same prompts.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run.
+    limit : Limit
+        Replaces the run's own limit of cost where it names one.
+    task, server
+        For a run that was made elsewhere: the task where its folder keeps no texts, and the user's
+        own judges, by whose definitions its judges are asked.
+
+    Raises
+    ------
+    RunError
+        If the task or the prompts have changed since the run was started, or options are given
+        for a run of this user's own.
+    JudgeError
+        If the user does not have a judge of a run that was made elsewhere.
+    """
+    loaded = _task_and_own_judges(folder, task, server)
+    folder.sealed = True
+    return _plan_rest(folder, loaded, limit)
+
+
+def _task_and_own_judges(folder: RunFolder, task: str | None, server: Server) -> Task:
+    """Return the task of a run; judges of one made elsewhere become the user's own ones."""
+    manifest = folder.manifest
+    if not folder.sealed:
+        registry = load_judges(server.judges_file)
+        judges = own_judges(manifest.judges, registry, server)
+        embedders = own_judges(filter(None, [manifest.embedder]), registry, server)
+        embedder = next(iter(embedders), None)
+        folder.manifest = manifest.model_copy(update={"judges": judges, "embedder": embedder})
+    elif task or server != NO_SERVER:
+        raise RunError(
+            f"{folder.path}: a resumed run keeps its options; leave --task, --judges-file, "
+            "--base-url and --key-env out, or start a new run."
+        )
+    return folder.load_task(task)
+
+
+def _plan_rest(folder: RunFolder, task: Task, limit: Limit) -> Plan:
+    manifest = folder.manifest
+    prompts = prompts_of(folder, task)
+    if prompts.hash != manifest.hashes["prompts"]:
+        raise RunError(
+            f"{folder.prompts}: the prompts have changed since this run was started; "
+            "restore them, or start a new run."
+        )
+    return _plan(
+        task,
+        manifest.config.model_copy(update=limit.changes()),
+        manifest.judges,
+        prompts,
+        skipped=manifest.skipped,
+        folder=folder,
+        embedder=manifest.embedder,
+    )
+
+
+def plan_confirmation(
+    folder: RunFolder,
+    judge: str,
+    *,
+    limit: Limit = NO_LIMIT,
+    task: str | None = None,
+    server: Server = NO_SERVER,
+) -> Plan:
+    """Plan to ask a judge of a run about the items that were held out, or the rest of that.
+
+    Its run folder is ``confirmation`` in that of the run. Parameters are those of
+    `plan_resumed_run`.
+
+    Raises
+    ------
+    RunError
+        If the run holds nothing out, has no such judge, or the items were used; else as
+        `plan_resumed_run`.
+    """
+    manifest = folder.manifest
+    if manifest.config.holdout is None or manifest.config.confirms:
+        raise RunError(f"{folder.path}: holds no items out; start a run with --holdout 0.3.")
+    specs = tuple(spec for spec in manifest.asked_judges if spec.name == judge)
+    if not specs:
+        names = ", ".join(spec.name for spec in manifest.asked_judges)
+        raise RunError(f"{folder.path}: no judge {judge!r} to confirm; name one of {names}.")
+    if (folder.path / CONFIRMATION / "manifest.json").exists():
+        begun = RunFolder.open(folder.path / CONFIRMATION)
+        if begun.manifest.state != "done" and begun.manifest.judges[0].name == judge:
+            return plan_resumed_run(begun, limit=limit, task=task, server=server)
+    loaded = _task_and_own_judges(folder, task, server)
+    check_unspent(folder, loaded)
+    changes = {"confirms": folder.path.name, "limit": None, "new_ledger": False}
+    config = manifest.config.model_copy(update=changes | limit.changes())
+    prompts = prompts_of(folder, loaded, specs)
+    return _plan(loaded, config, specs, prompts, embedder=manifest.embedder)
+
+
+def _shown(pool: Task, holdout: float | None) -> Task:
+    """Return where demonstrations are drawn from: a task without the items that are held out."""
+    if holdout is None:
+        return pool
+    items = tuple(item for item in pool.items if not is_held_out(item, holdout))
+    ids = {item.id for item in items}
+    kept = {
+        name: tuple(rating for rating in getattr(pool, name) if rating.item in ids)
+        for name in ("ratings", "ignored")
+    }
+    return pool.model_copy(update={"items": items, **kept})
+
+
+def prompts_of(folder: RunFolder, task: Task, judges: Sequence[JudgeSpec] | None = None) -> Prompts:
+    """Read the templates of a run, or those of some of its judges, bound to its task.
+
+    Raises
+    ------
+    PromptError
+        If a template is missing or wrong.
+    """
+    judges = folder.manifest.judges if judges is None else judges
+    return Prompts.load(
+        task,
+        folder.prompts,
+        strategies=[spec.asking for spec in judges],
+        own=[spec.prompts for spec in judges],
+        orders=orders_of(task, folder.manifest.config),
+    )
+
+
+def estimate_costs(plan: Plan) -> list[JudgeQuote]:
+    """Return calls, tokens and cost per judge if no reply were cached; nothing is asked."""
+    quotes = [quote_of(job, plan.task) for job in plan.jobs]
+    of_ensembles = [quote_of_ensemble(spec, quotes) for spec in plan.ensembles]
+    if plan.embedder is None:
+        return [*quotes, *of_ensembles]
+    return [*quotes, *of_ensembles, quote_of_embedding(plan.embedder, plan.jobs, plan.task)]
+
+
+def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
+    """Return the request of the plan's first judge for a sample, in its first elicitation.
+
+    Raises
+    ------
+    TaskError
+        If the plan has no such item, or it has no text.
+    """
+    job = plan.jobs[0]
+    if plan.ensembles:
+        raise JudgeError(f"{plan.ensembles[0].name} is sent nothing; name one of its members")
+    if item not in plan.task.by_id:
+        raise TaskError(f"task {plan.task.name}: no item has id {item!r}; name one of its items.")
+    if item not in {planned.id for planned in job.items}:
+        raise TaskError(
+            f"task {plan.task.name}: item {item!r} is not among those asked with this --limit and "
+            "--criterion; choose others."
+        )
+    return job.judge.request(Unit(item, job.elicitations[0], sample))
+
+
+def check_judges(plan: Plan) -> None:
+    """Check that every judge can be asked and, under a cost limit, what it costs at most.
+
+    Raises
+    ------
+    JudgeUnavailable
+        If a key is missing, or the limit cannot be kept; all judges that cannot be asked are named.
+        Nothing was spent.
+    """
+    reasons: list[str] = []
+    for spec in _remote_and_own(plan):
+        try:
+            check(spec, plan.task)
+        except JudgeUnavailable as reason:
+            reasons.append(str(reason))
+    if reasons:
+        raise JudgeUnavailable("; ".join(reasons))
+    check_limits(plan)
+
+
+def check_limits(plan: Plan) -> None:
+    """Check that the cost limit of a plan can be kept; see `check_limited`."""
+    if plan.config.max_cost is not None:
+        for spec in _remote_and_own(plan):
+            check_limited(spec, is_soft=plan.config.max_cost_soft)
+
+
+def overshoots(plan: Plan) -> list[Overshoot]:
+    """Return how far a soft limit may be exceeded, for each judge that is asked over a network."""
+    if plan.config.max_cost is None or not plan.config.max_cost_soft:
+        return []
+    return [
+        overshoot_of(
+            job.judge.spec,
+            sum(job.planned.values())
+            if plan.config.batch and batch_api_of(job.judge.spec)
+            else job.judge.spec.concurrency,
+        )
+        for job in plan.jobs
+        if (price := price_of(job.judge.spec)) is None or price.output
+    ]
+
+
+def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
+    """Return the specifications of all that is asked: the judges, and what embeds texts."""
+    return (*plan.specs, *([plan.embedder] if plan.embedder else []))
+
+
+def _configured(
+    spec: JudgeSpec,
+    config: RunConfig,
+    task: Task,
+    both_orders: bool,  # noqa: FBT001 -- a value, not an option
+) -> JudgeSpec:
+    """Apply the run's options to a judge; in a batch it has the batch's price."""
+    changes: dict[str, object] = {
+        "allow_redirects": spec.allow_redirects or config.allow_redirects,
+        "both_orders": both_orders and asks_in_both_orders(spec, task),
+    }
+    if config.batch and batch_api_of(spec) is not None:
+        price = price_of(spec)
+        changes |= {"price": price and price.in_batch(), "n_per_request": 1}
+    return with_reply_cap(spec, config.reply_cap).model_copy(update=changes)
+
+
+def _drawn(
+    pool: Task, items: ItemsByElicitation, strategies: Iterable[Strategy], seed: int
+) -> Demonstrations | None:
+    """Draw demonstrations where a judge is few-shot."""
+    if not (n := max((strategy.n_demonstrations for strategy in strategies), default=0)):
+        return None
+    judged: dict[AnswerKind, list[Item]] = {}
+    for elicitation, of_elicitation in items.items():
+        judged.setdefault(answer_kind(elicitation), []).extend(of_elicitation)
+    return draw_demonstrations(pool, judged, n, seed=seed)
+
+
+def _check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
+    remote = next((spec.name for spec in specs if spec.remote), "")
+    if remote and task.property == DEFAULT_PROPERTY:
+        raise TaskError(
+            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
+            "would be asked for that; describe there what was rated, as a phrase."
+        )
+
+
+def _plan(
+    task: Task,
+    config: RunConfig,
+    specs: tuple[JudgeSpec, ...],
+    prompts: Prompts,
+    **fields: Any,  # noqa: ANN401 -- the other ones of the plan
+) -> Plan:
+    items = items_of(task, config)
+    if not any(task.has_text(item) for item in items):
+        raise TaskError(
+            f"{task.folder}: the task has labels but no texts, so no judge can be asked; "
+            f"`harness validate --task {config.task}` describes its ratings."
+        )
+    check_choices(task, items, config.choices)
+    planned = items_by_elicitation(task, config)
+    if not planned:
+        task.require_options(", ".join(config.elicitations or ()))
+        raise TaskError(
+            f"{task.folder}: {', '.join(config.elicitations or ())} is not possible with "
+            f"{len(task.options)} options; use --elicitation forced_choice."
+        )
+    jobs = tuple(
+        make_job(
+            spec,
+            _asked_items(task, spec, items),
+            planned,
+            task=task,
+            prompts=prompts,
+            config=config,
+        )
+        for spec in specs
+        if spec.kind != ENSEMBLE
+    )
+    _check_strategies(specs, jobs, task, prompts)
+    _check_replies(config.choices.replies, jobs, len(task.options))
+    ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
+    return Plan(task, config, prompts, jobs, ensembles=ensembles, **fields)
+
+
+def _check_strategies(
+    specs: Sequence[JudgeSpec], jobs: Sequence[Job], task: Task, prompts: Prompts
+) -> None:
+    """Refuse strategies that do not fit the options, their order or the elicitations."""
+    for spec in specs:
+        if spec.asking.needs_options:
+            task.require_options(spec.name)
+    in_order = [spec.strategy for spec in specs if spec.asking.keeps_order]
+    if prompts.orders and in_order:
+        raise JudgeError(f"{min(in_order)} is for one order of the options; drop --shuffle-options")
+    for spec in (job.judge.spec for job in jobs if not job.elicitations):
+        raise JudgeError(
+            f"{spec.name} endorses options one by one; add --elicitation response_set"
+            if spec.asking.asks_each_option
+            else f"{spec.name} gives probabilities of single options; add --elicitation "
+            "forced_choice"
+        )
+
+
+def make_job(
+    spec: JudgeSpec,
+    items: tuple[Item, ...],
+    planned: ItemsByElicitation,
+    *,
+    task: Task,
+    prompts: Prompts,
+    config: RunConfig,
+    look: int = 0,
+) -> Job:
+    """Return all that a judge is asked about items, in a run or in a later look at it."""
+    return Job(
+        judge=build(spec, task, prompts, seed=config.seed),
+        items=items,
+        elicitations=elicitations_of(spec, planned),
+        samples=spec.n_samples(config.samples) * spec.asking.replies_per_verdict(len(task.options)),
+        pairs=frozenset(item.id for item in planned.get("paired", ())),
+        look=look,
+        orders=prompts.orders if shuffles(spec) else None,
+    )
+
+
+def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Return the items that a judge is asked about, first those that its strategy adds."""
+    added = spec.asking.extra_items(task, items)
+    if taken := [item.id for item in added if item.id in task.by_id]:
+        raise TaskError(
+            f"task {task.name}: {spec.name} needs the id {taken[0]!r}; rename the item."
+        )
+    return (*added, *items)
+
+
+def _check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int) -> None:
+    """Refuse a number of replies per item that no judge is asked for."""
+    specs = [job.judge.spec for job in jobs]
+    samples = [
+        job.samples // spec.asking.replies_per_verdict(n_options)
+        for job, spec in zip(jobs, specs, strict=True)
+        if not spec.asking.gives_distribution
+    ]
+    most = max(samples, default=inf)
+    needed = MIN_SAMPLES if replies == "inf" else int(replies or 1)
+    if needed > most:
+        raise JudgeError(
+            f"--replies {replies} needs {needed} samples per item, but no judge is asked more than "
+            f"{most}; ask for more with --samples {needed}."
+        )

@@ -1,0 +1,170 @@
+"""Tables of ratings in memory: rows, or a frame of pandas, polars or pyarrow, as tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypedDict
+
+import msgspec
+
+from harness.curation import AnswerSettings, make_plans, make_task, read_source
+from harness.errors import HarnessError, TaskError
+from harness.tasks import Task
+from harness.tasks import load_task as load_task_folder
+
+Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
+TaskLike: TypeAlias = str | Path | Task | Rows
+NO_MAPPING = "a mapping describes a table of ratings; leave it out for a task folder"
+ANSWER_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
+
+
+class TableMapping(TypedDict, total=False):
+    """How rows become a task; what is absent is guessed, as ``harness curate import`` does.
+
+    Attributes
+    ----------
+    name, property : str
+        Of the task. Judges read the property: what was rated, as a phrase.
+    id, text : str or sequence of str
+        Columns that name the item, and columns that judges are shown.
+    raters : sequence of str
+        Columns of ratings, one per rater (a wide table).
+    rater, label : str
+        Columns of the rater's name and of the rating (a long table).
+    judges : sequence of str
+        Columns of verdicts, or names of judges among the raters.
+    group, criterion : str
+        Columns of the cluster that is resampled, and of what is rated.
+    rated_at : str
+        Column of the time of a rating, beside ``rater``.
+    criteria, counts : sequence of str
+        Columns of ratings, one per criterion, beside ``rater``; columns of counts, one per option.
+    votes, total, pattern : str
+        Columns of all ratings of an item and of the number of raters; how columns per criterion
+        and rater are called.
+    options, positive, abstain, ignore, rename : sequence of str
+        Labels that are options, in order; those that are positive; those of a rater who could not
+        say; those that are left out; ``label=option`` for other names of an option.
+    scale : {"binary", "nominal", "ordinal", "pairwise"}
+        Of the options.
+    rater_ids : {"real", "positional"}
+        Whether a rater is a person, or a position within the item.
+    kind : {"expert", "skilled", "crowd"}
+        Of raters; sets the cost-benefit margin eps.
+    """
+
+    name: str
+    property: str
+    id: str | Sequence[str]
+    text: str | Sequence[str]
+    raters: str | Sequence[str]
+    rater: str
+    label: str
+    judges: str | Sequence[str]
+    group: str
+    criterion: str
+    rated_at: str
+    criteria: Sequence[str]
+    counts: Sequence[str]
+    votes: str
+    total: str
+    pattern: str
+    options: Sequence[str]
+    positive: Sequence[str]
+    abstain: Sequence[str]
+    ignore: Sequence[str]
+    rename: Sequence[str]
+    scale: Literal["binary", "nominal", "ordinal", "pairwise"]
+    rater_ids: Literal["real", "positional"]
+    kind: Literal["expert", "skilled", "crowd"]
+
+
+def read_task(
+    task: TaskLike, mapping: TableMapping | None, scratch: Path
+) -> tuple[Task, Path | None]:
+    """Load a task; of a table, also return the file of the verdicts in it."""
+    if isinstance(task, str | Path | Task):
+        if mapping:
+            raise HarnessError(NO_MAPPING)
+        return (task if isinstance(task, Task) else load_task_folder(task)), None
+    try:
+        return _import_rows(task, mapping or {}, scratch)
+    except TaskError as error:
+        raise without_folder(error, scratch) from None
+
+
+def _import_rows(rows: Rows, mapping: TableMapping, scratch: Path) -> tuple[Task, Path | None]:
+    """Make a task of a table of ratings, as ``harness curate import`` does."""
+    columns: dict[str, Any] = dict(mapping)
+    name = columns.pop("name", "rows")
+    property_rated = columns.pop("property", "")
+    answers = {key: columns.pop(key) for key in ANSWER_KEYS if key in columns}
+    settings: dict[str, Any] = {"scale": answers.pop("scale", None)}
+    settings |= {key: strings(labels) for key, labels in answers.items()}
+    raters = {key: columns.pop(key) for key in ("kind", "rater_ids") if key in columns}
+    plan, *others = make_plans(
+        name,
+        read_source(_write_rows(rows, scratch / "rows.jsonl")),
+        {role: [*strings(names)] for role, names in columns.items()},
+        settings=AnswerSettings(**settings),
+        property_rated=property_rated,
+        **raters,
+    )
+    if others:
+        criteria = ", ".join(plan.criterion or "" for plan in (plan, *others))
+        raise TaskError(f"rows: {criteria} have scales of their own; give the rows of one of them.")
+    folder = make_task(plan, scratch / name).folder
+    task = load_task_folder(folder).model_copy(update={"folder": Path(name)})
+    verdicts = folder / "verdicts.csv"
+    return task, verdicts if verdicts.exists() else None
+
+
+def strings(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return one name or several as several."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def without_folder(error: HarnessError, scratch: Path) -> HarnessError:
+    """Name the files of a temporary folder by their names alone."""
+    return type(error)(str(error).replace(f"{scratch}/", ""))
+
+
+def verdict_file(verdicts: str | Path | Rows, scratch: Path) -> Path:
+    """Return a file of verdicts; rows are written into one in a temporary folder."""
+    if isinstance(verdicts, str | Path):
+        return Path(verdicts)
+    return _write_rows(verdicts, scratch / "verdicts.jsonl")
+
+
+def _write_rows(rows: Rows, file: Path) -> Path:
+    file.write_bytes(msgspec.json.Encoder(enc_hook=_plain).encode_lines(list(_records(rows))))
+    return file
+
+
+def _records(rows: Rows) -> Iterable[Mapping[str, object]]:
+    """Yield the rows of a table as dicts; missing values are None."""
+    if hasattr(rows, "to_pylist"):  # pyarrow
+        records = rows.to_pylist()
+    elif hasattr(rows, "to_dicts"):  # polars
+        records = rows.to_dicts()
+    elif hasattr(rows, "to_dict"):  # pandas
+        records = rows.to_dict("records")
+    else:
+        records = rows
+    for record in records:
+        if not isinstance(record, Mapping):
+            raise TaskError(f"rows: expected dicts, found {type(record).__name__}")
+        yield {str(name): None if _is_missing(value) else value for name, value in record.items()}
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a value is NaN, or pandas' NA or NaT."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return is_nan or type(value).__name__ in {"NAType", "NaTType"}
+
+
+def _plain(value: Any) -> object:  # noqa: ANN401 -- whatever a table holds
+    """Return a value of numpy, or a time, as JSON has it."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
