@@ -38,7 +38,7 @@ def annotate(
         Path | None,
         typer.Option(help="Table of attention checks: id, the fields shown, and answer."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random order, with the rater.")] = 0,
+    seed: options.Seed = 0,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 for any free port.")
     ] = 0,

@@ -96,9 +96,11 @@ def usage_error(error: OptionError) -> typer.BadParameter:
     return typer.BadParameter(text, param_hint=hint)
 
 
-def parameter_of(model: type[BaseModel], name: str, use: str = "") -> Any:  # noqa: ANN401 -- a type for typer
+def parameter_of(
+    model: type[BaseModel], name: str, use: str = "", *, required: bool = False
+) -> Any:  # noqa: ANN401 -- a type for typer
     """Return the annotation of one option, for a command that takes it alone."""
-    return _annotation(options_of(model)[name], use)
+    return _annotation(options_of(model)[name], use, required=required)
 
 
 def task_names(incomplete: str) -> list[str]:
@@ -135,12 +137,12 @@ def _parameters(
                 yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def _annotation(option: Option, use: str) -> Any:  # noqa: ANN401 -- a type for typer
+def _annotation(option: Option, use: str, *, required: bool = False) -> Any:  # noqa: ANN401 -- a type for typer
     """Return the type of an option on the command line, with its names, bounds and help."""
     kind = str if option.kind is tuple else option.kind
     if option.values and option.kind is not tuple:
         kind = Literal[option.values]
-    if option.default is None:
+    if option.default is None and not required:
         kind = kind | None
     help_text = option.text(use, flag_of)
     if option.range:

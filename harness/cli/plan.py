@@ -129,52 +129,6 @@ def difference(
     _show_plan(goal, moments, rows, as_json=as_json)
 
 
-@app.command(short_help="Plan the width of an interval.")
-@group("basis", BASIS)
-@group("prices", PRICES)
-def width(
-    target: Annotated[float, typer.Argument(metavar="WIDTH", help="From end to end, such as 0.1.")],
-    *,
-    basis: dict[str, Any],
-    judge: Judge = None,
-    self_consistency: SelfConsistency = 1.0,
-    raters: Raters = "1,2,3,5",
-    samples: Samples = "1",
-    confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.999, help="Confidence level of the interval.")
-    ] = 0.95,
-    prices: dict[str, Any],
-    chart: ChartFile = None,
-    as_json: options.Json = False,
-) -> None:
-    """Plan how narrow the interval of a judge's agreement with a rater is.
-
-    \b
-    Examples:
-      harness plan width 0.1 --task TASK --verdicts FILE --judge gpt
-      harness plan width 0.1 --agreement 0.75 --rater-agreement 0.8
-    """
-    from harness.curation.collection_plan import Prices, plan_width, width_chart
-
-    if not 0 < target < 1:
-        raise typer.BadParameter("expected a width between 0 and 1", param_hint="WIDTH")
-    if (rates := _rates(basis, self_consistency)) is not None:
-        moments = _assumed_moments(rates, basis["agreement"])
-    else:
-        moments = _estimated_moments(basis, judge, n_judges=1)
-    rows = plan_width(
-        moments,
-        target,
-        raters=_numbers(raters, "--raters"),
-        replies=_numbers(samples, "--samples"),
-        level=confidence,
-        prices=Prices(**prices),
-    )
-    goal = f"A {confidence:.0%} interval {target:g} wide of a judge's agreement with a rater"
-    _write_chart(chart, lambda: width_chart(moments, rows, target, confidence))
-    _show_plan(goal, moments, rows, as_json=as_json)
-
-
 @app.command(short_help="Plan the alternative annotator test.")
 @group("basis", BASIS)
 @group("prices", PRICES)

@@ -21,15 +21,7 @@ def report(
         str | None, typer.Argument(help="A second run, to compare with the first.")
     ] = None,
     *,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            "--task",
-            "-t",
-            help="A task, for verdicts of another tool.",
-            autocompletion=options.task_names,
-        ),
-    ] = None,
+    task: options.Task = None,
     verdicts: Annotated[
         Path | None, typer.Option(help="The verdicts: jsonl, csv or parquet.")
     ] = None,

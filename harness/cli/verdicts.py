@@ -25,7 +25,7 @@ def verdicts(
         ),
     ],
     *,
-    task: Annotated[str, typer.Option("--task", "-t", help="Name or path of the task.")],
+    task: options.RequiredTask,
     map_: Annotated[
         list[str] | None,
         typer.Option(

@@ -18,10 +18,8 @@ from harness.report.charts import Series, Titles, line_chart
 from harness.stats.planning.annotator_power import power_from_panel
 from harness.stats.planning.sample_size import (
     agreement_moments,
-    interval_width,
     power_for_difference,
     sample_size_for_difference,
-    sample_size_for_width,
 )
 from harness.tasks.model import unit_numbers
 
@@ -120,23 +118,6 @@ def plan_difference(
         )
 
     return _rows(moments, items, raters=raters, replies=replies, n_judges=2, prices=prices)
-
-
-def plan_width(
-    moments: AgreementMoments,
-    width: float,
-    *,
-    raters: Sequence[int],
-    replies: Sequence[int],
-    level: float,
-    prices: Prices,
-) -> tuple[PlanRow, ...]:
-    """Plan an interval of a judge's agreement with a rater that is ``width`` wide."""
-
-    def items(sd: float) -> int | None:
-        return sample_size_for_width(sd, width, level=level, design_effect=moments.design_effect)
-
-    return _rows(moments, items, raters=raters, replies=replies, n_judges=1, prices=prices)
 
 
 def _rows(
@@ -243,24 +224,6 @@ def difference_chart(
         y="power",
     )
     return line_chart(titles, _curves(rows, value), reach=(0.0, power, 1.0))
-
-
-def width_chart(
-    moments: AgreementMoments, rows: Sequence[PlanRow], width: float, level: float
-) -> Chart:
-    """Draw the width of the interval over the number of items."""
-
-    def value(sd: float, n: float) -> float:
-        return min(1.0, interval_width(sd, n, level=level, design_effect=moments.design_effect))
-
-    titles = Titles(
-        "plan-width",
-        f"Width of the {level:.0%} interval of agreement",
-        f"Width over the number of items; {width:g} is reached at {_reached(rows)}.",
-        x="items",
-        y="width of the interval",
-    )
-    return line_chart(titles, _curves(rows, value), reach=(0.0, width))
 
 
 def annotator_chart(results: Sequence[AnnotatorPower], name: str, eps: float) -> Chart:

@@ -1,0 +1,187 @@
+"""An option is declared once: its default, bounds, help, and what it goes with."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support.processes import invoke
+from support.task_folders import make_task_folder
+
+import harness
+from harness.command_options import (
+    RESUME,
+    Budget,
+    Choices,
+    Options,
+    RunOptions,
+    check_use,
+    declared_options,
+    in_python,
+    options_of,
+)
+from harness.errors import HarnessError, OptionError
+from harness.revalidation.look_options import LookOptions
+
+HARNESS = Path(harness.__file__).resolve().parent
+OTHER_MEANINGS = {  # two judges of a plan, to write without asking, a table of pairs of systems
+    *("judges", "yes", "pairs"),
+}
+SUBJECTS = {"task", "judges", "resume", "observer", "mapping"}  # arguments of the API
+
+
+def source(*parts):
+    return ast.parse(HARNESS.joinpath(*parts).read_text(encoding="utf-8"))
+
+
+def fields_of_classes(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for member in node.body:
+                if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
+                    yield node.name, member.target.id
+
+
+def models_of_options():
+    models, new = set(), {Options}
+    while new := {child for model in new for child in model.__subclasses__()} - models:
+        models |= new
+    return models
+
+
+def functions_of(*parts):
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    return [node for node in ast.walk(source(*parts)) if isinstance(node, kinds)]
+
+
+def test_each_option_is_a_field_of_one_model():
+    """Inherited fields aside, no two models of options declare the same name."""
+    counts = Counter(
+        name
+        for model in models_of_options()
+        for name in inspect.get_annotations(model)
+        if name in options_of(model)
+    )
+    assert len(counts) > 50
+    assert [name for name, n in counts.items() if n > 1] == []
+
+
+def test_no_command_declares_an_option_again():
+    """A parameter that has an option's name is derived from its declaration."""
+    again = [
+        f"{path.name}:{function.name}:{parameter.arg}"
+        for path in sorted((HARNESS / "cli").glob("*.py"))
+        for function in functions_of("cli", path.name)
+        for parameter in (*function.args.args, *function.args.kwonlyargs)
+        if parameter.annotation and "typer.Option(" in ast.unparse(parameter.annotation)
+        if parameter.arg in set(declared_options()) - OTHER_MEANINGS
+    ]
+    assert again == []
+
+
+def test_no_layer_below_declares_an_option_again():
+    """No keyword of the API, no bundle of keywords of a plan, no field of the manifest."""
+    declared = set(declared_options()) - SUBJECTS
+    again = []
+    for name in ("api.py", "app.py", "run_plans.py"):
+        for function in functions_of(name):
+            taken = {parameter.arg for parameter in function.args.kwonlyargs} & declared
+            if len(taken) > (name != "api.py" or function.name == "load_run"):
+                again.append(f"{name}:{function.name}:{taken}")
+    for parts in (("api.py",), ("app.py",), ("runs.py",), ("revalidation", "asking.py")):
+        fields = fields_of_classes(source(*parts))
+        again += [f"{parts[-1]}:{owner}.{field}" for owner, field in fields if field in declared]
+    assert again == []
+
+
+def test_signatures_of_the_api_are_derived():
+    """`help(harness.run)` shows every option with its default, and the manifest holds them."""
+    parameters = inspect.signature(harness.run).parameters
+    for name in (*options_of(RunOptions), *options_of(Choices)):
+        assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+        assert f"    {name} : " in harness.run.__doc__
+    assert parameters["seed"].default == 0
+    assert "fail_unless" not in parameters
+    looks = inspect.signature(harness.revalidate).parameters
+    assert set(options_of(LookOptions)) <= set(looks)
+
+
+def test_help_of_the_command_line_is_derived():
+    """Flag, bounds and text come from the declaration; other options are named by their flags."""
+    shown = " ".join(invoke("run", "--help").stdout.split())
+    for option in options_of(RunOptions).values():
+        assert option.flag in shown
+    assert "[0<=x<=1]" in shown
+    assert "4096 under --max-cost. [1<=x<1e+12]" in shown
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    make_task_folder(tmp_path / "task", 8)
+    monkeypatch.chdir(tmp_path)
+    assert invoke("run", "--task", "task", "--judges", "random").exit_code == 0
+    return next((tmp_path / "runs").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("flag", "argument"),
+    [
+        (("--limit", "5"), {"limit": 5}),
+        (("--seed", "99"), {"seed": 99}),
+        (("--criterion", "x"), {"criterion": "x"}),
+    ],
+)
+def test_options_were_ignored_where_a_run_is_validated(place, flag, argument):
+    """`validate RUN --limit 5` ended with 0 and all items, where the API refused it."""
+    refused = invoke("validate", place, *flag)
+    assert refused.exit_code == 2
+    reason = "a run is validated with its own verdicts, items and seed; leave"
+    assert f"{reason} {flag[0]} out" in " ".join(refused.output.split())
+    with pytest.raises(HarnessError, match=f"{reason} {next(iter(argument))} out"):
+        harness.validate(harness.load_run(place), **argument)
+
+
+def test_one_rule_says_what_goes_with_resume(place):
+    """The command line and the API had a list each, and these differed."""
+    allowed = {name for name, o in options_of(RunOptions).items() if RESUME in o.uses}
+    assert allowed == {"max_cost", "max_cost_soft"}
+    assert "leave --samples out" in invoke("run", "--resume", "--samples", "3").output
+    with pytest.raises(HarnessError, match="keeps its options; leave samples out, or start a new"):
+        harness.run(resume=place, samples=3)
+
+
+def test_an_option_of_another_use_is_refused_by_name():
+    """The error knows the option by its name in Python, and words it for its reader."""
+    with pytest.raises(OptionError) as refused:
+        check_use(["limit"], RESUME, RunOptions)
+    assert refused.value.advice == "leave limit out, or start a new run"
+    assert refused.value.worded(lambda name: f"--{name}")[1].startswith("leave --limit out")
+    check_use(["max_cost"], RESUME, Budget)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (
+            "--replies 5 needs 5 samples; ask for more with --samples 5.",
+            "replies=5 needs 5 samples; ask for more with samples=5.",
+        ),
+        ("use --elicitation forced_choice.", "use elicitations='forced_choice'."),
+        ("first: harness run --resume x", "first: harness run --resume x"),
+        ("`harness validate --task t` describes", "`harness validate --task t` describes"),
+        ("drop --shuffle-options", "drop shuffle_options"),
+        ("sslmode --what is it", "sslmode --what is it"),
+    ],
+)
+def test_errors_of_the_api_name_arguments(message, shown):
+    """Flags become arguments; commands that are to be typed stay as they are."""
+    assert str(in_python(HarnessError(message))) == shown
+
+
+def test_a_misspelt_argument_is_named_with_the_one_that_was_meant():
+    """Nothing runs with an option that does nothing."""
+    with pytest.raises(HarnessError, match=r"limt=3: harness.run has no such option; .*limit"):
+        harness.run("toxicity", limt=3)
