@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from harness import command_options
 from harness.cli import options
-from harness.cli.binding import group, parameter_of
+from harness.cli.binding import group
 from harness.cli.output import echo, echo_json
 from harness.cli.team import import_answers
 from harness.errors import HarnessError, TaskError
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 Columns = list[str] | None
-DryRun = parameter_of(command_options.DryRun, "dry_run", command_options.IMPORT)
 COLUMNS: dict[str, Any] = {  # options by role of the columns, and how their cells are read
     "id": Annotated[
         Columns, typer.Option("--id", help="Columns that name the item, joined if several.")
@@ -157,7 +155,7 @@ def import_(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Write without asking for confirmation.")
     ] = False,
-    dry_run: DryRun = False,
+    dry_run: options.ShowReading = False,
     as_json: options.Json = False,
 ) -> None:
     """Make a task of a table of ratings.

@@ -78,6 +78,7 @@ Tau = parameter_of(Choices, "tau")
 JudgesFile = parameter_of(command_options.Server, "judges_file")
 Out = parameter_of(command_options.Out, "out")
 Task = parameter_of(command_options.Task, "task")
+ShowReading = parameter_of(command_options.DryRun, "dry_run", command_options.IMPORT)
 RequiredTask = parameter_of(command_options.Task, "task", required=True)
 Json = parameter_of(command_options.Printing, "as_json")
 
