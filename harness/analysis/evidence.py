@@ -172,7 +172,9 @@ class Evidence:
     margin : float
         Of non-inferiority to one human, in the metric's unit.
     annotator_reason : str
-        Why the annotator test does not apply: "positional_raters" or "too_few_raters"; else "".
+        Why the annotator test does not apply: "positional_raters", "too_few_raters", or
+        "too_few_choices" where enough raters are named, and fewer than three made single choices;
+        else "".
     n_items_for_human : int
         Items from which a judge can be shown to be no worse than one human; see `least_items`.
     alpha : float
@@ -597,8 +599,9 @@ def _annotator_tests(p: Prepared, footing: Footing) -> tuple[int | None, Annotat
         return None, AnnotatorTests(POSITIONAL)
     scale = Scale.of(p.task)
     annotators = Annotators.of(p, scale)
-    if reason := why_not_tested(p.task, annotators.panel.raters):
-        return None, AnnotatorTests(reason)
+    if why_not_tested(p.task, annotators.panel.raters):
+        named = {rating.rater for rating in p.task.ratings}
+        return None, AnnotatorTests(why_not_tested(p.task, named) or "too_few_choices")
     n_replies, drawn = annotators.at_replies(footing.n_replies, footing.judges)
     tests = AnnotatorTests(
         "",

@@ -74,6 +74,7 @@ WATCH_IT = (
 NO_TEST = {
     "positional_raters": "the ratings do not name their raters",
     "too_few_raters": "it needs at least three raters",
+    "too_few_choices": "it needs single choices by at least three raters",
     "no_forced_choices": "the judge was not asked for single choices (--elicitation "
     "forced_choice,response_set asks for both)",
 }

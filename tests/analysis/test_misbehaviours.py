@@ -207,7 +207,10 @@ def as_sets(source):
 
 
 def test_a_copy_of_one_rater_was_not_looked_at_where_there_are_no_choices():
-    """Without an annotator test, one human decides without each rater, too, by the difference."""
+    """Without an annotator test, one human decides without each rater, too, by the difference.
+
+    The reason was that there are too few raters, of three and of five.
+    """
     task, truth, rng = rated_items(21, n=150)
     wrong = {"A": "B", "B": "A"}
     poor = {
@@ -219,7 +222,10 @@ def test_a_copy_of_one_rater_was_not_looked_at_where_there_are_no_choices():
     }
     source = as_sets(source_of(task_of(ratings | {"r2": poor}), {"copy": poor}))
     result = validate(source)
-    assert result.decision.checks["annotator_test"].passed is None
+    assert result.decision.checks["annotator_test"].reason == "too_few_choices"
+    assert "No annotator test: it needs single choices by at least three raters." in sentences(
+        result
+    )
     assert len(result.evidence.without_raters) == 3
     assert result.decision.checks["without_each_rater"].passed is False
     assert result.decision.checks["without_each_rater"].rival == "r2"
