@@ -20,7 +20,7 @@ from harness.stats import (
     stratify,
 )
 from harness.stats.data.arrays import FloatArray, ratio
-from harness.stats.data.labels import majority_shares, means, medians, modes
+from harness.stats.data.labels import majority_shares, modes
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import estimate_all
@@ -140,7 +140,6 @@ def _number(value: object) -> float | None:
 
 MAX_POINTS, DIGITS = 101, 4  # of a curve, as it is drawn
 SHOWN = ("krippendorff_alpha_", "agreement")  # measures of a stratum
-AVERAGES = {"median": medians, "mean": means}
 NO_SCORE = "no_confidence"
 NO_OVERLAP = "no_overlap"
 

@@ -89,38 +89,6 @@ def meets_bounds(
     return np.asarray(np.minimum(low, 1.0)), np.asarray(np.minimum(high, 1.0))
 
 
-def omega_bounds(O: FloatArray, space: OptionSpace) -> tuple[FloatArray, FloatArray]:
-    """Bound the multi-label vector from O alone, any F' per item being possible.
-
-    Parameters
-    ----------
-    O : (n, K) array
-        Forced-choice distributions; nan rows stay nan.
-    space : OptionSpace
-        Which sets are admissible.
-
-    Returns
-    -------
-    low, high : (n, K) arrays
-        O_k <= Omega_k <= sum of O_j over the j that share an admissible set with k. The lower end
-        is greater than O_k where an option is only admissible together with k.
-
-    Raises
-    ------
-    ValueError
-        If O has no distribution per row.
-
-    Examples
-    --------
-    >>> from harness.stats import OptionSpace
-    >>> low, high = omega_bounds(np.array([[0.3, 0.7]]), OptionSpace.powerset(("toxic", "fine")))
-    >>> low, high
-    (array([[0.3, 0.7]]), array([[1., 1.]]))
-    """
-    ends = [meets_bounds(O, space, (option,)) for option in space.options]
-    return np.stack([low for low, _ in ends], axis=1), np.stack([high for _, high in ends], axis=1)
-
-
 def free_bounds(
     human: RatingTable,
     judges: Sequence[RatingTable],

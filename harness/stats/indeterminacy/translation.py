@@ -303,74 +303,9 @@ def _check_model(
     return stable, choice, error, inside
 
 
-@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class ItemTranslation:
-    """F and its reverse of each item.
-
-    Attributes
-    ----------
-    F : (n, K, V) array
-        P(option k is chosen, given set v is endorsed). Columns sum to 1 and are zero off the
-        support, or are nan where they are unknown.
-    F_reverse : (n, V, K) array
-        P(set v is endorsed, given option k is chosen). Columns sum to 1 or are nan.
-    reasons : n strings
-        Why an item is nan throughout: "no_pairs", or "not_identified" where it has forced choices
-        and response sets from independent calls. "" elsewhere.
-    n_pairs : (n,) int array
-        Pairs that were counted, those whose choice is outside their set left out.
-    """
-
-    F: FloatArray
-    F_reverse: FloatArray
-    reasons: tuple[str, ...]
-    n_pairs: IntArray
-
-    def __repr__(self) -> str:
-        return f"ItemTranslation({len(self.F)} items, {self.n_pairs.sum()} pairs)"
-
-
-def F_hat_by_item(table: RatingTable) -> ItemTranslation:
-    """Count F and its reverse from the paired ratings of each item.
-
-    Parameters
-    ----------
-    table : RatingTable
-        With ``joint``: who endorsed a set and, with it in mind, chose an option.
-
-    Returns
-    -------
-    ItemTranslation
-        An item with calls but no pair is nan, "not_identified": given the item, separate
-        calls are independent, and matching them would only return O.
-
-    Notes
-    -----
-    F_i of Guerdan et al. 2025, section 3. On items whose ratings are all paired, F theta is O.
-    """
-    inside = pairs_by_item(table)
-    return ItemTranslation(
-        F=frozen(_shares(inside)),
-        F_reverse=frozen(_shares(inside.swapaxes(1, 2))),
-        reasons=_reasons(table, inside),
-        n_pairs=frozen(inside.sum(axis=(1, 2))),
-    )
-
-
 def pairs_by_item(table: RatingTable) -> IntArray:
     """Return (n, K, V): the pairs of each item whose choice is in the endorsed set."""
     n = len(table.items)
     if table.joint is None:
         return np.zeros((n, *table.space.membership.shape), dtype=np.int64)
     return np.where(table.space.membership, table.joint, 0)
-
-
-def _shares(counts: IntArray) -> FloatArray:
-    return ratio(counts, counts.sum(axis=1, keepdims=True))
-
-
-def _reasons(table: RatingTable, inside: IntArray) -> tuple[str, ...]:
-    paired = inside.any(axis=(1, 2))
-    called = table.forced_choice.any(axis=1) & table.response_set.any(axis=1)
-    missing = np.where(called, "not_identified", "no_pairs")
-    return tuple(np.where(paired, "", missing).tolist())

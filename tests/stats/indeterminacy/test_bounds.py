@@ -9,7 +9,7 @@ from support.rating_tables import count_table, random_table, split_options
 from harness import stats
 from harness.stats import OptionSpace, common_bounds, free_bounds
 from harness.stats.data.rating_table import multilabel, reaches
-from harness.stats.indeterminacy.bounds import Limit, meets_bounds, omega_bounds
+from harness.stats.indeterminacy.bounds import Limit, meets_bounds
 from harness.stats.indeterminacy.translation import reconstruct_theta
 from harness.stats.inference.bootstrap import Resamples, Units
 
@@ -29,6 +29,12 @@ def free(human, *judges, **options):
     defaults = {"tau": 0.5, "positive": ("toxic",), "n_resamples": 100}
     resampling, chosen = split_options(options, **defaults)
     return free_bounds(human, judges, resampling=resampling, **chosen)
+
+
+def omega_bounds(choices, space):
+    """Bound the chance of each option to be in the set: (n, K) twice."""
+    ends = [meets_bounds(choices, space, (option,)) for option in space.options]
+    return np.stack([low for low, _ in ends], 1), np.stack([high for _, high in ends], 1)
 
 
 def test_omega_bounds_in_closed_form():
