@@ -819,7 +819,7 @@ def agreeing(
     """Say which intervals hold the design value."""
     targets, holds = agreeing_targets(m, s, right), {}
     for name, estimate in agreeing_estimates(
-        rng, n=n, m=m, s=s, right=right, B=N_RESAMPLES
+        rng, n=n, m=m, s=s, right=right, n_resamples=N_RESAMPLES
     ).items():
         interval = estimate.interval
         holds[name] = None
