@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MIN_USABLE = 0.9  # share of the planned replies of a judge that is recommended
 NOT_ASKED = ("forced_choice_not_asked", "response_set_not_asked")
 EQUAL = 1e-12  # values this close are equal
-Verdict: TypeAlias = Literal["use", "best_not_proven", "none"]
+DecisionVerdict: TypeAlias = Literal["use", "best_not_proven", "none"]
 CheckKind: TypeAlias = Literal[
     "beats_baselines",
     "annotator_test",
@@ -158,7 +158,7 @@ class Decision:
         What to collect next.
     """
 
-    verdict: Verdict
+    verdict: DecisionVerdict
     reason: str = ""
     judge: str | None = None
     leader: str | None = None
@@ -225,7 +225,7 @@ def decide(
 
 def verdict_of(
     evidence: Evidence,
-) -> tuple[Verdict, dict[CheckKind, Check], tuple[CheckKind, ...]]:
+) -> tuple[DecisionVerdict, dict[CheckKind, Check], tuple[CheckKind, ...]]:
     """Judge the first ranked judge: the verdict, its checks, and those that "use" lacks."""
     leader = next(row for row in evidence.judges if row.value is not None)
     checks = _checks(leader, evidence)
@@ -235,7 +235,7 @@ def verdict_of(
     return "best_not_proven" if missing else "use", checks, missing
 
 
-def verdict_and_judge(evidence: Evidence | None) -> tuple[Verdict, str | None]:
+def verdict_and_judge(evidence: Evidence | None) -> tuple[DecisionVerdict, str | None]:
     """Return the verdict and the judge of `Decision`, from common footing alone."""
     ranked = [row.judge for row in evidence.judges if row.value is not None] if evidence else []
     if evidence is None or not ranked:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.analysis.beta_sensitivity import CURVE_BETAS, Selection
-from harness.analysis.decision import Verdict
+from harness.analysis.decision import DecisionVerdict
 from harness.analysis.serialize import Numbers, schema_of, shared_fields
 from harness.errors import RunError
 from harness.stats import Estimate
@@ -44,7 +44,7 @@ class StudiedTask:
     run: str
     n_items: int
     n_raters: int
-    verdict: Verdict
+    verdict: DecisionVerdict
     judge: str | None
     metric: str
     estimate: Estimate | None = None

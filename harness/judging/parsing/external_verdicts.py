@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LOG_OPENING = b'{"schema_version"'
 MAX_SAMPLE_DIGITS = 9
 NOT_AN_OPTION = Parsed("invalid", reason="not_an_option")
-Unit = tuple[str, str, Elicitation, int]
+UnitOfJudge = tuple[str, str, Elicitation, int]  # item, judge, elicitation, sample
 
 
 def read_external(path: Path, task: Task) -> list[Verdict]:
@@ -67,7 +67,7 @@ def read_external(path: Path, task: Task) -> list[Verdict]:
         except OSError as error:
             raise VerdictError(f"{path}: cannot be read ({error.strerror}).") from None
     rules = _Rules(task)
-    verdicts: dict[Unit, Verdict] = {}
+    verdicts: dict[UnitOfJudge, Verdict] = {}
     for line, row in read_rows(path, required=("item", "judge", "value"), error=VerdictError):
         where = f"{path}: line {line}"
         verdict = rules.read_row(row, where)
@@ -90,7 +90,7 @@ def _is_log(path: Path) -> bool:
 
 def _read_log(path: Path, task: Task) -> list[Verdict]:
     rules = _Rules(task)
-    verdicts: dict[Unit, Verdict] = {}
+    verdicts: dict[UnitOfJudge, Verdict] = {}
     for file, number, line in log_lines(path.resolve() if path.is_symlink() else path):
         where = f"{file}: line {number}"
         try:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
 from harness.judging.parsing.option_matching import (
     OPENERS,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from harness.tasks.schema import AnswerKind
 
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
-OUTCOMES: tuple[Outcome, ...] = ("answered", "abstained", "refused", "invalid", "failed")
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 GRAMMAR_VERSION = 2  # raised whenever a reply in the corpora of the tests is read otherwise
 THOUGHT = "<think>"  # opens the reasoning of a model, before its reply

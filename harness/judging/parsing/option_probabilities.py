@@ -28,7 +28,7 @@ class OptionTokens:
     def __init__(self, options: Sequence[Option], *, abstain: bool) -> None:
         self._options, self._abstain = options, abstain
         self._names = [option.key for option in options] + [CANNOT_ASSESS] * abstain
-        self._meaning = lru_cache(maxsize=4096)(self._read)
+        self._meaning = lru_cache(maxsize=4096)(self._option_begun)
 
     def probabilities(self, logprobs: object) -> dict[str, float] | None:
         """Return the probability of each option and of CANNOT_ASSESS that the first token gives.
@@ -47,7 +47,7 @@ class OptionTokens:
         total = max(1.0, math.fsum(masses.values()))  # as rounded by the server
         return {name: mass / total for name, mass in masses.items() if mass > 0.0}
 
-    def _read(self, token: str) -> str | None:
+    def _option_begun(self, token: str) -> str | None:
         """Return the option or CANNOT_ASSESS that a token means or begins; None for another."""
         parsed, _ = parse(token, "forced_choice", self._options, abstain=self._abstain)
         if parsed.outcome == "abstained":

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from harness.tasks import Item, Task
 
-Answer = str | tuple[str, ...]
+DemonstratedAnswer = str | tuple[str, ...]
 FILE = "demonstrations.json"
 MAX_BYTES = 1 << 28
 
@@ -38,7 +38,7 @@ class Demonstration(Struct, frozen=True, kw_only=True):
     item: str
     group: str  # its own id where it has none
     criterion: str  # or ""
-    answer: Answer
+    answer: DemonstratedAnswer
     parts: tuple[str, ...] = ()  # what judges are shown of it; empty where texts are not kept
     reasons: str = ""  # for the answer; "" where the task has none, or texts are not kept
 
@@ -187,12 +187,12 @@ def _reasons(task: Task, item: Item) -> str:
     return item.fields.get(task.reasons or "", "").strip()
 
 
-def answers_of(task: Task, kind: AnswerKind) -> dict[str, Answer]:
+def answers_of(task: Task, kind: AnswerKind) -> dict[str, DemonstratedAnswer]:
     """Return the answer that more raters gave than any other, by item; those with ties have none.
 
     On a continuous scale, the raters' median; of texts, the first of the most frequent ones.
     """
-    counts: defaultdict[str, Counter[Answer]] = defaultdict(Counter)
+    counts: defaultdict[str, Counter[DemonstratedAnswer]] = defaultdict(Counter)
     for rating in task.ratings:
         if rating.elicitation == kind:
             counts[rating.item][rating.value] += 1
@@ -208,7 +208,7 @@ def answers_of(task: Task, kind: AnswerKind) -> dict[str, Answer]:
     }
 
 
-def _median(counts: Counter[Answer]) -> Answer:
+def _median(counts: Counter[DemonstratedAnswer]) -> DemonstratedAnswer:
     """Return the median number, of two in the middle the lower; CANNOT_ASSESS where most say so."""
     if 2 * counts[CANNOT_ASSESS] > counts.total():
         return CANNOT_ASSESS

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from harness.judging.prompts.demonstrations import Answer, Demonstration
+    from harness.judging.prompts.demonstrations import DemonstratedAnswer, Demonstration
     from harness.judging.prompts.presentation_orders import OptionOrders, Order
     from harness.tasks import Item, Option, Task
     from harness.tasks.images import Image
@@ -316,10 +316,10 @@ class Prompts:
             folders = (task.folder, default_folder) if is_own else (default_folder,)
             folders = folders if folder or of_strategy is None else (of_strategy,)
             file_name = task_files.get(name, f"{_default_name(task, name)}.txt")
-            templates[name] = _read(name, file_name, folders, orders)
+            templates[name] = _checked_template(name, file_name, folders, orders)
         for name, file_name in chain.from_iterable(files.items() for files in own):
             folders = (own_folder or default_folder,)
-            templates[own_name(file_name)] = _read(name, file_name, folders, orders)
+            templates[own_name(file_name)] = _checked_template(name, file_name, folders, orders)
         if clash := _clash(template.path for template in templates.values()):
             raise PromptError(f"{clash}: a bundled template has this name too; rename the file.")
         if demonstrations is None and folder and any(s.n_demonstrations for s in strategies):
@@ -420,7 +420,7 @@ class Prompts:
             answer = f"{demonstration.reasons}\n{answer}"
         return Message("user", shown), Message("assistant", answer)
 
-    def _answer(self, answer: Answer, order: Order) -> str:
+    def _answer(self, answer: DemonstratedAnswer, order: Order) -> str:
         """Return an answer as a judge would give it."""
         if answer == CANNOT_ASSESS:
             return CANNOT_ASSESS
@@ -480,7 +480,7 @@ def own_name(file_name: str) -> str:
     return f"own/{file_name}"
 
 
-def _read(
+def _checked_template(
     name: str, file_name: str, folders: Sequence[Path], orders: OptionOrders | None
 ) -> Template:
     """Read the template for a name; that for endorsements must show the option.

@@ -81,7 +81,7 @@ def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> 
             f"prompts: {name!r} is no file name; write letters, digits, '.', '_', '-'."
         )
     path = _find(name, folders)
-    text = _read(path)
+    text = _text_of(path)
     template = Template(path, text, _parts(path, text))
     for part in needed:
         if not template.parts.get(part):
@@ -99,7 +99,7 @@ def _find(name: str, folders: Sequence[Path]) -> Path:
     raise PromptError(f"prompts: template {name!r} was not found in {places}.")
 
 
-def _read(path: Path) -> str:
+def _text_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)

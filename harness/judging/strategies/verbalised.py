@@ -46,10 +46,10 @@ class Verbalised(Strategy):
         A response set follows from the same words by the task's cut-off.
         """
         del item, order
-        return _read(reader, reply, kind)._replace(is_derived=kind == "response_set")
+        return _meaning(reader, reply, kind)._replace(is_derived=kind == "response_set")
 
 
-def _read(reader: ReplyReader, reply: Reply, kind: AnswerKind) -> Parsed:
+def _meaning(reader: ReplyReader, reply: Reply, kind: AnswerKind) -> Parsed:
     task, wording = reader.task, reader.task.verbalised
     assert wording is not None, "checked with the strategy"
     if reply.finish_reason == "content_filter":

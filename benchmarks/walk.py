@@ -1,0 +1,114 @@
+"""Files that one ordinary forced choice enters, from its item to its line in verdicts.jsonl.
+
+    python benchmarks/walk.py
+
+A judge at a stub server is asked about three items, one at a time; the second is followed, so that
+what is done once for a run is not counted. The walk begins where its request is made and ends when
+its verdict is written.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import harness
+from harness.app import ask_open_units, start
+from harness.command_options import RunOptions, Server
+from harness.judging.running.services import NoObserver
+from harness.judging.storage.response_cache import ResponseCache
+from harness.run_plans import plan_run
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+PACKAGE = Path(harness.__file__).parent
+JUDGES = """\
+judges:
+  local: {{kind: endpoint, model: stub, base_url: "{url}", samples: 1, concurrency: 1}}
+"""
+
+
+@dataclass
+class Walk:
+    """Functions of the package that are called while one unit is under way, by file.
+
+    Attributes
+    ----------
+    item : str
+        Item of the unit.
+    functions : dict of str to set of str
+        By path of the file in the package.
+    """
+
+    item: str
+    functions: dict[str, set[str]] = field(default_factory=dict)
+    _is_under_way: bool = False
+
+    def follow(self, frame: FrameType, event: str, _: object) -> None:
+        """Note a call, as `sys.setprofile` wants it."""
+        if event not in {"call", "return"}:
+            return
+        path = Path(frame.f_code.co_filename)
+        if not path.is_relative_to(PACKAGE):
+            return
+        name = frame.f_code.co_name
+        if event == "call" and name == "request":
+            unit = frame.f_locals.get("unit")
+            self._is_under_way |= getattr(unit, "item", None) == self.item
+        if event == "call" and self._is_under_way:
+            self.functions.setdefault(str(path.relative_to(PACKAGE)), set()).add(name)
+        if event == "return" and name == "append":
+            written = frame.f_locals.get("verdicts") or ()
+            if any(getattr(verdict, "item", None) == self.item for verdict in written):
+                self._is_under_way = False
+
+
+def walk_of(task: Path, url: str, folder: Path) -> Walk:
+    """Ask a judge at a server about three items of a task, and follow the second.
+
+    Parameters
+    ----------
+    task : Path
+        A task folder.
+    url : str
+        Base URL of the server.
+    folder : Path
+        For the run and its cache.
+    """
+    judges = folder / "judges.yaml"
+    judges.write_text(JUDGES.format(url=url), encoding="utf-8")
+    options = RunOptions(elicitations=("forced_choice",), limit=3)
+    plan = plan_run(str(task), ["local"], options, server=Server(judges_file=judges))
+    run = start(plan, folder / "runs")
+    walk = Walk(plan.task.items[1].id)
+    threading.setprofile(walk.follow)
+    sys.setprofile(walk.follow)
+    try:
+        ask_open_units(plan, run, ResponseCache(folder / "cache"), observer=NoObserver())
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return walk
+
+
+def main() -> None:
+    """Print the files of the walk, and how many functions of each were called."""
+    from yardstick import find_yardstick, stub_running, write_task
+
+    with stub_running(find_yardstick(None)) as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        url = f"http://127.0.0.1:{port}/v1"
+        walk = walk_of(write_task(folder / "task", 3), url, folder)
+    for file, names in sorted(walk.functions.items()):
+        print(f"{file}: {', '.join(sorted(names))}")
+    n_functions = sum(map(len, walk.functions.values()))
+    print(f"{len(walk.functions)} files, {n_functions} functions")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""What one ordinary forced choice passes through, from its item to its line in verdicts.jsonl."""
+
+from __future__ import annotations
+
+from support.task_folders import make_task_folder
+
+from benchmarks.walk import walk_of
+
+MAX_FILES = 25  # to be halved, as the files of batches, notes and cost limits leave the walk
+
+
+def test_the_walk_of_a_forced_choice(stub, tmp_path):
+    """It enters no more files than it did, one strategy, and nothing of clusters."""
+    walk = walk_of(make_task_folder(tmp_path / "small", 3), stub.url(), tmp_path)
+    files = set(walk.functions)
+    assert {"judging/prompts/requests.py", "judging/parsing/reply_reader.py"} <= files
+    assert {"judging/storage/verdict_log.py", "judging/judges/endpoint.py"} <= files
+    assert len(files) <= MAX_FILES, sorted(files)
+    assert [file for file in files if "strategies/" in file] == ["judging/strategies/strategy.py"]
+    assert not [file for file in files if "cluster" in file or "lease" in file]
