@@ -39,7 +39,7 @@ N_LOOKS = 8  # after the change
 NOISE = 0.1
 SINCE = re.compile(r"since \d+ \w+(?: \d{4})?")
 DAY = "since 12 Nov"  # in place of the day on which the table was made
-BEYOND = re.compile("harness: (.* at the baseline .*)")
+BEYOND = re.compile("harness: (.* at the baseline .*|.* in use, .*)")
 NOTE = re.compile("left out|ratings have changed|model version")
 UNREADABLE = "I would rather talk about the weather."
 REFUSAL = "I'm sorry, but I can't help with that request."
@@ -162,6 +162,12 @@ def dearer(watch: Watch) -> tuple[object, ...]:
     return watch.schedule.run, "--fail-on", "changed,cost>1.5x"
 
 
+def all_wrong(watch: Watch) -> tuple[object, ...]:
+    """Let every usual answer be wrong, and ask for the judge in use alone."""
+    answers(lambda _: True)(watch)
+    return watch.schedule.run, "--fail-on", "decision"
+
+
 def upgrade(watch: Watch) -> None:
     """Let the baseline be of a version that read replies by another grammar."""
     grammar_of(watch.schedule.run / "history.jsonl", 0)
@@ -198,6 +204,7 @@ CHANGES: dict[str, Callable[[Watch], object]] = {
     "another model name": lambda watch: watch.reply(steady(8), model="prod-2"),
     "slow: 0.2 s a reply, latency>3x": slower,
     "dearer: long reasons, cost>1.5x": dearer,
+    "all answers flip, decision": all_wrong,
     "429 (rate limit)": fails("429"),
     "401 (key)": fails("401"),
     "404 (model gone)": fails("404"),

@@ -88,7 +88,7 @@ def print_error(words: list[str], error: Exception) -> None:
     if "--json" not in words:
         return
     code = error.exit_code if isinstance(error, HarnessError) else ExitCode.WRONG_INPUT
-    text = str(getattr(error, "message", error))
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
     run = next((word for word in words[:1] if not word.startswith("-")), None)
     facts = {"run": run, "exit_code": int(code), "failed": [text], "sentences": [text]}
     echo_result(facts | {"verdicts": {}})

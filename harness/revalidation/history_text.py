@@ -86,6 +86,7 @@ def figure_rows(
     if not judge.figures:
         return
     ranks_by = look.decision.metric if look.decision else ""
+    names_elicitation = len({f.elicitation for f in judge.figures if f.elicitation}) > 1
     yield ["p, all looks", "", p_value(judge.p), "", ""]
     for figure in judge.figures:
         is_known = figure.look is not None or figure.baseline is not None
@@ -94,15 +95,16 @@ def figure_rows(
         else:
             is_shown = details or figure.name in {FLIPS, ranks_by, BETA}
         if is_known and is_shown:
-            yield figure_cells(figure)
+            yield figure_cells(figure, names_elicitation=names_elicitation)
     if details:
         yield from map(figure_cells, reported(judge, baseline))
         yield from ([*row, "", ""] for row in _texts(judge, look, baseline))
 
 
-def figure_cells(figure: Figure) -> list[str]:
+def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str]:
     """Return a figure as text: its name, values, and what they rest on."""
-    name = f"{figure.name}, {figure.elicitation}" if figure.elicitation else figure.name
+    is_named = names_elicitation and figure.elicitation
+    name = f"{figure.name}, {figure.elicitation}" if is_named else figure.name
     if (unit := UNITS.get(figure.name)) is None:
         replies = "" if figure.n_replies is None else f", {replies_each(figure.n_replies)}"
         on = f"{counted([figure.n])}{replies}"

@@ -80,3 +80,23 @@ def test_assert_unchanged_shows_the_sentence_and_the_condition(schedule, stub):
     stub.set_table("b", {}, fault="401")
     with pytest.raises(AssertionError, match="b: not asked"):
         assert_unchanged(schedule.run, judges="b")
+
+
+def test_looks_are_excluded_and_accepted_and_alerts_are_posted_from_python(schedule, stub):
+    """As by the command, with the same words and the same history."""
+    harness.revalidate(schedule.run, judges="a")
+    stub.set_table("a", replies(N, flipped))
+    address = f"{stub.origin}/python-hook"
+    changed = harness.revalidate(schedule.run, judges="a", notify=address)
+    [alert] = [r for r in stub.requests() if r["path"].endswith("/python-hook")]
+    assert json.loads(alert["body"])["verdicts"] == {"a": "worse"}
+    assert changed.exit_code == 1
+    without = harness.revalidate(schedule.run, exclude=2, because="outage")
+    assert without.sentence.startswith("The replies of look 2 are excluded. Look 2 then: a ")
+    assert read_history(schedule.run / FILE).looks[-1].excluded == {2: "outage"}
+    accepted = harness.revalidate(schedule.run, accept=1)
+    assert accepted.sentence.startswith("Baseline 2 of this run holds the replies of look 1")
+    assert read_history(schedule.run / FILE).baseline.number == 2
+    for wrong in ({"exclude": 1}, {"accept": 9}, {"accept": 1, "fail_on": "worse"}):
+        with pytest.raises(HarnessError):
+            harness.revalidate(schedule.run, **wrong)

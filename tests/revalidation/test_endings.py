@@ -52,6 +52,9 @@ def test_json_is_json_in_every_ending(schedule, tmp_path):
         ((run, "--accept", 7), 2, {}),
         ((run, "--judges", "nobody"), 2, {}),
         ((tmp_path / "nothing",), 2, {}),
+        ((run, "--fail-on", "worst"), 2, {}),
+        ((run, "--exclude", 1), 2, {}),
+        ((run, "--notify", "file:///x"), 2, {}),
     ):
         ended = invoke("revalidate", *arguments, "--json")
         facts = json.loads(ended.stdout)
@@ -59,8 +62,27 @@ def test_json_is_json_in_every_ending(schedule, tmp_path):
         assert facts["exit_code"] == code
         assert (facts["verdicts"], bool(facts["failed"])) == (verdicts, code == 2)
         assert facts["sentences"]
-        if code == 2:
+        if code == 2 and arguments[1:] != ("--exclude", 1):  # which the command line refuses
             assert facts["failed"] == [str(ended.exception)]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--samples", "many"), "Invalid value for '--samples'"),
+        (("--if-due", "year"), "Invalid value for '--if-due'"),
+        (("--wrong",), "No such option: --wrong"),
+    ],
+)
+def test_a_word_that_the_command_line_refuses_printed_no_json(tmp_path, words, said):
+    """What a script reads is JSON there, too; without --json stdout stays empty."""
+    for as_json in (True, False):
+        ended = invoke("revalidate", tmp_path, *words, *["--json"] * as_json)
+        assert ended.exit_code == 2
+        facts = json.loads(ended.stdout) if as_json else {}
+        assert (facts.keys() >= FACTS) is as_json
+        assert not as_json or said in facts["failed"][0]
+        assert as_json or ended.stdout == ""
 
 
 def test_quiet_prints_nothing_unless_something_is_wrong(schedule):

@@ -25,7 +25,7 @@ def test_the_page_filters_changed_answers(page, browser):
     """Ten are shown, or all; lists choose a judge and a change, and the count follows."""
     tab = browser.new_page()
     tab.goto(page.as_uri())
-    rows = tab.locator(".changed tbody tr:visible")
+    rows = tab.locator("table.changed tbody tr:visible")
     assert rows.count() == 10
     tab.locator('[data-changed="judge"]').select_option("second")
     tab.locator('[data-changed="n"]').select_option("all")
@@ -35,6 +35,20 @@ def test_the_page_filters_changed_answers(page, browser):
     tab.locator('[data-changed="change"]').select_option("Toxic to Not toxic")
     assert 0 < rows.count() < n_second
     assert tab.locator("#changed-count").inner_text() == f"{rows.count()} of {rows.count()}"
+    tab.close()
+
+
+def test_filters_hid_the_judges_below_a_sentence_on_a_changed_judge(page, browser, tmp_path):
+    """The box of the verdict has the verdict's name, too; its table is none of changed answers."""
+    html = page.read_text("utf-8")
+    assert 'class="decision worse"' in html
+    other = tmp_path / "changed.html"
+    other.write_text(html.replace('class="decision worse"', 'class="decision changed"'), "utf-8")
+    tab = browser.new_page()
+    tab.goto(other.as_uri())
+    assert tab.locator("table.changed tbody tr:visible").count() == 10
+    tab.locator('[data-changed="judge"]').select_option("second")
+    assert tab.locator(".decision tbody tr:visible").count() == 2
     tab.close()
 
 

@@ -74,11 +74,11 @@ def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
     )
     text = look_text(look, BASELINE, details=True)
     rows = [re.split(r"  +", line.strip()) for line in text.splitlines()]
-    assert ["flips, forced_choice", "0%", "0% [0%, 60%]", "2 items"] in rows
+    assert ["flips", "0%", "0% [0%, 60%]", "2 items"] in rows
     assert ["p, all looks", "<0.001"] in rows
     assert ["cost", "2.00", "3.00", "USD per 1,000 answers"] in rows
     assert ["tokens", "NA", "2.5", "mean tokens of a reply"] in rows
-    assert ["latency", "0.50", "NA", "median seconds of a"] in rows
+    assert ["latency", "0.50", "NA", "median seconds of a reply"] in rows
     assert ["ranks", "1-2", "NA"] in rows
     assert ["model version", "gpt-1", "gpt-2"] in rows
     assert ["fingerprint", "fp", "fp"] in rows

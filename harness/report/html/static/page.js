@@ -332,7 +332,7 @@
 
   // ---- Changed answers: the first that the lists select
 
-  const changedRows = [...document.querySelectorAll(".changed tbody tr")];
+  const changedRows = [...document.querySelectorAll("table.changed tbody tr")];
   const changedLists = [...document.querySelectorAll("[data-changed]")];
   const showChanged = () => {
     const wanted = Object.fromEntries(changedLists.map((list) => [list.dataset.changed, list.value]));
