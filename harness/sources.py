@@ -199,9 +199,12 @@ def _voting_replies(
 def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
     notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
     notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
-    notes += [
-        f"{judge} is incomplete ({explain(reason)})" for judge, reason in manifest.ended.items()
-    ]
+    addresses = {spec.name: spec.base_url for spec in manifest.judges}
+    for judge, reason in manifest.ended.items():
+        meaning, address = explain(reason), addresses.get(judge)
+        if address:
+            meaning = meaning.replace("at that address", f"at {address}")
+        notes.append(f"{judge} is incomplete ({meaning})")
     for (judge, reason), n_failed in _failures(reading).items():
         if manifest.ended.get(judge) != reason:
             notes.append(f"{judge} failed {n_failed} times ({explain(reason)})")

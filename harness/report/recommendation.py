@@ -66,6 +66,10 @@ TRY_OTHERS = (
     "Try another judge, prompt or way of asking, and read the items that {} wrong: the report "
     'lists them under "Where is it wrong?".'
 )
+ANSWER_FIRST = (
+    "Correct what kept the judges from answering, and run again; `harness run --resume` asks for "
+    "what failed."
+)
 USE_IT = "Use it with this model and prompt, and validate again when either changes."
 WATCH_IT = (
     "Use it with this model and prompt. `harness revalidate --judges {}` says later whether it is "
@@ -137,6 +141,8 @@ def next_steps(v: Validation) -> list[str]:
         return [readable]
     if v.decision.reason == "no_verdicts":
         return [f"Run judges on it: `harness run --task {v.task.name} --judges NAME`."]
+    if _nothing_answered(v):
+        return [ANSWER_FIRST]
     if v.decision.verdict == "none":
         wrong = "it gets" if len(v.judges) == 1 else "they get"
         return [TRY_OTHERS.format(wrong), *_missing_replies(v)]
@@ -160,6 +166,9 @@ def decision(v: Validation) -> str:
 def _undefined(v: Validation) -> str:
     evidence = v.evidence
     assert evidence is not None
+    if _nothing_answered(v):
+        names = [f"{judge.name} ({_not_answered(judge)})" for judge in v.judges]
+        return f"No judge can be recommended: none of them gave an answer: {', '.join(names)}."
     if v.decision.reason == "too_few_answered":
         names = [_answered_part(v, row.judge, row.answered_fraction) for row in evidence.judges]
         needed = f"{evidence.min_answered:.0%} of {evidence.n_rated} items"
@@ -175,6 +184,12 @@ def _undefined(v: Validation) -> str:
 def _closeness(v: Validation) -> str:
     """Say how close the judge is to the raters where the first lines do not."""
     return closeness(v) if agreement(v) else ""
+
+
+def _nothing_answered(v: Validation) -> bool:
+    """Whether judges were asked and none gave an answer."""
+    planned = sum(judge.n_replies("planned") for judge in v.judges)
+    return planned > 0 and not any(judge.n_replies("answered") for judge in v.judges)
 
 
 def _tried(v: Validation) -> str:

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from html import unescape
 
+import msgspec
 import numpy as np
 import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task, source_of, task_of
@@ -156,3 +157,16 @@ def test_notebook_shows_verdict_and_the_interval_that_allows_for_the_choice(good
     html = good._repr_html_()
     assert "<caption>Use good. " in html
     assert f"[{first.interval.low:.3f}, {first.interval.high:.3f}]" in html
+
+
+def test_next_step_of_judges_that_answered_nothing_was_to_try_another():
+    """A server that is away or a key that is wrong says nothing of a judge."""
+    source = indeterminate_source(indeterminate_task(n=20), judges=("lenient",))
+    failed = [
+        msgspec.structs.replace(verdict, outcome="failed", value=None)
+        for verdict in source.verdicts["lenient"]
+    ]
+    v = validate(replace(source, verdicts={"lenient": failed}, n_resamples=100))
+    first, next_line, *_ = summary(v)
+    assert first.startswith("No judge can be recommended: none of them gave an answer: lenient (")
+    assert next_line.startswith("Next: Correct what kept the judges from answering")
