@@ -28,7 +28,20 @@ MAX_LEFT_S = 1e9  # a time of more digits says no more
 
 
 class Silent(LineObserver):
-    """Shows warnings alone, on stderr."""
+    """Shows warnings alone, on stderr.
+
+    Attributes
+    ----------
+    says_why : bool
+        Whether to say why a judge is incomplete; the printed result of a run has that as a note.
+    """
+
+    says_why = True
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Say why a judge is incomplete, where nothing else does."""
+        if self.says_why:
+            super().ended(judge, reason)
 
     def __enter__(self) -> Self:
         return self
@@ -144,6 +157,7 @@ class Lines(_Counting):
     def __init__(self, n_planned: Mapping[str, int]) -> None:
         super().__init__(n_planned)
         self._due_s = dict.fromkeys(n_planned, time.monotonic() + LINE_EVERY_S)
+        self._printed: dict[str, str] = {}
 
     def _show(self, judge: str) -> None:
         if time.monotonic() >= self._due_s[judge]:
@@ -158,10 +172,13 @@ class Lines(_Counting):
     def _print(self, judge: str) -> None:
         tally = self._tallies[judge]
         failed = f"{tally.n_failed} failed, " if tally.n_failed else ""
-        self.say(
+        line = (
             f"{judge}: {tally.n_done - tally.n_failed}/{tally.n_planned} replies, {failed}"
             f"{tally.n_cached} from the cache, {tally.cost}"
         )
+        if self._printed.get(judge) != line:
+            self._printed[judge] = line
+            self.say(line)
 
 
 class Bars(_Counting):
@@ -203,8 +220,8 @@ class Bars(_Counting):
         self._progress.console.print(visible(line), highlight=False, markup=False)
 
 
-def watch(n_planned: Mapping[str, int], *, quiet: bool) -> Silent:
+def watch(n_planned: Mapping[str, int], *, quiet: bool, says_why: bool = True) -> Silent:
     """Return the observer of a run; ``n_planned`` is the number of units per judge."""
-    if quiet:
-        return Silent()
-    return Bars(n_planned) if sys.stderr.isatty() else Lines(n_planned)
+    observer = Silent() if quiet else Bars(n_planned) if sys.stderr.isatty() else Lines(n_planned)
+    observer.says_why = says_why
+    return observer

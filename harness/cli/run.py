@@ -139,7 +139,7 @@ def run_with_progress(plan: Plan, place: RunPlace, *, quiet: bool, verb: str = "
     from harness.app import run_plan
     from harness.cli.progress import watch
 
-    with watch(plan.n_planned, quiet=quiet) as observer:
+    with watch(plan.n_planned, quiet=quiet, says_why=verb != "run") as observer:
         return run_plan(plan, observer=observer, out=place.out, place=place, verb=verb)
 
 
