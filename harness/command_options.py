@@ -37,7 +37,7 @@ from typing import (
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from harness.errors import NAMED, HarnessError, OptionError
+from harness.errors import NAMED, HarnessError, OptionError, fault_of
 from harness.stats.modes import AbstentionMode, IntervalMethod
 
 if TYPE_CHECKING:
@@ -289,11 +289,11 @@ def read_options(model: type[Model], values: Mapping[str, object]) -> Model:
     try:
         return model.model_validate(present)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_context=False)[0]
-        problem = fault["msg"].removeprefix("Value error, ")
-        if not fault["loc"]:
-            raise OptionError("", problem) from None
-        raise OptionError(str(fault["loc"][0]), problem, found=fault["input"]) from None
+        fault = fault_of(error)
+        if not fault.place:
+            raise OptionError("", fault.problem) from None
+        name = fault.place.partition(".")[0]
+        raise OptionError(name, fault.problem, found=fault.found) from None
 
 
 # Kinds of values

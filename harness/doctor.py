@@ -201,7 +201,9 @@ def _check_judge(spec: JudgeSpec, fault: State) -> Finding:
     try:
         check(spec)
     except JudgeUnavailable as error:
-        reason, _, advice = str(error).removeprefix(f"{spec.name}: ").partition("; ")
+        reason, advice = error.problem.removeprefix(f"{spec.name}: "), error.advice
+        if spec.key_env and spec.key_env in reason:
+            advice = f"set {spec.key_env} to the key of its provider"
         message = f"{address}; {reason}" if address else reason
         return Finding("judge", spec.name, fault, message, advice)
     key = "no key needed" if spec.key_env is None else f"{spec.key_env} is set"
@@ -321,8 +323,7 @@ def _check_store(address: str) -> Finding:
     try:
         store = open_store(address, "harness doctor")
     except RunError as error:
-        problem, _, advice = str(error).partition("; ")
-        return Finding("store", "--store", "unusable", problem, advice)
+        return Finding("store", "--store", "unusable", error.problem, error.advice)
     try:
         opened_ms = (time.monotonic() - started_s) * 1000
         version, n_replies, n_workers = store.describe()
@@ -343,8 +344,7 @@ def _check_cluster(executor: str) -> Finding:
     try:
         message, other_versions = describe_cluster(executor)
     except RunError as error:
-        problem, _, advice = str(error).partition("; ")
-        return Finding("cluster", executor, "unusable", problem, advice)
+        return Finding("cluster", executor, "unusable", error.problem, error.advice)
     message += f"; connected in {time.monotonic() - started_s:.0f} s"
     if other_versions:
         advice = "install the same versions on all nodes"
@@ -357,7 +357,7 @@ def _check_database(folder: Path, fault: State) -> Finding:
     try:
         stats = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S)
     except CacheUnusable as error:
-        return finding(fault, error.problem, error.advice)
+        return finding(fault, error.cause, error.advice)
     message = f"sound, {stats.n_replies} replies, {_size(folder)}"
     if _is_locked(folder / "cache.db"):
         return finding(fault, f"database is locked; {message}", ADVICE)

@@ -21,10 +21,12 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from pydantic import ValidationError
 
 NAMED = re.compile(r"\{(\w+)\}")  # an option in a text, by its name in Python
 
@@ -111,6 +113,43 @@ class OptionError(HarnessError):
     def __reduce__(self) -> tuple[partial[Self], tuple[()]]:
         """Pickle with all attributes, to be sent to another process."""
         return partial(type(self), self.option, *self._texts, found=self.found), ()
+
+
+class Fault(NamedTuple):
+    """What pydantic found wrong first.
+
+    Attributes
+    ----------
+    place : str
+        Where in the data: ``options.2.key``; empty for the whole.
+    problem : str
+        What is wrong there, without the value, which may be a text of an item.
+    kind : str
+        A slug of pydantic, such as ``"missing"``.
+    found : object
+        The value.
+    n_more : int
+        Number of other faults.
+    """
+
+    place: str
+    problem: str
+    kind: str
+    found: object
+    n_more: int
+
+
+def fault_of(error: ValidationError) -> Fault:
+    """Return the first fault of some data."""
+    faults = [
+        fault
+        for fault in error.errors(include_url=False, include_context=False)
+        if fault["type"] != "default_factory_not_called"  # of a field that follows from a wrong one
+    ]
+    first = faults[0]
+    parts = [str(part) for part in first["loc"] if "[" not in str(part)]  # no branches of unions
+    problem = first["msg"].removeprefix("Value error, ")
+    return Fault(".".join(parts), problem, first["type"], first["input"], len(faults) - 1)
 
 
 class TaskError(HarnessError):

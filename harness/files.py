@@ -52,18 +52,26 @@ def reader(path: Path) -> BufferedReader:
     return os.fdopen(open_regular(path), "rb")
 
 
-def read_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+class TooLarge(OSError):  # noqa: N818 -- a state of the file, not a mistake
+    """A file is larger than may be held in memory."""
+
+
+def read_file(path: Path, max_bytes: int = MAX_FILE_BYTES, *, follow_links: bool = False) -> bytes:
     """Return the content of a regular file; see `open_regular`.
+
+    Links are followed only to files that the user names, not in folders that others made.
 
     Raises
     ------
+    TooLarge
+        If it has more than ``max_bytes``.
     OSError
-        As `open_regular`, and if it is too large.
+        As `open_regular`.
     """
-    with reader(path) as file:
+    with path.open("rb") if follow_links else reader(path) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
-        raise OSError(EFBIG, f"it is larger than {max_bytes} bytes", str(path))
+        raise TooLarge(EFBIG, f"it is larger than {max_bytes} bytes", str(path))
     return content
 
 

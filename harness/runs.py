@@ -44,7 +44,7 @@ from pydantic import (
 from harness.analysis.result import SCHEMA_VERSION as METRICS_SCHEMA
 from harness.checksummed_log import parts_of
 from harness.command_options import Choices, RunOptions
-from harness.errors import RunError
+from harness.errors import RunError, fault_of
 from harness.files import append_text, read_file, reader, unsafe_entry, write_file
 from harness.judging.judges.config import ENSEMBLE, JudgeSpec
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
@@ -151,10 +151,9 @@ class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mi
     """A file of a run folder cannot be written; ``problem`` names it and says why."""
 
     def __init__(self, folder: Path, name: str, error: OSError) -> None:
-        self.problem = f"{folder / name}: cannot be written ({error.strerror})"
         super().__init__(
-            f"{self.problem}; the verdicts are kept. Correct that, then run "
-            f"`harness validate {folder}`."
+            f"{folder / name}: cannot be written ({error.strerror})",
+            f"the verdicts are kept. Correct that, then run `harness validate {folder}`.",
         )
 
 
@@ -230,9 +229,7 @@ class RunFolder:
         """
         file = path / "manifest.json"
         try:
-            with reader(file) as manifest:
-                text = manifest.read(MAX_MANIFEST_BYTES + 1)
-            fields = json.loads(text if len(text) <= MAX_MANIFEST_BYTES else b"")
+            fields = json.loads(read_file(file, MAX_MANIFEST_BYTES))
             schema_version = fields.get("schema_version")
         except (FileNotFoundError, NotADirectoryError):
             raise RunError(f"{path}: not a run folder (no manifest.json).") from None
@@ -252,10 +249,8 @@ class RunFolder:
         try:
             checked = Manifest.model_validate(fields)
         except ValidationError as error:
-            fault = error.errors(include_input=False)[0]
-            location = ".".join(map(str, fault["loc"]))
-            problem = fault["msg"].removeprefix("Value error, ")
-            raise RunError(f"{file}: {location}: {problem}.") from None
+            place, problem = fault_of(error)[:2]
+            raise RunError(f"{file}: {place}: {problem}.") from None
         if not checked.asked_judges:
             raise RunError(f"{file}: judges: a run asks at least one judge that is no ensemble.")
         return cls(path, checked, sealed=is_seal(checked.seal, _sealed_part(fields)))

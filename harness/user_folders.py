@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.files import reader, write_file
+from harness.files import read_file, write_file
 
 KEY_BYTES = 32
 MAX_FRAMES = 50
@@ -78,8 +78,7 @@ def _make_key(file: Path) -> None:
 
 
 def _hmac(file: Path, data: bytes) -> str:
-    with reader(file) as key_file:
-        key = key_file.read(KEY_BYTES + 1)
+    key = read_file(file, KEY_BYTES)
     if len(key) != KEY_BYTES:
         raise OSError(f"{file}: damaged")
     return hmac.digest(key, data, "sha256").hex()

@@ -11,7 +11,7 @@ import typer
 from harness.cli import import_table, options, verdicts
 from harness.cli.output import echo, echo_json, echo_result, show, write
 from harness.cli.team import Project, export_project
-from harness.errors import TaskError
+from harness.errors import TaskError, fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -200,10 +200,9 @@ def _dataset(name: str, options: dict[str, str]) -> HubDataset:
     try:
         return HubDataset.model_validate(fields | options)
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        field = problem["loc"][0]
-        expected = "write OWNER/NAME" if field == "name" else problem["msg"]
-        raise TaskError(f"{field}: found {problem['input']!r}; {expected}.") from None
+        fault = fault_of(error)
+        expected = "write OWNER/NAME" if fault.place == "name" else fault.problem
+        raise TaskError(f"{fault.place}: found {fault.found!r}; {expected}.") from None
 
 
 def _of_recipe(name: str) -> HubDataset:

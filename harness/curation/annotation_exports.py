@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from harness.tasks.tables.checks import PlaceError, as_text, first_problem, short
+from harness.errors import fault_of
+from harness.tasks.tables.checks import PlaceError, as_text, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +44,7 @@ def _checked(content: object, kind: Any, name: str) -> Any:  # noqa: ANN401 -- a
     try:
         return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:
-        place, problem = first_problem(error)
+        place, problem = fault_of(error)[:2]
         raise PlaceError(
             f"this JSON looks like {name}, but {short(place)}: {problem}; write it as a table."
         ) from None

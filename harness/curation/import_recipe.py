@@ -11,11 +11,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.curation.option_guess import AnswerSettings
-from harness.errors import TaskError
+from harness.errors import TaskError, fault_of
 from harness.tasks.dataset_fields import HubDataset, Names
 from harness.tasks.schema import RaterIds, RaterKind
 from harness.tasks.strict_yaml import read_yaml
-from harness.tasks.tables.checks import first_problem
 
 BUNDLED = Path(__file__).with_name("recipes")
 
@@ -84,5 +83,5 @@ def read_recipe(name: str) -> Recipe:
     try:
         return Recipe.model_validate(read_yaml(path))
     except ValidationError as error:
-        place, problem = first_problem(error)
+        place, problem = fault_of(error)[:2]
         raise TaskError(f"{path}: {place}: {problem}.") from None

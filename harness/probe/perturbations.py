@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from harness.errors import TaskError
+from harness.errors import TaskError, fault_of
 from harness.judging.parsing.verdict import mirrored
 from harness.tasks import CANNOT_ASSESS, Item, bundled
 from harness.tasks.tables import read_rows
@@ -102,10 +102,8 @@ def read_perturbations(probe: TextProbe, path: Path | None = None) -> tuple[Pert
         try:
             perturbation = Perturbation.model_validate(row)
         except ValidationError as error:
-            fault = error.errors(include_input=False, include_url=False, include_context=False)[0]
-            location = ".".join(map(str, fault["loc"])) or "line"
-            problem = fault["msg"].removeprefix("Value error, ")
-            raise TaskError(f"{file}: line {line}: {location}: {problem}.") from None
+            place, problem = fault_of(error)[:2]
+            raise TaskError(f"{file}: line {line}: {place or 'line'}: {problem}.") from None
         if perturbation.id in perturbations:
             raise TaskError(f"{file}: line {line}: id {perturbation.id!r} is repeated; rename it.")
         perturbations[perturbation.id] = perturbation

@@ -96,7 +96,7 @@ def ask_occasion(
         raise RunError(f"{error.problem}; {KEPT}") from None
     except CacheUnusable as error:
         path = occasion_path(run, occasion)
-        raise RunError(f"{path}: cannot be written ({error.problem}); {KEPT}") from None
+        raise RunError(f"{path}: cannot be written ({error.cause}); {KEPT}") from None
     verdicts = list(folder.read_verdicts().final.values())
     return Answers(verdicts, {**plan.skipped, **folder.manifest.ended}, asked.exit_code)
 

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from harness import command_options
-from harness.errors import TaskError
+from harness.errors import TaskError, fault_of
 from harness.tasks.dataset_fields import COUNTED, DatasetFields
 from harness.tasks.options import (
     FIELD_NAME,
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from pydantic_core import ErrorDetails
-
+    from harness.errors import Fault
     from harness.tasks.model import Item, Rating
 
 TASK_FILE = "task.yaml"
@@ -436,25 +435,22 @@ def read_task_file(path: Path) -> TaskFile:
     try:
         return TaskFile.model_validate(content)
     except ValidationError as error:
-        not_called = "default_factory_not_called"  # of a field that follows from a wrong one
-        problems = [p for p in error.errors(include_url=False) if p["type"] != not_called]
-        more = f" ({len(problems) - 1} more after this)" if len(problems) > 1 else ""
-        raise TaskError(f"{path}: {_one_line(problems[0])}{more}") from None
+        fault = fault_of(error)
+        more = f" ({fault.n_more} more after this)" if fault.n_more else ""
+        raise TaskError(f"{path}: {_one_line(fault)}{more}") from None
 
 
-def _one_line(problem: ErrorDetails) -> str:
-    parts = [str(part) for part in problem["loc"] if "[" not in str(part)]  # no branches of unions
-    where = ".".join(parts)
-    kind, message = problem["type"], problem["msg"]
+def _one_line(fault: Fault) -> str:
+    where, message, kind = fault.place, fault.problem, fault.kind
     if kind == "value_error":
-        message = message.removeprefix("Value error, ")
         return f"{where}.{message}." if where else f"{message}."
     if kind == "missing":
         return f"{where}: not found; add it."
     if kind == "extra_forbidden":
-        model = NESTED_FIELDS.get(parts[0], Option) if len(parts) > 1 else TaskFile
+        first, _, rest = where.partition(".")
+        model = NESTED_FIELDS.get(first, Option) if rest else TaskFile
         return f"{where}: unknown field; remove it, or use one of {', '.join(model.model_fields)}."
-    value = repr(problem["input"])
+    value = repr(fault.found)
     shown = value if len(value) <= SHOWN_CHARS else f"{value[:SHOWN_CHARS]}..."
     return f"{where}: found {shown}; {message[0].lower()}{message[1:]}."
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from harness.errors import HarnessError, TaskError
+from harness.files import TooLarge, read_file
 from harness.tasks.tables.checks import PlaceError, reading, short
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ def read_yaml(
 
 
 def _read_text(path: Path) -> str:
-    with path.open("rb") as file:
-        raw = file.read(MAX_YAML_BYTES + 1)
-    if len(raw) > MAX_YAML_BYTES:
-        raise PlaceError(f"larger than {MAX_YAML_BYTES} bytes; shorten it.")
+    try:
+        raw = read_file(path, MAX_YAML_BYTES, follow_links=True)
+    except TooLarge:
+        raise PlaceError(f"larger than {MAX_YAML_BYTES} bytes; shorten it.") from None
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as fault:

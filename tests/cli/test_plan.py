@@ -41,17 +41,16 @@ def test_costs_choose_between_items_and_raters(rated):
 
 def test_a_second_reply_is_not_extrapolated_from_one(rated):
     """One reply per item leaves plans with more replies NA, with the reason."""
-    result = invoke("plan", "width", "0.2", *rated, "--judge", "a", "--samples", "1,3")
+    result = invoke("plan", "difference", "0.2", *rated, "--samples", "1,3")
     assert result.exit_code == 0
     assert "by the variance of 24 items" in result.output
     assert result.output.count("one reply per item") == 4
 
 
 def test_charts_are_written_as_svg(tmp_path):
-    """All three plans draw what their tables say."""
+    """Both plans draw what their tables say."""
     for arguments in (
         ("difference", "0.1", *ASSUMED),
-        ("width", "0.1", *ASSUMED),
         ("annotators", *ASSUMED, "--eps", "0.2", "--items", "20,30", "--draws", "10"),
     ):
         file = tmp_path / f"{arguments[0]}.svg"
@@ -63,13 +62,13 @@ def test_charts_are_written_as_svg(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("width", "0.1"), "or assume --agreement"),
-        (("width", "2", *ASSUMED), "between 0 and 1"),
+        (("difference", "0.1"), "or assume --agreement"),
+        (("difference", "2", *ASSUMED), "between 0 and 1"),
         (("difference", "0.3", *ASSUMED), "out of reach"),
         (("annotators", *ASSUMED), "--eps"),
         (("annotators", *ASSUMED, "--eps", "0.1", "--raters", "1"), "2 raters or more"),
-        (("width", "0.1", *ASSUMED, "--raters", "x"), "whole numbers"),
-        (("width", "0.1", "--task", "toxicity"), "both --task and --verdicts"),
+        (("difference", "0.1", *ASSUMED, "--raters", "x"), "whole numbers"),
+        (("difference", "0.1", "--task", "toxicity"), "both --task and --verdicts"),
     ],
 )
 def test_wrong_options_are_named(arguments, message):
@@ -81,7 +80,7 @@ def test_wrong_options_are_named(arguments, message):
 
 def test_judges_have_to_be_named_among_several(rated):
     """The message lists the judges of the verdicts."""
-    result = invoke("plan", "width", "0.1", *rated)
+    result = invoke("plan", "annotators", *rated)
     assert result.exit_code == 2
     assert "name one judge of the verdicts (a, b)" in result.output
 

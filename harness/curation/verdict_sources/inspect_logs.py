@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, content_text
-from harness.tasks.tables.checks import LIMITS, PlaceError, check_size, first_problem
+from harness.errors import fault_of
+from harness.tasks.tables.checks import LIMITS, PlaceError, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +100,7 @@ def inspect_entries(path: Path, _: Selection) -> Iterator[Entry]:
     try:
         model, samples = _read(path)
     except ValidationError as error:
-        place, problem = first_problem(error)
+        place, problem = fault_of(error)[:2]
         raise PlaceError(
             f"is no log of inspect_ai ({place}: {problem}); other JSON that is read is a list "
             "of rows, or results of promptfoo.",

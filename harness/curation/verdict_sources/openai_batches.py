@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, content_text
+from harness.errors import fault_of
 from harness.tasks.tables import read_rows
-from harness.tasks.tables.checks import PlaceError, first_problem
+from harness.tasks.tables.checks import PlaceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +90,7 @@ def batch_entries(path: Path, selection: Selection) -> Iterator[Entry]:
         try:
             yield from _entries(line, BatchLine.model_validate(row), pattern)
         except ValidationError as error:
-            place, problem = first_problem(error)
+            place, problem = fault_of(error)[:2]
             raise PlaceError(
                 f"is no line of a batch ({place}: {problem}).", f"line {line}"
             ) from None

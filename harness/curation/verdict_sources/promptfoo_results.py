@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, id_column
+from harness.errors import fault_of
 from harness.judging.parsing.external_verdicts import is_empty, key_text
-from harness.tasks.tables.checks import LIMITS, PlaceError, check_size, first_problem
+from harness.tasks.tables.checks import LIMITS, PlaceError, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +123,7 @@ def promptfoo_entries(path: Path, selection: Selection) -> Iterator[Entry]:
     try:
         results = PromptfooFile.model_validate_json(path.read_bytes()).results.results
     except ValidationError as error:
-        place, problem = first_problem(error)
+        place, problem = fault_of(error)[:2]
         raise PlaceError(f"is no result of promptfoo ({place}: {problem}).") from None
     if not results:
         raise PlaceError("holds no results.")

@@ -71,7 +71,7 @@ def check_address(address: str) -> None:
         Also if the extra is not installed.
     """
     if not all(map(find_spec, ("psycopg", "psycopg_pool"))):
-        raise RunError(f"--store needs psycopg and its pool; install them: {INSTALL}")
+        raise RunError("--store needs psycopg and its pool", f"install them: {INSTALL}")
     from harness.judging.cluster.store_address import store_address  # noqa: PLC0415 -- needs it
 
     store_address(address)

@@ -64,7 +64,7 @@ def cluster_address(executor: str) -> str | None:
     if executor != "ray" and not executor.startswith("ray://"):
         raise RunError("--executor: write local, ray, or ray://HOST:PORT of a cluster.")
     if find_spec("ray") is None or find_spec("psycopg") is None:
-        raise RunError(f"--executor ray needs Ray; install it: {INSTALL}")
+        raise RunError("--executor ray needs Ray", f"install it: {INSTALL}")
     address = os.environ.get(ADDRESS) if executor == "ray" else executor
     if not address or address in {"auto", "local"}:
         return address if address == "auto" else None

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from harness import plugins
-from harness.errors import CallFailed, JudgeError, JudgeUnavailable
+from harness.errors import CallFailed, JudgeError, JudgeUnavailable, fault_of
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import PROVIDERS, provider_of
 from harness.judging.judges.reasoning import REASONING_MAX_TOKENS, reasons_first
@@ -456,10 +456,8 @@ def _spec_from(path: Path, name: str, entry: object) -> JudgeSpec:
 
 def first_problem(error: ValidationError) -> str:
     """Return the first wrong field and its problem, never the value: it may be a key."""
-    problem = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    where = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
+    fault = fault_of(error)
+    if fault.kind == "extra_forbidden":
         names = ", ".join(field for field in JudgeSpec.model_fields if field != "name")
-        return f"{where}: no such field; known are {names}"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"{where}: {message}" if where else message
+        return f"{fault.place}: no such field; known are {names}"
+    return f"{fault.place}: {fault.problem}" if fault.place else fault.problem

@@ -125,8 +125,8 @@ class LexiconJudge(EmbeddedJudge):
         super().check(spec, task)
         if task is not None and task.lexicon is None:
             raise JudgeUnavailable(
-                f"{spec.name}: task {task.name!r} does not say what sentiment means; "
-                "add `lexicon:` to its task.yaml"
+                f"{spec.name}: task {task.name!r} does not say what sentiment means",
+                "add `lexicon:` to its task.yaml",
             )
 
     async def ask(self, request: Request) -> Reply:

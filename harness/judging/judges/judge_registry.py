@@ -364,22 +364,23 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
     if asking.needs_prompts and not judge_type.reads_prompts:
         raise JudgeUnavailable(
             f"{spec.name}: strategy {spec.strategy} needs a judge that reads prompts, and one of "
-            f"kind {spec.kind} does not; leave the strategy out"
+            f"kind {spec.kind} does not",
+            "leave the strategy out",
         )
     if asking.needs_logprobs and not judge_type.gives_logprobs:
         raise JudgeUnavailable(
-            f"{spec.name}: a judge of kind {spec.kind} gives no log-probabilities; leave "
-            f"@{spec.strategy} out"
+            f"{spec.name}: a judge of kind {spec.kind} gives no log-probabilities",
+            f"leave @{spec.strategy} out",
         )
     if asking.completes_text and not judge_type.completes_text:
         raise JudgeUnavailable(
-            f"{spec.name}: a judge of kind {spec.kind} finishes no sentences; @{spec.strategy} is "
-            "for smollm2 and servers with /completions (--base-url)"
+            f"{spec.name}: a judge of kind {spec.kind} finishes no sentences",
+            f"@{spec.strategy} is for smollm2 and servers with /completions (--base-url)",
         )
     if asking.completes_text and task is not None and task.verbalised is None:
         raise JudgeUnavailable(
-            f"{spec.name}: task {task.name!r} has no sentence to finish; add `verbalised:` with "
-            "template and words to its task.yaml"
+            f"{spec.name}: task {task.name!r} has no sentence to finish",
+            "add `verbalised:` with template and words to its task.yaml",
         )
 
 

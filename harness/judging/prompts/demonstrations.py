@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from harness.errors import PromptError, TaskError
-from harness.files import reader, write_file
+from harness.files import read_file, write_file
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import AnswerKind
 
@@ -85,9 +85,7 @@ class Demonstrations:
         """
         path = folder / FILE
         try:
-            with reader(path) as file:
-                data = file.read(MAX_BYTES + 1)
-            drawn = _DECODER.decode(data if len(data) <= MAX_BYTES else b"")
+            drawn = _DECODER.decode(read_file(path, MAX_BYTES))
         except OSError as error:
             raise PromptError(f"{path}: cannot be read ({error.strerror}); restore it.") from None
         except (ValueError, RecursionError):

@@ -26,6 +26,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from harness.errors import PromptError
+from harness.files import TooLarge, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,17 +102,15 @@ def _find(name: str, folders: Sequence[Path]) -> Path:
 
 def _text_of(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        text = data.decode("utf-8-sig")
+        text = read_file(path, MAX_BYTES, follow_links=True).decode("utf-8-sig")
+    except TooLarge:
+        raise PromptError(f"{path}: longer than {MAX_BYTES} bytes; shorten it.") from None
     except OSError as error:
         raise PromptError(f"{path}: cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError as error:
         raise PromptError(
             f"{path}: byte {error.start + 1} is not UTF-8; save it as UTF-8."
         ) from None
-    if len(data) > MAX_BYTES:
-        raise PromptError(f"{path}: longer than {MAX_BYTES} bytes; shorten it.")
     return text.replace("\r\n", "\n")
 
 

@@ -60,13 +60,13 @@ class CacheUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mis
 
 
 class CacheUnusable(RunError):  # noqa: N818
-    """A cache cannot be opened or read: ``problem`` says why, ``advice`` what to do about it."""
+    """A cache cannot be opened or read: ``cause`` says why."""
 
     def __init__(self, folder: Path, error: sqlite3.Error | OSError) -> None:
         problem = str(error.strerror if isinstance(error, OSError) else error)  # without its path
-        self.problem = f"damaged ({problem})" if _is_damage(error) else problem
-        self.advice = WHEN_DAMAGED if _is_damage(error) else ADVICE
-        super().__init__(f"{folder}: cannot be used as a cache: {self.problem}; {self.advice}.")
+        self.cause = f"damaged ({problem})" if _is_damage(error) else problem
+        advice = WHEN_DAMAGED if _is_damage(error) else ADVICE
+        super().__init__(f"{folder}: cannot be used as a cache: {self.cause}", f"{advice}.")
 
 
 class ReplyDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis.judge_costs import median_latency_s
-from harness.files import reader
+from harness.files import TooLarge, read_file
 from harness.judging.prompts.templates import MAX_BYTES
 from harness.report.html.item_table import item_table
 
@@ -100,8 +100,10 @@ def details_of(
 def _prompts(folder: RunFolder) -> dict[str, str]:
     prompts = {}
     for path in sorted(path for path in folder.prompts.glob("*") if path.is_file()):
-        with reader(path) as file:
-            prompts[path.name] = file.read(MAX_BYTES).decode(errors="replace")
+        try:
+            prompts[path.name] = read_file(path, MAX_BYTES).decode(errors="replace")
+        except TooLarge:
+            prompts[path.name] = f"(not shown: larger than {MAX_BYTES} bytes)"
     return prompts
 
 

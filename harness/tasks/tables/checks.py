@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from pydantic import ValidationError
 
 Row = dict[str, Any]
 SHOWN_CHARS = 80
@@ -67,12 +66,6 @@ def reading(path: Path, error: type[HarnessError] = TaskError) -> Iterator[None]
     except OSError as fault:
         problem = fault.strerror or type(fault).__name__
         raise error(f"{path}: cannot be read ({problem}); check the file.") from None
-
-
-def first_problem(error: ValidationError) -> tuple[str, str]:
-    """Return the place in the data of the first problem that pydantic found, and the problem."""
-    problem = error.errors(include_url=False, include_input=False)[0]
-    return ".".join(map(str, problem["loc"])), problem["msg"]
 
 
 def as_text(value: object) -> str:
