@@ -11,6 +11,7 @@ import msgspec
 
 from harness.curation import AnswerSettings, make_plans, make_task, read_source
 from harness.errors import HarnessError, TaskError
+from harness.files import write_file
 from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
 
@@ -139,8 +140,8 @@ def verdict_file(verdicts: str | Path | Rows, scratch: Path) -> Path:
 
 
 def _write_rows(rows: Rows, file: Path) -> Path:
-    file.write_bytes(msgspec.json.Encoder(enc_hook=_plain).encode_lines(list(_records(rows))))
-    return file
+    lines = msgspec.json.Encoder(enc_hook=_plain).encode_lines(list(_records(rows)))
+    return write_file(file, lines)
 
 
 def _records(rows: Rows) -> Iterable[Mapping[str, object]]:
