@@ -450,7 +450,7 @@ def export(
     ],
     *,
     to: Annotated[
-        Literal["label-studio"] | None,
+        Literal["label-studio", "argilla"] | None,
         typer.Option(help="Tool in which a team rates the items."),
     ] = None,
     form: Annotated[

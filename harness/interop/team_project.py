@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.curation.new_folder import new_folder
 from harness.errors import TaskError
 from harness.files import read_file, write_file
-from harness.interop import label_studio_project
+from harness.interop import argilla_project, label_studio_project
 from harness.interop.screens import assignments_csv
 from harness.interop.team_answers import TeamAnswer, TeamAnswers, collected_answers
 from harness.tasks.tables.checks import identifier
@@ -47,6 +47,9 @@ TOOLS: dict[str, Tool] = {
         label_studio_project.project_files,
         label_studio_project.is_export,
         label_studio_project.read_export,
+    ),
+    "argilla": Tool(
+        argilla_project.project_files, argilla_project.is_export, argilla_project.read_export
     ),
 }
 
