@@ -476,9 +476,9 @@ def export(
 ) -> None:
     """Write a task, its ratings and verdicts as one table, or its items for a rating tool.
 
-    FILE.task.yaml beside the table holds the rest of the task; `harness curate import FILE` makes
-    the same task of both. In csv, cells that start with = + - @ get an apostrophe, which the
-    import removes.
+    FILE.task.yaml and the folder FILE.files beside the table hold the rest of the task, images
+    included; `harness curate import FILE` makes the same task of them. In csv, cells that start
+    with = + - @ get an apostrophe, which the import removes.
 
     With --to, a folder holds what the tool imports, for each form of rating, and assignments.csv;
     `harness curate import EXPORT --into TASK` adds the ratings that come back.

@@ -1,7 +1,8 @@
 """Export of a task as one table that can be imported again unchanged.
 
 Beside the table stands ``TABLE.task.yaml``, which says what the options are; a table without it is
-read like any other.
+read like any other. Images, prompts and similarities of the task stand in the folder
+``TABLE.files``.
 """
 
 from __future__ import annotations
@@ -13,20 +14,24 @@ from typing import TYPE_CHECKING, Any
 from harness.curation.convert import VERDICT, VERDICTS
 from harness.curation.new_folder import new_folder
 from harness.errors import TaskError
-from harness.files import write_file, writing_to
+from harness.files import read_file, write_file, writing_to
 from harness.tasks import record_change
+from harness.tasks.folders import path_inside
 from harness.tasks.human_ratings import PROVENANCE
+from harness.tasks.schema import read_task_file
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.writer import csv_text, jsonl_text, neutralized, restored
 from harness.tasks.write import described_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.tasks import Task
+    from harness.tasks.schema import TaskFields
 
 SIDECAR = ".task.yaml"
+FILES = ".files"
 COLUMNS = ("item", "item_number", "group", "criterion", "rater", "judge", "elicitation", "value")
 FIELD = "field."
 ENDINGS = (".csv", ".jsonl")
@@ -44,6 +49,18 @@ class ExportSummary:
 def sidecar_of(path: Path) -> Path:
     """Return where the description of an exported table stands."""
     return path.with_name(path.name + SIDECAR)
+
+
+def files_of(path: Path) -> Path:
+    """Return where the images and other files of an exported table stand."""
+    return path.with_name(path.name + FILES)
+
+
+def _file_names(task: TaskFields, items: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return the files inside the folder of a task that its fields and items name."""
+    images = [fields.get(task.image, "") for fields in items] if task.image else []
+    names = (*images, *task.prompts.values(), task.similarity_file or "")
+    return [name for name in dict.fromkeys(names) if name]
 
 
 def verdicts_of(task: Task) -> Path | None:
@@ -70,15 +87,25 @@ def export_task(task: Task, path: Path) -> ExportSummary:
     """
     if path.suffix.lower() not in ENDINGS:
         raise TaskError(f"{path}: a task is exported as .csv or .jsonl; choose one of these.")
-    for file in (path, sidecar_of(path)):
+    for file in (path, sidecar_of(path), files_of(path)):
         if file.exists():
             raise TaskError(f"{file}: exists already; choose another name, or remove it yourself.")
+    names = _file_names(task, (item.fields for item in task.items))
     verdicts = list(_verdict_rows(task))
     rows = [*_rating_rows(task), *verdicts]
     with writing_to(path, TaskError):
         write_file(path, _written(rows, task, path).encode())
         write_file(sidecar_of(path), described_yaml(task).encode())
+        for name in names:
+            _copy(task.folder, files_of(path), name)
     return ExportSummary(len(task.items), len(rows) - len(verdicts), len(verdicts))
+
+
+def _copy(source: Path, folder: Path, name: str) -> None:
+    """Copy a file to the same place in another folder; neither place is outside of it."""
+    target = path_inside(folder, name, "file")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_file(target, read_file(path_inside(source, name, "file")))
 
 
 def _rating_rows(task: Task) -> Iterator[dict[str, str]]:
@@ -155,6 +182,8 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
     with new_folder(folder) as part:
         write_file(part / "task.yaml", sidecar_of(path).read_bytes())
         in_order = [items[number] for number in sorted(items)]
+        for name in _file_names(read_task_file(sidecar_of(path)), in_order):
+            _copy(files_of(path), part, name)
         write_file(part / "items.jsonl", jsonl_text(in_order).encode())
         columns = ("item", "rater", *VERDICT[2:], *sorted(made))
         write_file(part / "ratings.csv", csv_text(ratings, columns).encode())

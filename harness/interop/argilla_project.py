@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from harness.errors import TaskError
-from harness.interop.label_studio_project import NAMES, control_name, data_address
+from harness.interop.label_studio_project import NAMES, control_name, image_address
 from harness.interop.screens import headed_texts, question_of, shown_data, shown_instructions
 from harness.interop.team_answers import ScreenData, TeamAnswer, by_user
 from harness.plain_text import visible
@@ -47,7 +47,7 @@ def settings(task: Task, screens: Sequence[TeamScreen]) -> dict[str, Any]:
     texts = [_text_field(f"text_{n}", head) for n, head in enumerate(heads, 1)]
     if _has_own_criteria(first):
         texts.append(_text_field("criterion", "Criterion"))
-    image = {"name": "image", "title": "Image", "required": True, "settings": {"type": "image"}}
+    image = {"name": "image", "title": "Image", "required": False, "settings": {"type": "image"}}
     questions = [
         _question(task, first, elicitation, number)
         for number in range(len(first.items))
@@ -116,8 +116,8 @@ def _record(task: Task, screen: TeamScreen) -> dict[str, Any]:
     fields = {name: text for name, text in data.items() if name.startswith("text_")}
     if _has_own_criteria(screen):
         fields["criterion"] = data["criterion_1"]
-    if task.image:
-        fields["image"] = data_address(task, screen)
+    if address := image_address(task, screen) if task.image else "":
+        fields["image"] = address
     said = {name: data[name] for name in ScreenData.__struct_fields__}
     metadata: dict[str, Any] = {SCREEN: json.dumps(said, ensure_ascii=False)}
     return {

@@ -6,7 +6,6 @@ are told apart by their keys (``alias``), whatever their labels are.
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
 
 NAMES: dict[HumanElicitation, str] = {"response_set": "set", "forced_choice": "choice"}
 FLAG = "Flag this item"
+NO_IMAGE = (  # of items without one: every task needs the field; a transparent dot
+    "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+)
 SIDES = "display: flex; gap: 1rem"
 SIDE = "flex: 1; min-width: 0"
 
@@ -126,15 +128,15 @@ def project_tasks(task: Task, screens: Sequence[TeamScreen]) -> list[dict[str, A
     for screen in screens:
         data = shown_data(task, screen)
         if task.image:
-            data["image"] = data_address(task, screen)
+            data["image"] = image_address(task, screen) or NO_IMAGE
         tasks.append({"data": data})
     return tasks
 
 
-def data_address(task: Task, screen: TeamScreen) -> str:
-    """Return the image of a screen as a data address."""
-    image = task.images[screen.item.id]
-    return f"data:{image.media_type};base64,{base64.b64encode(image.read()).decode()}"
+def image_address(task: Task, screen: TeamScreen) -> str:
+    """Return the image of a screen as a data address; "" where the item has none."""
+    image = task.images.get(screen.item.id)
+    return image.data_url() if image else ""
 
 
 class _Result(Struct, frozen=True):

@@ -7,11 +7,13 @@ import csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.pictures import png
 from support.processes import call_harness
 from support.task_folders import make_task_folder, write_jsonl
 
 from harness.curation.task_export import export_task, import_exported
-from harness.tasks import load_task
+from harness.errors import TaskError
+from harness.tasks import bundled, load_task
 from harness.tasks.tables.writer import neutralized, restored
 
 TABLE = (
@@ -49,13 +51,53 @@ def test_import_export_import_is_the_identity(tmp_path, ending):
     assert verdicts[0] == verdicts[1]
 
 
-@pytest.mark.parametrize("name", ["toxicity", "diagnoses"])
-def test_bundled_tasks_survive(tmp_path, name):
+BUNDLED = ("coherence", "consistency", "diagnoses", "helpfulness", "relevance", "toxicity")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_tasks_survive(tmp_path, name, ending):
     """So do tasks that no import made."""
     task = load_task(name)
-    export_task(task, tmp_path / "out.csv")
-    import_exported(tmp_path / "out.csv", tmp_path / "mine")
+    export_task(task, tmp_path / f"out.{ending}")
+    import_exported(tmp_path / f"out.{ending}", tmp_path / "mine")
     assert load_task(tmp_path / "mine").content_hash == task.content_hash
+
+
+def test_images_prompts_and_similarities_survive(tmp_path):
+    """Files of the task travel in a folder beside the table, and come back under their names."""
+    folder = make_task_folder(tmp_path / "small", 3, response_sets=False)
+    rows = [{"id": f"i{i}", "text": f"T{i}", "image": f"pictures/{i}.png"} for i in range(2)]
+    write_jsonl(folder / "items.jsonl", [*rows, {"id": "i2", "text": "without"}])
+    (folder / "pictures").mkdir()
+    for i in range(2):
+        (folder / f"pictures/{i}.png").write_bytes(png(i))
+    with (folder / "task.yaml").open("a", encoding="utf-8") as file:
+        file.write("image: image\nprompts: {forced_choice: own.txt}\n")
+    prompt = (bundled("prompts") / "forced_choice.txt").read_text(encoding="utf-8")
+    (folder / "own.txt").write_text(prompt, encoding="utf-8")
+    task = load_task(folder)
+    export_task(task, tmp_path / "out.csv")
+    import_exported(tmp_path / "out.csv", tmp_path / "again")
+    again = load_task(tmp_path / "again")
+    assert again.content_hash == task.content_hash
+    assert [image.read() for image in again.images.values()] == [png(0), png(1)]
+    assert (tmp_path / "again/own.txt").read_text(encoding="utf-8") == prompt
+
+
+def test_files_of_a_foreign_table_stay_in_its_folder(tmp_path):
+    """A link out of the folder of files is not followed, and nothing is made then."""
+    folder = make_task_folder(tmp_path / "small", 1, response_sets=False)
+    write_jsonl(folder / "items.jsonl", [{"id": "i0", "text": "T", "image": "0.png"}])
+    (folder / "0.png").write_bytes(png(0))
+    with (folder / "task.yaml").open("a", encoding="utf-8") as file:
+        file.write("image: image\n")
+    export_task(load_task(folder), tmp_path / "out.csv")
+    (tmp_path / "out.csv.files/0.png").unlink()
+    (tmp_path / "out.csv.files/0.png").symlink_to(folder / "0.png")
+    with pytest.raises(TaskError):
+        import_exported(tmp_path / "out.csv", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
 
 
 def test_no_exported_cell_is_a_formula(tmp_path):

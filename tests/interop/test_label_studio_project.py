@@ -63,7 +63,10 @@ TASKS = {
     "text": ("scale: text\n", [{"id": f"i{i}", "text": f"Text {i}"} for i in range(4)]),
     "image": (
         IMAGE,
-        [{"id": f"i{i}", "text": f"Text {i}", "picture": f"{i}.png"} for i in range(3)],
+        [
+            *({"id": f"i{i}", "text": f"Text {i}", "picture": f"{i}.png"} for i in range(3)),
+            {"id": "i3", "text": "Without a picture"},
+        ],
     ),
     "hostile": (NAMED_BADLY, [{"id": f"{HOSTILE[:9]}{i}", "text": HOSTILE} for i in range(2)]),
 }
