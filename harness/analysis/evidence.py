@@ -42,7 +42,9 @@ EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
 LEAST_SHARE = 0.05  # of the ratings, from which a rater is left out in turn
 OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that hold for unrated items
 MOST_RATINGS = 200_000  # up to which an audit leaves each rater out
-MIN_RATERS = 3  # with fewer, a judge is compared with one human in place of the annotator test
+MIN_FOR_ANNOTATOR_TEST = (
+    3  # with fewer, a judge is compared with one human in place of the annotator test
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -617,7 +619,7 @@ def why_not_tested(task: Task, raters: Sized) -> str:
     """Return why the annotator test does not apply; "" where it does."""
     if task.rater_ids == "positional":
         return POSITIONAL
-    return "too_few_raters" if len(raters) < MIN_RATERS else ""
+    return "too_few_raters" if len(raters) < MIN_FOR_ANNOTATOR_TEST else ""
 
 
 def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:

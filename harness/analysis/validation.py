@@ -31,7 +31,7 @@ from harness.stats import reconstruct
 from harness.stats.data.rating_table import ELICITATION_OF
 from harness.stats.indeterminacy.sensitivity import prevalences
 from harness.stats.indeterminacy.translation_intervals import F_intervals
-from harness.stats.inference.crossed_raters import MIN_RATERS
+from harness.stats.inference.crossed_raters import MIN_CROSSED_RATERS
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 
@@ -124,7 +124,7 @@ def _fixed_raters_reason(p: Prepared) -> str:
     assert panel is not None
     is_choice = ELICITATION_OF[p.row.human_form] == "forced_choice"
     ratings = panel.forced_choice if is_choice else panel.response_set or panel.forced_choice
-    if ratings is None or ratings.shape[1] < MIN_RATERS:
+    if ratings is None or ratings.shape[1] < MIN_CROSSED_RATERS:
         return "fewer_than_five_raters"
     if not ratings.is_crossed:
         return "raters_not_crossed"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from harness.analysis.evidence import MIN_FOR_ANNOTATOR_TEST
 from harness.errors import TaskError
 from harness.ratings import human_table
 from harness.stats.indeterminacy.translation import beta_contributions
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 Quantity: TypeAlias = Literal["consistency", "annotator-test"]
 ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
-MIN_RATERS = 3
 MOST_NAMED = 20  # raters
 ROUNDING = 1e-9  # below which a value is none
 
@@ -214,7 +214,9 @@ def _for_annotator_test(r: _Ratings, budget: int) -> tuple[QueuedRating, ...]:
         )
     n_raters = len({rating.rater for rating in r.task.ratings})
     values = value_of_comparison(r.n_ratings)
-    if n_raters < MIN_RATERS:  # another rater makes the test possible, whatever the item
+    if (
+        n_raters < MIN_FOR_ANNOTATOR_TEST
+    ):  # another rater makes the test possible, whatever the item
         values = np.where(r.n_ratings >= n_raters, 1.0 + values, values)
     return tuple(r.rating(i, float(values[i])) for i in _greatest(values, budget))
 

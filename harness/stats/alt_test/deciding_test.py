@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_EXACT = 60  # items up to which the exact p-value is computed
 CORRECTION = 0.25  # of an item, above: the size is at most 1.04 times any level, else 1.15 times
 MIN_ITEMS = 10
-MIN_RATERS = 2
+MIN_FOR_DECIDING_TEST = 2
 SMALL_PANEL = 10  # raters up to which half of them must be tested, beside half of the ratings
 ALPHA = 0.05
 MIN_GROUPS = 10  # that hold a win or loss, and half of all groups up to ENOUGH_GROUPS;
@@ -349,7 +349,7 @@ def _net_wins(
     n_ratings = np.bincount(rater).astype(np.float64)
     means = np.bincount(rater, -difference) / n_ratings
     m, n = len(means), float(n_ratings.sum())
-    if m < MIN_RATERS:
+    if m < MIN_FOR_DECIDING_TEST:
         return float(means.mean()), (None, None)
     influence = (-difference - means[rater]) / n_ratings[rater] / m  # of a rating on the mean
     _, unit = np.unique(units, return_inverse=True)

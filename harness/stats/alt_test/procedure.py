@@ -126,7 +126,7 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 MIN_TESTED = 2  # of n items, a t-test needs two
-MIN_RATERS = 2  # voices: raters, and the gold labels where there are any
+MIN_VOICES = 2  # raters, and the gold labels where there are any
 
 
 def annotator_test(
@@ -263,7 +263,7 @@ def _why_none(design: AltTestDesign, entering: Entering, raters: RaterSums) -> s
     """Return the reason why no rater could be tested."""
     if not raters.raters:
         return "no_items"
-    if len(raters.raters) + (0 if design.gold is None else 1) < MIN_RATERS:
+    if len(raters.raters) + (0 if design.gold is None else 1) < MIN_VOICES:
         return "too_few_raters"
     if not entering.n_eligible:
         return "no_overlap"

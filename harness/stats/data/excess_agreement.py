@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.data.rater_deviation import Choices
 
-MIN_RATERS = 3
+MIN_FOR_EXCESS_AGREEMENT = 3
 MIN_ITEMS = 30  # that both raters of a pair rated, and that a third rated as well
 
 
@@ -76,7 +76,7 @@ def excess_agreement(choices: Choices, judge: IntArray | None = None) -> list[Ex
     if judge is not None:
         choices = _with_judge(choices, judge)
     raters = np.flatnonzero(np.bincount(choices.rater) >= MIN_ITEMS)
-    if len(raters) < MIN_RATERS:
+    if len(raters) < MIN_FOR_EXCESS_AGREEMENT:
         return []
     choices = _of_raters(choices, raters)
     chosen = _options_of(choices)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 TILTS = np.geomspace(0.01, 100.0, 40)  # exponents of the Chernoff bound
 MIN_UNITS = 30  # of a rater, for the t approximation of a correlation
-MIN_RATERS = 3  # of two ratings, both agree equally often with the other
+MIN_FOR_DEVIATION = 3  # of two ratings, both agree equally often with the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def rater_deviation(choices: Choices) -> RaterDeviation:
     """
     counts = choices.counts()
     m = counts.sum(axis=1)
-    used = choices.subset(np.flatnonzero(m[choices.item] >= MIN_RATERS))
+    used = choices.subset(np.flatnonzero(m[choices.item] >= MIN_FOR_DEVIATION))
     shares = ratio(counts, m[:, None])
     agreements = ratio(counts - 1, m[:, None] - 1)
     sizes, n_units = used.units()
@@ -227,7 +227,7 @@ def drift_p_values(choices: Choices, times: FloatArray) -> tuple[FloatArray, Flo
     agreements = ratio(counts - 1, m[:, None] - 1)
     usual = _median_agreements(counts, agreements)
     excess = agreements[choices.item, choices.option] - usual[choices.item]
-    timed = (m[choices.item] >= MIN_RATERS) & ~np.isnan(times)
+    timed = (m[choices.item] >= MIN_FOR_DEVIATION) & ~np.isnan(times)
     rho, p = np.full((2, choices.n_raters), np.nan)
     for j in range(choices.n_raters):
         rows = np.flatnonzero((choices.rater == j) & timed)

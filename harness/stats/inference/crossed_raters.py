@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray, IntArray
 
-MIN_RATERS = 5  # with fewer an interval is for these raters alone
+MIN_CROSSED_RATERS = 5  # with fewer an interval is for these raters alone
 MIN_FREEDOM = 2.0  # Student's t has no variance then; with 4, intervals hold too rarely
 MIN_FILLED = 0.8  # share of items and raters with a rating from which raters are crossed with items
 
@@ -52,7 +52,7 @@ class CrossedRatings:
     def is_crossed(self) -> bool:
         """Whether five or more raters rated most of the items that were rated."""
         m, n_rated = self.shape[1], len(np.unique(self.item))
-        return m >= MIN_RATERS and self.n_ratings >= MIN_FILLED * m * n_rated
+        return m >= MIN_CROSSED_RATERS and self.n_ratings >= MIN_FILLED * m * n_rated
 
     def counts(self) -> IntArray:
         """Return (n, K) counts of ratings."""

@@ -24,7 +24,7 @@ from harness.stats.data.arrays import (
 from harness.stats.inference.estimate import Estimate, exclusions
 from harness.stats.inference.metric import Metric
 from harness.stats.metrics.chance import alpha, nominal_alpha, square
-from harness.stats.metrics.human_agreement import MIN_RATERS
+from harness.stats.metrics.human_agreement import MIN_FOR_AGREEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ def _pair_shares(counts: Counts) -> tuple[FloatArray, FloatArray]:
     """Return (n, K) counts as numbers, and what a pair of ratings of each item weighs, (n,)."""
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1)
-    return c, np.where(m >= MIN_RATERS, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
+    return c, np.where(m >= MIN_FOR_AGREEMENT, 1.0 / np.maximum(m - 1.0, 1.0), 0.0)
 
 
 def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) -> FloatArray:
@@ -193,7 +193,7 @@ def interval_sums(ratings: FloatArray, *, centre: float | None = None) -> FloatA
 def _interval_sums(m: FloatArray, s: FloatArray, ss: FloatArray) -> FloatArray:
     within = np.maximum(2.0 * (m * ss - s * s), 0.0) / np.maximum(m - 1.0, 1.0)
     sums = np.stack([within, m, s, ss], axis=1)
-    return np.where((m >= MIN_RATERS)[:, None], sums, 0.0)
+    return np.where((m >= MIN_FOR_AGREEMENT)[:, None], sums, 0.0)
 
 
 def _interval_value(totals: FloatArray) -> FloatArray:
@@ -268,8 +268,8 @@ def _of_short_scale(array: NDArray[np.generic], level: Level) -> Estimate | None
             return None
         totals += coincidence_totals(counts)
         m = counts @ np.ones(K)
-        n_pairable += int((m >= MIN_RATERS).sum())
-        n_values += int(m[m >= MIN_RATERS].sum())
+        n_pairable += int((m >= MIN_FOR_AGREEMENT).sum())
+        n_values += int(m[m >= MIN_FOR_AGREEMENT].sum())
     used = square(totals).any(axis=1)
     metric = alpha_metric(level, scale=(low + np.flatnonzero(used)).tolist())
     value = metric.value(square(totals)[np.ix_(used, used)].ravel())
@@ -307,7 +307,7 @@ def _of_labels(array: NDArray[np.generic], level: Level) -> Estimate:
     if level != "nominal":
         values = _numbers(values)
     m = np.bincount(unit, minlength=len(array)).astype(np.float64)
-    m[m < MIN_RATERS] = 0.0
+    m[m < MIN_FOR_AGREEMENT] = 0.0
     if not m.all():
         pairable = m[unit] > 0
         unit, values = unit[pairable], values[pairable]

@@ -11,7 +11,7 @@ from harness.stats.inference.metric import SHARE, Metric, always, mean
 from harness.stats.metrics.chance import above_uniform, chance_corrected
 from harness.stats.metrics.chance import nominal_alpha as nominal_alpha_value
 
-MIN_RATERS = 2  # agreement needs a pair
+MIN_FOR_AGREEMENT = 2  # agreement needs a pair
 MIN_ITEMS = 2  # one pair of values has no correlation
 
 
@@ -40,7 +40,7 @@ def nominal_alpha(counts: Counts) -> FloatArray:
     """
     c = np.asarray(counts, dtype=np.float64)
     m = c.sum(axis=1, keepdims=True)
-    pairable = m >= MIN_RATERS
+    pairable = m >= MIN_FOR_AGREEMENT
     alike = np.nan_to_num(ratio((c * (c - 1)).sum(axis=1, keepdims=True), m - 1))
     return np.where(pairable, np.hstack([alike, c]), 0.0)
 
@@ -62,7 +62,7 @@ def majority_share(counts: Counts) -> FloatArray:
 def two_rater_agreement(counts: Counts) -> FloatArray:
     """Return (n, 2): whether the two ratings of an item are equal, and 1 where it has two."""
     m = np.asarray(counts).sum(axis=1)
-    return np.where((m == MIN_RATERS)[:, None], pairwise_agreement(counts), 0.0)
+    return np.where((m == MIN_FOR_AGREEMENT)[:, None], pairwise_agreement(counts), 0.0)
 
 
 def fleiss_of_pooled_pairs(counts: Counts) -> FloatArray:
@@ -80,7 +80,7 @@ def fleiss_of_item_means(counts: Counts) -> FloatArray:
 
 
 def _of_several(sums: FloatArray, m: FloatArray) -> FloatArray:
-    return np.where((m >= MIN_RATERS)[:, None], sums, 0.0)
+    return np.where((m >= MIN_FOR_AGREEMENT)[:, None], sums, 0.0)
 
 
 def _generalised_value(totals: FloatArray) -> FloatArray:
@@ -133,7 +133,7 @@ def _reason_no_alpha(totals: FloatArray) -> str:
 
 
 _of_raters = partial(
-    Metric, family="agreement among raters", symmetric=True, min_ratings=MIN_RATERS
+    Metric, family="agreement among raters", symmetric=True, min_ratings=MIN_FOR_AGREEMENT
 )
 _share = partial(_of_raters, bounds=SHARE, value=mean, reason=always("too_few_raters"))
 HUMAN_AGREEMENT: tuple[Metric, ...] = (
@@ -195,7 +195,7 @@ HUMAN_AGREEMENT: tuple[Metric, ...] = (
         name="two_rater_agreement",
         display_name="share of items whose two raters agree",
         contributions=two_rater_agreement,
-        max_ratings=MIN_RATERS,
+        max_ratings=MIN_FOR_AGREEMENT,
         paper="Elangovan et al. 2025, '% Agreement' of two raters; see hit_rate(h/h)",
     ),
 )

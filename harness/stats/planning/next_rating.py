@@ -18,7 +18,7 @@ BETAS = np.linspace(0.0, 1.0, 41)
 NEGLIGIBLE = 1e-4
 PAIRS = (0, 5, 10, 20, 30, 50, 75, 100, 150, 200)  # numbers that are weighed up
 ALIKE_RATINGS = 0.5  # correlation of the comparisons of one item in the annotator test
-MIN_RATERS = 2  # of an item: whoever is left out is compared with the others
+MIN_FOR_LEAVING_OUT = 2  # of an item: whoever is left out is compared with the others
 
 
 def fitted_prior(positive: IntArray, n_ratings: IntArray) -> tuple[float, float]:
@@ -204,7 +204,7 @@ def value_of_comparison(n_ratings: IntArray) -> FloatArray:
 
     def worth(m: IntArray) -> FloatArray:
         each = m / (1.0 + (m - 1.0) * ALIKE_RATINGS)
-        return np.where(m >= MIN_RATERS, each, 0.0)
+        return np.where(m >= MIN_FOR_LEAVING_OUT, each, 0.0)
 
     now = worth(n_ratings)
     added = np.maximum(worth(n_ratings + 1) - now, (worth(n_ratings + 2) - now) / 2.0)

@@ -14,7 +14,7 @@ import numpy as np
 from harness.stats.data.arrays import Kinds, ratio, row_shares
 from harness.stats.inference.estimate import EMPTY, Estimate, ItemSums, estimate_sums, exclusions
 from harness.stats.inference.metric import SHARE, Metric, always
-from harness.stats.metrics.human_agreement import MIN_RATERS
+from harness.stats.metrics.human_agreement import MIN_FOR_AGREEMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.subsets.strata import Stratum
 
-MIN_RATINGS = MIN_RATERS + 1  # the held-out rating, and those that define a stratum
+MIN_RATINGS = MIN_FOR_AGREEMENT + 1  # the held-out rating, and those that define a stratum
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)

@@ -39,7 +39,7 @@ from harness.stats.metrics.alpha import alpha_metric, coincidences
 from harness.stats.metrics.association import kendall_of, spearman_of
 from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
 from harness.stats.metrics.chance import above_uniform, both_directions, share_alike, square
-from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_RATERS
+from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_FOR_AGREEMENT
 from harness.stats.metrics.registry import METRICS
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def among(counts: Counts, level: Level, scale: ArrayLike | None = None) -> list[
     Every row of `HUMAN_AGREEMENT`, and alpha at the level if it is not nominal.
     """
     c = np.asarray(counts, dtype=np.float64)
-    several = np.asarray(c.sum(axis=1) >= MIN_RATERS, dtype=np.bool_)
+    several = np.asarray(c.sum(axis=1) >= MIN_FOR_AGREEMENT, dtype=np.bool_)
     rows = HUMAN_AGREEMENT
     if level != "nominal":
         alpha = alpha_metric(level, scale=None if scale is None else np.asarray(scale).tolist())
@@ -185,7 +185,7 @@ class Stratum:
             "median_share_floor": lambda: median_shares(human, scale, floor=True),
             "n_labels": lambda: n_distinct(human),
         }[self.by]()
-        certainty = np.where(np.asarray(human).sum(axis=1) >= MIN_RATERS, certainty, np.nan)
+        certainty = np.where(np.asarray(human).sum(axis=1) >= MIN_FOR_AGREEMENT, certainty, np.nan)
         inside = certainty >= self.at_least - TOLERANCE
         if self.below is not None:
             inside &= certainty < self.below - TOLERANCE
