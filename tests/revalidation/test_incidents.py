@@ -129,7 +129,7 @@ def test_a_look_is_excluded_with_a_reason_or_not_at_all(tmp_path, stub):
     schedule = schedule_with(tmp_path, stub, majority)
     before = (schedule.run / FILE).read_bytes()
     for alone in (("--exclude", 1), ("--because", BECAUSE)):
-        assert "go together" in str(invoke("revalidate", schedule.run, *alone).exception)
+        assert "go together" in invoke("revalidate", schedule.run, *alone).stderr
     assert "no such look" in str(exclude(schedule, 7).exception)
     shown = invoke("revalidate", schedule.run, "--exclude", 1, "--because", BECAUSE, "--dry-run")
     assert "Nothing was written" in shown.stdout

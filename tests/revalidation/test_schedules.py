@@ -153,18 +153,18 @@ def test_an_alarm_stays_open_until_it_is_accepted(tmp_path, stub):
     schedule.look()
     stub.set_table("judge", replies(40, flawed))
     schedule.look(code=None)
-    assert verdicts(schedule.look(code=1)) == {"judge": "changed"}
+    assert verdicts(schedule.look(code=1)) == {"judge": "worse"}
     stub.set_table("judge", replies(40, majority))
     for left_out in ("number 4.", "number 8."):
         with edited(tmp_path / "task" / "items.jsonl", left_out, "another text."):
             look = schedule.look(code=1)
-        assert verdicts(look) == {"judge": "changed"}
+        assert verdicts(look) == {"judge": "worse"}
     asked = stub.stats()["requests"]
     waiting = schedule.look("--if-due", "week", code=1)
-    assert (waiting["verdicts"], waiting["failed"]) == ({"judge": "changed"}, ["judge is changed"])
+    assert (waiting["verdicts"], waiting["failed"]) == ({"judge": "worse"}, ["judge is worse"])
     assert waiting["due_in_s"] > 0
     assert stub.stats()["requests"] == asked
-    invoke("revalidate", schedule.run, "--accept", 4)
+    invoke("revalidate", schedule.run, "--accept", 4, "--yes")
     assert schedule.look("--if-due", "week")["failed"] == []
 
 
