@@ -33,6 +33,7 @@ WIDE = 540.0  # wider charts scroll on a narrow screen instead of shrinking
 TOP = 8.0
 MARGIN = 20.0  # at the ends of an axis, for half of a tick label
 VALUE = 46.0  # at the right end of an axis, for a value
+BAND_GAP = 7.0  # above a band, for its name
 DIVIDER = 10.0  # between judges and baselines
 AXIS = 34.0  # tick labels and title below an axis
 LINE = 13.0  # from one line of text to the next
@@ -221,13 +222,14 @@ def _value_labels(group: Sequence[IntervalRow], scale: Scale, y: float) -> list[
 
 def _draw_band(band: Band, scale: Scale, bottom: float) -> list[Mark]:
     left, right = (min(max(scale(end), scale.start), scale.end) for end in (band.low, band.high))
-    place = {"x": left, "y": TOP + 4, "width": max(right - left, 2.0), "height": bottom - TOP - 4}
+    top = TOP + BAND_GAP
+    place = {"x": left, "y": top, "width": max(right - left, 2.0), "height": bottom - top}
     half = len(band.name) * SMALL_CHARACTER / 2
     middle = min(max((left + right) / 2, scale.start + half - MARGIN), scale.end + MARGIN - half)
     title = f"{band.name}: [{number(band.low)}, {number(band.high)}]"
     return [
         mark("rect", "band", place, title=title),
-        label(middle, TOP, band.name, "small", "middle"),
+        label(middle, TOP + 3, band.name, "small", "middle"),
     ]
 
 
