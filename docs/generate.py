@@ -1,6 +1,7 @@
 """Writes the pages of docs/reference from the code: `python docs/generate.py [FOLDER]`.
 
-`tests/docs/test_docs.py` fails when what this writes is not what is committed.
+`tests/docs/test_docs.py` fails when what this writes is not what is committed. The pages in `BUILT`
+are not: run this before `mkdocs build`.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 HERE = Path(__file__).resolve().parent
+BUILT = ("cli.md", "schemas.md")  # made when the site is published, from help and schemas alone
 MARK = "<!-- Made by docs/generate.py from the code; do not edit. -->"
 
 

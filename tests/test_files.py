@@ -112,9 +112,7 @@ def test_every_writer_of_the_package_uses_write_file():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and (name := writing_call(node))
     ]
-    allowed = {"files.py", "api.py"}  # the latter writes into a temporary folder of its own
-    assert [fault for fault in faults if fault.split(":")[0] not in allowed] == []
-    assert {fault.split(":")[0] for fault in faults} == {"api.py"}
+    assert faults == []
 
 
 def writing_call(node: ast.Call) -> str:

@@ -79,7 +79,7 @@ COMMANDS = {
     "simulate": CommandSource(
         "simulate:simulate", "Reproduce published experiments with known truth."
     ),
-    "doctor": CommandSource("doctor:doctor", "Check keys, addresses, cache and disk."),
+    "doctor": CommandSource("doctor:doctor", "Check keys, addresses, cache and store."),
     "new-task": CommandSource(
         "curate:new_task", "Write a task folder, also from a table.", PASSES_ON
     ),

