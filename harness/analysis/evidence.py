@@ -42,9 +42,7 @@ EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
 LEAST_SHARE = 0.05  # of the ratings, from which a rater is left out in turn
 OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that hold for unrated items
 MOST_RATINGS = 200_000  # up to which an audit leaves each rater out
-MIN_FOR_ANNOTATOR_TEST = (
-    3  # with fewer, a judge is compared with one human in place of the annotator test
-)
+MIN_FOR_ANNOTATOR_TEST = 3  # raters; with fewer, a judge is compared with one human instead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
