@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections import deque
+from contextlib import suppress
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from harness.judging.parsing.verdict import Reply
 from harness.tasks.schema import ANSWER_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -33,58 +33,37 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 
-REST_S = 10.0  # for which a server that failed gets no call
+REST_S = 10.0  # for which a server that cannot be reached is skipped
 GONE = frozenset({502, 503, 504})  # what a gateway says of a server that does not reply
 NO_SERVER = frozenset({"unreachable", "connection_lost"})
 _DECODER = msgspec.json.Decoder()
 
 
-@dataclass(slots=True)
-class Server:
-    """One address, its calls in flight, and when it may be called again."""
+class ServerList:
+    """Addresses of one judge, called in turn; one that cannot be reached is skipped for `REST_S`.
 
-    url: str
-    in_flight: int = 0
-    rests_until_s: float = float("-inf")
-
-
-class ServerChoice:
-    """Chooses among the addresses of one judge."""
+    Where none can be reached, the one that is to be skipped the shortest is called.
+    """
 
     def __init__(self, urls: Sequence[str], now_s: Callable[[], float] = time.monotonic) -> None:
-        self._servers = [Server(url) for url in urls]
+        self._urls = deque(urls)
+        self._skipped_until_s = dict.fromkeys(urls, float("-inf"))
         self._now_s = now_s
 
-    @contextmanager
-    def call(self) -> Iterator[Server]:
-        """Choose a server for one call; one that cannot be reached rests for `REST_S`.
+    def next(self) -> str:
+        """Return the address of the next call."""
+        now, until_s = self._now_s(), self._skipped_until_s
+        url = min(self._urls, key=lambda url: max(0.0, until_s[url] - now))
+        self._urls.remove(url)
+        self._urls.append(url)
+        return url
 
-        Where all rest, the one that is to rest the shortest is called.
-        """
-        now = self._now_s()
-        server = min(self._servers, key=lambda s: (max(0.0, s.rests_until_s - now), s.in_flight))
-        server.in_flight += 1
-        try:
-            yield server
-        except CallFailed as failure:
-            if failure.reason in NO_SERVER:
-                self._rest(server)
-            raise
-        finally:
-            server.in_flight -= 1
-
-    def note(self, server: Server, answer: Answer) -> None:
-        """Note the response of a server, which may be a gateway that has none behind it."""
-        if answer.status in GONE:
-            self._rest(server)
-
-    def _rest(self, server: Server) -> None:
-        server.rests_until_s = self._now_s() + REST_S
+    def skip(self, url: str) -> None:
+        """Skip a server that cannot be reached."""
+        self._skipped_until_s[url] = self._now_s() + REST_S
 
     def __repr__(self) -> str:
-        now = self._now_s()
-        n_resting = sum(server.rests_until_s > now for server in self._servers)
-        return f"ServerChoice({len(self._servers)} servers, {n_resting} of them rest)"
+        return f"ServerList({len(self._urls)} servers)"
 
 
 class HttpJudge(PromptedJudge):
@@ -156,9 +135,8 @@ class EndpointJudge(HttpJudge):
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
         self._path = "completions" if spec.asking.completes_text else self.path
-        self._url = f"{spec.base_url}/{self._path}"
-        urls = [self._url, *(f"{url}/{self._path}" for url in spec.other_urls)]
-        self._servers = ServerChoice(urls) if spec.other_urls else None
+        urls = [f"{url}/{self._path}" for url in (spec.base_url, *spec.other_urls)]
+        self._servers = ServerList(urls)
         fields = {"model": spec.model, **self._sent_params()}
         self._body_ends = {
             kind: json.dumps(fields | self._formats.get(kind, {}))[1:] for kind in ANSWER_KINDS
@@ -171,12 +149,15 @@ class EndpointJudge(HttpJudge):
         n = f'"n":{len(requests)},' if len(requests) > 1 else ""
         body = f"{{{self._content(requests[0])},{n}{self._body_end(requests[0])}".encode()
         start = perf_counter()
-        if self._servers is None:
-            answer = await self.wire.post(self._url, headers, body)
-        else:
-            with self._servers.call() as server:
-                answer = await self.wire.post(server.url, headers, body)
-                self._servers.note(server, answer)
+        url = self._servers.next()
+        try:
+            answer = await self.wire.post(url, headers, body)
+        except CallFailed as failure:
+            if failure.reason in NO_SERVER:
+                self._servers.skip(url)
+            raise
+        if answer.status in GONE:
+            self._servers.skip(url)
         return self._read(answer, requests, perf_counter() - start)
 
     def _read(self, answer: Answer, requests: Sequence[Request], latency_s: float) -> list[Reply]:

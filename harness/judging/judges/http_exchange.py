@@ -15,7 +15,7 @@ from harness.files import NO_DESCRIPTORS
 from harness.judging.judges.response_errors import MEANINGS, OK, REDIRECTS, failure_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from aiohttp import ClientResponse, ClientSession
     from yarl import URL
@@ -34,17 +34,13 @@ class Answer(NamedTuple):
 
 
 class Wire:
-    """HTTP connections of a judge, at most ``limit`` at once.
-
-    ``on_headers``, where it is set, is called with the headers of every response.
-    """
+    """HTTP connections of a judge, at most ``limit`` at once."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._session: ClientSession | None = None
         self._urls: dict[str, URL] = {}
         self._connection_errors: tuple[type[Exception], ...] = ()
-        self.on_headers: Callable[[Mapping[str, str]], None] | None = None
 
     def _open(self) -> ClientSession:
         import aiohttp  # noqa: PLC0415 -- costs 100 ms; only when something is sent
@@ -84,8 +80,6 @@ class Wire:
             )
             status = response.status
             try:
-                if self.on_headers is not None:
-                    self.on_headers(response.headers)
                 return Answer(status, response.headers, await _read(response))
             except BaseException:
                 response.close()  # aiohttp reuses the connection only after a complete body

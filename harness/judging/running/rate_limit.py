@@ -2,19 +2,16 @@
 
 The number of calls in flight increases additively and is halved once per episode of 429, or of
 files that cannot be opened: of the calls in flight when it is halved, no other halves it again.
-Requests and tokens per minute are spread evenly, by the judge's own limits and by the server's
-headers. `Rate` takes the time as an argument, so that it can be tested on a simulated clock;
-`RateGate` waits on it.
+Requests and tokens per minute are spread evenly by the judge's own limits. `Rate` takes the time as
+an argument, so that it can be tested on a simulated clock; `RateGate` waits on it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections import deque
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import CallFailed
@@ -22,28 +19,14 @@ from harness.judging.running.circuit_breaker import CircuitBreaker, is_unanswere
 from harness.judging.running.services import NotAsked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from harness.judging.judges.base import Judge
     from harness.judging.running.retry import RetryPolicy
 
 CUTTING = frozenset({"rate_limited", "too_many_files"})  # failures that halve the limit
 WINDOW_S = 60.0
 BURST_S = 1.0  # how much of a window's share may be used at once
-LONGEST_PAUSE_S = 60.0
 CUT = 0.5
 MOST_EVENTS = 1000
-TOKEN_KINDS = ("tokens", "input-tokens", "output-tokens")
-DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
-HEADERS = [
-    (kind, remaining, reset)
-    for kind in ("requests", *TOKEN_KINDS)
-    for remaining, reset in (
-        (f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}"),
-        (f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset"),
-    )
-]
-REMAINING = frozenset(remaining for _, remaining, _ in HEADERS)
 
 
 class RateEvent(NamedTuple):
@@ -56,8 +39,7 @@ class RateEvent(NamedTuple):
     limit : int
         Calls in flight that were allowed from then on.
     reason : str
-        ``start``, ``cut`` (a 429), ``ceiling`` (as many as the judge allows), ``paused`` or
-        ``spread`` (the server's headers).
+        ``start``, ``cut`` (a 429) or ``ceiling`` (as many as the judge allows).
     """
 
     at_s: float
@@ -65,32 +47,20 @@ class RateEvent(NamedTuple):
     reason: str
 
 
-class Allowance(NamedTuple):
-    """``remaining`` uses of a kind until the server's limit resets after ``reset_s`` seconds."""
-
-    kind: str
-    remaining: int
-    reset_s: float
-
-
 @dataclass(slots=True)
 class _Spacing:
     """Spreads uses of one kind: before the last use of any minute, fewer than ``per_minute``."""
 
     per_minute: float | None = None
-    learned_s: float = 0.0  # per unit, by the server's headers
-    learned_until: float = float("-inf")
     next_s: float = float("-inf")
 
     def reserve(self, now: float, n: float) -> float:
         """Reserve the next ``n`` uses; return the seconds to wait for them."""
-        if self.per_minute is None and now >= self.learned_until:
+        if self.per_minute is None:
             return 0.0
-        slack = (WINDOW_S + BURST_S) / self.per_minute if self.per_minute else 0.0
-        interval_s = max(slack, self.learned_s if now < self.learned_until else 0.0)
         start = max(now, self.next_s - BURST_S)
-        self.next_s = max(now, self.next_s) + n * interval_s
-        return start - now if interval_s else 0.0
+        self.next_s = max(now, self.next_s) + n * (WINDOW_S + BURST_S) / self.per_minute
+        return start - now
 
 
 class Rate:
@@ -131,7 +101,6 @@ class Rate:
         self.in_flight = 0
         self.history: list[RateEvent] = []
         self._requests, self._tokens = _Spacing(rpm), _Spacing(tpm)
-        self._blocked_until = float("-inf")
         self.n_started = 0
         self._cut_at = 0  # calls started before the last cut
         self._note(now, "start")
@@ -139,7 +108,7 @@ class Rate:
     @property
     def needs_tokens(self) -> bool:
         """Whether `enter` needs the number of tokens."""
-        return self._tokens.per_minute is not None or self._tokens.learned_s > 0
+        return self._tokens.per_minute is not None
 
     def enter(self, now: float, tokens: float = 0.0) -> tuple[int, float]:
         """Take a place in flight.
@@ -149,16 +118,12 @@ class Rate:
         ticket : int
             To be passed to `limited` if the call is refused.
         wait_s : float
-            Seconds after which it may be sent; check `blocked_s` then.
+            Seconds after which it may be sent.
         """
         self.in_flight += 1
         self.n_started += 1
         wait_s = max(self._requests.reserve(now, 1.0), self._tokens.reserve(now, tokens))
-        return self.n_started, max(wait_s, self._blocked_until - now, 0.0)
-
-    def blocked_s(self, now: float) -> float:
-        """Return the seconds for which the server accepts nothing."""
-        return max(0.0, self._blocked_until - now)
+        return self.n_started, wait_s
 
     def leave(self) -> None:
         """Give a place back."""
@@ -179,75 +144,12 @@ class Rate:
             self._cut_at = self.n_started
             self._note(now, "cut")
 
-    def read_headers(self, now: float, headers: Mapping[str, str], wall_s: float) -> None:
-        """Spread what a server's headers leave over the time until they reset.
-
-        For a minute at most: what resets tomorrow may be used up today.
-        """
-        for kind, remaining, until_reset_s in allowances(headers, wall_s):
-            reset_s = min(until_reset_s, LONGEST_PAUSE_S)
-            spacing = self._requests if kind == "requests" else self._tokens
-            if remaining <= 0:
-                until = now + reset_s
-                if until > self._blocked_until:
-                    self._blocked_until = until
-                    self._note(now, "paused")
-                continue
-            interval_s = reset_s / remaining
-            if now >= spacing.learned_until:
-                self._note(now, "spread", once=True)
-            if now >= spacing.learned_until or kind in {"requests", "tokens"}:
-                spacing.learned_s = interval_s
-            else:
-                spacing.learned_s = max(spacing.learned_s, interval_s)
-            spacing.learned_until = now + reset_s
-
-    def _note(self, now: float, reason: str, *, once: bool = False) -> None:
-        repeated = once and any(event.reason == reason for event in self.history)
-        if not repeated and len(self.history) < MOST_EVENTS:
+    def _note(self, now: float, reason: str) -> None:
+        if len(self.history) < MOST_EVENTS:
             self.history.append(RateEvent(now, int(self.limit), reason))
 
     def __repr__(self) -> str:
         return f"Rate({self.in_flight} of {int(self.limit)} in flight, at most {self.ceiling})"
-
-
-def allowances(headers: Mapping[str, str], wall_s: float) -> Iterator[Allowance]:
-    """Yield what is left according to ``x-ratelimit-*`` and ``anthropic-ratelimit-*`` headers.
-
-    Parameters
-    ----------
-    headers : mapping
-        Case-insensitive, or with lower-case names.
-    wall_s : float
-        Seconds since 1970, for reset times that are dates.
-
-    Yields
-    ------
-    Allowance
-        One per kind with a readable ``remaining`` and ``reset``.
-    """
-    for kind, remaining, reset in HEADERS:
-        left = headers.get(remaining)
-        if left is not None and left.isascii() and left.isdecimal():
-            reset_s = _reset_s(headers.get(reset, ""), wall_s)
-            if reset_s is not None:
-                yield Allowance(kind, int(left[:18]), reset_s)
-
-
-def _reset_s(text: str, wall_s: float) -> float | None:
-    """Return seconds from ``6m0s``, ``20ms``, ``1.5`` or until a date; None for other text."""
-    try:
-        if text[:1].isdigit() and text[4:5] == "-":
-            return max(0.0, datetime.fromisoformat(text).timestamp() - wall_s)
-        if text and text.replace(".", "", 1).isdecimal():
-            return float(text)
-        duration = DURATION.fullmatch(text) if text else None
-        if duration is None:
-            return None
-        hours, minutes, seconds, milliseconds = (float(part or 0) for part in duration.groups())
-    except (ValueError, OverflowError):
-        return None
-    return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
 
 
 class RateGate:
@@ -276,11 +178,6 @@ class RateGate:
         self._shut = asyncio.Event()
         self._queue: deque[asyncio.Future[None]] = deque()
 
-    def read_headers(self, headers: Mapping[str, str]) -> None:
-        """Adapt to what a server's headers say is left."""
-        if not headers.keys().isdisjoint(REMAINING):
-            self.rate.read_headers(time.monotonic(), headers, time.time())
-
     async def enter(self, tokens: float) -> int:
         """Wait for a place in flight; return the call's ticket. Call `leave` afterwards."""
         rate, breaker = self.rate, self._breaker
@@ -293,7 +190,7 @@ class RateGate:
             while wait_s > 0:
                 await self.sleep(wait_s)
                 now = time.monotonic()
-                wait_s = max(rate.blocked_s(now), breaker.next_probe_s - now)
+                wait_s = breaker.next_probe_s - now
         except BaseException:
             self.leave()
             raise
@@ -378,15 +275,10 @@ class RateGate:
 
 
 def rate_gate(judge: Judge, retry: RetryPolicy, ceiling: int) -> RateGate:
-    """Return the rate limit of a judge's specification; it adapts to its server's headers.
+    """Return the rate limit of a judge's specification; at most ``ceiling`` calls are in flight.
 
-    At most ``ceiling`` calls are in flight. A server that does not reply is probed after twice the
-    waits of ``retry``.
+    A server that does not reply is probed after twice the waits of ``retry``.
     """
     spec, now = judge.spec, time.monotonic()
     rate = Rate(ceiling, start=spec.concurrency_start, rpm=spec.rpm, tpm=spec.tpm, now=now)
-    gate = RateGate(rate, CircuitBreaker(2 * retry.backoff_s, retry.backoff_max_s))
-    wire = getattr(judge, "wire", None)  # only judges that are asked over HTTP have one
-    if wire is not None and spec.remote:
-        wire.on_headers = gate.read_headers
-    return gate
+    return RateGate(rate, CircuitBreaker(2 * retry.backoff_s, retry.backoff_max_s))

@@ -7,7 +7,6 @@ import json
 import socket
 import time
 import traceback
-from contextlib import suppress
 from email.utils import formatdate
 from pathlib import Path
 
@@ -31,8 +30,7 @@ from support.task_folders import make_task_folder
 
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec, load_judges
-from harness.judging.judges.endpoint import REST_S, ServerChoice
-from harness.judging.judges.http_exchange import Answer
+from harness.judging.judges.endpoint import REST_S, ServerList
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.response_errors import retry_after_s
 from harness.tasks import load_task
@@ -217,34 +215,23 @@ def spec(*urls, **fields):
     return JudgeSpec.model_validate(options)
 
 
-def test_calls_go_to_the_server_with_the_fewest():
-    """Calls in flight are even, whatever their order."""
-    choice = ServerChoice(["a", "b"])
-    with choice.call() as first, choice.call() as second:
-        assert {first.url, second.url} == {"a", "b"}
+def test_servers_are_called_in_turn():
+    """Each gets every third call of three."""
+    servers = ServerList(["a", "b", "c"])
+    assert [servers.next() for _ in range(6)] == ["a", "b", "c", "a", "b", "c"]
 
 
-def unreachable(choice, server):
-    raise CallFailed("unreachable", retry=True)
-
-
-def answers_503(choice, server):
-    choice.note(server, Answer(503, {}, b""))
-
-
-@pytest.mark.parametrize("fail", [unreachable, answers_503])
-def test_server_that_cannot_be_reached_rests(fail):
-    """It gets no call for a while."""
+def test_server_that_cannot_be_reached_is_skipped():
+    """It gets no call for a while; where none can be reached, the one that failed first does."""
     now = 0.0
-    choice = ServerChoice(["a", "b"], lambda: now)
-    with suppress(CallFailed), choice.call() as server:
-        fail(choice, server)
-    assert server.url == "a"
-    with choice.call() as first, choice.call() as second:
-        assert first.url == second.url == "b"
-    now = REST_S
-    with choice.call() as first, choice.call() as second:
-        assert {first.url, second.url} == {"a", "b"}
+    servers = ServerList(["a", "b"], lambda: now)
+    servers.skip("a")
+    assert [servers.next() for _ in range(3)] == ["b", "b", "b"]
+    now = 1.0
+    servers.skip("b")
+    assert servers.next() == "a"
+    now = REST_S + 1
+    assert {servers.next(), servers.next()} == {"a", "b"}
 
 
 def test_list_of_addresses_is_checked():
