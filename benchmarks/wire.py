@@ -162,17 +162,17 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
 
     from harness.cli.progress import watch
     from harness.judging.judges.judge_registry import build
-    from harness.judging.running import local_executor
+    from harness.judging.running import worker_pool
     from harness.judging.running.budget import CostBudget
     from harness.judging.running.services import Job
-    from harness.judging.running.session import Session
+    from harness.judging.running.session import Session, SessionLimits
     from harness.judging.storage.response_cache import ResponseCache
     from harness.judging.storage.verdict_log import VerdictLog
 
     folder.mkdir()
     took = []
 
-    pool = local_executor.WorkerPool
+    pool = worker_pool.WorkerPool
 
     class TimedPool(pool):
         async def answer(self, unit):
@@ -180,24 +180,26 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
             await super().answer(unit)
             took.append(time.perf_counter() - start)
 
-    local_executor.WorkerPool = TimedPool
+    worker_pool.WorkerPool = TimedPool
     job = Job(build(spec, task, prompts), items, ("forced_choice",), samples)
     with (
         VerdictLog.open(folder / "verdicts.jsonl") as log,
         watch({spec.name: len(items) * samples}, quiet=False) as observer,
     ):
-        limits = {"budget": CostBudget(None)}
+        limits = SessionLimits(CostBudget(None))
         if store is None:
             cache = ResponseCache(folder / "cache", observer.say)
         else:
-            from harness.judging.cluster import open_store, session_limits
+            from harness.cluster import open_store, session_limits
 
             cache = open_store(store, folder.name, spec.deadline_s, observer.say)
             limits = session_limits(cache, None, 0.0)
-        session = Session(task, [job], log=log, cache=cache, done={}, observer=observer, **limits)
+        session = Session(
+            task, [job], log=log, store=cache, done={}, observer=observer, limits=limits
+        )
         uvloop.run(session.run())
         cache.close()
-    local_executor.WorkerPool = pool
+    worker_pool.WorkerPool = pool
     return took
 
 

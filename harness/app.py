@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import secrets
 import signal
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from harness.analysis import validate
 from harness.command_options import ALL_ITEMS, HERE, NO_CHOICES, check_place
@@ -24,36 +24,31 @@ from harness.judging.judges.judge_registry import (
     announcement_of,
 )
 from harness.judging.judges.response_errors import explain
-from harness.judging.running.batch_api import batch_api_of
-from harness.judging.running.batch_executor import BatchExecutor
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.local_executor import LocalExecutor
-from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import NoCache, NoObserver
-from harness.judging.running.session import Session
-from harness.judging.storage.batch_ledger import BatchLedger
+from harness.judging.running.services import NoObserver, NoStore
+from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage.response_cache import ResponseCache
-from harness.judging.storage.verdict_log import merge_parts
 from harness.ledger import (
     count_run,
     count_verdicts,
     fix_holdout,
 )
+from harness.plugins import edge
 from harness.report import write_report
 from harness.run_plans import Plan, check_judges, overshoots
-from harness.runs import RunConfig, RunFolder, default_out, list_runs, model_change
+from harness.runs import RunConfig, RunFolder, default_out, model_change
 from harness.sources import source_of, source_of_verdicts
 from harness.stopping import StopRequests, run_until_stopped
 from harness.user_folders import cache_folder, resume_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from harness.analysis import Validation
     from harness.command_options import Choices, Place, Validating
-    from harness.judging.cluster.shared_store import SharedStore
-    from harness.judging.running.services import Cache, Executor, Observer
+    from harness.judging.running.retry import RetryPolicy
+    from harness.judging.running.services import Job, Observer, Store
     from harness.judging.storage.verdict_log import LogReading
     from harness.tasks import Task
 
@@ -184,7 +179,7 @@ def execute(
     stop: StopRequests | None = None,
 ) -> RunResult:
     """Ask all open units, then validate the verdicts and write the results; see `run_plan`."""
-    make_executor = _executor(plan, folder, place, retry)
+    follow = _launched(plan, folder, place, retry)
     open_cache = _opener(plan, folder, observer, place)
     asked = ask_open_units(
         plan,
@@ -193,7 +188,7 @@ def execute(
         observer=observer,
         retry=retry,
         stop=stop,
-        make_executor=make_executor,
+        follow=follow,
     )
     if asked.exit_code != ExitCode.DONE:
         command = resume_command(folder.path, place.cache, verb, place.store)
@@ -227,56 +222,67 @@ def execute(
     return RunResult(folder, validation, cost_usd, asked.exit_code, budget.assumed_usd)
 
 
-def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> Callable[[], Cache]:
+def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> Callable[[], Store]:
     """Return what opens the cache, or the store in its place."""
     if place.store is not None:
-        return partial(shared_store, place.store, plan, folder.path.name, observer)
+        name = folder.manifest.run_id
+        return partial(shared_store, place.store, plan, name, observer, budget=place.budget_name)
     if place.use_cache:
         return partial(ResponseCache, place.cache or cache_folder(), observer.say)
-    return NoCache
+    return NoStore
 
 
 def ask_open_units(
     plan: Plan,
     folder: RunFolder,
-    store: Cache,
+    store: Store,
     *,
     observer: Observer,
     retry: RetryPolicy | None = None,
     stop: StopRequests | None = None,
-    make_executor: Callable[[Cache], Callable[[Session], Executor]] | None = None,
+    follow: Callable[[Store, Observer, StopRequests], str] | None = None,
 ) -> Asked:
     """Ask what the log of a run folder does not answer; the store is closed at the end.
 
-    ``make_executor`` returns for the store what makes the executor; by default units are asked in
-    this process. Raises `RunError` if the run folder or the cache cannot be used.
+    Parameters
+    ----------
+    plan, folder, observer, retry, stop
+        See `run_plan`.
+    store : Store
+        Where replies are looked up and stored.
+    follow : callable, optional
+        Starts other processes of the run and returns when they have ended, with the reason if they
+        did not end well. Their replies are then taken from the store.
+
+    Raises
+    ------
+    RunError
+        If the run folder or the store cannot be used.
     """
     stop = stop or StopRequests()
     with folder.open_log() as log:
         logged = folder.read_verdicts()
         _quarantine(folder, logged, observer)
-        store.follow(folder.verdicts, folder.batches if plan.config.batch else None)
         folder.update(state="running", ended={}, exit_code=None, config=plan.config)
         limits = _limits(store, plan.config, folder, logged)
-        budget = limits["budget"]
-        _warn_of_open_batches(folder, observer)
+        budget = limits.budget
+        lost = follow(store, observer, stop) if follow else ""
         session = Session(
             plan.task,
-            plan.jobs,
+            _jobs(plan, folder, store, observer),
             log=log,
-            cache=store,
+            store=store,
             done=logged.final,
             observer=observer,
             retry=retry,
-            executor=make_executor(store)
-            if make_executor
-            else _executor_here(plan, folder, observer),
-            **limits,
+            limits=limits,
         )
+        if lost:
+            observer.say(lost)
+            session.stop("cluster_lost")
         ends, asking_s = _ask(session, folder, store, observer, stop)
         if budget.refused_usd:
             observer.say(f"the next request may cost up to ${budget.refused_usd:.4f}")
-        merge_parts(log)
         _note_paid(folder, budget)
     exit_code = _exit_code(ends, budget, stop)
     folder.update(
@@ -288,78 +294,70 @@ def ask_open_units(
     return Asked(exit_code, _unshared(budget, plan.config, folder))
 
 
+def _jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> Sequence[Job]:
+    """Return what is asked, in batches if the run uses them.
+
+    Where processes share the run each begins at an item of its own, so that they do not all wait
+    for the same replies.
+    """
+    jobs: Sequence[Job] = plan.jobs
+    if plan.config.batch:
+        jobs = edge("batch").batched_jobs(plan, folder, store, observer)
+    if store.shared_progress() is not None:
+        jobs = [replace(job, begins_at=secrets.randbelow(len(job.items))) for job in jobs]
+    return jobs
+
+
 def shared_store(
-    address: str, plan: Plan, run: str, observer: Observer, *, is_private: bool = False
-) -> Cache:
-    """Return the store at an address for a run of some name; see `open_store`.
+    address: str,
+    plan: Plan,
+    run: str,
+    observer: Observer,
+    *,
+    budget: str = "",
+    is_private: bool = False,
+) -> Store:
+    """Return the store at an address for a run of some name; see `open_store` of the cluster.
 
     Raises
     ------
     RunError
         If it cannot be used.
     """
-    from harness.judging.cluster import open_store  # noqa: PLC0415 -- psycopg is an extra
-
+    if plan.config.batch:
+        raise RunError("--batch cannot be used with --store; leave one of the two out.")
     longest_call_s = max(spec.deadline_s for spec in plan.specs)
-    return open_store(address, run, longest_call_s, observer.say, is_private=is_private)
+    store: Store = edge("cluster").open_store(
+        address, run, longest_call_s, observer.say, budget=budget, is_private=is_private
+    )
+    return store
 
 
-def _executor(
+def _launched(
     plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
-) -> Callable[[Cache], Callable[[Session], Executor]] | None:
-    """Return what makes the executor for a store; None where units are asked in this process."""
+) -> Callable[[Store, Observer, StopRequests], str] | None:
+    """Return what starts and follows processes of this run elsewhere; None for none."""
     if place.executor == "local":
         return None
-    if plan.config.batch:
-        raise RunError("workers on a cluster use no batch interfaces; ask without --batch")
     if place.store is None:
-        raise RunError("workers on a cluster need a shared store; name one, postgresql://...")
-    policy = retry or RetryPolicy()
-    return partial(_ray_executor, plan, folder, place.store, place.executor, policy)
-
-
-def _ray_executor(  # noqa: PLR0917 -- bound by position
-    plan: Plan, folder: RunFolder, address: str, executor: str, retry: RetryPolicy, store: Cache
-) -> Callable[[Session], Executor]:
-    """Return what makes the executor of a session on a Ray cluster."""
-    from harness.judging.cluster.ray_cluster import cluster_address  # noqa: PLC0415 -- an extra
-    from harness.judging.cluster.ray_executor import RayExecutor  # noqa: PLC0415 -- the same
-    from harness.judging.cluster.ray_worker import (  # noqa: PLC0415 -- the same
-        WorkerDescription,
-        without_items,
+        raise RunError("processes on a cluster need a shared store; name one, postgresql://...")
+    follow: Callable[[Store, Observer, StopRequests], str] = edge("cluster").launcher(
+        plan, folder, place, retry
     )
-
-    description = WorkerDescription(
-        task=without_items(plan.task),
-        specs=plan.specs,
-        templates=plan.prompts.templates,
-        demonstrations=plan.prompts.demonstrations,
-        orders=plan.prompts.orders,
-        seed=plan.config.seed,
-        retry=retry,
-        store=address,
-        run=folder.path.name,
-        driver=str(cast("SharedStore", store).lease.id),
-        max_cost=plan.config.max_cost,
-        max_cost_soft=plan.config.max_cost_soft,
-        log=folder.verdicts.absolute(),
-    )
-    return partial(RayExecutor, description=description, address=cluster_address(executor))
+    return follow
 
 
 def _limits(
-    store: Cache, config: RunConfig, folder: RunFolder, logged: LogReading
-) -> dict[str, Any]:
+    store: Store, config: RunConfig, folder: RunFolder, logged: LogReading
+) -> SessionLimits:
     """Return the budget of a session and what makes its rate limits."""
     budget = _budget(config, folder, run_cost_usd(folder, logged))
-    if not store.write_through:
-        return {"budget": budget}
-    from harness.judging.cluster import session_limits  # noqa: PLC0415 -- psycopg is an extra
-
-    limits = session_limits(
-        cast("SharedStore", store), config.max_cost, budget.spent_usd, is_soft=config.max_cost_soft
+    if store.shared_progress() is None:
+        return SessionLimits(budget)
+    limits: SessionLimits = edge("cluster").session_limits(
+        store, config.max_cost, budget.spent_usd, is_soft=config.max_cost_soft
     )
-    limits["budget"].assumed_usd = budget.assumed_usd
+    limits.budget.assumed_usd = budget.assumed_usd
     return limits
 
 
@@ -371,7 +369,7 @@ def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudg
     """
     most_usd = folder.manifest.paid_at_most_usd or 0.0
     if config.batch:
-        most_usd -= sum(batch.reserved_usd for batch in BatchLedger(folder.batches).batches)
+        most_usd -= edge("batch").reserved_usd(folder)
     budget = CostBudget(
         config.max_cost,
         max(logged_usd, most_usd) if config.max_cost is not None else logged_usd,
@@ -477,34 +475,10 @@ def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> No
         )
 
 
-def _executor_here(
-    plan: Plan, folder: RunFolder, observer: Observer
-) -> Callable[[Session], Executor]:
-    """Return what makes the executor of a session in this process."""
-    if not plan.config.batch:
-        return LocalExecutor
-    for spec in plan.specs:
-        if spec.remote and batch_api_of(spec) is None:
-            observer.say(f"{spec.name}: no batch interface; asked one request at a time")
-    return partial(BatchExecutor, ledger=BatchLedger(folder.batches))
-
-
-def _warn_of_open_batches(folder: RunFolder, observer: Observer) -> None:
-    """Name other runs over the same task that wait for batches: this run would ask the same."""
-    for run in list_runs(folder.path.parent).readable:
-        same_task = run.manifest.hashes["task"] == folder.manifest.hashes["task"]
-        with suppress(RunError):
-            if same_task and run.path != folder.path and BatchLedger(run.batches).batches:
-                observer.say(
-                    f"{run.path.name} waits for batches; resume it first. Their requests are not "
-                    "sent again on the same cache, but are paid for twice on another"
-                )
-
-
 def _ask(
     session: Session,
     folder: RunFolder,
-    store: Cache,
+    store: Store,
     observer: Observer,
     stop: StopRequests,
 ) -> tuple[dict[str, str], float]:

@@ -1,19 +1,15 @@
 """Append-only files of lines that end with a checksum; one process writes, a torn line is cut off.
 
 Lines are never changed. A line whose checksum does not fit was damaged; readers set it aside.
-Beside a log may lie parts of it, each written by another process: ``NAME.part-0001.jsonl`` of
-``NAME.jsonl``.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import re
 import zlib
 from contextlib import suppress
 from errno import EAGAIN
-from itertools import count
 from typing import TYPE_CHECKING
 
 from harness.files import bounded_lines, open_regular, reader, sync_folder
@@ -50,36 +46,6 @@ def without_checksum(line: bytes) -> bytes:
     if b"%08x" % zlib.crc32(body) != digits[:-2]:
         raise DamagedLine("the line's checksum does not fit; it was changed or damaged")
     return body
-
-
-def parts_of(path: Path) -> list[Path]:
-    """Return the parts that lie beside a log.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be listed.
-    """
-    name = re.compile(rf"{re.escape(path.stem)}\.part-\d{{4,}}{re.escape(path.suffix)}")
-    return sorted(file for file in path.parent.iterdir() if name.fullmatch(file.name))
-
-
-def create_part(path: Path) -> Path:
-    """Create an empty part of a log, and return where; no other process gets the same.
-
-    Raises
-    ------
-    OSError
-        If it cannot be created.
-    """
-    for number in count(1):
-        part = path.with_name(f"{path.stem}.part-{number:04}{path.suffix}")
-        try:
-            os.close(open_regular(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            continue
-        return part
-    raise AssertionError("numbers do not end")
 
 
 class ChecksummedLog:

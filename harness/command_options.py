@@ -645,9 +645,16 @@ class Cache(Options):
 class Place(Store, Cache):
     """Where judges are asked, and replies kept."""
 
+    budget_name: str = option(
+        "",
+        "Name of the cost limit in the {store}, by default one for all processes of this run; runs "
+        "with the same name share it.",
+        (RUN, RESUME, CONFIRM),
+        metavar="NAME",
+    )
     executor: str = option(
         "local",
-        "Where judges are asked: in this process (local), or by the workers of a Ray cluster (ray, "
+        "Where judges are asked: in this process (local), or by processes on a Ray cluster (ray, "
         "or ray://HOST:PORT) that share a {store}.",
         (RUN, RESUME, CONFIRM, DOCTOR),
         metavar="NAME",
@@ -663,7 +670,7 @@ class Place(Store, Cache):
 def check_place(place: Place) -> None:
     """Refuse a store beside a cache, and a cluster without a store."""
     if place.store is None and place.executor != "local":
-        raise OptionError("", "workers on a cluster need a shared store", "add {store}")
+        raise OptionError("", "processes on a cluster need a shared store", "add {store}")
     if place.store is not None and (place.cache is not None or not place.use_cache):
         name = "use_cache" if place.cache is None else "cache"
         raise OptionError("", "a store takes the place of the cache", f"leave {{{name}}} out")

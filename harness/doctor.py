@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from harness.command_options import HERE, NO_SERVER
-from harness.errors import JudgeError, JudgeUnavailable, RunError
+from harness.errors import HarnessError, JudgeError, JudgeUnavailable
 from harness.judging.judges.config import bundled_judges, key_of, load_judges, user_file
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
 from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
 from harness.judging.storage.response_cache import ADVICE, CacheUnusable, measure_cache
+from harness.plugins import edge
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
@@ -290,12 +291,10 @@ def _check_cache(folder: Path, fault: State) -> Iterator[Finding]:
 
 def _check_store(address: str) -> Finding:
     """Check a shared store, which creates its tables."""
-    from harness.judging.cluster import open_store  # noqa: PLC0415 -- psycopg is an extra
-
     started_s = time.monotonic()
     try:
-        store = open_store(address, "harness doctor")
-    except RunError as error:
+        store = edge("cluster").open_store(address, "harness doctor")
+    except HarnessError as error:
         return Finding("store", "--store", "unusable", error.problem, error.advice)
     try:
         opened_ms = (time.monotonic() - started_s) * 1000
@@ -311,12 +310,10 @@ def _check_store(address: str) -> Finding:
 
 def _check_cluster(executor: str) -> Finding:
     """Check a Ray cluster, which is started if it is one on this machine."""
-    from harness.judging.cluster.ray_cluster import describe_cluster  # noqa: PLC0415 -- an extra
-
     started_s = time.monotonic()
     try:
-        message, other_versions = describe_cluster(executor)
-    except RunError as error:
+        message, other_versions = edge("cluster").describe_cluster(executor)
+    except HarnessError as error:
         return Finding("cluster", executor, "unusable", error.problem, error.advice)
     message += f"; connected in {time.monotonic() - started_s:.0f} s"
     if other_versions:

@@ -15,7 +15,7 @@ from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.services import Job, NoObserver
-from harness.judging.running.session import Session
+from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.sources import read_vectors, texts_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harness.analysis import Source
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.services import Cache, Observer
+    from harness.judging.running.services import Observer, Store
     from harness.judging.storage.verdict_log import LogReading
     from harness.runs import RunFolder
     from harness.tasks import Task
@@ -58,7 +58,7 @@ def embed(
     source: Source,
     spec: JudgeSpec,
     log: Path,
-    cache: Cache,
+    store: Store,
     *,
     observer: Observer,
     budget: CostBudget | None = None,
@@ -75,7 +75,7 @@ def embed(
         The model.
     log : Path
         Where replies are written as they come, as in a verdict log.
-    cache : Cache
+    store : Store
         Where replies are looked up and stored; it is closed at the end.
     observer : Observer
         Is told what the user should know.
@@ -109,15 +109,15 @@ def embed(
                 task,
                 [job],
                 log=opened,
-                cache=cache,
+                store=store,
                 done=done.final,
                 observer=_Messages(observer.say),
-                budget=budget,
+                limits=SessionLimits(budget),
                 retry=retry,
             )
             ends = uvloop.run(run_until_stopped(session, observer, stop or StopRequests()))
     finally:
-        cache.close()
+        store.close()
     logged = read_log(log)
     _check_complete(spec, len(items), logged, ends.get(spec.name), budget)
 

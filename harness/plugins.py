@@ -1,8 +1,12 @@
-"""Plug-ins of other distributions, registered as entry points and loaded by name."""
+"""What is loaded by name: plug-ins of other distributions, and edges of this package.
+
+An edge is a package that the core does not need: without it, what it offers is refused in one line.
+"""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
 JUDGES = "judge_harness.judges"
 METRICS = "judge_harness.metrics"
 STRATEGIES = "judge_harness.strategies"
+EDGES = {"batch": "harness.batch", "cluster": "harness.cluster"}
 MAX_PROBLEM_CHARS = 200
 
 
@@ -65,6 +70,22 @@ def load(group: str, name: str, own: Mapping[str, EntryPoint] | None = None) -> 
     raise PluginError(
         f"plug-in {name!r} of {source} cannot be loaded ({problem}); fix or remove it."
     )
+
+
+def edge(name: str) -> Any:  # noqa: ANN401 -- its `__init__` says what it offers
+    """Load an edge of this package, one of `EDGES`.
+
+    Raises
+    ------
+    PluginError
+        If it was left out of this installation.
+    """
+    try:
+        return import_module(EDGES[name])
+    except ModuleNotFoundError as error:
+        if error.name != EDGES[name]:
+            raise
+    raise PluginError(f"this installation of judge-harness has no {EDGES[name]}.")
 
 
 def in_one_line(error: BaseException) -> str:

@@ -40,7 +40,6 @@ from harness.judging.judges.judge_registry import (
 from harness.judging.judges.pricing import price_of
 from harness.judging.prompts.demonstrations import draw_demonstrations
 from harness.judging.prompts.requests import Prompts, Unit, answer_kind
-from harness.judging.running.batch_api import batch_api_of
 from harness.judging.running.cost_estimate import (
     quote_of,
     quote_of_embedding,
@@ -51,6 +50,7 @@ from harness.ledger import (
     check_unspent,
     holdout_of,
 )
+from harness.plugins import edge
 from harness.ratings import is_held_out
 from harness.runs import CONFIRMATION, RunConfig, RunFolder
 from harness.stats.selection.replies import MIN_SAMPLES
@@ -385,7 +385,7 @@ def overshoots(plan: Plan) -> list[Overshoot]:
         overshoot_of(
             job.judge.spec,
             sum(job.planned.values())
-            if plan.config.batch and batch_api_of(job.judge.spec)
+            if _in_batches(plan.config, job.judge.spec)
             else job.judge.spec.concurrency,
         )
         for job in plan.jobs
@@ -409,10 +409,15 @@ def _configured(
         "allow_redirects": spec.allow_redirects or config.allow_redirects,
         "both_orders": both_orders and asks_in_both_orders(spec, task),
     }
-    if config.batch and batch_api_of(spec) is not None:
+    if _in_batches(config, spec):
         price = price_of(spec)
         changes |= {"price": price and price.in_batch(), "n_per_request": 1}
     return with_reply_cap(spec, config.reply_cap).model_copy(update=changes)
+
+
+def _in_batches(config: RunConfig, spec: JudgeSpec) -> bool:
+    """Return whether a judge is asked in batches."""
+    return config.batch and bool(edge("batch").takes_batches(spec))
 
 
 def _drawn(

@@ -42,17 +42,18 @@ from pydantic import (
 )
 
 from harness.analysis.result import SCHEMA_VERSION as METRICS_SCHEMA
-from harness.checksummed_log import parts_of
 from harness.command_options import Choices, RunOptions
 from harness.errors import RunError, fault_of
 from harness.files import append_text, read_file, reader, unsafe_entry, write_file
 from harness.judging.judges.config import ENSEMBLE, JudgeSpec
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
-from harness.judging.storage.verdict_log import LogReading, VerdictLog, merge_parts, read_log
+from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
 from harness.tasks import Task, load_task, write_task
 from harness.user_folders import is_seal, seal_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.analysis import Validation
     from harness.judging.prompts.requests import Prompts
 
@@ -94,6 +95,21 @@ class RunConfig(RunOptions):
     confirms: str = ""
 
 
+ASKED = {  # fields of the configuration that decide which requests are made
+    "elicitations",
+    "pairs",
+    "limit",
+    "criterion",
+    "samples",
+    "seed",
+    "reply_cap",
+    "max_tokens",
+    "shuffle_options",
+    "holdout",
+    "confirms",
+}
+
+
 class Manifest(BaseModel):
     """The configuration of a run and how it ended.
 
@@ -119,6 +135,8 @@ class Manifest(BaseModel):
         Content hashes of the task and the prompts.
     fingerprints : dict of str to str
         Of each judge, as it is counted in a ledger; see `harness.judging.fingerprints`.
+    run_id : str
+        Name of what is asked, by which processes on one shared store know that they are one run.
     seal : str
         HMAC of the other members under a key of the user who started the run; "" without one.
     """
@@ -139,6 +157,7 @@ class Manifest(BaseModel):
     hashes: dict[Literal["task", "prompts"], str] = Field(min_length=2)
     fingerprints: dict[str, str] = {}
     versions: dict[str, str]
+    run_id: str = ""
     seal: str = ""
 
     @property
@@ -203,6 +222,7 @@ class RunFolder:
             hashes={"task": task.content_hash, "prompts": prompts.hash},
             fingerprints=fingerprints or {},
             versions=versions(),
+            run_id=_run_id(task, config, prompts, fingerprints or {}),
         )
         folder = cls(path, manifest, sealed=True)
         try:
@@ -297,15 +317,12 @@ class RunFolder:
         return read_log(self.verdicts)
 
     def verdicts_hash(self) -> str:
-        """Return the SHA-256 of the verdict log, its parts before it; "" where there is none."""
-        digest = hashlib.sha256()
+        """Return the SHA-256 of the verdict log; "" where there is none."""
         try:
-            for path in (*parts_of(self.verdicts), self.verdicts):
-                with reader(path) as file:
-                    hashlib.file_digest(file, lambda: digest)
+            with reader(self.verdicts) as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             return ""
-        return digest.hexdigest()
 
     @property
     def kept_metrics(self) -> str:
@@ -322,17 +339,8 @@ class RunFolder:
         )
 
     def open_log(self) -> VerdictLog:
-        """Open the verdict log for appending; refused while another process has it open.
-
-        Parts that killed workers left are appended to it.
-        """
-        log = VerdictLog.open(self.verdicts)
-        try:
-            merge_parts(log)
-        except BaseException:
-            log.close()
-            raise
-        return log
+        """Open the verdict log for appending; refused while another process has it open."""
+        return VerdictLog.open(self.verdicts)
 
     @property
     def prompts(self) -> Path:
@@ -389,6 +397,15 @@ class RunFolder:
 
     def __repr__(self) -> str:
         return f"RunFolder({self.path.name!r}, {self.manifest.state})"
+
+
+def _run_id(
+    task: Task, config: RunConfig, prompts: Prompts, fingerprints: Mapping[str, str]
+) -> str:
+    """Return the name of what is asked: the same for the same command, on whichever machine."""
+    asked = config.model_dump(mode="json", include=ASKED)
+    content = [task.content_hash, prompts.hash, sorted(fingerprints.items()), asked]
+    return f"{task.name}-{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]}"
 
 
 def _sealed_part(fields: dict[str, object]) -> bytes:

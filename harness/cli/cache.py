@@ -71,17 +71,20 @@ def clear(
 
 @app.command()
 def copy(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="Folder, or address of a store.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="Folder of a cache or run, or address of a store.")
+    ],
     target: Annotated[str, typer.Argument(metavar="TO", help="Folder, or address of a store.")],
 ) -> None:
-    """Copy replies between a cache folder and a shared store; none is replaced.
+    """Copy replies of a cache, a run or a shared store to a cache or a store; none is replaced.
 
     \b
     Examples:
       harness cache copy ~/.cache/judge-harness postgresql://db.example.org/judges
       harness cache copy postgresql:// ./cache
+      harness cache copy runs/toxicity-20261125T120000Z-3fa9c1 ./cache
     """
-    from harness.judging.cluster import copy_replies
+    from harness.plugins import edge
 
-    n_replies = copy_replies(source, target)
+    n_replies = edge("cluster").copy_replies(source, target)
     echo(f"Copied {n_replies} replies to {target}.")

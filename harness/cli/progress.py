@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
 
+    from rich.progress import TaskID
+
     from harness.judging.parsing.verdict import Verdict
-    from harness.judging.running.services import Counts
+    from harness.judging.running.services import SharedProgress
 
 LINE_EVERY_S = 10.0
 RATE_OVER_S = 30.0
 RATE_STEP_S = 0.1
+ALL = "all processes"
 MAX_LEFT_S = 1e9  # a time of more digits says no more
 
 
@@ -103,13 +106,6 @@ class _Tally:
             for reply in () if verdict.cached else replies:
                 self._cost_usd = _sum(self._cost_usd, reply.cost_usd)
 
-    def count(self, counts: Counts) -> None:
-        self.rate.add(counts.n - counts.n_cached, time.monotonic())
-        self.n_done += counts.n
-        self.n_failed += counts.n_failed
-        self.n_cached += counts.n_cached
-        self._cost_usd = _sum(self._cost_usd, counts.cost_usd)
-
     @property
     def speed(self) -> str:
         """Calls per second and the time that the rest takes at this rate; "" before any call."""
@@ -123,6 +119,11 @@ class _Tally:
     @property
     def cost(self) -> str:
         return dollars(self._cost_usd)
+
+
+def _of_all(progress: SharedProgress) -> str:
+    """Say what all processes of a run have done."""
+    return f"{ALL}: {progress.n_processes} asking, {progress.n_replies} replies in the store"
 
 
 def _sum(total: float | None, cost: float | None) -> float | None:
@@ -139,10 +140,6 @@ class _Counting(Silent):
         self._tallies[judge].add(verdicts)
         self._show(judge)
 
-    def counted(self, judge: str, counts: Counts) -> None:
-        self._tallies[judge].count(counts)
-        self._show(judge)
-
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         self._tallies[judge].add(verdicts, resumed=True)
         self._show(judge)
@@ -156,13 +153,19 @@ class Lines(_Counting):
 
     def __init__(self, n_planned: Mapping[str, int]) -> None:
         super().__init__(n_planned)
-        self._due_s = dict.fromkeys(n_planned, time.monotonic() + LINE_EVERY_S)
+        self._due_s = dict.fromkeys((*n_planned, ALL), time.monotonic() + LINE_EVERY_S)
         self._printed: dict[str, str] = {}
 
     def _show(self, judge: str) -> None:
         if time.monotonic() >= self._due_s[judge]:
             self._due_s[judge] = time.monotonic() + LINE_EVERY_S
             self._print(judge)
+
+    def progressed(self, progress: SharedProgress) -> None:
+        """Print what all processes of the run have done, now and then."""
+        if time.monotonic() >= self._due_s[ALL]:
+            self._due_s[ALL] = time.monotonic() + LINE_EVERY_S
+            self.say(_of_all(progress))
 
     def ended(self, judge: str, reason: str) -> None:
         """Print a judge's final counts."""
@@ -201,6 +204,7 @@ class Bars(_Counting):
             judge: self._progress.add_task(visible(judge), total=n, speed="", cost="")
             for judge, n in n_planned.items()
         }
+        self._all: TaskID | None = None
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -214,6 +218,12 @@ class Bars(_Counting):
         self._progress.update(
             self._bars[judge], completed=tally.n_done, speed=tally.speed, cost=tally.cost
         )
+
+    def progressed(self, progress: SharedProgress) -> None:
+        """Show what all processes of the run have done, below the bars."""
+        if self._all is None:
+            self._all = self._progress.add_task("", total=None, speed="", cost="")
+        self._progress.update(self._all, description=_of_all(progress))
 
     def say(self, line: str) -> None:
         """Print a line above the bars."""

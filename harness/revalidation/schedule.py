@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 from harness.command_options import NO_SERVER
 from harness.errors import JudgeError, RunError, TaskError
-from harness.judging.cluster import check_address
 from harness.judging.judges.config import bundled_judges, load_judges
 from harness.judging.judges.judge_registry import own_judges
+from harness.plugins import edge
 from harness.revalidation.watched_judges import judges_in_use, watched_judges
 from harness.tasks.folders import bundled, find_task
 from harness.tasks.schema import TASK_FILE, read_task_file
@@ -198,7 +198,7 @@ def options_of_store(address: str | None) -> StoreOptions:
     """
     if address is None:
         return StoreOptions()
-    check_address(address)
+    edge("cluster").check_address(address)
     variable = (
         "PGPASSWORD" if urlsplit(address).netloc or urlsplit(address).path else "HARNESS_STORE"
     )

@@ -15,7 +15,7 @@ from harness.analysis.judge_costs import cost_of
 from harness.cli.progress import Lines
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.running.budget import logged_cost_usd
-from harness.judging.running.services import NoCache
+from harness.judging.running.services import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.tasks import load_task
 
@@ -78,7 +78,7 @@ def test_progress_counts_a_shared_first_turn_once(place, stub, cached):
     """A line's cost is the summary's: a pair that goes on from a response set's reply pays for its
     second turn alone; without a cache it buys the first again."""
     task, spec = load_task("task"), JudgeSpec.model_validate({"name": "far"} | local(stub))
-    store = ResponseCache(place / "cache") if cached else NoCache()
+    store = ResponseCache(place / "cache") if cached else NoStore()
     for run in ("first", "second"):
         heard = Heard({"far": 8 * 3 * 2})
         asking = {"elicitations": ("response_set", "paired"), "samples": 3, "observer": heard}

@@ -395,28 +395,6 @@ def test_second_process_on_one_run_folder_is_refused(copied, tmp_path):
     assert "another process" in done.stderr
 
 
-def test_run_with_parts_is_the_run_without(copied):
-    """Everything is read from the log of verdicts and its parts alike."""
-    from harness.judging.storage.verdict_log import open_part
-
-    folder = RunFolder.open(copied)
-    source, verdicts_hash = source_of(folder), folder.verdicts_hash()
-    header, *lines = folder.verdicts.read_bytes().splitlines(keepends=True)
-    folder.verdicts.write_bytes(b"".join([header, *lines[::3]]))
-    for number in (1, 2):
-        with open_part(folder.verdicts) as part:
-            part.write(b"".join(lines[number::3]))
-    assert rows_of(source_of(folder)) == rows_of(source)
-    assert folder.verdicts_hash() != verdicts_hash
-    folder.open_log().close()
-    assert list(copied.glob("verdicts*")) == [folder.verdicts]
-    assert sorted(folder.verdicts.read_bytes().splitlines(keepends=True)[1:]) == sorted(lines)
-
-
-def rows_of(source):
-    return {judge: sorted(map(repr, rows)) for judge, rows in source.verdicts.items()}
-
-
 def test_edited_copy_of_the_task_is_not_resumed_with_old_verdicts(copied, tmp_path):
     """A run's own copy of the task is compared by its contents, as the original would be."""
     items = copied / "task" / "items.jsonl"

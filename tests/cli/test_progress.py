@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.cli import progress
 from harness.cli.progress import CallRate, Lines
 from harness.judging.parsing.verdict import Verdict
-from harness.judging.running.services import Counts
+from harness.judging.running.services import SharedProgress
 
 
 def verdict(item: str, *, cached: bool = False) -> Verdict:
@@ -29,18 +29,16 @@ def test_rate_is_that_of_calls_and_not_of_cached_replies(monkeypatch):
     assert tally.speed == "2.0/s, 0:03:18 left"
 
 
-def test_counts_of_workers_add_to_verdicts(monkeypatch):
-    """Replies that were stored are no calls; a price that one worker does not know is unknown."""
-    monkeypatch.setattr(progress.time, "monotonic", lambda: 0.0)
+def test_progress_of_all_processes_is_said_now_and_then(monkeypatch, capsys):
+    """Those that ask for the same run on one store; not more often than every ten seconds."""
+    now_s = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s[0])
     lines = Lines({"j": 10})
-    tally = lines._tallies["j"]
-    lines.counted("j", Counts(n=3, n_failed=1, n_cached=1, cost_usd=0.5))
-    tally.add([verdict("a", cached=True)])
-    assert (tally.n_done, tally.n_failed, tally.n_cached, tally.cost) == (4, 1, 2, "$0.5000")
-    assert tally.rate._n_calls == 2
-    lines.counted("j", Counts(n=1, cost_usd=None))
-    lines.counted("j", Counts(n=1, cost_usd=0.5))
-    assert (tally.n_done, tally.cost) == (6, "unknown price")
+    for second in range(25):
+        now_s[0] = float(second)
+        lines.progressed(SharedProgress(8, 100 + second))
+    shown = capsys.readouterr().err.splitlines()
+    assert shown == [f"all processes: 8 asking, {n} replies in the store" for n in (110, 120)]
 
 
 def test_rate_forgets_what_was_long_ago():

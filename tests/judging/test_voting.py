@@ -19,7 +19,7 @@ from harness.judging.computed_verdicts import computed_verdicts
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.verdict import PairValue, Verdict
-from harness.judging.running.services import NoCache
+from harness.judging.running.services import NoStore
 from harness.judging.strategies.voting import Ballot, majority
 from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
 from harness.sources import source_of, verdicts_of
@@ -185,7 +185,7 @@ def judges_file(tmp_path):
 
 
 def ask(plan, folder):
-    ask_open_units(plan, folder, NoCache(), observer=RecordingObserver())
+    ask_open_units(plan, folder, NoStore(), observer=RecordingObserver())
 
 
 @pytest.fixture

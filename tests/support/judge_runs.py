@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import uvloop
 
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.local_executor import LocalExecutor
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import Job, NoCache, NoObserver
-from harness.judging.running.session import Session
+from harness.judging.running.services import Job, NoObserver, NoStore
+from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 
 QUICK_RETRIES = RetryPolicy(attempts=4, backoff_s=0.001, backoff_max_s=0.002)
@@ -49,22 +46,20 @@ def run_judge(
     store=None,
     budget=None,
     observer=None,
-    executor=LocalExecutor,
-    **options,
+    wrap=lambda judge: judge,
 ):
     """Ask a judge about all items; return the log, why the judge stopped, and the session."""
-    judge = build(spec, task, Prompts.load(task))
+    judge = wrap(build(spec, task, Prompts.load(task)))
     with VerdictLog.open(log) as open_log:
         session = Session(
             task,
             [Job(judge, task.items, elicitations, samples)],
             log=open_log,
-            cache=NoCache() if store is None else store,
+            store=NoStore() if store is None else store,
             done=read_log(log).final,
             observer=RecordingObserver() if observer is None else observer,
-            budget=CostBudget(None) if budget is None else budget,
+            limits=SessionLimits(CostBudget(None) if budget is None else budget),
             retry=QUICK_RETRIES,
-            executor=partial(executor, **options),
         )
         ends = uvloop.run(session.run())
     return read_log(log), ends[spec.name], session

@@ -9,22 +9,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.judging.cluster.ray_cluster import FOLDER, FOLDERS
+from harness.cluster.ray_cluster import FOLDER, FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECRETS = {"CLUSTER_KEY": "sk-of-the-judge-5e1f07", "PGPASSWORD": "of-the-store-93ac41"}
 PROGRAM = """
-import asyncio, os, sys
-from harness.judging.cluster.ray_cluster import connected
-async def hold():
-    async with connected(None) as ray:
-        settings = {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
-        settings["RAY_ADDRESS"] = ray.get_runtime_context().gcs_address
-        print(*(f"{name}={value}" for name, value in settings.items()), flush=True)
-        await asyncio.to_thread(sys.stdin.read)
-asyncio.run(hold())
+import os, sys, tempfile
+from pathlib import Path
+from harness.cluster.ray_cluster import FOLDER, FOLDERS, settings
+from harness.cluster.ray_processes import connect
+os.environ.update(settings(None))
+with tempfile.TemporaryDirectory(prefix=f"{FOLDER}-{os.getpid()}-", dir=FOLDERS) as folder:
+    ray = connect(None, Path(folder) / "ray")
+    shown = {name: value for name, value in os.environ.items() if name.startswith("RAY_")}
+    shown["RAY_ADDRESS"] = ray.get_runtime_context().gcs_address
+    print(*(f"{name}={value}" for name, value in shown.items()), flush=True)
+    sys.stdin.read()
+    ray.shutdown()
 """
 
 
@@ -46,7 +49,7 @@ class RayCluster:
 
     def workers(self) -> list[int]:
         """Return the processes that ask units."""
-        return [pid for pid in self._processes() if b"ray::UnitWorker" in _command(pid)]
+        return [pid for pid in self._processes() if b"ray::RunProcess" in _command(pid)]
 
     def listens_at(self) -> set[str]:
         """Return the addresses at which processes of the cluster listen."""

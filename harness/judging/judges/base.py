@@ -59,6 +59,8 @@ class Judge(ABC):
     caps_replies : bool
         Whether it sends the token limit of its parameters, so that the most that a reply may cost
         is known before it is asked for.
+    tried_first : bool
+        Whether, under a limit of cost, its first call is sent alone, to see that it keeps to that.
     """
 
     reads_prompts: ClassVar[bool] = False
@@ -66,6 +68,7 @@ class Judge(ABC):
     completes_text: ClassVar[bool] = False
     reads_images: ClassVar[bool] = False
     caps_replies: ClassVar[bool] = False
+    tried_first: ClassVar[bool] = True
 
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         del task, prompts, seed
@@ -113,6 +116,17 @@ class Judge(ABC):
         By default only the first is sent, and the others are then sent on their own.
         """
         return [await self.ask(requests[0])]
+
+    @property
+    def n_connections(self) -> int:
+        """Number of connections that it may need at once; 0 if it is asked in this process."""
+        return self.spec.concurrency if self.spec.remote else 0
+
+    def recorded(self, replies: Sequence[Reply]) -> None:  # noqa: B027 -- most kinds need nothing
+        """Note that replies are written and stored, so that they need no other keeping."""
+
+    def leave(self) -> None:  # noqa: B027 -- most calls end soon
+        """End calls that would not end soon with `NotAsked`: nothing more is to be sent."""
 
     async def aclose(self) -> None:  # noqa: B027 -- most kinds hold nothing
         """Release connections and models."""

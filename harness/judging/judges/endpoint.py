@@ -6,6 +6,7 @@ import json
 import time
 from collections import deque
 from contextlib import suppress
+from copy import copy
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,19 +16,20 @@ import msgspec
 from harness.errors import CallFailed, TaskError
 from harness.judging.judges.base import PromptedJudge
 from harness.judging.judges.config import current_key
-from harness.judging.judges.http_exchange import Wire
+from harness.judging.judges.http_exchange import KEPT, KeepingWire, Wire
 from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
 from harness.judging.parsing.verdict import Reply
 from harness.tasks.schema import ANSWER_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Self
 
     from pydantic import JsonValue
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.judges.http_exchange import Answer
+    from harness.judging.judges.http_exchange import Answer, PreparedRequest
     from harness.judging.judges.pricing import TokenCounts
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
@@ -76,19 +78,48 @@ class HttpJudge(PromptedJudge):
     def __init__(self, spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> None:
         super().__init__(spec, task, prompts, seed=seed)
         self._price = price_of(spec)
-
-    @cached_property
-    def wire(self) -> Wire:
-        """The connections to the server."""
-        return Wire(self.spec.concurrency)
+        self.wire = Wire(spec.concurrency)
 
     async def ask(self, request: Request) -> Reply:
         """Send a request and return its reply; `response_errors` lists the failures."""
         return (await self.ask_many([request]))[0]
 
+    async def write_requests(self, requests: Iterable[Request]) -> list[PreparedRequest]:
+        """Write requests as they would be sent; nothing is sent.
+
+        Raises
+        ------
+        CallFailed
+            If a request cannot be written.
+        """
+        wire, judge = self._kept
+        await judge.prepare()
+        async with wire.in_use:
+            return [await _written(request, wire, judge) for request in requests]
+
+    async def read_result(self, request: Request, answer: Answer) -> Reply:
+        """Read the response to a request that came another way than over the judge's connections.
+
+        Raises
+        ------
+        CallFailed
+            If there is no usable reply in it.
+        """
+        wire, judge = self._kept
+        async with wire.in_use:
+            wire.answer = answer
+            return await judge.ask(request)
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self.wire.aclose()
+
+    @cached_property
+    def _kept(self) -> tuple[KeepingWire, Self]:
+        """The same judge over connections that send nothing, and these."""
+        wire, judge = KeepingWire(), copy(self)
+        judge.wire = wire
+        return wire, judge
 
     def _replies_in(
         self, document: dict[str, Any], requests: Sequence[Request], latency_s: float
@@ -112,6 +143,17 @@ class HttpJudge(PromptedJudge):
             )
             for choice, request, share in zip(completions, requests, shares, strict=False)
         ]
+
+
+async def _written(request: Request, wire: KeepingWire, judge: HttpJudge) -> PreparedRequest:
+    wire.answer = wire.prepared = None
+    try:
+        await judge.ask(request)
+    except CallFailed as failure:
+        if failure.reason == KEPT and wire.prepared is not None:
+            return wire.prepared
+        raise
+    raise AssertionError("nothing was sent, so nothing can have come back")
 
 
 def sent_turns(request: Request) -> str:

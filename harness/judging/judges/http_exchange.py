@@ -6,6 +6,7 @@ one that unpacks to gigabytes, would exhaust memory. Proxies, cookies and `.netr
 
 from __future__ import annotations
 
+import asyncio
 import io
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,12 +24,21 @@ if TYPE_CHECKING:
 MAX_REPLY_BYTES = 8 << 20
 LARGE_BODY = 1 << 20  # aiohttp warns about larger bodies that are not streams
 EITHER_ZLIB_OR_GZIP = 47
+KEPT = "kept"
 
 
 class Answer(NamedTuple):
     """Response of a server: any status but a redirect, and the unpacked body."""
 
     status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class PreparedRequest(NamedTuple):
+    """A request as a judge would have sent it; ``body`` is JSON."""
+
+    url: str
     headers: Mapping[str, str]
     body: bytes
 
@@ -96,6 +106,33 @@ class Wire:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+class KeepingWire(Wire):
+    """Sends nothing: keeps what a judge would send, or returns an answer that came another way.
+
+    Attributes
+    ----------
+    prepared : PreparedRequest or None
+        What was to be sent last.
+    answer : Answer or None
+        What is returned for the next request; None to keep that instead.
+    in_use : Lock
+        Held from setting one until the other is taken.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.prepared: PreparedRequest | None = None
+        self.answer: Answer | None = None
+        self.in_use = asyncio.Lock()
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Return the answer, or keep the request and raise `CallFailed`."""
+        if self.answer is not None:
+            return self.answer
+        self.prepared = PreparedRequest(url, dict(headers), body)
+        raise CallFailed(KEPT)
 
 
 def _connection_failure(error: Exception) -> CallFailed:

@@ -50,6 +50,7 @@ CONTEXT_MESSAGE = re.compile(
     r"(?:prompt|input|request) is too long|maximum context length|context (?:length|window|size)"
     r"|too many (?:input )?tokens|token count .{0,40}exceeds"
 )
+UNANSWERED = "batch_"  # begins the reasons of requests that a batch did not answer
 NOT_BILLED = frozenset(  # nothing was sent, or refused before the model read it
     {
         "bad_request",
@@ -97,6 +98,7 @@ MEANINGS = {
     "context_length": "the prompt is longer than the model can read",
     "error_body": "the server reported an error with status 200",
     "forbidden": "the key may not use this model",
+    "cluster_lost": "the cluster ended before the run",
     "in_a_batch": "the remaining requests are in a batch of another run",
     "no_choices": "the responses hold no choices",
     "no_embedding": "the responses hold no vector; check model and base_url",
@@ -122,7 +124,7 @@ def explain(reason: str) -> str:
     meaning = MEANINGS.get(reason)
     if reason.startswith("http_5"):
         meaning = "the server failed; resume later"
-    elif reason.startswith("batch_"):
+    elif reason.startswith(UNANSWERED):
         meaning = "a batch came back without some replies; resume to ask for them again"
     return f"{reason}: {meaning}" if meaning else reason
 
@@ -246,7 +248,9 @@ def may_be_billed(error: BaseException) -> bool:
 
     Azure bills prompts that its filter refused, and calls that timed out.
     """
-    return not (isinstance(error, CallFailed) and error.reason in NOT_BILLED)
+    if not isinstance(error, CallFailed):
+        return True
+    return not (error.reason in NOT_BILLED or error.reason.startswith(UNANSWERED))
 
 
 def is_retryable(error: BaseException) -> bool:

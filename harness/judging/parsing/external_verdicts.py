@@ -91,8 +91,9 @@ def _is_log(path: Path) -> bool:
 def _read_log(path: Path, task: Task) -> list[Verdict]:
     rules = _Rules(task)
     verdicts: dict[UnitOfJudge, Verdict] = {}
-    for file, number, line in log_lines(path.resolve() if path.is_symlink() else path):
-        where = f"{file}: line {number}"
+    log = path.resolve() if path.is_symlink() else path
+    for number, line in log_lines(log):
+        where = f"{log}: line {number}"
         try:
             verdict = decode(line)
         except VerdictError as error:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harness.checksummed_log import DamagedLine, parts_of, with_checksum, without_checksum
+from harness.checksummed_log import DamagedLine, with_checksum, without_checksum
 from harness.errors import VerdictError
 from harness.files import bounded_lines, reader
 from harness.judging.parsing.grammar import Outcome
@@ -284,31 +284,20 @@ def decode(line: bytes) -> Verdict:
         return _decode_slowly(body, error)
 
 
-def log_lines(path: Path) -> Iterator[tuple[Path, int, bytes]]:
-    """Yield file, number and bytes of each line of a verdict log, headers aside, its parts first.
-
-    A part that vanishes meanwhile was appended to the log, which is read last.
+def log_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield number and bytes of each line of a verdict log but its header.
 
     Raises
     ------
     OSError
-        If a file cannot be opened, or a line is too long.
+        If the file cannot be opened, or a line is too long.
     VerdictError
-        If a file has a format of another version.
+        If it has a format of another version.
     """
-    for file in (*parts_of(path), path):
-        try:
-            with reader(file) as opened:
-                lines = bounded_lines(opened)
-                header = next(lines, b"")
-                if file != path and not header.endswith(b"\n"):
-                    continue  # it was created just now
-                check_header(header, file)
-                for number, line in enumerate(lines, 2):
-                    yield file, number, line
-        except FileNotFoundError:
-            if file == path:
-                raise
+    with reader(path) as opened:
+        lines = bounded_lines(opened)
+        check_header(next(lines, b""), path)
+        yield from enumerate(lines, 2)
 
 
 def newest(verdict: Verdict, other: Verdict | None) -> Verdict:

@@ -269,6 +269,10 @@ class Prompts:
         drawn = b"" if demonstrations is None else demonstrations.to_json(item_text=True)
         self.hash = hashlib.sha256(texts.encode() + drawn).hexdigest()
 
+    def __reduce__(self) -> tuple[type[Prompts], tuple[object, ...]]:
+        """Make the same prompts in another process, without what is rendered already."""
+        return type(self), (self.task, self.templates, self.demonstrations, self.orders)
+
     @classmethod
     def load(
         cls,

@@ -19,12 +19,12 @@ from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, failed
 from harness.judging.running.services import NotAsked, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.requests import Request, Unit
-    from harness.judging.running.services import Cache, Services, WorkUnit
+    from harness.judging.running.services import Services, WorkUnit
 
 LOCK_POLL_S = 0.1  # between looks for the reply that somebody else is waiting for
 NOTICE_AFTER_S = 5.0  # of waiting for that reply
@@ -70,7 +70,7 @@ async def _ask(unit: WorkUnit, services: Services) -> Outcome:
     except CallFailed as failure:
         return Outcome([_failed(unit, services, request.hash, failure.reason)], failure=failure)
     except NotAsked as stop:
-        return Outcome(command=stop.command)
+        return Outcome(held_by=stop.held_by)
     bought = unit.bought or bool(received)
     if unit.elicitation == "paired" and unit.first is None:
         return await _continue_pair(unit, reply, received, services)
@@ -105,58 +105,26 @@ async def _obtain(
 
     While somebody else is asking for it, in this run or in another, their reply is waited for.
     """
-    locks, n_polls = services.cache.locks, 0
+    store, key, n_polls = services.store, (request.cache_key, request.hash), 0
     while not claimed:
-        claimed = locks.claim(request.hash)
-        granted, key = {request.hash} if claimed else set(), (request.cache_key, request.hash)
-        stored, pending = look_up_granted([key], granted, services.cache, services.judge.spec.name)
-        if stored:
-            return stored[request.hash]
-        if pending:
-            raise NotAsked(pending[request.hash])
+        claim = store.claim([key])
+        if claim.stored:
+            return claim.stored[request.hash]
+        if claim.held:
+            raise NotAsked(claim.held[request.hash])
+        claimed = bool(claim.granted)
         if not claimed:
             if n_polls * LOCK_POLL_S >= NOTICE_AFTER_S:
-                locks.report_holder(request.hash)
+                store.report_holder(request.hash)
             await services.clock.sleep(LOCK_POLL_S)
             n_polls += 1
     try:
         [reply] = await _call([request], services)
     except BaseException:
-        locks.release(request.hash)
+        store.release([request.hash])
         raise
     received.append(reply)
     return reply
-
-
-def look_up_granted(
-    keys: Sequence[tuple[str, str]], granted: set[str], cache: Cache, judge: str
-) -> tuple[Mapping[str, Reply], Mapping[str, str]]:
-    """Look up requests after their locks were tried; release those that need not be asked.
-
-    Parameters
-    ----------
-    keys : sequence of (str, str)
-        Cache key and hash of each request.
-    granted : set of str
-        Hashes of those whose lock was granted; what others are asking for is not stored yet.
-    cache : Cache
-        Holds replies, locks and pending requests.
-    judge : str
-        Name of the judge.
-
-    Returns
-    -------
-    stored : mapping of str to Reply
-        By request hash.
-    pending : mapping of str to str
-        Those in batches of other runs, with the commands that collect them.
-    """
-    wanted = [key for key in keys if key[1] in granted]
-    stored = cache.get_many(wanted) if wanted else {}
-    pending = cache.batches.find([key[1] for key in keys if key[1] not in stored], judge)
-    for request in granted.intersection((*stored, *pending)):
-        cache.locks.release(request)
-    return stored, pending
 
 
 class Claims(NamedTuple):
@@ -164,73 +132,65 @@ class Claims(NamedTuple):
 
     Attributes
     ----------
-    units : sequence of WorkUnit
-        To be asked; ``claimed`` where nobody else held the lock.
+    claimed : sequence of WorkUnit
+        To be asked.
+    waiting : sequence of WorkUnit
+        Others are asking for them.
     stored : sequence of (WorkUnit, Reply)
-        Stored meanwhile.
-    pending : sequence of (WorkUnit, str)
-        In batches of other runs, with the commands that collect them.
+        Need not be asked.
+    held : sequence of str
+        For each unit that waits in a batch of another run, the command that brings its reply.
     """
 
-    units: Sequence[WorkUnit]
+    claimed: Sequence[WorkUnit]
+    waiting: Sequence[WorkUnit]
     stored: Sequence[tuple[WorkUnit, Reply]]
-    pending: Sequence[tuple[WorkUnit, str]]
+    held: Sequence[str]
 
 
 def claim_many(units: Sequence[WorkUnit], services: Services) -> Claims:
-    """Lock the requests of many units of one sample, and look their replies up once more.
-
-    Of units with the same request the first is claimed, and those that are not claimed come last.
-    """
+    """Claim the requests of many units of one sample; of those with one request, the first."""
     if not units:
-        return Claims((), (), ())
+        return Claims((), (), (), ())
     owners = {unit.hashes[0]: unit for unit in reversed(units)}
-    granted = services.cache.locks.claim_many(list(owners))
-    keys = [unit.key for unit in owners.values()]
-    replies, commands = look_up_granted(keys, granted, services.cache, services.judge.spec.name)
-    claimed, waiting, stored, pending = [], [], [], []
+    claim = services.store.claim([unit.key for unit in owners.values()])
+    claimed, waiting, stored, held = [], [], [], []
     for unit in units:
         request = unit.hashes[0]
-        if request in replies:
-            stored.append((unit, replies[request]))
-        elif request in commands:
-            pending.append((unit, commands[request]))
-        elif request in granted and owners[request] is unit:
+        if request in claim.stored:
+            stored.append((unit, claim.stored[request]))
+        elif request in claim.held:
+            held.append(claim.held[request])
+        elif request in claim.granted and owners[request] is unit:
             unit.claimed = True
             claimed.append(unit)
         else:
             waiting.append(unit)
-    return Claims([*claimed, *waiting], stored, pending)
+    return Claims(claimed, waiting, stored, held)
 
 
 async def _ask_samples(unit: WorkUnit, services: Services) -> Outcome:
-    """Ask for several samples in one request; it may bring fewer."""
-    name, locks = services.judge.spec.name, services.cache.locks
-    verdict = partial(services.reader.verdict, judge=name)
-    claims = Claims(unit.split(), (), ()) if unit.claimed else claim_many(unit.split(), services)
-    claimed = [part for part in claims.units if part.claimed]
-    later = [part for part in claims.units if not part.claimed]
-    later += [replace(part, claimed=False) for part, _ in claims.pending]
-    verdicts = [verdict(r, part.unit(), cached=True) for part, r in claims.stored]
+    """Ask for several samples, which are claimed, in one request; it may bring fewer."""
+    verdict = partial(services.reader.verdict, judge=services.judge.spec.name)
+    claimed = unit.split()
+    verdicts: list[Verdict] = []
     replies: list[Reply] = []
     failure: CallFailed | None = None
     try:
-        if claimed:
-            replies = await _call([part.request_for() for part in claimed], services)
+        replies = await _call([part.request_for() for part in claimed], services)
     except CallFailed as error:
         failure = error
     except NotAsked:
-        return Outcome(verdicts)
+        return Outcome()
     finally:
-        for part in claimed[len(replies) :]:
-            locks.release(part.hashes[0])
+        services.store.release(part.hashes[0] for part in claimed[len(replies) :])
     verdicts += [verdict(reply, part.unit()) for part, reply in zip(claimed, replies, strict=False)]
     missing = [replace(part, claimed=False) for part in claimed[len(replies) :]]
     if failure is None or failure.reason in NO_SAMPLES:
-        return Outcome(verdicts, replies, unanswered=missing + later, too_few=bool(missing))
+        return Outcome(verdicts, replies, unanswered=missing, too_few=bool(missing))
     given_up = missing[:1] if failure.stops_judge else missing
     verdicts += [_failed(part, services, part.hashes[0], failure.reason) for part in given_up]
-    return Outcome(verdicts, replies, failure, unanswered=later)
+    return Outcome(verdicts, replies, failure)
 
 
 async def _call(requests: Sequence[Request], services: Services) -> list[Reply]:
@@ -257,7 +217,7 @@ async def _attempt(requests: Sequence[Request], services: Services) -> list[Repl
         limiter.check()
         await judge.prepare()
         if budget.limit_usd is not None:
-            await budget.wait_for_room(spec, requests[0], n)
+            await budget.wait_for_room(judge, requests[0], n)
             limiter.check()
         with budget.reserve(spec, requests[0], n) as bill:
             with services.deadline:

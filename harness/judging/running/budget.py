@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from harness.errors import BudgetSpent, CallFailed
 from harness.judging.judges.pricing import worst_cost
 from harness.judging.judges.response_errors import MEANINGS, may_be_billed
+from harness.judging.running.services import NotAsked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Self
 
+    from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.requests import Request
@@ -53,7 +55,8 @@ class CallBill:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if error is not None and not may_be_billed(error):
+        is_free = isinstance(error, NotAsked) and not error.is_sent
+        if error is not None and (is_free or not may_be_billed(error)):
             self.cost_usd, self.is_known = 0.0, True
         self._budget.end(self._judge, self._reserved_usd, self, is_answered=error is None)
 
@@ -105,21 +108,22 @@ class CostBudget:
         self._overrun: set[str] = set()  # judges that did not
         self._waiting: list[asyncio.Future[None]] = []
 
-    async def wait_for_room(self, spec: JudgeSpec, request: Request, n: int = 1) -> None:
+    async def wait_for_room(self, judge: Judge, request: Request, n: int = 1) -> None:
         """Wait while the reserves of calls in flight keep this call from being sent.
 
         Calls mostly cost less than is reserved, so a run comes close to its limit before it stops.
-        The first call of a judge is sent alone: it shows whether the server keeps to the cap.
+        The first call of most judges is sent alone: it shows whether the server keeps to the cap.
         """
         if self.limit_usd is None:
             return
-        cost_usd = worst_cost(spec, request, n)
-        while self.is_untried(spec.name) or (self.reserved_usd > 0 and not self.has_room(cost_usd)):
+        cost_usd = worst_cost(judge.spec, request, n)
+        while self.is_untried(judge) or (self.reserved_usd > 0 and not self.has_room(cost_usd)):
             await self.next_end()
 
-    def is_untried(self, judge: str) -> bool:
-        """Whether a judge's first call is in flight."""
-        return self._in_flight[judge] > 0 and judge not in self._replied
+    def is_untried(self, judge: Judge) -> bool:
+        """Whether a judge's first call, which is sent alone, is in flight."""
+        name = judge.spec.name
+        return judge.tried_first and self._in_flight[name] > 0 and name not in self._replied
 
     async def next_end(self) -> None:
         """Wait until a call ends."""

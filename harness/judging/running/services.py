@@ -1,4 +1,4 @@
-"""Services that asking a judge needs, as protocols: a cluster can put others in their place."""
+"""What asking a judge needs, as protocols: a store, a rate limit, a budget, a clock."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.judging.prompts.requests import Request, Unit
+from harness.judging.storage.claim import Claim
 from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from harness.errors import CallFailed
     from harness.judging.judges.base import Judge
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.judging.running.budget import CallBill
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.session import JudgeRun
     from harness.tasks import Item
 
 
@@ -38,14 +37,17 @@ class NotAsked(Exception):  # noqa: N818 -- a state of the run, not a mistake
 
     Attributes
     ----------
-    command : str
-        Collects the batch of another run that holds the request; empty if the run is draining, the
-        judge has stopped or the budget is spent.
+    held_by : str
+        The command that brings the reply, if the request waits in a batch of another run; empty if
+        the run is draining, the judge has stopped or the budget is spent.
+    is_sent : bool
+        Whether the request was sent, so that it may be billed, and its reply is not waited for.
     """
 
-    def __init__(self, command: str = "") -> None:
-        super().__init__(command)
-        self.command = command
+    def __init__(self, held_by: str = "", *, is_sent: bool = False) -> None:
+        super().__init__(held_by)
+        self.held_by = held_by
+        self.is_sent = is_sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Job:
         Number of the look, which is part of each request; 0 for the run itself.
     orders : OptionOrders or None
         How the options are shuffled, where the judge reads prompts.
+    begins_at : int
+        Position of the item that is asked about first; those before it come last.
     """
 
     judge: Judge
@@ -69,6 +73,7 @@ class Job:
     pairs: frozenset[str] | None = None
     look: int = 0
     orders: OptionOrders | None = None
+    begins_at: int = 0
 
     @property
     def samples_alike(self) -> tuple[int, ...]:
@@ -96,13 +101,14 @@ class Job:
         at_once = [elicitation for elicitation in self.elicitations if elicitation != late]
         behind = PAIR_LAG if late in self.elicitations else 0
         paired = {item.id for item in self.items_of("paired")}
-        for position in range(len(self.items) + behind):
-            for item in self.items[position : position + 1]:
+        items = self.items[self.begins_at :] + self.items[: self.begins_at]
+        for position in range(len(items) + behind):
+            for item in items[position : position + 1]:
                 for elicitation in at_once:
                     if elicitation != "paired" or item.id in paired:
                         yield item, elicitation
-            if behind and position >= behind and self.items[position - behind].id in paired:
-                yield self.items[position - behind], "paired"
+            if behind and position >= behind and items[position - behind].id in paired:
+                yield items[position - behind], "paired"
 
     @property
     def planned(self) -> dict[Elicitation, int]:
@@ -161,8 +167,8 @@ class Outcome(NamedTuple):
         To be asked after the verdicts are written: samples on their own, second turns of pairs.
     too_few : bool
         Whether the server gave fewer replies than samples were asked for.
-    command : str
-        Collects the batch of another run that holds the request.
+    held_by : str
+        The command that brings the reply, if the request waits in a batch of another run.
     """
 
     verdicts: Sequence[Verdict] = ()
@@ -170,63 +176,86 @@ class Outcome(NamedTuple):
     failure: CallFailed | None = None
     unanswered: Sequence[WorkUnit] = ()
     too_few: bool = False
-    command: str = ""
+    held_by: str = ""
 
 
-class Counts(NamedTuple):
-    """Verdicts of a judge that were written elsewhere, as far as progress shows them.
+class SharedProgress(NamedTuple):
+    """What all processes of a run on a shared store have done.
 
     Attributes
     ----------
-    n, n_failed, n_cached : int
-        All verdicts, those without a reply, and those whose reply was stored before.
-    cost_usd : float or None
-        Cost of the replies that were received for them; None if that of one is unknown.
+    n_processes : int
+        Processes that are asking now.
+    n_replies : int
+        Replies that they received and stored, those of earlier processes included.
     """
 
-    n: int = 0
-    n_failed: int = 0
-    n_cached: int = 0
-    cost_usd: float | None = 0.0
+    n_processes: int
+    n_replies: int
 
 
-class ResponseStore(Protocol):
-    """Replies that were paid for."""
+class Store(Protocol):
+    """Replies that were paid for, and the right to send a request, for all runs that share it.
 
-    def get_many(self, requests: Sequence[tuple[str, str]]) -> Mapping[str, Reply]:
-        """Return stored replies by request hash, of requests given by cache key and hash."""
+    A request is given by its cache key and its hash. The right to send one ends with the process
+    that holds it.
+    """
 
-    def add_many(self, replies: Sequence[Reply]) -> None:
-        """Store replies, all or none; raise `CacheUnwritable` if that is not possible now."""
+    def get(self, requests: Sequence[tuple[str, str]]) -> Mapping[str, Reply]:
+        """Return stored replies by request hash."""
 
+    async def put(self, replies: Sequence[Reply]) -> None:
+        """Store replies and release their requests; return when their calls may end."""
 
-class RequestLocks(Protocol):
-    """The right to send a request; it ends with the process that holds it."""
+    def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
+        """Take the right to send those requests that nobody else holds and that have no reply."""
 
-    def claim(self, request: str, /) -> bool:
-        """Take the right to send a request; False while anybody holds it.
+    def release(self, requests: Iterable[str]) -> None:
+        """Give the right to send requests back: there will be no reply now."""
 
-        Look the reply up afterwards and before sending: it may just have been stored.
-        """
-
-    def claim_many(self, requests: Sequence[str], /) -> set[str]:
-        """Take the right to send some requests; return those that nobody else holds."""
-
-    def release(self, request: str, /) -> None:
-        """Give the right back: the reply is stored, or there will be none."""
-
-    def report_holder(self, request: str, /) -> None:
+    def report_holder(self, request: str) -> None:
         """Tell the user who holds the right to send a request that is waited for."""
 
+    def shared_progress(self) -> SharedProgress | None:
+        """Return what all processes of this run have done; None where it has one process."""
 
-class PendingRequests(Protocol):
-    """Requests in batches that were handed in and not collected."""
+    def flush(self) -> str:
+        """Store what could not be stored before; return why that is not possible, else ""."""
 
-    def find(self, requests: Sequence[str], judge: str) -> Mapping[str, str]:
-        """Return the pending ones of some requests, each with the command that collects it.
+    def close(self) -> None:
+        """Release everything."""
 
-        Those that ``judge`` itself has handed in for this run are not among them.
-        """
+
+class NoStore:
+    """Stores nothing and grants every claim (``--no-cache``)."""
+
+    def get(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
+        """Return no reply."""
+        del requests
+        return {}
+
+    async def put(self, replies: Sequence[Reply]) -> None:
+        """Discard replies."""
+
+    def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
+        """Grant all requests."""
+        return Claim({request for _, request in requests}, {}, {})
+
+    def release(self, requests: Iterable[str]) -> None:
+        """Do nothing."""
+
+    def report_holder(self, request: str) -> None:
+        """Do nothing."""
+
+    def shared_progress(self) -> None:
+        """Return None."""
+
+    def flush(self) -> str:
+        """Return no reason."""
+        return ""
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class RateLimiter(Protocol):
@@ -259,7 +288,7 @@ class Budget(Protocol):
     def limit_usd(self) -> float | None:
         """The most that the run may cost; None for no limit."""
 
-    async def wait_for_room(self, spec: JudgeSpec, request: Request, n: int = 1) -> None:
+    async def wait_for_room(self, judge: Judge, request: Request, n: int = 1) -> None:
         """Wait while calls in flight might use up what this call may cost."""
 
     def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:
@@ -282,19 +311,12 @@ class Services:
 
     judge: Judge
     reader: ReplyReader
-    cache: Cache
+    store: Store
     limiter: RateLimiter
     budget: Budget
     retry: RetryPolicy
     clock: Clock
     deadline: AbstractContextManager[None]
-
-
-class Executor(Protocol):
-    """Runs units of work; nothing else knows where."""
-
-    async def run(self, judges: Sequence[JudgeRun]) -> None:
-        """Ask all units of some judges that are open."""
 
 
 class Observer(Protocol):
@@ -303,8 +325,8 @@ class Observer(Protocol):
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Receive verdicts that were written to the log."""
 
-    def counted(self, judge: str, counts: Counts) -> None:
-        """Receive the counts of verdicts that a worker on a cluster wrote."""
+    def progressed(self, progress: SharedProgress) -> None:
+        """Receive what all processes of a run on a shared store have done, now and then."""
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Receive verdicts that the log held from an earlier start of the run."""
@@ -322,7 +344,7 @@ class NoObserver:
     def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Do nothing."""
 
-    def counted(self, judge: str, counts: Counts) -> None:
+    def progressed(self, progress: SharedProgress) -> None:
         """Do nothing."""
 
     def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
@@ -332,69 +354,4 @@ class NoObserver:
         """Do nothing."""
 
     def say(self, line: str) -> None:
-        """Do nothing."""
-
-
-class Cache(ResponseStore, Protocol):
-    """A response store with the locks and pending requests of all runs that share it."""
-
-    @property
-    def write_through(self) -> bool:
-        """Whether a call ends only when its reply is stored: other machines see no log of it."""
-
-    @property
-    def locks(self) -> RequestLocks:
-        """The right to send a request."""
-
-    @property
-    def batches(self) -> PendingRequests:
-        """Requests in batches of all runs."""
-
-    def follow(self, log: Path, ledger: Path | None = None) -> None:
-        """Register the verdict log and the batch ledger of this run."""
-
-    def close(self) -> None:
-        """Release everything."""
-
-
-class NoCache:
-    """Stores nothing and locks nothing (``--no-cache``)."""
-
-    write_through = False
-
-    def __init__(self) -> None:
-        self.locks = self.batches = self
-
-    def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
-        """Return no reply."""
-        del requests
-        return {}
-
-    def add_many(self, replies: Sequence[Reply]) -> None:
-        """Discard replies."""
-
-    def claim(self, request: str, /) -> bool:
-        """Allow every request."""
-        del request
-        return True
-
-    def claim_many(self, requests: Sequence[str], /) -> set[str]:
-        """Allow all requests."""
-        return set(requests)
-
-    def release(self, request: str, /) -> None:
-        """Do nothing."""
-
-    def report_holder(self, request: str, /) -> None:
-        """Do nothing."""
-
-    def find(self, requests: Sequence[str], judge: str) -> dict[str, str]:
-        """Return no request."""
-        del requests, judge
-        return {}
-
-    def follow(self, log: Path, ledger: Path | None = None) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
         """Do nothing."""

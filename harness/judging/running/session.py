@@ -1,4 +1,4 @@
-"""Session of a run: asks every judge every open unit with an executor.
+"""Session of a run: asks every judge every open unit.
 
 Judges do not affect each other: each has its own rate limit, and one that fails stops alone.
 """
@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from harness.errors import RunError
 from harness.judging.parsing.reply_reader import ReplyReader
-from harness.judging.parsing.verdict import AWAITS_SECOND_TURN
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.local_executor import LocalExecutor
 from harness.judging.running.open_files import open_files_limit, share_connections
 from harness.judging.running.rate_limit import rate_gate
+from harness.judging.running.recorder import Recorder
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import WorkUnit
-from harness.judging.storage.response_cache import CacheUnwritable
+from harness.judging.running.worker_pool import ask_all
 from harness.judging.storage.verdict_log import UnitKey, unit_key
 
 if TYPE_CHECKING:
@@ -28,19 +27,23 @@ if TYPE_CHECKING:
 
     from harness.errors import CallFailed
     from harness.judging.judges.base import Judge
-    from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.requests import Request
     from harness.judging.running.budget import CostBudget
     from harness.judging.running.rate_limit import RateEvent, RateGate
-    from harness.judging.running.services import Cache, Executor, Job, Observer, Outcome
+    from harness.judging.running.services import Job, Observer, Outcome, Store
     from harness.judging.storage.verdict_log import VerdictLog
     from harness.tasks import Task
     from harness.tasks.schema import Elicitation
 
-FLUSH_EVERY_S = 0.2  # how long a logged reply may wait to be stored
-STORE_AGAIN_S = 0.5  # after a store on another machine was away
-FLUSH_AGAIN_S = 5.0  # after a failure, which may have waited for a lock
+PROGRESS_EVERY_S = 1.0
+
+
+class SessionLimits(NamedTuple):
+    """Budget of a session, and what makes the rate limit of each of its judges."""
+
+    budget: CostBudget
+    make_gate: Callable[[Judge, RetryPolicy, int], RateGate] = rate_gate
 
 
 class Session:
@@ -54,21 +57,17 @@ class Session:
         One per judge.
     log : VerdictLog
         Where verdicts are written.
-    cache : Cache
+    store : Store
         Where replies are looked up first.
     done : mapping of UnitKey to Verdict
         What the log held when the session began. Failed units and units whose request has changed
         since are asked again.
     observer : Observer
         Watches.
-    budget : CostBudget
-        Of all judges together.
+    limits : SessionLimits
+        Budget of all judges together, and the rate limit of each.
     retry : RetryPolicy, optional
         How calls are retried.
-    executor : callable
-        Makes the executor for a session; by default units run in this process.
-    make_gate : callable
-        Makes the rate limit of a judge; by default that of this process alone.
     """
 
     def __init__(
@@ -77,29 +76,26 @@ class Session:
         jobs: Sequence[Job],
         *,
         log: VerdictLog,
-        cache: Cache,
+        store: Store,
         done: Mapping[UnitKey, Verdict],
         observer: Observer,
-        budget: CostBudget,
+        limits: SessionLimits,
         retry: RetryPolicy | None = None,
-        executor: Callable[[Session], Executor] = LocalExecutor,
-        make_gate: Callable[[Judge, RetryPolicy, int], RateGate] = rate_gate,
     ) -> None:
-        self.make_gate = make_gate
-        self.cache = cache
+        self.make_gate = limits.make_gate
+        self.store = store
         self.observer = observer
-        self.budget = budget
+        self.budget = limits.budget
         self.retry = retry or RetryPolicy()
         self.task = task
-        self.recorder = Recorder(log, cache, observer, self.drain)
+        self.recorder = Recorder(log, store, observer, self.drain)
         self.done = done
-        ceilings = self._ceilings([job.judge.spec for job in jobs])
+        ceilings = self._ceilings([job.judge for job in jobs])
         self._judges = [JudgeRun(job, self, n) for job, n in zip(jobs, ceilings, strict=True)]
-        self._executor = executor(self)
 
-    def _ceilings(self, specs: Sequence[JudgeSpec]) -> list[int]:
+    def _ceilings(self, judges: Sequence[Judge]) -> list[int]:
         """Return how many calls of each judge may be in flight at most."""
-        wanted = [spec.concurrency for spec in specs if spec.remote]
+        wanted = [judge.n_connections for judge in judges if judge.n_connections]
         connections = share_connections(wanted)
         if connections != wanted:
             self.observer.say(
@@ -107,7 +103,7 @@ class Session:
                 f"process may open {open_files_limit()} files (ulimit -n)"
             )
         shares = iter(connections)
-        return [next(shares) if spec.remote else spec.concurrency for spec in specs]
+        return [next(shares) if j.n_connections else j.spec.concurrency for j in judges]
 
     async def run(self) -> dict[str, str]:
         """Ask until everything is asked or something ends it.
@@ -122,19 +118,27 @@ class Session:
         RunError
             If verdicts can no longer be written, or the cache not be read.
         """
-        flusher = asyncio.create_task(self.recorder.store_regularly())
+        showing = asyncio.create_task(self._show_shared_progress())
         try:
-            await self._executor.run(self._judges)
+            async with asyncio.TaskGroup() as group:
+                for judge in self._judges:
+                    group.create_task(ask_all(judge))
         except BaseExceptionGroup as errors:
             unwritten, others = errors.split(RunError)
             if unwritten is None or others is not None:
                 raise
             raise _first_error(unwritten) from None
         finally:
-            flusher.cancel()
-            self.recorder.flush(last=True)
+            showing.cancel()
+            await self.recorder.close()
             await asyncio.gather(*(judge.judge.aclose() for judge in self._judges))
         return {judge.name: judge.stop_reason for judge in self._judges}
+
+    async def _show_shared_progress(self) -> None:
+        """Pass on now and then what all processes of this run have done."""
+        while progress := self.store.shared_progress():
+            self.observer.progressed(progress)
+            await asyncio.sleep(PROGRESS_EVERY_S)
 
     @property
     def rate_history(self) -> dict[str, Sequence[RateEvent]]:
@@ -146,7 +150,12 @@ class Session:
         """Send nothing more; what is in flight is still received."""
         self.recorder.stop_waiting()
         for judge in self._judges:
-            judge.gate.shut()
+            judge.shut()
+
+    def stop(self, reason: str) -> None:
+        """Ask no judge anything more, for a reason."""
+        for judge in self._judges:
+            judge.stop(reason)
 
 
 class JudgeRun:
@@ -174,7 +183,7 @@ class JudgeRun:
         self.gate = session.make_gate(job.judge, session.retry, ceiling)
         self.stop_reason = ""
         self._varies = len(job.samples_alike) > 1
-        self._waiting: Counter[str] = Counter()
+        self._held: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
 
     def open_units(self) -> Iterator[WorkUnit]:
@@ -217,7 +226,7 @@ class JudgeRun:
     def without_stored(self, units: Sequence[WorkUnit]) -> list[WorkUnit]:
         """Record the units whose reply is stored; return the others and all pairs."""
         alone = [unit for unit in units if unit.elicitation != "paired"]
-        stored = self.session.cache.get_many([unit.key for unit in alone])
+        stored = self.session.store.get([unit.key for unit in alone])
         if not stored:
             return list(units)
         answered, remaining = [], []
@@ -235,9 +244,10 @@ class JudgeRun:
         verdict, name = self.reader.verdict, self.name
         self.record([verdict(reply, unit.unit(), name, cached=True) for unit, reply in replies])
 
-    def record(self, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()) -> None:
-        """Write verdicts to the log, and the replies received for them to the cache."""
-        self.session.recorder.record(self._numbered(verdicts), received)
+    def record(self, verdicts: Sequence[Verdict]) -> None:
+        """Write verdicts whose replies are stored."""
+        if verdicts:
+            self.session.recorder.record(self._numbered(verdicts))
 
     def _numbered(self, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
         """Count how often units were attempted, over all sessions of the run."""
@@ -253,18 +263,24 @@ class JudgeRun:
         """Record an outcome, and stop the judge or the run if it demands that."""
         if outcome.failure is not None:
             self.count_failure(outcome.failure)
-        if outcome.command:
-            self.count_pending([outcome.command])
+        if outcome.held_by:
+            self.count_held([outcome.held_by])
         if self.session.budget.exhausted:
             self.session.drain()
         if outcome.verdicts:
             verdicts = self._numbered(outcome.verdicts)
             await self.session.recorder.record_soon(verdicts, outcome.received)
+            self.judge.recorded(outcome.received)
 
     def stop(self, reason: str) -> None:
         """Ask this judge nothing more; calls that wait to be retried end."""
         self.stop_reason = self.stop_reason or reason
+        self.shut()
+
+    def shut(self) -> None:
+        """Send nothing more; what is in flight is still received, unless that takes too long."""
         self.gate.shut()
+        self.judge.leave()
 
     def count_failure(self, failure: CallFailed) -> None:
         """Note a request that was given up; it may stop the judge."""
@@ -273,14 +289,14 @@ class JudgeRun:
         elif failure.retry:
             self._failures[failure.reason] += 1
 
-    def count_pending(self, commands: Iterable[str]) -> None:
+    def count_held(self, commands: Iterable[str]) -> None:
         """Note units in batches of other runs, by the commands that collect them."""
-        self._waiting.update(commands)
+        self._held.update(commands)
 
     def end(self) -> None:
         """Tell the observer how this judge ended."""
         observer = self.session.observer
-        for command, n in self._waiting.items():
+        for command, n in self._held.items():
             observer.say(
                 f"{self.name}: {n} units wait in batches of another run and are not asked here; "
                 f"first get them with `{command}`, then resume this run"
@@ -294,137 +310,6 @@ class JudgeRun:
         if self._failures and not self.stop_reason:
             [(self.stop_reason, _)] = self._failures.most_common(1)
         observer.ended(self.name, self.stop_reason)
-
-
-class Recorder:
-    """Records verdicts: first in the log, then for the observer; their replies go to the cache.
-
-    Parameters
-    ----------
-    log : VerdictLog
-        Where verdicts are written; afterwards their replies are received.
-    cache : Cache
-        Where their replies are stored; the locks on their requests are released then.
-    observer : Observer
-        Receives what was written.
-    stop : callable
-        Called when the log cannot be written.
-    """
-
-    def __init__(
-        self, log: VerdictLog, cache: Cache, observer: Observer, stop: Callable[[], None]
-    ) -> None:
-        self._log = log
-        self._cache = cache
-        self._observer = observer
-        self._stop = stop
-        self._unwritten: list[Verdict] = []
-        self._received: list[Reply] = []  # for what is not written yet
-        self._unstored: list[Reply] = []
-        self._waiting: list[asyncio.Future[None]] = []  # for what they received to be stored
-        self._has_waiting = asyncio.Event()
-        self._may_wait = cache.write_through
-
-    async def record_soon(self, verdicts: Sequence[Verdict], received: Sequence[Reply]) -> None:
-        """Write verdicts in one call with all others that are recorded at the same time.
-
-        Raises
-        ------
-        RunError
-            Here and in `record`: if they cannot be written.
-        """
-        self._unwritten += verdicts
-        self._received += received
-        try:
-            await asyncio.sleep(0)
-        finally:
-            self._write()
-        if received and self._may_wait:
-            stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(stored)
-            self._has_waiting.set()
-            await stored
-
-    def record(self, verdicts: Sequence[Verdict], received: Sequence[Reply] = ()) -> None:
-        """Write verdicts, and keep what was received for them to be stored."""
-        self._unwritten += verdicts
-        self._received += received
-        self._write()
-
-    def _write(self) -> None:
-        if not (self._unwritten or self._received):
-            return
-        verdicts, self._unwritten = self._unwritten, []
-        self._unstored += self._received  # even if the log is full: the cache may not be
-        self._received = []
-        try:
-            self._log.append(verdicts)
-        except RunError:
-            self._stop()
-            raise
-        final: dict[str, list[Verdict]] = {}
-        for verdict in verdicts:
-            if verdict.reason != AWAITS_SECOND_TURN:
-                final.setdefault(verdict.judge, []).append(verdict)
-        for judge, group in final.items():
-            self._observer.advanced(judge, group)
-
-    def stop_waiting(self) -> None:
-        """Let calls end before their replies are stored, since nothing more is sent."""
-        self._may_wait = False
-        self._resume(len(self._waiting))
-
-    def _resume(self, n: int) -> None:
-        for stored in self._waiting[:n]:
-            if not stored.done():
-                stored.set_result(None)
-        del self._waiting[:n]
-
-    async def store_regularly(self) -> None:
-        """Store what is logged, so that other runs find the replies that they wait for.
-
-        Replies are stored at once where others see no log of them, else at intervals.
-        """
-        if self._cache.write_through:
-            await self._store_at_once()
-        pause_s = FLUSH_EVERY_S
-        while True:
-            await asyncio.sleep(pause_s)
-            pause_s = FLUSH_EVERY_S if self.flush() else FLUSH_AGAIN_S
-
-    async def _store_at_once(self) -> None:
-        while True:
-            await self._has_waiting.wait()
-            self._has_waiting.clear()
-            n, n_waiting = len(self._unstored), len(self._waiting)
-            if n:
-                try:
-                    await asyncio.to_thread(self._cache.add_many, self._unstored[:n])
-                except RunError:
-                    self._has_waiting.set()
-                    await asyncio.sleep(STORE_AGAIN_S)
-                    continue
-                self._forget(n)
-            self._resume(n_waiting)
-
-    def _forget(self, n: int) -> None:
-        """Release the first ``n`` replies, which are stored."""
-        for reply in self._unstored[:n]:
-            self._cache.locks.release(reply.request)
-        del self._unstored[:n]
-
-    def flush(self, *, last: bool = False) -> bool:
-        """Store replies that are in the log; return False if that is not possible now."""
-        if not self._unstored:
-            return True
-        try:
-            self._cache.add_many(self._unstored)
-        except CacheUnwritable as error:
-            if last:
-                self._observer.say(f"{error}; the replies are safe in {self._log.path}")
-            return False
-        self._forget(len(self._unstored))
-        return True
 
 
 def _first_request(verdict: Verdict) -> str:

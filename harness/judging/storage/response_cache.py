@@ -1,7 +1,7 @@
 """Response cache: the replies that were paid for, on disk, in a `diskcache.Cache` of JSON bytes.
 
 The cache is a convenience, not the record: what was received stands in ``verdicts.jsonl``, from
-which the cache is filled in batches and can be rebuilt. All samples of one request lie under one
+which it can be rebuilt with ``harness cache copy``. All samples of one request lie under one
 key, as a JSON array of replies; each reply counts under the hash of its own request alone.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections import deque
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -17,11 +18,11 @@ import diskcache
 import msgspec
 from diskcache.core import DBNAME, METADATA, MODE_RAW
 
-from harness.errors import HarnessError, RunError
+from harness.errors import RunError
 from harness.judging.parsing.verdict import Reply
-from harness.judging.storage.batch_ledger import OutstandingBatches
+from harness.judging.storage.claim import Claim
+from harness.judging.storage.held_requests import HeldRequests
 from harness.judging.storage.request_locks import FileLocks
-from harness.judging.storage.verdict_log import RunNotes, note_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BUSY_TIMEOUT_S = 10.0  # for a write of another process to end
+PUT_AGAIN_S = 5.0  # after replies could not be stored, which may have waited for a lock
 OPENING = "f" * 64  # stands for a request: held while the database is opened or replaced
 SETTINGS = {
     "eviction_policy": "none",  # a paid reply is never dropped
@@ -147,14 +149,18 @@ class CacheStats(NamedTuple):
 
 
 class ResponseCache:
-    """Cached replies, with the request locks and outstanding batches of all runs that share them.
+    """A `Store` on this machine, for all runs that share its folder.
 
+    Replies that cannot be stored are kept in memory and put again later; they stand in the log.
     ``say`` receives a line for each damaged database that is moved aside and each process that is
     waited for. CacheUnusable if the folder cannot be written or holds another program's database,
     or if its path names an environment variable, which diskcache would replace.
-    """
 
-    write_through = False  # what is logged and not stored is read from the log
+    Attributes
+    ----------
+    held : HeldRequests
+        Requests that wait elsewhere, whichever process lives.
+    """
 
     def __init__(self, folder: Path, say: Callable[[str], None] = lambda _: None) -> None:
         if os.path.expandvars(folder.absolute()) != str(folder.absolute()):
@@ -162,21 +168,19 @@ class ResponseCache:
         self.folder = folder
         self._path: Path = folder / DBNAME
         self._say = say
-        self._notes = RunNotes(folder / "logs")
-        self._log: Path | None = None
-        self._behind = False
+        self._unstored: deque[Reply] = deque()
+        self._put_again_s = float("-inf")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self.locks = FileLocks(folder / "locks", self._say_holder)
             with self.locks.held(OPENING):
                 self._connect()
-            self.batches = OutstandingBatches(folder, say)
+            self.held = HeldRequests(folder / "held", say)
         except (sqlite3.Error, OSError) as error:
             raise CacheUnusable(folder, error) from None
 
-    def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
-        """Return cached replies by request hash; what killed runs had logged is stored first."""
-        self._adopt_logs()
+    def get(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
+        """Return cached replies by request hash."""
         keys, hashes = dict(requests), {request for _, request in requests}
         try:
             entries = self._retried(lambda database: database.get_many(keys))
@@ -187,42 +191,56 @@ class ResponseCache:
 
     def add_many(self, replies: Sequence[Reply]) -> None:
         """Store replies in one transaction; CacheUnwritable if none could be stored now."""
-        self._behind = True
         try:
             self._retried(lambda database: database.add_many(replies))
         except (sqlite3.Error, OSError, diskcache.Timeout) as error:
             reason = str(error) or "it is locked"
             raise CacheUnwritable(f"{self.folder}: cannot be written ({reason})") from None
-        self._behind = False
 
-    def follow(self, log: Path, ledger: Path | None = None) -> None:
-        """Register this run's batch ledger, and its log, which others store if it is killed."""
-        self._log = log.absolute()
-        name = note_name(self._log)
-        self.locks.wait_for(name)
+    async def put(self, replies: Sequence[Reply]) -> None:
+        """Store replies and release their requests, now or as soon as that is possible."""
+        self._unstored += replies
+        if time.monotonic() >= self._put_again_s:
+            self.flush()
+
+    def flush(self) -> str:
+        """Store what could not be stored before; return why that is not possible, else ""."""
+        if not self._unstored:
+            return ""
         try:
-            self._notes.adopt(name, self.add_many)
-            self._notes.leave(self._log)
-            if ledger is not None:
-                self.batches.register(ledger)
-        except OSError as error:
-            raise CacheUnusable(self.folder, error) from None
+            self.add_many(self._unstored)
+        except CacheUnwritable as error:
+            self._put_again_s = time.monotonic() + PUT_AGAIN_S
+            return str(error)
+        self.release(reply.request for reply in self._unstored)
+        self._unstored.clear()
+        return ""
 
-    def _adopt_logs(self) -> None:
-        with suppress(OSError):
-            for name in filter(self.locks.claim, self._notes.names()):
-                with suppress(HarnessError, OSError):  # the note stays for another time
-                    self._notes.adopt(name, self.add_many)
-                self.locks.release(name)
+    def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
+        """Claim requests that nobody else holds; what was stored meanwhile is returned."""
+        granted = self.locks.claim_many([request for _, request in requests])
+        wanted = [key for key in requests if key[1] in granted]
+        stored = self.get(wanted) if wanted else {}
+        held = self.held.find([request for _, request in requests if request not in stored])
+        self.release(granted.intersection((*stored, *held)))
+        return Claim(granted.difference(stored, held), stored, held)
+
+    def release(self, requests: Iterable[str]) -> None:
+        """Release the locks on requests."""
+        for request in requests:
+            self.locks.release(request)
+
+    def report_holder(self, request: str) -> None:
+        """Name the process that holds a request, once."""
+        self.locks.report_holder(request)
+
+    def shared_progress(self) -> None:
+        """Return None: each run has one process."""
 
     def _say_holder(self, process: int) -> None:
-        holder = f"process {process}"
-        for run in self._notes.read_all():
-            if run.process == process:
-                holder = f"{run.path.parent} ({holder}, running since {run.since})"
         self._say(
-            f"waiting for requests that {holder} has begun; if it is stopped, continue it (fg) "
-            f"or end it (kill {process})"
+            f"waiting for requests that process {process} has begun; if it is stopped, continue it "
+            f"(fg) or end it (kill {process})"
         )
 
     def replies(self) -> Iterator[Reply]:
@@ -239,10 +257,6 @@ class ResponseCache:
 
     def close(self) -> None:
         """Close the database and release all locks."""
-        if self._log and not self._behind:
-            with suppress(OSError):  # whoever reads the note stores what is stored already
-                self._notes.remove(self._log)
-        self.batches.close()
         self._database.close()
         self.locks.close()
 

@@ -16,17 +16,17 @@ from support.processes import BATCH_SERVER, start_harness, start_server
 from support.task_folders import make_task_folder
 
 from harness.app import execute, start
+from harness.batch.batch_apis import batch_api_of
+from harness.batch.batch_ledger import BatchLedger, PendingBatch
+from harness.batch.batched_judge import BatchedJudge, Batching
 from harness.command_options import Place, RunOptions, Server
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
-from harness.judging.running.batch_api import batch_api_of
-from harness.judging.running.batch_executor import BatchExecutor, JudgeBatches
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.services import Job
-from harness.judging.running.session import Session
-from harness.judging.storage.batch_ledger import BatchLedger, PendingBatch
+from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.run_plans import plan_resumed_run, plan_run
@@ -59,7 +59,8 @@ def place(tmp_path, provider):
         book="batches.json",
         store=None,
         limit=None,
-        executor=BatchExecutor,
+        sleep=asyncio.sleep,
+        hold=None,
         **more,
     ):
         style = {"name": "far", "model": "stub", "price": PRICE, "base_url": stub.url()}
@@ -69,7 +70,14 @@ def place(tmp_path, provider):
         asking = {"elicitations": elicitations, "samples": 2, "store": store, "budget": go.budget}
         if batch:
             spec = spec.model_copy(update={"price": spec.price.in_batch()})
-            asking |= {"executor": executor, "ledger": BatchLedger(tmp_path / book)}
+            ledger = BatchLedger(tmp_path / book, hold)
+            batching = Batching(ledger, lambda line: None, is_limited=bool(limit), sleep=sleep)
+
+            def wrap(judge):
+                leaving.judges = [BatchedJudge(judge, batching)]
+                return leaving.judges[0]
+
+            asking["wrap"] = wrap
         done, end, _ = run_judge(spec, task, tmp_path / log, **asking)
         return done, end
 
@@ -125,42 +133,39 @@ def test_replies_of_a_batch_reach_the_cache(place, provider, tmp_path):
     assert len(log.final) == N_ITEMS * 2 * 3, "pairs too, whose turns are both known"
 
 
-def together(place, task, specs, *, elicitations, executor=BatchExecutor):
+def together(place, task, specs, *, elicitations, sleep=asyncio.sleep):
     """Ask several judges in one run; return why each stopped."""
     store = ResponseCache(place / "cache")
-    store.follow(place / "log.jsonl", place / "batches.json")
     prompts = Prompts.load(task)
-    jobs = [Job(build(s, task, prompts), task.items, elicitations, 2) for s in specs]
+    ledger = BatchLedger(place / "batches.json", partial(store.held.hold, place))
+    batching = Batching(ledger, lambda line: None, sleep=sleep)
+    jobs = [
+        Job(BatchedJudge(build(s, task, prompts), batching), task.items, elicitations, 2)
+        for s in specs
+    ]
     with VerdictLog.open(place / "log.jsonl") as log:
         running = Session(
             task,
             jobs,
             log=log,
-            cache=store,
+            store=store,
             done=read_log(place / "log.jsonl").final,
             observer=RecordingObserver(),
-            budget=CostBudget(None),
+            limits=SessionLimits(CostBudget(None)),
             retry=QUICK_RETRIES,
-            executor=partial(executor, ledger=BatchLedger(place / "batches.json")),
         )
+        if sleep is leaving:
+            leaving.judges = [job.judge for job in jobs]
         ends = asyncio.run(running.run())
     store.close()
     return ends
 
 
-class LeavingBatches(JudgeBatches):
-    """Ends the session before the results of its batch are there."""
-
-    async def wait(self, seconds):
-        self.session.drain()
-        await super().wait(seconds)
-
-
-class Leaving(BatchExecutor):
-    """Hands a batch in and is gone before its results are there."""
-
-    def judge_batches(self, judge, claimed):
-        return LeavingBatches(judge, self.ledger, claimed)
+async def leaving(seconds):
+    """End the session before the results of its batch are there."""
+    for judge in leaving.judges:
+        judge.leave()
+    await asyncio.sleep(3600)
 
 
 @pytest.fixture
@@ -170,8 +175,8 @@ def one_cache(place, tmp_path):
     def go(run, stub, said=None, **more):
         (tmp_path / run).mkdir(exist_ok=True)
         store = ResponseCache(tmp_path / "cache", ([] if said is None else said).append)
-        store.follow(tmp_path / run / "log.jsonl", tmp_path / run / "batches.json")
         more = {"elicitations": ("forced_choice",), "store": store} | more
+        more["hold"] = partial(store.held.hold, tmp_path / run)
         log, end = place(stub, log=f"{run}/log.jsonl", book=f"{run}/batches.json", **more)
         store.close()
         return log, end
@@ -187,7 +192,7 @@ def test_requests_in_a_batch_of_another_run_are_not_asked_again(
     both end with every reply, each paid for once. So also if the one was killed too soon to write
     down what its batch is called."""
     each = N_ITEMS * 2
-    one_cache("first", provider, executor=Leaving)
+    one_cache("first", provider, sleep=leaving)
     if ended == "killed":
         book = BatchLedger(tmp_path / "first" / "batches.json")
         book.put(book.batches[0]._replace(id=""))
@@ -207,7 +212,7 @@ def test_requests_in_a_batch_of_another_run_are_not_asked_again(
 def test_second_turn_in_a_batch_of_another_run_is_not_asked_again(one_cache, provider):
     """A pair whose first turn is known waits for its second with the run that handed that in."""
     one_cache("first", provider, elicitations=EVERY[1:2])
-    one_cache("first", provider, elicitations=EVERY[2:], executor=Leaving)
+    one_cache("first", provider, elicitations=EVERY[2:], sleep=leaving)
     before = provider.stats()["requests"]
     assert before == N_ITEMS * 4
     log, end = one_cache("second", provider, batch=False, elicitations=EVERY[2:])
@@ -217,12 +222,15 @@ def test_second_turn_in_a_batch_of_another_run_is_not_asked_again(one_cache, pro
 @pytest.mark.parametrize("why", ["gone", "old"])
 def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provider, tmp_path, why):
     """Their run was deleted, or the provider no longer keeps their results: one line says so."""
-    one_cache("first", provider, executor=Leaving)
+    one_cache("first", provider, sleep=leaving)
     if why == "gone":
         shutil.rmtree(tmp_path / "first")
     else:
-        book = BatchLedger(tmp_path / "first" / "batches.json")
+        store = ResponseCache(tmp_path / "cache")
+        hold = partial(store.held.hold, tmp_path / "first")
+        book = BatchLedger(tmp_path / "first" / "batches.json", hold)
         book.put(book.batches[0]._replace(created=time.time() - 30 * 86400))
+        store.close()
     for run in ("second", "third"):
         said = []
         log, end = one_cache(run, provider, said)
@@ -235,37 +243,53 @@ def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provide
 
 
 def test_what_another_run_hands_in_after_a_look_is_waited_for(tmp_path):
-    """Its book is read again when it has changed, for as long as anything is outstanding."""
+    """What it holds is read again when it has changed, for as long as anything is outstanding."""
     theirs, ours = ResponseCache(tmp_path / "cache"), ResponseCache(tmp_path / "cache")
-    theirs.follow(tmp_path / "log.jsonl", tmp_path / "batches.json")
-    book, keys = BatchLedger(tmp_path / "batches.json"), ["1" * 64, "2" * 64]
-    tickets = [PendingBatch("j", key, time.time(), 1, requests=[key]) for key in keys]
+    book = BatchLedger(tmp_path / "batches.json", partial(theirs.held.hold, tmp_path))
+    keys = [("", "1" * 64), ("", "2" * 64)]
+    tickets = [PendingBatch("j", key, time.time(), 1, requests=[key]) for _, key in keys]
     for ticket in tickets:
         book.put(ticket)
-        assert ticket.requests[0] in ours.batches.find(keys, "j")
+        assert ticket.requests[0] in ours.claim(keys).held
     for ticket in tickets:
         book.drop(ticket)
-        assert ticket.requests[0] not in ours.batches.find(keys, "j")
+        assert ticket.requests[0] not in ours.claim(keys).held
     ours.close()
     theirs.close()
 
 
-def test_a_book_of_another_run_that_cannot_be_looked_at_is_one_line(tmp_path):
+@pytest.mark.parametrize("damage", ["link", "text"])
+def test_what_another_run_holds_and_cannot_be_read_is_one_line(tmp_path, damage):
     """It might hold what we would ask for."""
-    book = tmp_path / "batches.json"
     theirs, ours = ResponseCache(tmp_path / "cache"), ResponseCache(tmp_path / "cache")
-    theirs.follow(tmp_path / "log.jsonl", book)
-    book.symlink_to(book)
-    with pytest.raises(RunError, match=r"batches\.json: cannot be read \(.*--cache DIR"):
-        ours.batches.find(["0" * 64], "j")
+    book = BatchLedger(tmp_path / "batches.json", partial(theirs.held.hold, tmp_path))
+    book.put(PendingBatch("j", "token", time.time(), 1, requests=["1" * 64]))
+    [file] = (tmp_path / "cache" / "held").iterdir()
+    file.unlink()
+    if damage == "link":
+        file.symlink_to(tmp_path / "batches.json")
+    else:
+        file.write_text("[]")
+    with pytest.raises(RunError, match=r"cannot be read \(.*--cache DIR"):
+        ours.claim([("", "0" * 64)])
     ours.close()
     theirs.close()
 
 
-def test_a_run_that_waits_for_nothing_leaves_no_note(one_cache, provider, tmp_path):
+def test_stray_files_beside_what_runs_hold_are_ignored(tmp_path):
+    """Files of the desktop end no run."""
+    store = ResponseCache(tmp_path / "cache")
+    (tmp_path / "cache" / "held").mkdir()
+    for name in (".DS_Store", "x.part", "0" * 64):
+        (tmp_path / "cache" / "held" / name).write_bytes(b"\0")
+    assert store.claim([("", "0" * 64)]).granted == {"0" * 64}
+    store.close()
+
+
+def test_a_run_that_waits_for_nothing_holds_nothing(one_cache, provider, tmp_path):
     """Others do not look for its batches."""
     one_cache("first", provider)
-    assert list((tmp_path / "cache" / "batches").iterdir()) == []
+    assert list((tmp_path / "cache" / "held").iterdir()) == []
 
 
 def test_judge_does_not_wait_for_a_batch_that_its_run_cannot_get(tmp_path, provider):
@@ -275,11 +299,11 @@ def test_judge_does_not_wait_for_a_batch_that_its_run_cannot_get(tmp_path, provi
     fields = {"model": "stub", "price": PRICE, "base_url": provider.url(), "batch_poll_s": 0.02}
     specs = [JudgeSpec(name=name, **fields) for name in ("near", "far")]
     task = load_task(make_task_folder(tmp_path / "task", N_ITEMS))
-    together(tmp_path, task, specs[1:], elicitations=EVERY[:1], executor=Leaving)
+    together(tmp_path, task, specs[1:], elicitations=EVERY[:1], sleep=leaving)
     [ticket] = BatchLedger(tmp_path / "batches.json").batches
     BatchLedger(tmp_path / "batches.json").put(ticket._replace(id="lost"))
     ends = together(tmp_path, task, specs, elicitations=EVERY[:1])
-    assert ends == {"near": "in_a_batch", "far": "not_found"}
+    assert ends == {"near": "not_found", "far": "not_found"}
     assert provider.stats()["requests"] == N_ITEMS * 2
 
 
@@ -301,45 +325,23 @@ def test_looks_at_a_batch_grow_rarer(place, provider):
     """From the judge's own first wait to ten times that."""
     waits = []
 
-    class PatientBatches(JudgeBatches):
-        async def wait(self, seconds):
-            waits.append(seconds)
-            if len(waits) == 8:
-                provider.post("/go")
-
-    class Patient(BatchExecutor):
-        def judge_batches(self, judge, claimed):
-            return PatientBatches(judge, self.ledger, claimed)
+    async def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 8:
+            provider.post("/go")
 
     provider.post("/hold")
-    place(provider, executor=Patient, elicitations=("forced_choice",), batch_poll_s=2.0)
+    place(provider, sleep=wait, elicitations=("forced_choice",), batch_poll_s=2.0)
     assert waits == pytest.approx([2, 3, 4.5, 6.75, 10.125, 15.1875, 20, 20])
 
 
-@pytest.mark.parametrize("batch", [True, False])
-def test_other_run_that_waits_for_batches_is_named(tmp_path, provider, batch):
-    """What it handed in would be paid for again: that is said before anything is."""
-    provider.reset()
-    make_task_folder(tmp_path / "task", N_ITEMS)
-    judge = {"model": "stub", "base_url": provider.url(), "price": PRICE, "batch_poll_s": 0.02}
-    (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}))
-    options = RunOptions(elicitations=("forced_choice",), batch=batch)
-    server = Server(judges_file=tmp_path / "judges.yaml")
-    plan = plan_run(str(tmp_path / "task"), ["far"], options, server=server)
-    first, second = (start(plan, tmp_path / "runs") for _ in range(2))
-    BatchLedger(first.batches).put(PendingBatch("far", "token", time.time(), N_ITEMS, "batch_1"))
-    hearing = RecordingObserver()
-    execute(plan, second, observer=hearing, retry=QUICK_RETRIES, place=Place(use_cache=False))
-    assert hearing.lines[0].startswith(f"{first.path.name} waits for batches; resume it first")
-
-
-def test_requests_without_an_answer_fail_and_are_asked_on_resume(place, provider):
-    """One refused, one expired: two failures with their reasons, then answers."""
+def test_requests_without_an_answer_are_handed_in_again(place, provider):
+    """One refused, one expired: the second is in the next batch, the first on resume."""
     provider.post("/spoil")
     log, end = place(provider, elicitations=("forced_choice",))
-    assert end == "batch_unanswered"  # so that the run is resumable, which asks for both again
-    reasons = Counter(v.reason for v in log.final.values() if v.outcome == "failed")
-    assert reasons == {"bad_request": 1, "batch_unanswered": 1}
+    assert end == ""
+    assert [v.reason for v in log.final.values() if v.outcome == "failed"] == ["bad_request"]
+    assert provider.stats()["batches"] == 2
     log, end = place(provider, elicitations=("forced_choice",))
     assert end == ""
     assert {verdict.outcome for verdict in log.final.values()} == {"answered"}
@@ -380,7 +382,8 @@ def test_limit_bounds_what_is_handed_in(place, provider):
 def test_refused_key_stops_the_judge_before_anything_is_handed_in(place, stub):
     """A server without batches says 404: the judge stops, nothing stays outstanding."""
     log, end = place(stub)
-    assert (end, log.final) == ("not_found", {})
+    assert end == "not_found"
+    assert {verdict.reason for verdict in log.final.values()} == {"not_found"}
     assert BatchLedger(place.folder / "batches.json").batches == []
 
 

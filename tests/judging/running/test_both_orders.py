@@ -19,7 +19,7 @@ from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import PairValue, Reply, decode, encode, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.services import NoCache
+from harness.judging.running.services import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.strategies.endorsement import endorsed
 from harness.judging.strategies.strategy_registry import named
@@ -49,7 +49,7 @@ def judges_file(tmp_path):
 
 
 def ask(plan, folder, store=None):
-    ask_open_units(plan, folder, store or NoCache(), observer=RecordingObserver())
+    ask_open_units(plan, folder, store or NoStore(), observer=RecordingObserver())
     return source_of(folder)
 
 

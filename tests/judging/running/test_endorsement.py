@@ -20,7 +20,7 @@ from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.services import NoCache
+from harness.judging.running.services import NoStore
 from harness.judging.strategies.endorsement import endorsed, set_distribution
 from harness.judging.strategies.strategy_registry import named
 from harness.ratings import judge_table
@@ -88,7 +88,7 @@ def asked(task, url, tmp_path, judges, **fields):
         server=Server(base_url=url),
     )
     folder = start(plan, tmp_path / "runs")
-    ask_open_units(plan, folder, NoCache(), observer=RecordingObserver())
+    ask_open_units(plan, folder, NoStore(), observer=RecordingObserver())
     return folder
 
 

@@ -18,7 +18,7 @@ from harness.errors import JudgeError, JudgeUnavailable, TaskError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import resolve
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.services import NoCache
+from harness.judging.running.services import NoStore
 from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunFolder
 from harness.tasks import load_task
@@ -56,7 +56,7 @@ def test_a_judge_reads_the_bytes_of_the_images(folder, stub, tmp_path):
     for image in (folder / "images").iterdir():
         image.write_bytes(png(255))
     ask_open_units(
-        plan_resumed_run(RunFolder.open(run.path)), run, NoCache(), observer=RecordingObserver()
+        plan_resumed_run(RunFolder.open(run.path)), run, NoStore(), observer=RecordingObserver()
     )
     values = {v.item: v.value for v in run.read_verdicts().final.values()}
     for i in range(5):

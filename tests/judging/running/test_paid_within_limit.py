@@ -21,7 +21,7 @@ from support.task_folders import make_task_folder
 from harness.app import ask_open_units, start
 from harness.command_options import Limit, RunOptions, Server
 from harness.errors import ExitCode, JudgeUnavailable
-from harness.judging.running.services import NoCache, NoObserver
+from harness.judging.running.services import NoObserver, NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.run_plans import check_judges, plan_resumed_run, plan_run
 from harness.runs import RunFolder
@@ -152,7 +152,7 @@ def test_paid_is_within_the_limit(stub, provider, scenario):
                 plan = plan_resumed_run(folder, limit=Limit(max_cost=limit_usd))
             check_judges(plan)
             with ExitStack() as opened:
-                store = ResponseCache(place / "cache") if scenario["cached"] else NoCache()
+                store = ResponseCache(place / "cache") if scenario["cached"] else NoStore()
                 opened.callback(store.close)
                 observer = NoObserver()
                 asked = ask_open_units(plan, folder, store, observer=observer, retry=QUICK_RETRIES)

@@ -36,7 +36,7 @@ from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job
-from harness.judging.running.session import Session
+from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.ratings import count_outcomes
@@ -101,6 +101,15 @@ class Judge:
             replied.write(f"{request.hash}\n")
         return Reply(request=request.hash, text="A", cost_usd=0.01)
 
+    n_connections = CONCURRENCY
+    tried_first = True
+
+    def recorded(self, replies):
+        pass
+
+    def leave(self):
+        pass
+
     async def prepare(self):
         pass
 
@@ -113,15 +122,14 @@ def run(place, log_path, task, judges, elicitations):
     store = ResponseCache(place / "cache")
     with VerdictLog.open(log_path) as log:
         done = read_log(log_path).final
-        store.follow(log_path)
         runner = Session(
             task,
             [Job(judge, task.items, elicitations, SAMPLES) for judge in judges],
             log=log,
-            cache=store,
+            store=store,
             done=done,
             observer=OBSERVER,
-            budget=CostBudget(None),
+            limits=SessionLimits(CostBudget(None)),
             retry=FAST,
         )
         for judge in judges:

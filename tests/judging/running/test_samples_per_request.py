@@ -168,15 +168,3 @@ def test_requests_per_minute_hold_on_the_wire(asked):
     begin = time.monotonic()
     asked(n_per_request=1, rpm=1200)
     assert time.monotonic() - begin > (60 - 20) / 20 * 0.9
-
-
-def test_headers_that_leave_nothing_hold_the_next_call_up(asked):
-    """Ten calls, one at a time, each told to wait 100 ms: nine waits, and the log says paused."""
-    import time
-
-    begin = time.monotonic()
-    message = "limits;x-ratelimit-remaining-requests=0;x-ratelimit-reset-requests=100ms"
-    log, _, session = asked(n_per_request=1, samples=2, concurrency=1, fault=message)
-    n_waits = len(log.final) - 1
-    assert time.monotonic() - begin > n_waits * 0.1
-    assert "paused" in [event.reason for event in session.rate_history["far"]]

@@ -29,7 +29,7 @@ from harness.judging.running.budget import CostBudget
 from harness.judging.running.circuit_breaker import OPENS_AFTER, PROBES
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job
-from harness.judging.running.session import Session
+from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.tasks import load_task
@@ -108,10 +108,10 @@ def play(place, task, specs, retry=FAST):
             task,
             jobs,
             log=log,
-            cache=store,
+            store=store,
             done={},
             observer=clock,
-            budget=CostBudget(None),
+            limits=SessionLimits(CostBudget(None)),
             retry=retry,
         )
         ends = asyncio.run(runner.run())

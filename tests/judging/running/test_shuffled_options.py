@@ -19,7 +19,7 @@ from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import PairValue, Reply, Verdict, decode, encode
 from harness.judging.prompts.presentation_orders import OptionOrders
 from harness.judging.prompts.requests import Prompts, Unit
-from harness.judging.running.services import NoCache
+from harness.judging.running.services import NoStore
 from harness.judging.strategies.strategy_registry import named
 from harness.revalidation.causes import setup_of
 from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
@@ -120,7 +120,7 @@ def test_the_prompt_shows_the_labels_at_other_letters(task):
 
 
 def ask(plan, folder):
-    ask_open_units(plan, folder, NoCache(), observer=RecordingObserver())
+    ask_open_units(plan, folder, NoStore(), observer=RecordingObserver())
     return source_of(folder)
 
 

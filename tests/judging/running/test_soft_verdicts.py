@@ -20,7 +20,7 @@ from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.services import NoCache
+from harness.judging.running.services import NoStore
 from harness.judging.strategies.calibration import calibrated
 from harness.judging.strategies.strategy_registry import named
 from harness.ratings import human_table, judge_table
@@ -158,7 +158,7 @@ def asked(task, stub, tmp_path, judges, **fields):
         server=Server(base_url=url),
     )
     folder = start(plan, tmp_path / "runs")
-    ask_open_units(plan, folder, NoCache(), observer=RecordingObserver())
+    ask_open_units(plan, folder, NoStore(), observer=RecordingObserver())
     return source_of(folder)
 
 

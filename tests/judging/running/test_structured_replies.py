@@ -16,7 +16,7 @@ from harness.judging.judges.judge_registry import look_up
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.services import NoCache
+from harness.judging.running.services import NoStore
 from harness.judging.strategies.json_replies import JSON_MAX_TOKENS, is_structured
 from harness.judging.strategies.strategy_registry import named
 from harness.run_plans import plan_run
@@ -39,7 +39,7 @@ def asked(task, url, tmp_path, judges, elicitations=("forced_choice",)):
         server=Server(base_url=url),
     )
     folder = start(plan, tmp_path / "runs")
-    ask_open_units(plan, folder, NoCache(), observer=RecordingObserver())
+    ask_open_units(plan, folder, NoStore(), observer=RecordingObserver())
     return source_of(folder)
 
 

@@ -20,8 +20,8 @@ from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import Job, NoCache
-from harness.judging.running.session import Session
+from harness.judging.running.services import Job, NoStore
+from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log, unit_key
 from harness.tasks import load_task
@@ -79,6 +79,18 @@ class Acting:
         finally:
             self.in_flight -= 1
 
+    tried_first = True
+
+    @property
+    def n_connections(self):
+        return self.spec.concurrency if self.spec.remote else 0
+
+    def recorded(self, replies):
+        pass
+
+    def leave(self):
+        pass
+
     async def prepare(self):
         pass
 
@@ -116,10 +128,10 @@ def run(tmp_path, task):
                 task,
                 jobs,
                 log=open_log,
-                cache=NoCache() if store is None else store,
+                store=NoStore() if store is None else store,
                 done=read_log(tmp_path / log).final,
                 observer=watching,
-                budget=CostBudget(None) if budget is None else budget,
+                limits=SessionLimits(CostBudget(None) if budget is None else budget),
                 retry=retry,
             )
             go.runner = runner

@@ -21,9 +21,9 @@ import pytest
 from support.judge_runs import RecordingObserver, scripted
 from support.processes import locked
 from support.task_folders import make_task_folder
-from support.verdicts import verdict_from
 
 from harness.app import execute, start
+from harness.cluster import copy_replies
 from harness.command_options import Place, RunOptions, Server
 from harness.errors import RunError
 from harness.judging.judges.config import JudgeSpec
@@ -31,8 +31,8 @@ from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.services import Job, NoCache
-from harness.judging.running.session import Session
+from harness.judging.running.services import Job, NoStore
+from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage import response_cache
 from harness.judging.storage.request_locks import FileLocks
 from harness.judging.storage.response_cache import CacheUnwritable, ResponseCache
@@ -47,7 +47,7 @@ KEYS = [f"{n:064x}" for n in range(200)]
 
 def look_up(store, keys):
     """Replies that were stored under the hash of their own request."""
-    return store.get_many([(key, key) for key in keys])
+    return store.get([(key, key) for key in keys])
 
 
 class Counting:
@@ -67,6 +67,15 @@ class Counting:
     async def ask(self, request):
         self.n_asked += 1
         return Reply(request=request.hash, text="A", cost_usd=0.01)
+
+    n_connections = 0
+    tried_first = True
+
+    def recorded(self, replies):
+        pass
+
+    def leave(self):
+        pass
 
     async def prepare(self):
         pass
@@ -88,23 +97,20 @@ def run(task, path, store):
             task,
             [Job(judge, task.items, ("forced_choice",), 1)],
             log=log,
-            cache=store,
+            store=store,
             done=read_log(path).final,
             observer=hearing,
-            budget=CostBudget(None),
+            limits=SessionLimits(CostBudget(None)),
         )
         asyncio.run(runner.run())
     return judge.n_asked, hearing.lines
 
 
-class FailingExecutor:
-    """Fails as a group of tasks of a group of tasks does."""
+class Failing(Counting):
+    """Fails in its first call, as a full disk under the log does."""
 
-    def __init__(self, session):
-        del session
-
-    async def run(self, judges):
-        raise ExceptionGroup("judges", [ExceptionGroup("units", [RunError("the disk is full")])])
+    async def ask(self, request):
+        raise RunError("the disk is full")
 
 
 def test_error_of_a_task_reaches_the_user_as_itself(tmp_path, task):
@@ -112,13 +118,12 @@ def test_error_of_a_task_reaches_the_user_as_itself(tmp_path, task):
     with VerdictLog.open(tmp_path / "v.jsonl") as log:
         session = Session(
             task,
-            [Job(Counting(task), task.items, ("forced_choice",), 1)],
+            [Job(Failing(task), task.items, ("forced_choice",), 1)],
             log=log,
-            cache=NoCache(),
+            store=NoStore(),
             done={},
             observer=RecordingObserver(),
-            budget=CostBudget(None),
-            executor=FailingExecutor,
+            limits=SessionLimits(CostBudget(None)),
         )
         with pytest.raises(RunError, match="the disk is full"):
             asyncio.run(session.run())
@@ -139,17 +144,17 @@ def test_whichever_write_fails_what_stood_before_is_kept(tmp_path, task):
     """The disk is full at the n-th verdict, for every n and in the middle of a line: one line says
     what to do, the earlier verdicts are read, and a resume asks only for the others."""
     whole = tmp_path / "whole.jsonl"
-    run(task, whole, NoCache())
+    run(task, whole, NoStore())
     ends = [i + 1 for i, byte in enumerate(whole.read_bytes()) if byte == 10]
     for n_fit, limit in [(n - 1, end - 1) for n, end in enumerate(ends)] + [
         (n, end + 7) for n, end in enumerate(ends[:-1])
     ]:
         path = tmp_path / f"{limit}.jsonl"
         with file_size_limit(limit), pytest.raises(RunError, match="cannot be written"):
-            run(task, path, NoCache())
+            run(task, path, NoStore())
         if n_fit >= 0:  # else, not even the header could be written
             assert len(read_log(path).final) == n_fit
-        asked, _ = run(task, path, NoCache())
+        asked, _ = run(task, path, NoStore())
         assert asked == N - max(n_fit, 0)
         assert len(read_log(path).final) == N
 
@@ -185,7 +190,7 @@ def test_flipped_bytes_in_a_middle_line_are_taken_from_the_cache_or_asked_again(
     run(task, path, store)
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 1
-    for again, calls in ((store, 0), (NoCache(), 1)):
+    for again, calls in ((store, 0), (NoStore(), 1)):
         path.write_bytes(bytes(raw))
         assert len(read_log(path).damaged) == 1
         assert len(read_log(path).final) == N - 1
@@ -329,7 +334,6 @@ def test_whichever_change_on_disk_fails_a_run_is_not_begun_and_says_so_in_one_li
             folder = start(plan, tmp_path / "new" / "runs")
             with folder.open_log():
                 store = ResponseCache(tmp_path / "new" / "cache", print)
-                store.follow(folder.verdicts)
         except RunError as error:
             message = str(error)
             assert "cannot be" in message
@@ -346,7 +350,6 @@ def test_whichever_change_on_disk_fails_a_run_is_not_begun_and_says_so_in_one_li
 def test_a_cache_that_is_deleted_under_a_run_ends_nothing(tmp_path, task):
     """`rm -r` of the cache's folder costs the cache; the run goes on and its replies are kept."""
     store = ResponseCache(tmp_path / "cache")
-    store.follow(tmp_path / "log.jsonl")
     shutil.rmtree(tmp_path / "cache")
     asked, _ = run(task, tmp_path / "log.jsonl", store)
     store.close()
@@ -357,44 +360,11 @@ def test_a_cache_whose_folder_is_replaced_by_a_file_ends_nothing(tmp_path):
     """The open database is used to the end of the run."""
     folder = tmp_path / "cache"
     store = ResponseCache(folder)
-    store.follow(tmp_path / "log.jsonl", tmp_path / "batches.json")
     folder.rename(tmp_path / "elsewhere")
     folder.write_text("no folder", encoding="utf-8")
     store.add_many([Reply(request=KEYS[0], text="A")])
     assert len(look_up(store, KEYS)) == 1
-    assert store.batches.find(KEYS, "j") == {}
-    store.close()
-
-
-FOLLOWED = """
-import sys
-from pathlib import Path
-from harness.judging.storage.response_cache import ResponseCache
-store = ResponseCache(Path(sys.argv[1]))
-store.follow(Path(sys.argv[2]))
-print(flush=True)
-sys.stdin.read()
-"""
-
-
-def test_replies_that_a_killed_run_logged_a_moment_ago_are_not_asked_for_again(tmp_path):
-    """Its log is read by the first who looks for a reply after the kill, and once."""
-    path = tmp_path / "killed" / "log.jsonl"
-    path.parent.mkdir()
-    with VerdictLog.open(path) as log:
-        received = {"item": "a", "judge": "j", "elicitation": "forced_choice", "reply": "A"}
-        log.append([verdict_from(**received, outcome="answered", value="A", request=KEYS[3])])
-    with subprocess.Popen(
-        [sys.executable, "-c", FOLLOWED, str(tmp_path / "cache"), str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as writer:
-        writer.stdout.readline()
-        store = ResponseCache(tmp_path / "cache")
-        assert look_up(store, [KEYS[3]]) == {}
-        writer.kill()
-    assert look_up(store, [KEYS[3]]) == {KEYS[3]: Reply(request=KEYS[3], text="A")}
-    assert list((tmp_path / "cache" / "logs").iterdir()) == []
+    assert store.held.find(KEYS) == {}
     store.close()
 
 
@@ -437,16 +407,19 @@ def test_a_lease_is_one_callers_until_it_is_given_back(tmp_path):
 
 
 def test_a_lock_in_the_middle_of_a_run_costs_no_reply(tmp_path, task, soon):
-    """What is received under the lock stands in the log, where the next run finds it."""
+    """What is received under the lock stands in the log, from which the cache can be filled."""
     path = tmp_path / "log.jsonl"
     VerdictLog.open(path).close()
     store = ResponseCache(filled_cache(tmp_path / "cache"))
-    store.follow(path)
     with locked(tmp_path / "cache" / "cache.db"):
         n_asked, lines = run(task, path, store)
     store.close()
     assert (n_asked, len(lines)) == (N, 1)
     assert "the replies are safe in" in lines[0]
+    run_folder = tmp_path / "run"
+    run_folder.mkdir()
+    path.rename(run_folder / "verdicts.jsonl")
+    copy_replies(str(run_folder), str(tmp_path / "cache"))
     store = ResponseCache(tmp_path / "cache")
     assert run(task, tmp_path / "second.jsonl", store)[0] == 0
     store.close()

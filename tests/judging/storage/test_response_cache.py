@@ -39,7 +39,7 @@ def reply(sample: int, text: str = "A", cache_key: str = REQUEST.cache_key) -> R
 
 def look_up(store, *samples):
     """Cached replies of `REQUEST` by sample."""
-    replies = store.get_many([(REQUEST.cache_key, REQUEST.for_sample(n).hash) for n in samples])
+    replies = store.get([(REQUEST.cache_key, REQUEST.for_sample(n).hash) for n in samples])
     return {n: replies[h] for n in samples if (h := REQUEST.for_sample(n).hash) in replies}
 
 
@@ -190,7 +190,7 @@ def test_reply_to_another_request_is_not_returned(store):
     """A reply counts under the hash of its own request alone, wherever it lies."""
     store.add_many([reply(1, cache_key="elsewhere")])
     assert look_up(store, 1) == {}
-    assert store.get_many([("elsewhere", REQUEST.for_sample(2).hash)]) == {}
+    assert store.get([("elsewhere", REQUEST.for_sample(2).hash)]) == {}
 
 
 def test_damaged_cache_is_moved_aside_and_reported(tmp_path):
@@ -264,7 +264,7 @@ def test_forged_cost_in_a_row_counted_as_money(tmp_path, forged, readable):
 
 def test_forged_cost_in_a_shared_row_counted_as_money():
     """As in a cache of one machine."""
-    from harness.judging.cluster.shared_store import _decode_reply
+    from harness.cluster.shared_store import _decode_reply
 
     honest = msgspec.json.encode(reply(1))
     assert _decode_reply(reply(1).request, honest) == reply(1)

@@ -7,6 +7,7 @@ replies wait to be stored.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -15,26 +16,24 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harness.cluster.database import StoreAway
+from harness.cluster.shared_locks import SharedLocks
+from harness.cluster.worker_lease import WorkerLease
 from harness.errors import RunError
-from harness.judging.cluster.database import StoreAway
-from harness.judging.cluster.shared_locks import SharedLocks
-from harness.judging.cluster.worker_lease import WorkerLease
 from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
 from harness.judging.parsing.verdict import Reply
-from harness.judging.running.services import NoCache
-from harness.judging.storage.verdict_log import RunNotes, note_name
-from harness.user_folders import cache_folder
+from harness.judging.storage.claim import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from psycopg import Connection
 
-    from harness.judging.cluster.store_address import StoreAddress
-    from harness.judging.running.services import PendingRequests
+    from harness.cluster.store_address import StoreAddress
+    from harness.judging.running.services import SharedProgress
 
 PAGE = 1000  # replies that are copied at a time
+PUT_AGAIN_S = 0.5  # after the database was away
 FIND = (
     "SELECT request, reply FROM harness_reply WHERE request = ANY(%b) AND octet_length(reply) <= %s"
 )
@@ -53,21 +52,21 @@ TAKE_RATE = (
     "SET next_at = greatest(r.next_at, clock_timestamp()) + %(span)s "
     "RETURNING extract(epoch FROM next_at - %(span)s - clock_timestamp())::float8"
 )
-OPEN_BUDGET = (
-    "INSERT INTO harness_budget AS b VALUES (%(run)s, %(limit)s, %(spent)s) "
-    "ON CONFLICT (run) DO UPDATE SET limit_usd = excluded.limit_usd, "
-    "taken_usd = greatest(%(spent)s, b.taken_usd)"  # killed workers may have spent what they held
+OPEN_BUDGET = (  # killed processes may have spent what they held
+    "INSERT INTO harness_budget AS b VALUES (%(budget)s, %(limit)s, %(spent)s) "
+    "ON CONFLICT (budget) DO UPDATE SET limit_usd = greatest(b.limit_usd, excluded.limit_usd), "
+    "taken_usd = greatest(%(spent)s, b.taken_usd) RETURNING limit_usd"
 )
-
+LIMIT = "SELECT limit_usd FROM harness_budget WHERE budget = %s"
 DESCRIBE = (
     "SELECT current_setting('server_version'), "
     "(SELECT reltuples::bigint FROM pg_class WHERE oid = 'harness_reply'::regclass), "
     "(SELECT count(*) FROM harness_worker WHERE worker <> %s AND expires > clock_timestamp())"
 )
-ROOM = "SELECT limit_usd - taken_usd FROM harness_budget WHERE run = %s FOR UPDATE"
-TAKE_BUDGET = "UPDATE harness_budget SET taken_usd = taken_usd + %s WHERE run = %s"
+ROOM = "SELECT limit_usd - taken_usd FROM harness_budget WHERE budget = %s FOR UPDATE"
+TAKE_BUDGET = "UPDATE harness_budget SET taken_usd = taken_usd + %s WHERE budget = %s"
 HOLD = "UPDATE harness_worker SET held_usd = %s WHERE worker = %s"
-HELD = "SELECT coalesce(sum(held_usd), 0) FROM harness_worker WHERE run = %s AND worker <> %s"
+HELD = "SELECT coalesce(sum(held_usd), 0) FROM harness_worker WHERE budget = %s AND worker <> %s"
 ALLOWANCES = 32  # what is left of a budget is taken in so many parts
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(Reply).decode
@@ -107,46 +106,65 @@ def _decode_reply(request: str, data: bytes | None) -> Reply | None:
 
 
 class SharedStore:
-    """A `Cache` that runs on many machines share; see `open_store`."""
-
-    write_through = True
+    """A `Store` in PostgreSQL that runs on many machines share; see `open_store`."""
 
     def __init__(
         self,
         address: StoreAddress,
+        *,
         run: str,
+        budget: str,
         longest_call_s: float,
         say: Callable[[str], None],
-        *,
-        driver: str | None = None,
         is_private: bool = False,
     ) -> None:
         self._keys = RequestKeys(run if is_private else "")
-        self.lease = WorkerLease(address, run, longest_call_s, driver)
-        self.locks = SharedLocks(self.lease, self._keys, say)
-        self.batches: PendingRequests = NoCache()
-        self._notes = RunNotes(cache_folder() / "store-logs")
-        self._log: Path | None = None
-        self._behind = False
+        self.lease = WorkerLease(address, run, budget, longest_call_s)
+        self._locks = SharedLocks(self.lease, self._keys, say)
+        self._unstored: list[Reply] = []
+        self._is_storing = asyncio.Lock()
         self.at_close: list[Callable[[], None]] = []
 
-    def get_many(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
-        """Return stored replies by request hash; those of claimed requests are known already.
+    def get(self, requests: Sequence[tuple[str, str]]) -> dict[str, Reply]:
+        """Return stored replies by request hash; none while the database is away.
 
         Raises
         ------
         RunError
             If the database refuses to be read.
         """
-        replies = self.locks.take_replies(request for _, request in requests)
-        unknown = [self._keys.key(r) for _, r in requests if r not in replies]
-        if unknown:
-            with suppress(StoreAway):  # they are looked up again when they are claimed
-                replies |= self.lease.ask(lambda c: self._find(c, unknown))
+        keys = [self._keys.key(request) for _, request in requests]
+        replies: dict[str, Reply | None] = {}
+        with suppress(StoreAway):  # they are looked up again when they are claimed
+            replies = self.lease.ask(lambda c: self._find(c, keys)) if keys else {}
         return {request: reply for request, reply in replies.items() if reply is not None}
 
     def _find(self, connection: Connection, keys: list[bytes]) -> dict[str, Reply | None]:
         return self._keys.replies(connection.execute(FIND, (keys, MAX_REPLY_BYTES), binary=True))
+
+    async def put(self, replies: Sequence[Reply]) -> None:
+        """Store replies together with those that wait; return when they are on the disk there."""
+        self._unstored += replies
+        waiting = set(map(id, replies))
+        async with self._is_storing:
+            while waiting.intersection(map(id, self._unstored)):
+                batch = self._unstored[:]
+                try:
+                    await asyncio.to_thread(self.add_many, batch)
+                except StoreAway:
+                    await asyncio.sleep(PUT_AGAIN_S)
+                else:
+                    del self._unstored[: len(batch)]
+
+    def flush(self) -> str:
+        """Store what could not be stored before; return why that is not possible, else ""."""
+        if self._unstored:
+            try:
+                self.add_many(self._unstored)
+            except RunError as error:
+                return str(error)
+            self._unstored.clear()
+        return ""
 
     def add_many(self, replies: Sequence[Reply]) -> None:
         """Store replies under the hash of their request and release these; none is ever replaced.
@@ -158,28 +176,28 @@ class SharedStore:
         """
         rows = sorted((self._keys.key(r.request), _ENCODE(r)) for r in replies)
         keys, values = [key for key, _ in rows], [value for _, value in rows]
-        self._behind = True
         self.lease.exchange(lambda c: c.execute(STORE, (keys, values, keys, self.lease.id)))
-        self._behind = False
-        self.locks.forget(reply.request for reply in replies)
+        self.lease.n_uncounted += len(replies)
+        self._locks.forget(reply.request for reply in replies)
 
-    def follow(self, log: Path, ledger: Path | None = None) -> None:
-        """Register the verdict log of this run; what it holds from a killed process is stored.
+    def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
+        """Claim requests that nobody else holds; those whose reply is stored come back with it."""
+        claimed = self._locks.claim([request for _, request in requests])
+        stored = {request: reply for request, reply in claimed.items() if reply is not None}
+        self._locks.release(stored)
+        return Claim(set(claimed).difference(stored), stored, {})
 
-        Raises
-        ------
-        RunError
-            If the replies cannot be stored, or the run uses batches.
-        """
-        if ledger is not None:
-            raise RunError("--batch cannot be used with --store; leave one of the two out.")
-        self._log = log.absolute()
-        try:
-            self._notes.adopt(note_name(self._log), self.add_many)
-            cache_folder().mkdir(parents=True, exist_ok=True)
-            self._notes.leave(self._log)
-        except OSError as error:
-            raise RunError(f"{cache_folder()}: cannot be written ({error.strerror}).") from None
+    def release(self, requests: Iterable[str]) -> None:
+        """Release the locks on requests, soon."""
+        self._locks.release(requests)
+
+    def report_holder(self, request: str) -> None:
+        """Name the process that holds a request, once."""
+        self._locks.report_holder(request)
+
+    def shared_progress(self) -> SharedProgress:
+        """Return what all processes of this run have done, as of about a second ago."""
+        return self.lease.progress
 
     def replies(self) -> Iterator[Reply]:
         """Yield all stored replies."""
@@ -201,10 +219,27 @@ class SharedStore:
         """
         return self.lease.exchange(lambda c: _take_rate(c, name, seconds))
 
-    def open_budget(self, limit_usd: float, spent_usd: float) -> None:
-        """Set the budget of this run; ``spent_usd`` is what its log has cost."""
-        values = {"run": self.lease.run_name, "limit": limit_usd, "spent": spent_usd}
-        self.lease.exchange(lambda c: c.execute(OPEN_BUDGET, values))
+    def open_budget(self, limit_usd: float | None, spent_usd: float) -> None:
+        """Take part in the budget of this name; ``spent_usd`` is what the log here has cost.
+
+        Raises
+        ------
+        RunError
+            If the budget has a limit, and this process none or a lower one.
+        """
+        name = self.lease.budget
+        if limit_usd is None:
+            row = self.lease.exchange(lambda c: c.execute(LIMIT, [name]).fetchone())
+        else:
+            values = {"budget": name, "limit": limit_usd, "spent": spent_usd}
+            row = self.lease.exchange(lambda c: c.execute(OPEN_BUDGET, values).fetchone())
+        if row is not None and (limit_usd is None or limit_usd < row[0]):
+            own = "none" if limit_usd is None else f"{limit_usd:g}"
+            raise RunError(
+                f"{self.lease.name}: all processes with the budget {name} share the limit of "
+                f"${row[0]:g}, and this one has {own}; give --max-cost {row[0]:g}, or more to "
+                "raise it for all, or another --budget-name."
+            )
 
     def exchange_budget(self, returned_usd: float, needed_usd: float) -> tuple[float, float]:
         """Return what is left of an allowance and take another; for any thread.
@@ -218,9 +253,6 @@ class SharedStore:
 
     def close(self) -> None:
         """Release everything."""
-        if self._log and not self._behind:
-            with suppress(OSError):
-                self._notes.remove(self._log)
         for close in self.at_close:
             with suppress(RunError):
                 close()
@@ -244,11 +276,11 @@ def _exchange_budget(
     connection: Connection, lease: WorkerLease, returned_usd: float, needed_usd: float
 ) -> tuple[float, float]:
     with connection.transaction():
-        row = connection.execute(ROOM, [lease.run_name]).fetchone()
+        row = connection.execute(ROOM, [lease.budget]).fetchone()
         room_usd = (row[0] if row else 0.0) + returned_usd
         allowance_usd = max(needed_usd, room_usd / ALLOWANCES) if needed_usd <= room_usd else 0.0
-        connection.execute(TAKE_BUDGET, (allowance_usd - returned_usd, lease.run_name))
+        connection.execute(TAKE_BUDGET, (allowance_usd - returned_usd, lease.budget))
         lease.held_usd += allowance_usd - returned_usd
         connection.execute(HOLD, (lease.held_usd, lease.id))  # at once: others count on it
-        held = connection.execute(HELD, (lease.run_name, lease.id)).fetchone()
+        held = connection.execute(HELD, (lease.budget, lease.id)).fetchone()
     return allowance_usd, room_usd + (held[0] if held else 0.0)

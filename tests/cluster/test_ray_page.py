@@ -16,7 +16,7 @@ from support.processes import run_harness
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
-PAGE = Path(__file__).resolve().parents[3] / "docs/how-to/ray-cluster.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/ray-cluster.md"
 ADDRESS = "postgresql://harness@db.example.org/judges"
 
 

@@ -1,48 +1,47 @@
-"""Runs units of work in this process: per judge, as many workers as calls may be in flight."""
+"""Asks units of work: per judge, as many workers as calls may be in flight."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import deque
+from contextlib import suppress
+from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from harness.judging.running.ask import ask_unit, claim_many
-from harness.judging.running.services import Services
+from harness.judging.running.ask import LOCK_POLL_S, NOTICE_AFTER_S, ask_unit, claim_many
+from harness.judging.running.services import NotAsked, Services, WorkUnit
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from harness.judging.running.services import Clock, WorkUnit
-    from harness.judging.running.session import JudgeRun, Session
+    from harness.judging.running.services import Clock
+    from harness.judging.running.session import JudgeRun
 
-LOOKUP_BATCH = 64  # units looked up in the store at once
-CLAIMED_PER_PLACE = 4  # units locked at once on another machine, so that few commits are waited for
+LOOKUP_BATCH = 64  # units that are looked up and claimed at once, at least
+CLAIMED_PER_PLACE = 4  # units that are claimed at once per call that may be in flight
 WORKERS_PER_PLACE = 4  # most workers (calling or backing off) per call that may be in flight
 
 
-class LocalExecutor:
-    """An `Executor` over asyncio: a pool of workers for each judge."""
+class Pause(Enum):
+    """What is yielded in place of a unit while others are asking for all that are left."""
 
-    def __init__(self, session: Session) -> None:
-        del session
+    PAUSE = 0
 
-    async def run(self, judges: Sequence[JudgeRun]) -> None:
-        """Ask all open units of some judges."""
-        async with asyncio.TaskGroup() as group:
-            for judge in judges:
-                group.create_task(self.ask_all(judge))
 
-    async def ask_all(self, judge: JudgeRun) -> None:
-        """Ask all open units of one judge."""
-        async with asyncio.TaskGroup() as group:
-            pool = WorkerPool(judge, group)
-            pool.hire()
-        pool.units.close()
-        judge.end()
+PAUSE = Pause.PAUSE
+
+
+async def ask_all(judge: JudgeRun) -> None:
+    """Ask all open units of one judge."""
+    async with asyncio.TaskGroup() as group:
+        pool = WorkerPool(judge, group)
+        pool.hire()
+    pool.units.close()
+    judge.end()
 
 
 class WorkerPool:
@@ -61,12 +60,13 @@ class WorkerPool:
         self._samples_per_request = spec.n_per_request
         self._n_workers = self._n_waiting = 0
         self._places = Places(self._concurrency, judge.gate)
-        is_far = session.cache.write_through
-        self._n_claimed = max(LOOKUP_BATCH, CLAIMED_PER_PLACE * self._concurrency * is_far)
+        self._n_claimed = max(LOOKUP_BATCH, CLAIMED_PER_PLACE * self._concurrency)
+        self._waiting: deque[WorkUnit] = deque()  # others are asking for them
+        self._looked_s = self._noticed_s = float("-inf")
         self._services = Services(
             judge=judge.judge,
             reader=judge.reader,
-            cache=session.cache,
+            store=session.store,
             limiter=judge.gate,
             budget=session.budget,
             retry=session.retry,
@@ -94,10 +94,13 @@ class WorkerPool:
     async def _work(self) -> None:
         """Ask one unit after the other."""
         for unit in self.units:
+            if isinstance(unit, Pause):
+                with suppress(NotAsked):
+                    await self._judge.gate.sleep(LOCK_POLL_S)
             if self._judge.gate.is_shut:
                 self._release(unit)
                 break
-            if unit is None:
+            if not isinstance(unit, WorkUnit):
                 await asyncio.sleep(0)
                 continue
             self.hire()
@@ -109,7 +112,12 @@ class WorkerPool:
 
     async def answer(self, unit: WorkUnit) -> None:
         """Ask one unit and record its outcome."""
-        outcome = await ask_unit(unit, self._services)
+        recorder = self._judge.session.recorder
+        recorder.begin()
+        try:
+            outcome = await ask_unit(unit, self._services)
+        finally:
+            recorder.end()
         if outcome.too_few:
             self._samples_per_request = 1
         await self._judge.record_outcome(outcome)
@@ -117,15 +125,19 @@ class WorkerPool:
             if not self._judge.gate.is_shut:
                 await self.answer(part)
 
-    def _units(self) -> Generator[WorkUnit | None]:
+    def _units(self) -> Generator[WorkUnit | Pause | None]:
         """Yield units that must be asked, and None now and then, to let other tasks run.
 
-        Those whose reply is stored are recorded on the way.
+        Those whose reply is stored are recorded on the way. Those that others are asking for are
+        looked at again later; while only such are left, `PAUSE` is yielded.
         """
         samples = self._judge.job.samples
         size = self._n_claimed // samples * samples or self._n_claimed  # keeps samples together
         open_units = self._judge.open_units()
-        while batch := list(islice(open_units, size)):
+        while True:
+            batch = [*self._waited_for(size), *islice(open_units, size)]
+            if not batch and not self._waiting:
+                return
             units = deque(grouped(self._claim(batch), self._samples_per_request))
             try:
                 while units:
@@ -137,22 +149,40 @@ class WorkerPool:
             finally:
                 for unit in units:
                     self._release(unit)
-            yield None
+            yield None if batch else PAUSE
+
+    def _waited_for(self, n: int) -> list[WorkUnit]:
+        """Take some units that others were asking for, unless they were just looked at."""
+        now = time.monotonic()
+        if not self._waiting or now - self._looked_s < LOCK_POLL_S:
+            return []
+        self._looked_s = now
+        return [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
 
     def _claim(self, batch: Sequence[WorkUnit]) -> list[WorkUnit]:
-        """Lock and look up many units at once; return those to be asked. Pairs are not locked."""
+        """Look up and claim many units at once; return those to be asked. Pairs are not claimed."""
         judge = self._judge
         units = judge.without_stored(batch)
         pairs = [unit for unit in units if unit.elicitation == "paired"]
         claims = claim_many([u for u in units if u.elicitation != "paired"], self._services)
         judge.record_stored(claims.stored)
-        judge.count_pending(command for _, command in claims.pending)
-        return [*claims.units, *pairs]
+        judge.count_held(claims.held)
+        self._wait_for(claims.waiting, is_progress=len(claims.waiting) < len(batch))
+        return [*claims.claimed, *pairs]
 
-    def _release(self, unit: WorkUnit | None) -> None:
-        if unit is not None and unit.claimed:
-            for request in unit.hashes:
-                self._services.cache.locks.release(request)
+    def _wait_for(self, units: Sequence[WorkUnit], *, is_progress: bool) -> None:
+        """Put units aside that others are asking for, and say who is if nothing else happens."""
+        self._waiting += units
+        now = time.monotonic()
+        if is_progress or not units:
+            self._noticed_s = now
+        elif now - self._noticed_s > NOTICE_AFTER_S:
+            self._noticed_s = now
+            self._services.store.report_holder(units[0].hashes[0])
+
+    def _release(self, unit: WorkUnit | Pause | None) -> None:
+        if isinstance(unit, WorkUnit) and unit.claimed:
+            self._services.store.release(unit.hashes)
 
 
 class Places(asyncio.Semaphore):

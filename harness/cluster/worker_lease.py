@@ -1,4 +1,4 @@
-"""Lease of one process on a shared store, renewed by a thread, and that of its run's driver.
+"""Lease of one process on a shared store, renewed by a thread.
 
 The lease is a row whose expiry is set and compared by the clock of the database alone. Whoever
 waits for a lock removes rows that have expired, and with them their locks; the owner of a row that
@@ -15,15 +15,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
+from harness.cluster.database import EXCHANGE_S, Database, StoreAway
 from harness.errors import RunError
-from harness.judging.cluster.database import EXCHANGE_S, Database, StoreAway
+from harness.judging.running.services import SharedProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from psycopg import Connection
 
-    from harness.judging.cluster.store_address import StoreAddress
+    from harness.cluster.store_address import StoreAddress
 
 T = TypeVar("T")
 
@@ -33,11 +34,9 @@ ASK_S = 1.0  # that the event loop waits for the database; its calls' deadlines 
 CONTACT_S = 5.0  # nothing is sent when the lease was not renewed for so long
 RENEW_EVERY_S = 1.0
 TICK_S = 0.1
-DRIVER_S = 3.5  # nothing is sent when the driver did not renew its lease for so long
-LOOK_EVERY_S = 0.5  # between looks at the lease of the driver
 REGISTER = (
-    "INSERT INTO harness_worker (worker, run, host, process, expires) "
-    "VALUES (%s, %s, %s, %s, clock_timestamp() + make_interval(secs => %s))"
+    "INSERT INTO harness_worker (worker, run, budget, host, process, expires) "
+    "VALUES (%s, %s, %s, %s, %s, clock_timestamp() + make_interval(secs => %s))"
 )
 RENEW = (
     "UPDATE harness_worker SET expires = clock_timestamp() + make_interval(secs => %s), "
@@ -47,17 +46,19 @@ REMOVE_EXPIRED = (  # but not while workers find their way back after a restart
     "DELETE FROM harness_worker WHERE expires < clock_timestamp() "
     "AND pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s)"
 )
-DRIVER_AGE = (
-    "SELECT %s + extract(epoch FROM clock_timestamp() - expires)::float8 "
-    "FROM harness_worker WHERE worker = %s"
+COUNT = (
+    "INSERT INTO harness_run AS r VALUES (%(run)s, %(n)s) ON CONFLICT (run) DO UPDATE "
+    "SET n_replies = r.n_replies + excluded.n_replies RETURNING "
+    "(SELECT count(*) FROM harness_worker WHERE run = %(run)s AND expires > clock_timestamp()), "
+    "n_replies"
 )
 
 
 class WorkerLease:
     """The lease of this process, and its way to the database, whose tables are created if need be.
 
-    The run is named for others who wait. The lease is longer than ``longest_call_s``; ``driver`` is
-    the id of the equally long one of the process that started the run, where that is another.
+    The lease is longer than ``longest_call_s``. The run is named for others who wait, and processes
+    of one run count the replies that they stored together.
 
     Attributes
     ----------
@@ -69,21 +70,24 @@ class WorkerLease:
     background : list of callable
         Called by the thread of the lease about every `TICK_S`.
     held_usd : float
-        What this process holds of the budget of its run.
+        What this process holds of its budget.
+    n_uncounted : int
+        Replies that it stored and that are not counted yet.
+    progress : SharedProgress
+        What all processes of the run have done.
     """
 
-    def __init__(
-        self, address: StoreAddress, run: str, longest_call_s: float, driver: str | None
-    ) -> None:
+    def __init__(self, address: StoreAddress, run: str, budget: str, longest_call_s: float) -> None:
         self.id = uuid4()
         self.name = address.name
-        self.run_name = run
+        self.run = run
+        self.budget = budget
+        self.n_uncounted = 0
+        self.progress = SharedProgress(1, 0)
         self.lease_s = longest_call_s + LEASE_MARGIN_S
         self.is_away = self.has_lapsed = False
         self.held_usd = 0.0
-        self.background: list[Callable[[], object]] = [self._look_at_driver] if driver else []
-        self._driver = driver
-        self._looked_s = self._driver_renewed_s = float("-inf")
+        self.background: list[Callable[[], object]] = []
         self._database = Database(address)
         try:
             self._database.exchange(self._register)
@@ -99,10 +103,8 @@ class WorkerLease:
 
     @property
     def may_send(self) -> bool:
-        """Whether this lease, which outlasts a call, and that of the driver were just renewed."""
-        now = time.monotonic()
-        is_driven = self._driver is None or now - self._driver_renewed_s < DRIVER_S
-        return is_driven and now - self._renewed_s < CONTACT_S
+        """Whether this lease, which outlasts a call, was just renewed."""
+        return time.monotonic() - self._renewed_s < CONTACT_S
 
     def ask(self, action: Callable[[Connection], T]) -> T:
         """Run an exchange of at most `ASK_S`, for the thread of the event loop; see `exchange`."""
@@ -123,14 +125,24 @@ class WorkerLease:
         self._ended.set()
         self._renewal.join()
         with suppress(RunError):
-            self.exchange(
-                lambda c: c.execute("DELETE FROM harness_worker WHERE worker = %s", [self.id])
-            )
+            self.exchange(self._end)
         self._database.close()
 
     def _register(self, connection: Connection) -> None:
         place = (socket.gethostname(), os.getpid())
-        connection.execute(REGISTER, (self.id, self.run_name, *place, self.lease_s))
+        connection.execute(REGISTER, (self.id, self.run, self.budget, *place, self.lease_s))
+        self._count(connection)
+
+    def _count(self, connection: Connection) -> None:
+        """Add what was stored here to what its run has stored, and read that."""
+        n = self.n_uncounted
+        row = connection.execute(COUNT, {"run": self.run, "n": n}).fetchone()
+        self.n_uncounted -= n
+        self.progress = SharedProgress(*row) if row else self.progress
+
+    def _end(self, connection: Connection) -> None:
+        connection.execute("DELETE FROM harness_worker WHERE worker = %s", [self.id])
+        self._count(connection)
 
     def _renew_regularly(self) -> None:
         next_s = 0.0
@@ -159,18 +171,8 @@ class WorkerLease:
         renewal = (self.lease_s, self.held_usd, self.id)
         n_renewed = connection.execute(RENEW, renewal).rowcount
         connection.execute(REMOVE_EXPIRED, [RESTART_S])
+        self._count(connection)
         return n_renewed
-
-    def _look_at_driver(self) -> None:
-        """Look now and then when the driver of the run last renewed its lease."""
-        now = time.monotonic()
-        if now - self._looked_s < LOOK_EVERY_S:
-            return
-        values = (self.lease_s, self._driver)
-        row = self.exchange(lambda c: c.execute(DRIVER_AGE, values).fetchone())
-        self._looked_s = now
-        if row is not None:
-            self._driver_renewed_s = now - row[0]
 
     def __repr__(self) -> str:
         state = "lapsed" if self.has_lapsed else "away" if self.is_away else "held"

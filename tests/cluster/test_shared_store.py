@@ -17,10 +17,10 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
+from harness.cluster import open_store
+from harness.cluster.database import EXCHANGE_S, SCHEMA, StoreAway
+from harness.cluster.shared_limits import SharedBudget, SharedRate
 from harness.errors import BudgetSpent, RunError
-from harness.judging.cluster import open_store
-from harness.judging.cluster.database import EXCHANGE_S, SCHEMA, StoreAway
-from harness.judging.cluster.shared_limits import SharedBudget, SharedRate
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply
@@ -54,8 +54,17 @@ def opened(address, n=1, longest_call_s=1.0):
         yield stores
 
 
+def claim(store, *numbers):
+    """Claim requests that have no reply; return whether any was granted."""
+    return bool(store.claim([(request_hash(i), request_hash(i)) for i in numbers]).granted)
+
+
+def release(store, number):
+    store.release([request_hash(number)])
+
+
 def stored(store, *numbers):
-    return store.get_many([(request_hash(i), request_hash(i)) for i in numbers])
+    return store.get([(request_hash(i), request_hash(i)) for i in numbers])
 
 
 def claim_and_store_until(stop, store):
@@ -65,7 +74,7 @@ def claim_and_store_until(stop, store):
         if stop.is_set():
             return
         with suppress(StoreAway):
-            store.locks.claim_many([request_hash(i) for i in numbers])
+            claim(store, *numbers)
             store.add_many([reply_to(i) for i in numbers])
 
 
@@ -103,12 +112,12 @@ def test_stored_replies_and_locks_survive_a_crash_of_the_database(postgres, data
     """They are on the disk when storing or claiming returns; lost connections are replaced."""
     with opened(database, 2, longest_call_s=300) as (store, other):
         store.add_many([reply_to(1)])
-        assert store.locks.claim(request_hash(2))
+        assert claim(store, 2)
         postgres.stop(signal.SIGQUIT)
         postgres.start()
         wait_until(lambda: stored(other, 1))
-        wait_until(lambda: other.locks.claim(request_hash(3)))
-        assert not other.locks.claim(request_hash(2))
+        wait_until(lambda: claim(other, 3))
+        assert not claim(other, 2)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +134,7 @@ def test_rows_that_hold_no_reply_are_not_believed(database, data):
             key = bytes.fromhex(request_hash(1))
             connection.execute("INSERT INTO harness_reply VALUES (%s, %s)", (key, data))
         assert stored(store, 1) == {}
-        assert store.locks.claim(request_hash(1))
+        assert claim(store, 1)
         assert stored(store, 1) == {}
         assert list(store.replies()) == []
         store.add_many([reply_to(1)])
@@ -142,7 +151,7 @@ def test_rows_that_are_too_large_are_not_fetched(database):
                 [key],
             )
         assert stored(store, 1) == {}
-        assert store.locks.claim(request_hash(1))
+        assert claim(store, 1)
         assert stored(store, 1) == {}
         store.add_many([reply_to(1)])
         assert stored(store, 1) == {request_hash(1): reply_to(1)}
@@ -151,40 +160,42 @@ def test_rows_that_are_too_large_are_not_fetched(database):
 def test_a_lock_is_held_by_one_worker(database):
     """Fifty requests claimed by four workers at once: each is granted once."""
     names = [request_hash(i) for i in range(50)]
+    keys = [(name, name) for name in names]
     with opened(database, 4) as stores, ThreadPoolExecutor(4) as pool:
-        granted = list(pool.map(lambda store: store.locks.claim_many(names), stores))
+        granted = list(pool.map(lambda store: store.claim(keys).granted, stores))
     assert sorted(name for names in granted for name in names) == names
 
 
 def test_a_claim_brings_the_reply_that_was_stored_meanwhile(database):
     """Who waits gets the lock after the reply is stored, and with it the reply."""
     with opened(database, 2) as (store, other):
-        assert store.locks.claim(request_hash(1))
-        assert not store.locks.claim(request_hash(1))
-        assert not other.locks.claim(request_hash(1))
+        assert claim(store, 1)
+        assert not claim(store, 1)
+        assert not claim(other, 1)
         store.add_many([reply_to(1)])
-        store.locks.release(request_hash(1))
-        wait_until(lambda: other.locks.claim(request_hash(1)))
+        release(store, 1)
+        request = (request_hash(1), request_hash(1))
+        wait_until(lambda: other.claim([request]).stored)
         assert stored(other, 1)[request_hash(1)].text == "A"
 
 
 def test_a_released_lock_is_free(database):
     """A request that got no reply can be sent by another worker, and by the same one."""
     with opened(database, 2) as (store, other):
-        assert store.locks.claim(request_hash(1))
-        store.locks.release(request_hash(1))
-        wait_until(lambda: other.locks.claim(request_hash(1)))
-        other.locks.release(request_hash(1))
-        wait_until(lambda: other.locks.claim(request_hash(1)))
+        assert claim(store, 1)
+        release(store, 1)
+        wait_until(lambda: claim(other, 1))
+        release(other, 1)
+        wait_until(lambda: claim(other, 1))
 
 
 def test_the_lock_of_a_dead_worker_is_free_after_its_lease_and_not_before(database):
     """The clock of the database decides; the lease is longer than the longest call."""
     with opened(database, 2, longest_call_s=1.0) as (store, other):
-        assert store.locks.claim(request_hash(1))
+        assert claim(store, 1)
         store.lease._ended.set()  # renews no more, as if killed
         store.lease._renewal.join()
-        wait_until(lambda: other.locks.claim(request_hash(1)), 60)
+        wait_until(lambda: claim(other, 1), 60)
         assert time.monotonic() - store.lease._renewed_s > store.lease.lease_s
 
 
@@ -258,6 +269,36 @@ def test_doctor_checks_a_store(database, postgres):
     assert "cannot be reached" in result.output
 
 
+def test_limit_of_a_budget_is_one_for_all_processes(database):
+    """Who has none or a lower one is refused; a higher one raises it; other names are apart."""
+    with ExitStack() as stack:
+        first, second = (open_store(database, "run") for _ in range(2))
+        other = open_store(database, "run", budget="another")
+        for store in (first, second, other):
+            stack.callback(store.close)
+        first.open_budget(1.0, 0.0)
+        for limit_usd in (None, 0.5):
+            with pytest.raises(RunError, match=r"share the limit of \$1.*--max-cost 1"):
+                second.open_budget(limit_usd, 0.0)
+        second.open_budget(2.0, 0.0)
+        assert second.exchange_budget(0.0, 1.5)[0] == pytest.approx(1.5)
+        other.open_budget(None, 0.0)
+
+
+def test_progress_counts_the_replies_of_all_processes_of_a_run(database):
+    """Those that have ended are counted, too; other runs are not."""
+    with ExitStack() as stack:
+        first, second = (open_store(database, "run") for _ in range(2))
+        other = open_store(database, "another run")
+        for store in (second, other):
+            stack.callback(store.close)
+        first.add_many([reply_to(1), reply_to(2)])
+        first.close()
+        second.add_many([reply_to(3)])
+        wait_until(lambda: second.shared_progress() == (1, 3))
+        wait_until(lambda: other.shared_progress() == (1, 0))
+
+
 def test_spent_budget_stops_all_workers_within_one_call_each(database, tmp_path):
     """Four workers of a run call until they are refused: the limit is nearly used, never exceeded.
 
@@ -271,7 +312,8 @@ def test_spent_budget_stops_all_workers_within_one_call_each(database, tmp_path)
         price={"input": 0, "output": 1000},
         params={"max_tokens": 10},
     )
-    request = build(spec, task, Prompts.load(task)).request(Unit("i0", "forced_choice"))
+    judge = build(spec, task, Prompts.load(task))
+    request = judge.request(Unit("i0", "forced_choice"))
     worst_usd, limit_usd = worst_cost(spec, request), 0.5
     n_calls_after: list[int] = []
     refused = Event()
@@ -281,7 +323,7 @@ def test_spent_budget_stops_all_workers_within_one_call_each(database, tmp_path)
         total_usd, n_after = 0.0, 0
         while True:
             was_refused = refused.is_set()
-            await budget.wait_for_room(spec, request)
+            await budget.wait_for_room(judge, request)
             try:
                 with budget.reserve(spec, request) as bill:
                     n_after += was_refused
@@ -309,13 +351,13 @@ def test_silent_database_does_not_hold_up_the_event_loop(postgres, database):
     with linked(postgres.port) as link:
         address = postgres.address(database.rpartition("/")[2], link.port)
         with opened(address) as [store]:
-            assert store.locks.claim(request_hash(1))
+            assert claim(store, 1)
             link.cut()
             start_s = time.monotonic()
-            assert not store.locks.claim(request_hash(2))
+            assert not claim(store, 2)
             assert time.monotonic() - start_s < EXCHANGE_S / 2
             link.mend()
-            wait_until(lambda: store.locks.claim(request_hash(2)))
+            wait_until(lambda: claim(store, 2))
 
 
 def test_python_interface_takes_a_store(database, tmp_path):
@@ -361,9 +403,9 @@ def test_store_is_closed_while_the_database_is_silent(postgres, database):
 def test_worker_without_lease_waits_for_nobody(database):
     """What it has waited for is handed to the rate limit, which ends the run."""
     with opened(database, n=2) as [holder, waiting], psycopg.connect(database) as direct:
-        assert holder.locks.claim(request_hash(1))
-        assert not waiting.locks.claim(request_hash(1))
+        assert claim(holder, 1)
+        assert not claim(waiting, 1)
         direct.execute("DELETE FROM harness_worker WHERE worker = %s", [waiting.lease.id])
         direct.commit()
-        wait_until(lambda: waiting.locks.claim(request_hash(1)))
+        wait_until(lambda: claim(waiting, 1))
         assert waiting.lease.has_lapsed

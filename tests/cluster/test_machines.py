@@ -5,6 +5,7 @@ Every machine is a process with a home of its own; what was paid is what the stu
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 
@@ -188,3 +189,37 @@ def test_spent_budget_stops_a_run_and_can_be_raised(machine, stub, database):
     ended(alone.run(database, "--max-cost", "1000", resume=True))
     assert answered(alone) == 100
     assert stub.stats()["requests"] == 100
+
+
+def test_eight_processes_with_one_command_are_one_run_with_one_limit(machine, stub, database):
+    """Together they pay at most the limit; each folder has the same run id."""
+    more = "price: {input: 0, output: 100000}, "
+    machines = [machine(name, stub.url(ms=20), n=200, more=more) for name in "abcdefgh"]
+    runs = [m.run(database, "--max-cost", "8") for m in machines]
+    for run in runs:
+        ended(run, code=4)
+    paid = [v.reply for m in machines for v in m.verdicts().values() if v.reply and not v.cached]
+    assert 0 < sum(reply.cost_usd for reply in paid) <= 8
+    assert stub.stats()["requests"] == len(paid)
+    manifests = [json.loads(m.log.with_name("manifest.json").read_text()) for m in machines]
+    assert len({manifest["run_id"] for manifest in manifests}) == 1
+
+
+def test_processes_of_one_run_end_with_the_whole_folder_each(machine, stub, database):
+    """Four processes: every request is sent once, and each folder has every verdict."""
+    machines = [machine(name, stub.url(ms=20), n=N) for name in "abcd"]
+    for run in [m.run(database) for m in machines]:
+        ended(run)
+    assert stub.stats()["requests"] == N
+    assert [answered(m) for m in machines] == [N] * 4
+    paid = [sum(not v.cached for v in m.verdicts().values()) for m in machines]
+    assert sum(paid) == N
+
+
+def test_process_without_the_limit_of_its_run_is_refused(machine, stub, database):
+    """It could spend what the others may not; nothing is sent, and its folder is removed."""
+    more = "price: {input: 0, output: 100000}, "
+    limited, unlimited = (machine(name, stub.url(), n=20, more=more) for name in "ab")
+    ended(limited.run(database, "--max-cost", "1000"))
+    output = ended(unlimited.run(database), code=2)
+    assert "share the limit of $1000, and this one has none" in output

@@ -7,8 +7,8 @@ import os
 import pytest
 from support.processes import invoke
 
+from harness.cluster.store_address import store_address
 from harness.errors import RunError
-from harness.judging.cluster.store_address import store_address
 
 SECRET = "hunter2-and-more"
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from harness.cluster.ray_cluster import cluster_address, remove_abandoned
 from harness.errors import RunError
-from harness.judging.cluster.ray_cluster import cluster_address, remove_abandoned
 
 
 def test_public_address_is_refused_unless_forced(monkeypatch):

@@ -1,19 +1,14 @@
-"""Batch APIs of OpenAI and Anthropic.
-
-Requests are written and replies read by the judge itself: its connections are replaced by a
-`BatchWire`, which keeps what the judge would send and later returns the provider's answer.
-"""
+"""Batch APIs of OpenAI and Anthropic; requests are written and replies read by the judge itself."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harness.errors import CallFailed
-from harness.judging.judges.http_exchange import Answer, Wire
+from harness.judging.judges.http_exchange import Answer
 from harness.judging.judges.providers import provider_of
 from harness.judging.judges.response_errors import OK, failure_of
 
@@ -22,23 +17,14 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientSession
 
+    from harness.batch.batch_ledger import PendingBatch
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.storage.batch_ledger import PendingBatch
 
 CALL_S = 300.0  # one exchange; a download may take this long between two pieces
 MOST_LINE_BYTES = 8 << 20
 CLOCKS_APART_S = 300.0
 KEPT_HEADERS = frozenset({"authorization", "x-api-key", "anthropic-version", "anthropic-beta"})
-KEPT = "kept_for_batch"
 BAD_REQUEST, SERVER_ERROR = 400, 500
-
-
-class PreparedRequest(NamedTuple):
-    """A request as a judge would have sent it."""
-
-    url: str
-    headers: dict[str, str]
-    body: Any
 
 
 class BatchResult(NamedTuple):
@@ -52,8 +38,8 @@ class BatchResult(NamedTuple):
 class BatchApi(Protocol):
     """Batches of one provider."""
 
-    async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
-        """Hand in requests by their hash; return the batch's id."""
+    async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, bytes]]) -> str:
+        """Hand in the bodies of requests by their hash; return the batch's id."""
 
     async def find(self, pending: PendingBatch, taken: set[str]) -> str:
         """Return the id of a batch that may have been received; empty if it was not."""
@@ -65,28 +51,15 @@ class BatchApi(Protocol):
         """Yield the result of each request, in any order."""
 
 
-class BatchWire(Wire):
-    """Keeps what would be sent, or returns the answer that it holds."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-        self.prepared: PreparedRequest | None = None
-        self.answer: Answer | None = None
-
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Return the answer, or keep the request and raise `CallFailed`."""
-        if self.answer is not None:
-            return self.answer
-        kept_headers = {k: v for k, v in headers.items() if k.lower() in KEPT_HEADERS}
-        self.prepared = PreparedRequest(url, kept_headers, json.loads(body))
-        raise CallFailed(KEPT)
-
-
 class Http:
-    """Exchanges of JSON with one provider; redirects are refused."""
+    """Exchanges of JSON with one provider; redirects are refused.
+
+    ``headers`` are those of a request that a judge wrote; the ones that name key and version are
+    sent.
+    """
 
     def __init__(self, headers: Mapping[str, str]) -> None:
-        self._headers = dict(headers)
+        self._headers = {k: v for k, v in headers.items() if k.lower() in KEPT_HEADERS}
         self._session: ClientSession | None = None
 
     def _open(self) -> ClientSession:
@@ -99,11 +72,11 @@ class Http:
         return self._session
 
     async def call(
-        self, method: str, url: str, data: bytes | None = None, kind: str = "application/json"
+        self, method: str, url: str, document: object = None, *, file: bytes | None = None
     ) -> dict[str, Any]:
-        """Send and return the JSON object that comes back; `CallFailed` for anything else."""
+        """Send JSON or a file; return the JSON object that comes back, else raise `CallFailed`."""
         chunks: list[bytes] = []
-        async for chunk in self._pieces(method, url, data, kind):
+        async for chunk in self._pieces(method, url, document, file):
             chunks.append(chunk)
             if sum(map(len, chunks)) > MOST_LINE_BYTES:
                 raise CallFailed("reply_too_large")
@@ -118,7 +91,7 @@ class Http:
     async def lines(self, url: str) -> AsyncIterator[dict[str, Any]]:
         """Yield the JSON objects of a file of lines, without holding the file."""
         rest = b""
-        async for chunk in self._pieces("GET", url, None, ""):
+        async for chunk in self._pieces("GET", url):
             *whole, rest = (rest + chunk).split(b"\n")
             if len(rest) > MOST_LINE_BYTES:
                 raise CallFailed("reply_too_large")
@@ -129,15 +102,23 @@ class Http:
             yield document
 
     async def _pieces(
-        self, method: str, url: str, data: bytes | None, kind: str
+        self, method: str, url: str, document: object = None, file: bytes | None = None
     ) -> AsyncIterator[bytes]:
         import aiohttp  # noqa: PLC0415 -- only when something is sent
 
-        headers = self._headers | ({"Content-Type": kind} if data is not None else {})
+        form = None
+        if file is not None:
+            form = aiohttp.FormData({"purpose": "batch"})
+            form.add_field("file", file, filename="batch.jsonl", content_type="application/jsonl")
         try:
             async with asyncio.timeout(CALL_S) as deadline:
                 async with self._open().request(
-                    method, url, data=data, headers=headers, allow_redirects=False
+                    method,
+                    url,
+                    data=form,
+                    json=document,
+                    headers=self._headers,
+                    allow_redirects=False,
                 ) as response:
                     if response.status != OK:
                         body = await response.content.read(1 << 16)
@@ -174,32 +155,21 @@ class OpenAI:
         self._http = http
         self._base = url.removesuffix("/chat/completions")
 
-    async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
+    async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, bytes]]) -> str:
         """Upload the file, then create its batch, with our token in it."""
         lines = b"".join(
-            json.dumps(
-                {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": content}
-            ).encode()
-            + b"\n"
+            b'{"custom_id":"%b","method":"POST","url":"/v1/chat/completions","body":%b}\n'
+            % (key.encode(), content)
             for key, content in requests
         )
-        boundary = secrets.token_hex(16)
-        form = (
-            f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
-            f"--{boundary}\r\n"
-            'Content-Disposition: form-data; name="file"; filename="batch.jsonl"\r\n'
-            "Content-Type: application/jsonl\r\n\r\n"
-        ).encode()
-        form += lines + f"\r\n--{boundary}--\r\n".encode()
-        kind = f"multipart/form-data; boundary={boundary}"
-        file = await self._http.call("POST", f"{self._base}/files", form, kind)
+        file = await self._http.call("POST", f"{self._base}/files", file=lines)
         body = {
             "input_file_id": file.get("id"),
             "endpoint": "/v1/chat/completions",
             "completion_window": "24h",
             "metadata": {"judge_harness": pending.token},
         }
-        batch = await self._http.call("POST", f"{self._base}/batches", json.dumps(body).encode())
+        batch = await self._http.call("POST", f"{self._base}/batches", body)
         return _id(batch)
 
     async def find(self, pending: PendingBatch, taken: set[str]) -> str:
@@ -238,11 +208,11 @@ class Anthropic:
         self._http = http
         self._url = f"{url}/batches"
 
-    async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, Any]]) -> str:
+    async def submit(self, pending: PendingBatch, requests: Sequence[tuple[str, bytes]]) -> str:
         """Send all requests at once."""
         del pending  # there is no place for our token
-        body = {"requests": [{"custom_id": key, "params": content} for key, content in requests]}
-        return _id(await self._http.call("POST", self._url, json.dumps(body).encode()))
+        entries = [{"custom_id": key, "params": json.loads(content)} for key, content in requests]
+        return _id(await self._http.call("POST", self._url, {"requests": entries}))
 
     async def find(self, pending: PendingBatch, taken: set[str]) -> str:
         """Return a batch of that size that is not taken and not older than ours."""

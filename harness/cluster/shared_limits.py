@@ -12,15 +12,15 @@ from hashlib import sha256
 from math import inf
 from typing import TYPE_CHECKING
 
+from harness.cluster.database import StoreAway
 from harness.errors import BudgetSpent, CallFailed
-from harness.judging.cluster.database import StoreAway
 from harness.judging.judges.pricing import worst_cost
 from harness.judging.running.budget import CallBill, CostBudget
 from harness.judging.running.rate_limit import BURST_S, WINDOW_S, RateGate, rate_gate
 from harness.judging.running.services import NotAsked
 
 if TYPE_CHECKING:
-    from harness.judging.cluster.shared_store import SharedStore
+    from harness.cluster.shared_store import SharedStore
     from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.prompts.requests import Request
@@ -166,11 +166,11 @@ class SharedBudget(CostBudget):
         self._is_stopped = False
         store.at_close.append(self.close)
 
-    async def wait_for_room(self, spec: JudgeSpec, request: Request, n: int = 1) -> None:
+    async def wait_for_room(self, judge: Judge, request: Request, n: int = 1) -> None:
         """Wait until this call may be sent, or the budget is spent for good."""
         if self.limit_usd is None or request.hash in self._promised_usd:
             return
-        cost_usd = worst_cost(spec, request, n)
+        cost_usd = worst_cost(judge.spec, request, n)
         while self._lacks(cost_usd):
             async with self._exchange:
                 if self._lacks(cost_usd):
@@ -178,7 +178,7 @@ class SharedBudget(CostBudget):
         if self._allowance_usd >= cost_usd:
             self._allowance_usd -= cost_usd
             self._promised_usd[request.hash] = cost_usd
-        while self.is_untried(spec.name) and not self._is_stopped:
+        while self.is_untried(judge) and not self._is_stopped:
             await self.next_end()
 
     def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from psycopg.abc import PQGen
 
-    from harness.judging.cluster.store_address import StoreAddress
+    from harness.cluster.store_address import StoreAddress
 
 T = TypeVar("T")
 
@@ -37,6 +37,7 @@ SCHEMA = (  # a script per version
     CREATE TABLE harness_worker (
         worker uuid PRIMARY KEY,
         run text NOT NULL,
+        budget text NOT NULL,
         host text NOT NULL,
         process integer NOT NULL,
         since timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -49,8 +50,12 @@ SCHEMA = (  # a script per version
         worker uuid NOT NULL REFERENCES harness_worker ON DELETE CASCADE
     );
     CREATE INDEX harness_lock_worker ON harness_lock (worker);
-    CREATE TABLE harness_budget (
+    CREATE TABLE harness_run (
         run text PRIMARY KEY,
+        n_replies bigint NOT NULL
+    );
+    CREATE TABLE harness_budget (
+        budget text PRIMARY KEY,
         limit_usd double precision NOT NULL,
         taken_usd double precision NOT NULL
     );

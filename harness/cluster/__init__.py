@@ -1,0 +1,173 @@
+"""Runs on many machines that share one store; imported only when a run names one."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from functools import partial
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import RunError
+from harness.judging.running.session import SessionLimits
+from harness.judging.storage.response_cache import ResponseCache
+from harness.judging.storage.verdict_log import REPLIES_PER_TRANSACTION, read_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from harness.cluster.shared_store import SharedStore
+    from harness.command_options import Place
+    from harness.judging.parsing.verdict import Reply
+    from harness.judging.running.retry import RetryPolicy
+    from harness.judging.running.services import Observer, Store
+    from harness.run_plans import Plan
+    from harness.runs import RunFolder
+    from harness.stopping import StopRequests
+
+INSTALL = "pip install 'judge-harness[postgres]'"
+
+
+def open_store(
+    address: str,
+    run: str,
+    longest_call_s: float = 0.0,
+    say: Callable[[str], None] = lambda _: None,
+    *,
+    budget: str = "",
+    is_private: bool = False,
+) -> SharedStore:
+    """Open the shared store at an address.
+
+    Parameters
+    ----------
+    address : str
+        Of the database; its tables are created if need be.
+    run : str
+        Name of the run.
+    longest_call_s : float
+        The longest time that a call of the run may take.
+    say : callable
+        Receives one line for each worker that holds what has been waited for.
+    budget : str
+        Name of the budget that it shares; by default that of the run.
+    is_private : bool
+        Whether no run of another name finds its replies.
+
+    Raises
+    ------
+    RunError
+        If the address is none, the extra is not installed, or the database cannot be used.
+    """
+    check_address(address)
+    # psycopg is an extra, without which this module says what to install
+    from harness.cluster.shared_store import SharedStore  # noqa: PLC0415
+    from harness.cluster.store_address import store_address  # noqa: PLC0415
+
+    return SharedStore(
+        store_address(address),
+        run=run,
+        budget=budget or run,
+        longest_call_s=longest_call_s,
+        say=say,
+        is_private=is_private,
+    )
+
+
+def check_address(address: str) -> None:
+    """Refuse an address of a store that cannot be used, without connecting; see `store_address`.
+
+    Raises
+    ------
+    RunError
+        Also if the extra is not installed.
+    """
+    if not all(map(find_spec, ("psycopg", "psycopg_pool"))):
+        raise RunError("--store needs psycopg and its pool", f"install them: {INSTALL}")
+    from harness.cluster.store_address import store_address  # noqa: PLC0415 -- needs it
+
+    store_address(address)
+
+
+def session_limits(
+    store: SharedStore, limit_usd: float | None, spent_usd: float, *, is_soft: bool = False
+) -> SessionLimits:
+    """Return budget and rate limits of a session that hold for all processes of its run.
+
+    ``spent_usd`` is what the log of this process has cost.
+
+    Raises
+    ------
+    RunError
+        If other processes with this budget have another limit.
+    """
+    from harness.cluster.shared_limits import SharedBudget, shared_gate  # noqa: PLC0415
+
+    store.open_budget(limit_usd, spent_usd)
+    return SessionLimits(
+        SharedBudget(limit_usd, spent_usd, store, is_soft=is_soft), partial(shared_gate, store)
+    )
+
+
+def launcher(
+    plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
+) -> Callable[[Store, Observer, StopRequests], str]:
+    """Return what starts processes of a run on a cluster; see `ray_launcher`."""
+    from harness.cluster import ray_launcher  # noqa: PLC0415 -- Ray is an extra
+
+    return ray_launcher.launcher(plan, folder, place, retry)
+
+
+def check_executor(executor: str) -> None:
+    """Refuse an address of a Ray cluster that cannot be used, without connecting."""
+    from harness.cluster.ray_cluster import cluster_address  # noqa: PLC0415 -- resolves names
+
+    cluster_address(executor)
+
+
+def describe_cluster(executor: str) -> tuple[str, str]:
+    """Return what a cluster consists of, and which of its nodes have another version installed."""
+    from harness.cluster import ray_launcher  # noqa: PLC0415 -- Ray is an extra
+
+    return ray_launcher.describe_cluster(executor)
+
+
+def copy_replies(source: str, target: str) -> int:
+    """Copy all replies of a cache folder, run folder or shared store to a cache folder or store.
+
+    A reply that the target holds is kept. Returned is how many were read.
+
+    Raises
+    ------
+    RunError
+        If the source does not exist, or either cannot be used.
+    """
+    if "://" not in source and not Path(source).is_dir():
+        raise RunError(
+            f"{source}: there is no such folder; name a cache, a run or postgresql://..."
+        )
+    n_replies = 0
+    with ExitStack() as opened:
+        replies = _replies_in(source, opened)
+        new = opened.enter_context(closing(_opened(target)))
+        while batch := list(islice(replies, REPLIES_PER_TRANSACTION)):
+            new.add_many(batch)
+            n_replies += len(batch)
+    return n_replies
+
+
+def _replies_in(place: str, opened: ExitStack) -> Iterator[Reply]:
+    """Yield the replies of a store, a cache folder, or the log in a run folder."""
+    log = Path(place) / "verdicts.jsonl"
+    if "://" in place or not log.is_file():
+        return opened.enter_context(closing(_opened(place))).replies()
+    paid = (verdict for verdict in read_log(log).final.values() if not verdict.cached)
+    return (reply for verdict in paid for reply in verdict.replies)
+
+
+def _opened(place: str) -> ResponseCache | SharedStore:
+    """Open a cache folder, or the shared store at an address."""
+    if "://" in place:
+        return open_store(place, "harness cache copy")
+    return ResponseCache(Path(place))

@@ -1,0 +1,157 @@
+"""Requests that are held beyond the life of a process: they were handed in and wait elsewhere.
+
+Each run that holds any has a file in one folder of the cache, written anew whenever that changes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from harness.errors import RunError
+from harness.files import read_file, write_file
+from harness.user_folders import resume_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+FILE_NAME = re.compile(r"[0-9a-f]{64}\.json")
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """Requests that one judge of a run holds, until seconds since 1970."""
+
+    judge: str
+    until_s: float
+    requests: frozenset[str]
+
+
+class RunHoldings(msgspec.Struct, frozen=True):
+    """What the run in a folder holds."""
+
+    run: str
+    holdings: tuple[Holding, ...] = ()
+
+    @property
+    def requests(self) -> frozenset[str]:
+        """All requests that it holds."""
+        return frozenset().union(*(holding.requests for holding in self.holdings))
+
+
+_ENCODE = msgspec.json.Encoder().encode
+_DECODE = msgspec.json.Decoder(RunHoldings).decode
+
+
+class _Snapshot(NamedTuple):
+    """What a file held when it had a state."""
+
+    state: tuple[int, int, int]
+    content: RunHoldings
+
+
+class HeldRequests:
+    """Requests that runs hold on one cache.
+
+    Parameters
+    ----------
+    folder : Path
+        Where each run has a file; created when the first holds something.
+    say : callable
+        Receives one line for each run whose requests are held no longer.
+    """
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._say = say
+        self._own = ""
+        self._snapshots: dict[str, _Snapshot] = {}
+
+    def hold(self, run: Path, holdings: Sequence[Holding]) -> None:
+        """Hold these requests for the run in a folder, in place of those that it held.
+
+        Raises
+        ------
+        RunError
+            If that cannot be written.
+        """
+        path = str(run.resolve())
+        self._own = sha256(path.encode()).hexdigest() + ".json"
+        try:
+            if not holdings:
+                (self._folder / self._own).unlink(missing_ok=True)
+                return
+            self._folder.mkdir(exist_ok=True)
+            write_file(self._folder / self._own, _ENCODE(RunHoldings(path, tuple(holdings))))
+        except OSError as error:
+            raise RunError(f"{self._folder}: cannot be written ({error.strerror}).") from None
+
+    def find(self, requests: Sequence[str]) -> Mapping[str, str]:
+        """Return those of some requests that other runs hold, each with the command for its reply.
+
+        Raises
+        ------
+        RunError
+            If what a run holds cannot be read.
+        """
+        commands: dict[str, str] = {}
+        for name in self._names():
+            content = self._read(name)
+            if content is None:
+                continue
+            held = content.requests.intersection(requests)
+            command = resume_command(Path(content.run), self._folder.parent)
+            commands |= dict.fromkeys(held, command)
+        return commands
+
+    def _names(self) -> list[str]:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            names = os.listdir(self._folder)  # noqa: PTH208 -- faster
+            return [n for n in names if n != self._own and FILE_NAME.fullmatch(n)]
+        return []
+
+    def _read(self, name: str) -> RunHoldings | None:
+        """Return what a file holds that still counts; None if that is nothing."""
+        path = self._folder / name
+        try:
+            status = path.lstat()
+            state = (status.st_ino, status.st_mtime_ns, status.st_size)
+            snapshot = self._snapshots.get(name)
+            if snapshot is None or snapshot.state != state:
+                content = self._current(_DECODE(read_file(path)), path)
+                snapshot = self._snapshots[name] = _Snapshot(state, content)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "damaged"
+            raise RunError(
+                f"{path}: cannot be read ({reason}), so its requests might be paid for twice; "
+                "repair it, or choose another cache with --cache DIR."
+            ) from None
+        return snapshot.content
+
+    def _current(self, content: RunHoldings, path: Path) -> RunHoldings:
+        """Leave out what nobody can get any more: of deleted runs, and what is held too long."""
+        if not Path(content.run).is_dir():
+            with suppress(OSError):
+                path.unlink()
+            self._say(
+                f"{content.run} no longer exists; the requests in its batches are asked again"
+            )
+            return RunHoldings(content.run)
+        lasting = tuple(h for h in content.holdings if h.until_s > time.time())
+        if len(lasting) < len(content.holdings):
+            self._say(
+                f"{content.run}: the results of its batches are no longer kept; their requests are "
+                "asked again"
+            )
+        return RunHoldings(content.run, lasting)
+
+    def __repr__(self) -> str:
+        return f"HeldRequests({self._folder})"
