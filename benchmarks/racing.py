@@ -175,9 +175,9 @@ def median_share(outcomes: list[Outcome]) -> float:
 
 def error_shares(outcomes: list[Outcome], within: float) -> tuple[float, float]:
     """Return how often the regret reached the margin, and how often the best was put out."""
-    least = max(within, 1e-12)
+    least = within - 1e-12 if within > 0.0 else 1e-12  # in a strict race, any regret is an error
     return (
-        float(np.mean([outcome.regret >= least - 1e-12 for outcome in outcomes])),
+        float(np.mean([outcome.regret >= least for outcome in outcomes])),
         float(np.mean([outcome.suspended_best for outcome in outcomes])),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import signal
@@ -90,7 +91,7 @@ class LineObserver(NoObserver):
             self.say(f"{judge} is incomplete ({explain(reason)})")
 
 
-def start(plan: Plan, out: Path) -> RunFolder:
+def start(plan: Plan, out: Path, name: str | None = None) -> RunFolder:
     """Create the run folder; see `RunFolder.create`."""
     folder = RunFolder.create(
         out,
@@ -106,9 +107,41 @@ def start(plan: Plan, out: Path) -> RunFolder:
             plan.prompts,
             {job.judge.spec.name for job in plan.jobs if job.judge.reads_prompts},
         ),
+        name=name,
     )
     fix_holdout(folder, plan.task)
     return folder
+
+
+def ask_part(
+    plan: Plan, out: Path, *, observer: Observer, place: Place = HERE
+) -> tuple[RunFolder, Asked]:
+    """Ask about a part of many items, in a folder named by what is asked; nothing is validated.
+
+    Parameters
+    ----------
+    plan : Plan
+        The part, see `harness.run_plans.plan_other_items`.
+    out : Path
+        Where its folder is created, or goes on.
+    observer, place
+        As of `run_plan`.
+
+    Raises
+    ------
+    RunError
+        If the folder cannot be used.
+    """
+    check_place(place)
+    check_judges(plan)
+    asked_for = [plan.task.content_hash, plan.prompts.hash, *map(repr, plan.specs)]
+    path = out / hashlib.sha256("\0".join(asked_for).encode()).hexdigest()[:16]
+    has_begun = (path / "manifest.json").exists()
+    folder = RunFolder.open(path) if has_begun else start(plan, out, path.name)
+    if folder.manifest.state == "asked":
+        return folder, Asked(ExitCode.DONE, CostBudget(None, run_cost_usd(folder)))
+    store = _opener(plan, folder, observer, place)()
+    return folder, ask_open_units(plan, folder, store, observer=observer)
 
 
 def run_plan(

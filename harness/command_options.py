@@ -63,6 +63,7 @@ N_PAIRS = 100  # enough to estimate beta
 # What options go with: a command, or a command with an argument that leaves others without effect.
 RUN, RESUME = "run", "run --resume"
 CONFIRM = "confirm"
+ESTIMATE = "estimate"
 VALIDATE, VALIDATE_RUN = "validate", "validate RUN"
 PROBE, PROBE_RESUME = "probe", "probe --resume"
 PROMPT = "prompt"
@@ -81,7 +82,7 @@ REASONS = {  # why the other options do not go with a use, and what to do instea
     ACCEPT: ("accepting a look asks for what it needs, and compares nothing", ""),
     EXCLUDE: ("excluding a look asks and compares nothing", ""),
 }
-ASKING = (RUN, RESUME, CONFIRM, PROBE, PROBE_RESUME, REVALIDATE, ACCEPT)
+ASKING = (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME, REVALIDATE, ACCEPT)
 
 
 class Options(BaseModel):
@@ -361,7 +362,7 @@ class Choices(Options):
     confidence: float | None = option(
         None,
         "Confidence level of the intervals; 0.95 by default.",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, VALIDATE, VALIDATE_RUN, ESTIMATE),
     )
     interval: IntervalMethod | None = option(
         None, "Method of the intervals.", (RUN, VALIDATE, VALIDATE_RUN)
@@ -434,7 +435,7 @@ class Items(Options):
     limit: int | None = option(
         None,
         "Only the first N items.",
-        (RUN, VALIDATE, PROBE, PROMPT),
+        (RUN, VALIDATE, ESTIMATE, PROBE, PROMPT),
         texts={PROBE: "Change only the first N items."},
         ge=1,
     )
@@ -627,7 +628,7 @@ class Store(Options):
         None,
         "Share replies, locks, rates and budget with runs on other machines: "
         "postgresql://HOST/DATABASE. Takes the place of the cache.",
-        (RUN, RESUME, CONFIRM, REVALIDATE, ACCEPT, DOCTOR, SCHEDULE),
+        (RUN, RESUME, CONFIRM, ESTIMATE, REVALIDATE, ACCEPT, DOCTOR, SCHEDULE),
         metavar="ADDRESS",
     )
 
@@ -638,7 +639,7 @@ class Cache(Options):
     cache: Path | None = option(
         None,
         "Folder of the response cache; $HARNESS_CACHE by default.",
-        (RUN, RESUME, CONFIRM, PROBE, PROBE_RESUME, DOCTOR),
+        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME, DOCTOR),
     )
 
 
@@ -662,7 +663,7 @@ class Place(Store, Cache):
     use_cache: bool = option(
         True,
         "Use the response cache.",
-        (RUN, RESUME, CONFIRM),
+        (RUN, RESUME, CONFIRM, ESTIMATE),
         flag="--cached/--no-cache",
     )
 

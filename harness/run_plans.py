@@ -289,6 +289,52 @@ def plan_confirmation(
     return _plan(loaded, config, specs, prompts, embedder=manifest.embedder)
 
 
+def plan_other_items(
+    folder: RunFolder,
+    judge: str,
+    items: tuple[Item, ...],
+    answers: AnswerKind,
+    *,
+    limit: Limit = NO_LIMIT,
+    server: Server = NO_SERVER,
+) -> Plan:
+    """Plan to ask a judge of a run once about items that are not in its task.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run: task, prompts, judge and options are its own.
+    judge : str
+        Name of a judge that was asked.
+    items : tuple of Item
+        The items, without ratings.
+    answers : str
+        What the judge is asked for.
+    limit, server
+        As of `plan_resumed_run`.
+
+    Raises
+    ------
+    RunError
+        If the run has no such judge; else as `plan_resumed_run`.
+    """
+    loaded = _task_and_own_judges(folder, None, server)
+    specs = tuple(spec for spec in folder.manifest.asked_judges if spec.name == judge)
+    if not specs:
+        names = ", ".join(spec.name for spec in folder.manifest.asked_judges)
+        raise RunError(f"{folder.path}: {judge!r} was not asked; name one of {names}.")
+    changes = {
+        "elicitations": (answers,),
+        "samples": 1,
+        "item_text": False,
+        **dict.fromkeys(("pairs", "limit", "criterion", "holdout", "max_cost")),
+    }
+    config = folder.manifest.config.model_copy(update=changes | limit.changes())
+    prompts = prompts_of(folder, loaded, specs)
+    task = loaded.model_copy(update={"items": items, "ratings": (), "ignored": ()})
+    return _plan(task, config, specs, prompts)
+
+
 def _shown(pool: Task, holdout: float | None) -> Task:
     """Return where demonstrations are drawn from: a task without the items that are held out."""
     if holdout is None:

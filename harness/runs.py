@@ -202,8 +202,11 @@ class RunFolder:
         prompts: Prompts,
         embedder: JudgeSpec | None = None,
         fingerprints: dict[str, str] | None = None,
+        name: str | None = None,
     ) -> RunFolder:
         """Create a run folder below ``out``, with its manifest and a copy of the task.
+
+        Its name says task and time, unless it is given.
 
         Raises
         ------
@@ -211,8 +214,8 @@ class RunFolder:
             If it cannot be written.
         """
         now = datetime.now(UTC)
-        name = f"{task.name}-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-        path = out / (CONFIRMATION if config.confirms else name)
+        of_time = f"{task.name}-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        path = out / (CONFIRMATION if config.confirms else name or of_time)
         manifest = Manifest(
             created=now.isoformat(timespec="seconds"),
             config=config,

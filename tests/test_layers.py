@@ -39,6 +39,7 @@ LAYERS = (
         "cluster",
         "curation",
         "doctor",
+        "estimation",
         "experiments",
         "gates",
         "interop",

@@ -63,6 +63,9 @@ COMMANDS = {
     "confirm": CommandSource(
         "confirm:confirm", "Ask a judge of a run about the items that were held out."
     ),
+    "estimate": CommandSource(
+        "estimate:estimate", "Estimate a share or a score over items without ratings."
+    ),
     "systems": CommandSource("systems:systems", "Rank the systems that a pairwise task compares."),
     "study": CommandSource("study:study", "Put the results of several tasks together."),
     "report": CommandSource("report:report", "Write the report of a run, or compare two."),

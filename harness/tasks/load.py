@@ -138,12 +138,19 @@ def task_tables(folder: Path) -> dict[str, Path]:
 def _read_items(path: Path, groups_path: Path | None) -> tuple[Item, ...]:
     """Read items, each with the fields of its group before its own."""
     if groups_path is None:
-        return tuple(_item_rows(path))
-    shared = {group.id: group.fields for group in _item_rows(groups_path)}
-    return tuple(_join(path, item, shared) for item in _item_rows(path))
+        return tuple(item_rows(path))
+    shared = {group.id: group.fields for group in item_rows(groups_path)}
+    return tuple(_join(path, item, shared) for item in item_rows(path))
 
 
-def _item_rows(path: Path) -> Iterator[Item]:
+def item_rows(path: Path) -> Iterator[Item]:
+    """Yield the items of a table, as they come.
+
+    Raises
+    ------
+    TaskError
+        If the table cannot be read, or an id is given twice.
+    """
     item_ids: set[str] = set()
     for line, row in read_rows(path, required=("id",)):
         where = f"{path}: line {line}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray
 
-DISCRETENESS = 1.07  # factor of the squared critical value, as counts move in steps
+DISCRETENESS = 1.085  # factor of the squared critical value, as counts move in steps
 NEARLY_EMPTY = 1e-3  # added to each cell, so that its logarithm is defined
 END = 1e-9  # shares lie between this and one minus this
 N_HALVINGS = 40  # of the search for an end of an interval

@@ -1,0 +1,98 @@
+"""`harness estimate`: what one judge of a run says of items that nobody rated."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli import options
+from harness.cli.binding import takes
+from harness.cli.output import dollars, echo, echo_json
+from harness.command_options import (
+    ESTIMATE,
+    Choices,
+    Items,
+    Limit,
+    Printing,
+    RunPlace,
+    Server,
+)
+from harness.estimation.estimate_options import EstimateOptions
+
+if TYPE_CHECKING:
+    from harness.estimation.estimate import Estimation
+
+DEFAULT_LEVEL = 0.95
+
+
+@takes(ESTIMATE)
+def estimate(
+    run: options.FinishedRun = None,
+    *,
+    judge: Annotated[str, typer.Option(help="The judge of that run to ask.")],
+    items: Annotated[
+        Path, typer.Option(help="Items without ratings: a csv, jsonl or parquet file, or a folder.")
+    ],
+    selection: Items,
+    wanted: EstimateOptions,
+    choices: Choices,
+    limit: Limit,
+    server: Server,
+    place: RunPlace,
+    printing: Printing,
+) -> None:
+    """Ask a judge of a run about items without ratings, and estimate their mean.
+
+    The share of raters who would give a positive answer, or the mean score, over the items that the
+    unlabelled ones are drawn from. The rated items of the run say how the judge errs. The same
+    command resumes an interrupted one.
+
+    \b
+    Examples:
+      harness estimate --judge gpt --items unlabelled.jsonl
+      harness estimate toxicity-20260101T120000Z-1a2b3c --judge gpt --items ./parts --max-cost 5
+    """
+    from harness.cli.progress import Silent
+    from harness.estimation.estimate import Wanted
+    from harness.estimation.estimate import estimate as run_estimate
+    from harness.estimation.estimate_text import described
+    from harness.runs import find_run
+
+    folder = find_run(place.out, run)
+    result = run_estimate(
+        folder,
+        judge,
+        items,
+        Wanted(
+            options=wanted,
+            level=choices.confidence or DEFAULT_LEVEL,
+            n_items=selection.limit,
+            limit=limit,
+            server=server,
+            place=place,
+        ),
+        observer=Silent(),
+        progress=_ignore if printing.quiet else _show,
+    )
+    if printing.as_json:
+        echo_json(_as_json(result))
+    else:
+        echo(described(result))
+        if not printing.quiet:
+            echo(f"\nReplies: {result.path}   cost: {dollars(result.cost_usd)}")
+    raise typer.Exit(result.exit_code)
+
+
+def _show(n_asked: int) -> None:
+    echo(f"{n_asked:,} items asked about", err=True)
+
+
+def _ignore(n_asked: int) -> None:
+    del n_asked
+
+
+def _as_json(result: Estimation) -> dict[str, object]:
+    return asdict(result) | {"path": str(result.path), "exit_code": int(result.exit_code)}

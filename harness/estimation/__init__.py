@@ -1,0 +1,1 @@
+"""From a judge to a number: means over items that nobody rated."""

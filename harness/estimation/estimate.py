@@ -1,0 +1,324 @@
+"""Ask one judge of a run about items that nobody rated, and estimate their mean."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.app import ask_part
+from harness.errors import ExitCode, OptionError, RunError, TaskError
+from harness.estimation.quantity import Quantity
+from harness.estimation.unlabelled import read_parts
+from harness.ledger import tried_in_run
+from harness.run_plans import plan_other_items
+from harness.sources import source_of, verdicts_of
+from harness.stats.estimation.labelling import labels_for_width
+from harness.stats.estimation.population import (
+    Labelled,
+    PopulationMean,
+    population_score,
+    population_share,
+)
+from harness.stats.estimation.prediction_powered import JudgedMean
+from harness.stats.estimation.transfer import Transfer, transfer
+from harness.tasks.model import unit_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from harness.analysis import Source
+    from harness.command_options import Limit, Place, Server
+    from harness.estimation.estimate_options import EstimateOptions
+    from harness.judging.running.services import Observer
+    from harness.runs import RunFolder
+    from harness.stats.data.arrays import IntArray
+    from harness.tasks import Item
+
+FOLDER = "estimates"
+MIN_LABELLED = 10  # rated items, below which nothing is estimated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimation:
+    """What a judge says of items that nobody rated.
+
+    Attributes
+    ----------
+    path : Path
+        Folder of the verdicts, a run folder per part; the same command goes on there.
+    task, judge : str
+        Names.
+    quantity : Quantity
+        What the mean is of.
+    mean : PopulationMean or None
+        None until all items were asked about.
+    likeness : Transfer or None
+        Whether the labelled items look like the unlabelled ones.
+    n_unlabelled : int
+        Items that were asked about.
+    n_unanswered : int
+        Of these, items without a usable answer: not positive, or with the judge's mean score.
+    n_left_out : int
+        Items of the task without a rating, or about which the judge was not asked.
+    n_labels : int or None
+        Labels that would give an interval of the wanted width; None where no width is wanted, or
+        no number of labels gives it.
+    beta_range : (low, high) or None
+        Where beta was said to lie: the share is then that of raters whose set holds a positive
+        option, from their forced choices.
+    cost_usd : float
+        Of the replies about unlabelled items.
+    exit_code : ExitCode
+        `DONE` once all items were asked about.
+    """
+
+    path: Path
+    task: str
+    judge: str
+    quantity: Quantity
+    mean: PopulationMean | None
+    likeness: Transfer | None
+    n_unlabelled: int
+    n_unanswered: int
+    n_left_out: int
+    n_labels: int | None
+    beta_range: tuple[float, float] | None
+    cost_usd: float
+    exit_code: ExitCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be estimated, and where judges are asked.
+
+    Attributes
+    ----------
+    options : EstimateOptions
+        Where beta lies, and the width for which labels are counted.
+    level : float
+        Confidence level of the interval.
+    n_items : int or None
+        How many items are read at most.
+    limit, server, place
+        As of a run.
+    """
+
+    options: EstimateOptions
+    level: float
+    n_items: int | None
+    limit: Limit
+    server: Server
+    place: Place
+
+
+def estimate(
+    folder: RunFolder,
+    judge: str,
+    items: Path,
+    wanted: Wanted,
+    *,
+    observer: Observer,
+    progress: Callable[[int], None],
+) -> Estimation:
+    """Ask a judge of a run about items without ratings, and estimate their mean.
+
+    The items are asked about in parts, each in a run folder of its own below that of the run: what
+    was asked is kept, cached and resumed as in any run.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        A run that asked the judge about rated items.
+    judge : str
+        Name of a judge that was asked in it.
+    items : Path
+        See `read_parts`.
+    wanted : Wanted
+        What is estimated, and where judges are asked.
+    observer : Observer
+        Is told why asking ends.
+    progress : callable
+        Is told how many items were asked about, after each part.
+
+    Raises
+    ------
+    HarnessError
+        If the items, the judge or the run cannot be used.
+    """
+    source = source_of(folder)
+    if judge not in source.verdicts:
+        names = ", ".join(source.verdicts)
+        raise RunError(f"{folder.path}: no judge {judge!r}", f"name one of {names}")
+    chosen = "forced_choice" if wanted.options.beta_range else source.ranking_elicitation
+    quantity = Quantity.of(source.task, chosen)
+    if wanted.options.beta_range and quantity.kind == "score":
+        raise OptionError("beta_range", "mean scores have no beta", "leave {beta_range} out")
+    labelled, lengths = _labelled(source, judge, quantity)
+    judged = _Judged(quantity)
+    path = folder.path / FOLDER
+    exit_code = ExitCode.DONE
+    for part in read_parts(items, source.task, wanted.n_items):
+        plan = plan_other_items(
+            folder,
+            judge,
+            part,
+            quantity.answers,
+            limit=_rest(wanted.limit, judged.cost_usd),
+            server=wanted.server,
+        )
+        part_folder, asked = ask_part(plan, path, observer=observer, place=wanted.place)
+        judged.add(part, part_folder)
+        judged.cost_usd += asked.budget.spent_usd
+        progress(judged.n)
+        exit_code = asked.exit_code
+        if exit_code != ExitCode.DONE:
+            break
+    done = exit_code == ExitCode.DONE
+    tried = tried_in_run(folder)
+    n_judges = tried.n if tried else len(folder.manifest.judges)
+    return Estimation(
+        path=path,
+        task=source.task.name,
+        judge=judge,
+        quantity=quantity,
+        mean=_mean(labelled, judged, quantity, n_judges, wanted) if done else None,
+        likeness=transfer(*_answers(labelled, judged), lengths, judged.lengths) if done else None,
+        n_unlabelled=judged.n,
+        n_unanswered=judged.n_unanswered,
+        n_left_out=len(source.items) - len(labelled.labels),
+        beta_range=wanted.options.beta_range,
+        n_labels=_n_labels(labelled, judged, wanted) if done else None,
+        cost_usd=judged.cost_usd,
+        exit_code=exit_code,
+    )
+
+
+class _Judged:
+    """Adds up a judge's verdicts on unlabelled items, part by part."""
+
+    def __init__(self, quantity: Quantity) -> None:
+        self.quantity = quantity
+        self.sums = JudgedMean(0, 0.0, 0.0)
+        self.lengths = array("L")
+        self.n_unanswered = 0
+        self.counts: dict[float, int] = {}
+        self.cost_usd = 0.0
+
+    def add(self, items: Sequence[Item], folder: RunFolder) -> None:
+        """Count the verdicts of a part; items that were not asked about are left out."""
+        verdicts = list(verdicts_of(folder))
+        values = self.quantity.first_verdicts(items, verdicts)
+        asked = {verdict.item for verdict in verdicts}
+        self.lengths.extend(length_of(item) for item in items if item.id in asked)
+        answered = values[~np.isnan(values)]
+        self.n_unanswered += len(asked) - len(answered)
+        self.sums = self.sums.plus(JudgedMean.of(answered))
+        for value, count in zip(*np.unique(answered, return_counts=True), strict=True):
+            self.counts[float(value)] = self.counts.get(float(value), 0) + int(count)
+
+    @property
+    def n(self) -> int:
+        """Items that were asked about."""
+        return self.sums.n + self.n_unanswered
+
+    def filled(self, unanswered: float) -> JudgedMean:
+        """Return the sums with a value for items without a usable answer."""
+        n = self.n_unanswered
+        return self.sums.plus(JudgedMean(n, n * unanswered, n * unanswered**2))
+
+
+def length_of(item: Item) -> int:
+    """Return the characters of an item's texts."""
+    return sum(map(len, item.fields.values()))
+
+
+def _labelled(source: Source, judge: str, quantity: Quantity) -> tuple[Labelled, list[int]]:
+    """Return labels and first verdicts of the rated items that the judge was asked about.
+
+    The verdict of an item without a usable answer is nan. Beside them the lengths of the texts.
+
+    Raises
+    ------
+    TaskError
+        If there are fewer than ten.
+    """
+    verdicts = source.verdicts[judge]
+    labels = quantity.labels(source.task, source.items)
+    asked = {verdict.item for verdict in verdicts}
+    used = [
+        i for i, item in enumerate(source.items) if item.id in asked and not np.isnan(labels[i])
+    ]
+    if len(used) < MIN_LABELLED:
+        raise TaskError(
+            f"task {source.task.name}: {len(used)} items have ratings ({quantity.answers}) and "
+            f"verdicts of {judge}",
+            f"rate at least {MIN_LABELLED}",
+        )
+    items = [source.items[i] for i in used]
+    groups = np.array(unit_numbers(items))
+    labelled = Labelled(
+        labels[used],
+        quantity.first_verdicts(items, verdicts),
+        groups=None if len(set(groups.tolist())) == len(items) else groups,
+    )
+    return labelled, [length_of(item) for item in items]
+
+
+def _filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
+    """Return verdicts in which items without a usable answer have a number, and that number."""
+    is_missing = np.isnan(labelled.verdicts)
+    answered = labelled.verdicts[~is_missing]
+    number = 0.0 if quantity.kind == "share" or not answered.size else float(answered.mean())
+    return replace(labelled, verdicts=np.where(is_missing, number, labelled.verdicts)), number
+
+
+def _mean(
+    labelled: Labelled, judged: _Judged, quantity: Quantity, n_judges: int, wanted: Wanted
+) -> PopulationMean:
+    filled, unanswered = _filled(labelled, quantity)
+    sums, level = judged.filled(unanswered), wanted.level
+    if quantity.kind == "share":
+        return population_share(
+            filled, sums, level=level, n_judges=n_judges, betas=wanted.options.beta_range
+        )
+    return population_score(filled, sums, bounds=quantity.bounds, level=level, n_judges=n_judges)
+
+
+def _n_labels(labelled: Labelled, judged: _Judged, wanted: Wanted) -> int | None:
+    """Return the labels that an interval of the wanted width takes."""
+    if wanted.options.n_labels is None:
+        return None
+    filled, unanswered = _filled(labelled, judged.quantity)
+    fitted = np.empty_like(filled.labels)
+    for value in np.unique(filled.verdicts):
+        rows = filled.verdicts == value
+        fitted[rows] = filled.labels[rows].mean()
+    return labels_for_width(
+        float(np.mean((filled.labels - fitted) ** 2)),
+        wanted.options.n_labels,
+        judge_variance=float(fitted.var()),
+        n_unlabelled=judged.filled(unanswered).n,
+        level=wanted.level,
+    )
+
+
+def _answers(labelled: Labelled, judged: _Judged) -> tuple[IntArray, IntArray]:
+    """Return how often the judge gave each answer about labelled and about unlabelled items."""
+    values, counts = np.unique(labelled.verdicts[~np.isnan(labelled.verdicts)], return_counts=True)
+    found = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    kinds = sorted({*found, *judged.counts})
+    n_without = int(np.isnan(labelled.verdicts).sum())
+    return (
+        np.array([*(found.get(kind, 0) for kind in kinds), n_without]),
+        np.array([*(judged.counts.get(kind, 0) for kind in kinds), judged.n_unanswered]),
+    )
+
+
+def _rest(limit: Limit, spent_usd: float) -> Limit:
+    if limit.max_cost is None:
+        return limit
+    return limit.model_copy(update={"max_cost": max(0.0, limit.max_cost - spent_usd)})

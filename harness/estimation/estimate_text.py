@@ -1,0 +1,129 @@
+"""An estimate in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.estimation.estimate import Estimation
+    from harness.stats.estimation.population import Bounded, PopulationMean
+
+LEAST_WORTH = 1.05  # times the ratings, below which a judge adds nothing
+DIFFERENCES = {
+    "verdicts": "{judge} answers them differently",
+    "lengths": "their texts are of other lengths",
+}
+
+
+def described(result: Estimation) -> str:
+    """Return an estimate as lines of text."""
+    return "\n".join(_lines(result))
+
+
+def _lines(result: Estimation) -> Iterator[str]:
+    mean = result.mean
+    n = f"{result.n_unlabelled:,}"
+    if mean is None:
+        yield f"{result.judge} has answered about {n} items; run the same command to go on."
+        return
+    if mean.estimate is None:
+        yield f"No estimate: fewer than ten items were rated independently ({mean.reason})."
+        return
+    yield f"{_subject(result)}: {_estimate(mean.estimate, result)}"
+    yield (
+        f"from {mean.n_labelled} rated items and {result.judge}'s answers about {n} unlabelled ones"
+        f"{_allowance(mean)}."
+    )
+    if result.beta_range is None:
+        yield ""
+        yield from _table(result, mean)
+    if mean.worth is not None:
+        yield ""
+        yield _worth(result.judge, mean)
+    if result.n_labels is not None:
+        yield f"{result.n_labels:,} rated items would give an interval of that width."
+    if result.n_unanswered:
+        as_what = "not positive" if result.quantity.kind == "share" else "its mean score"
+        yield f"{result.n_unanswered} of {n} answers are not usable; they count as {as_what}."
+    if result.n_left_out:
+        yield f"{result.n_left_out} items of the task have no rating or no answer of this judge."
+    yield from _warning(result)
+
+
+def _subject(result: Estimation) -> str:
+    quantity = result.quantity
+    if quantity.kind == "score":
+        return "Mean score"
+    named = " or ".join(f'"{name}"' for name in quantity.names)
+    if quantity.answers == "response_set" or result.beta_range is not None:
+        return f"Share of raters who would find {named} reasonable"
+    return f"Share of raters who would choose {named}"
+
+
+def _estimate(estimate: Bounded, result: Estimation) -> str:
+    if result.beta_range is None or estimate.value is not None:
+        return _value(estimate, result)
+    low, high = result.beta_range
+    ends = f"{_number(estimate.low, result)} to {_number(estimate.high, result)}"
+    return f"{ends}, whatever beta is between {low:g} and {high:g},"
+
+
+def _allowance(mean: PopulationMean) -> str:
+    if mean.n_judges == 1:
+        return ""
+    return f"; the interval allows for the choice among {mean.n_judges} judges"
+
+
+def _number(value: float | None, result: Estimation) -> str:
+    if value is None:
+        return "NA"
+    return f"{value:.1%}" if result.quantity.kind == "share" else f"{value:.2f}"
+
+
+def _value(estimate: Bounded, result: Estimation) -> str:
+    ends = f"[{_number(estimate.low, result)}, {_number(estimate.high, result)}]"
+    return f"{_number(estimate.value, result)} {ends}"
+
+
+def _table(result: Estimation, mean: PopulationMean) -> Iterator[str]:
+    rows = []
+    if mean.labels_alone is not None:
+        rows.append(("ratings alone", _value(mean.labels_alone, result)))
+    rows.append((f"{result.judge} alone", f"{_number(mean.judge_alone, result)} (uncorrected)"))
+    if mean.powered is not None:
+        low, high = mean.powered.interval(mean.level, mean.n_judges)
+        ends = f"[{_number(low, result)}, {_number(high, result)}]"
+        rows.append(("PPI++", f"{_number(mean.powered.value, result)} {ends}"))
+    if mean.corrected is not None:
+        interval = mean.corrected.interval(mean.level, mean.n_judges)
+        if interval is None:
+            rows.append(("Rogan-Gladen", f"NA ({mean.corrected.reason})"))
+        else:
+            ends = f"[{_number(interval[0], result)}, {_number(interval[1], result)}]"
+            rows.append(("Rogan-Gladen", f"{_number(mean.corrected.value, result)} {ends}"))
+    width = max(len(name) for name, _ in rows)
+    yield from (f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _worth(judge: str, mean: PopulationMean) -> str:
+    assert mean.worth is not None, "checked by the caller"
+    if mean.method == "labels_alone":
+        return f"{judge} narrows nothing here: the interval is that of the ratings alone."
+    n = round(mean.n_labelled * mean.worth)
+    if mean.worth < LEAST_WORTH:
+        return f"{judge}'s answers add nothing to the ratings."
+    return (
+        f"With {judge}'s answers, {mean.n_labelled} rated items say as much as {n:,} would without."
+    )
+
+
+def _warning(result: Estimation) -> Iterator[str]:
+    if result.likeness is None or not result.likeness.differs:
+        return
+    how = " and ".join(DIFFERENCES[name] for name in result.likeness.differs)
+    yield (
+        f"The unlabelled items do not look like the rated ones: {how.format(judge=result.judge)}. "
+        "The interval may not hold for them; rate a random part of them."
+    )

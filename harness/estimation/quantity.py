@@ -1,0 +1,113 @@
+"""What is estimated: the share of raters who are positive about an item, or their mean score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from harness.errors import TaskError
+from harness.judging.parsing.verdict import PairValue
+from harness.tasks import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.judging.parsing.verdict import Verdict
+    from harness.stats.data.arrays import FloatArray
+    from harness.tasks import Item, Task
+    from harness.tasks.schema import AnswerKind
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number that ratings and verdicts of a task have.
+
+    Attributes
+    ----------
+    kind : str
+        "share" of positive answers, or "score".
+    answers : str
+        Which answers have it: forced choices or response sets.
+    positive : tuple of str
+        Keys of the positive options; of a share.
+    names : tuple of str
+        Their labels.
+    scores : dict of str to float
+        Score of each option of an ordinal scale with numbers as keys; empty on a continuous scale,
+        whose answers are numbers.
+    bounds : (low, high)
+        Least and greatest value.
+    """
+
+    kind: Literal["share", "score"]
+    answers: AnswerKind
+    positive: tuple[str, ...]
+    names: tuple[str, ...]
+    scores: Mapping[str, float]
+    bounds: tuple[float, float]
+
+    @classmethod
+    def of(cls, task: Task, answers: AnswerKind) -> Quantity:
+        """Return the share of positive answers where the task has any, else the mean score.
+
+        Raises
+        ------
+        TaskError
+            If the task has neither positive options nor numbers to average.
+        """
+        if task.positive:
+            labels = {option.key: option.label for option in task.options}
+            names = tuple(labels[key] for key in task.positive)
+            return cls("share", answers, task.positive, names, {}, (0.0, 1.0))
+        if task.scale == "continuous" and task.bounds is not None:
+            return cls("score", "forced_choice", (), (), {}, task.bounds)
+        keys = [option.key for option in task.options or ()]
+        if task.scale == "ordinal" and all(key.lstrip("-").isdecimal() for key in keys):
+            scores = {key: float(key) for key in keys}
+            ends = min(scores.values()), max(scores.values())
+            return cls("score", "forced_choice", (), (), scores, ends)
+        raise TaskError(
+            f"task {task.name}: no option is positive, and its answers are no numbers",
+            "name the positive options in its task.yaml, as in 'positive: [toxic]'",
+        )
+
+    def value(self, answer: str | tuple[str, ...]) -> float:
+        """Return the number of an answer: 1 or 0, or the score."""
+        if self.kind == "share":
+            keys = (answer,) if isinstance(answer, str) else answer
+            return float(any(key in self.positive for key in keys))
+        return self.scores[str(answer)] if self.scores else float(str(answer))
+
+    def labels(self, task: Task, items: Sequence[Item]) -> FloatArray:
+        """Return the mean over raters of each of (n,) items; nan where nobody answered."""
+        row = {item.id: i for i, item in enumerate(items)}
+        totals, counts = np.zeros(len(items)), np.zeros(len(items))
+        for rating in task.ratings:
+            place = row.get(rating.item)
+            if place is None or rating.elicitation != self.answers or rating.value == CANNOT_ASSESS:
+                continue
+            totals[place] += self.value(rating.value)
+            counts[place] += 1.0
+        return np.where(counts > 0, totals / np.maximum(counts, 1.0), np.nan)
+
+    def verdict(self, verdict: Verdict) -> float:
+        """Return the number of a verdict; nan without a usable answer."""
+        value = verdict.value
+        if value is None:
+            return float("nan")
+        if isinstance(value, PairValue):
+            value = value.set if self.answers == "response_set" else value.choice
+        return self.value(value)
+
+    def first_verdicts(self, items: Sequence[Item], verdicts: Iterable[Verdict]) -> FloatArray:
+        """Return the number of the judge's first reply about each of (n,) items, or nan."""
+        row = {item.id: i for i, item in enumerate(items)}
+        values = np.full(len(items), np.nan)
+        for verdict in verdicts:
+            if verdict.sample == 0 and verdict.elicitation in {self.answers, "paired"}:
+                place = row.get(verdict.item)
+                if place is not None:
+                    values[place] = self.verdict(verdict)
+        return values

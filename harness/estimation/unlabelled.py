@@ -1,0 +1,67 @@
+"""Unlabelled items, read from a table or a folder of tables without holding them all."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from harness.errors import TaskError
+from harness.tasks.load import item_rows
+from harness.tasks.tables.reader import READERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from harness.tasks import Item, Task
+
+PART = 2000  # items that are asked about, counted and let go together
+
+
+def read_parts(path: Path, task: Task, limit: int | None = None) -> Iterator[tuple[Item, ...]]:
+    """Yield items in parts of 2,000.
+
+    Parameters
+    ----------
+    path : Path
+        A csv, jsonl or parquet table like the task's items, or a folder of such tables.
+    task : Task
+        The items must have the fields of its items, and none of its ids.
+    limit : int, optional
+        How many items are read at most.
+
+    Raises
+    ------
+    TaskError
+        If there is no table, or an item has not the fields of the task's items or an id of theirs.
+    """
+    wanted = set.intersection(*(set(item.fields) for item in task.items)) if task.items else set()
+    items = islice((item for file in _tables(path) for item in item_rows(file)), limit)
+    while part := tuple(islice(items, PART)):
+        for item in part:
+            _check(item, path, task, wanted)
+        yield part
+
+
+def _tables(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    tables = sorted(file for file in path.iterdir() if file.suffix.lower() in READERS)
+    if not tables:
+        raise TaskError(
+            f"{path}: no table in this folder", "put a csv, jsonl or parquet file there"
+        )
+    return tables
+
+
+def _check(item: Item, path: Path, task: Task, wanted: set[str]) -> None:
+    if missing := sorted(wanted - item.fields.keys()):
+        raise TaskError(
+            f"{path}: item {item.id!r} has no field {missing[0]!r}",
+            f"give it the fields of task {task.name}: {', '.join(sorted(wanted))}",
+        )
+    if item.id in task.by_id:
+        raise TaskError(
+            f"{path}: item {item.id!r} is an item of task {task.name}, too",
+            "give unlabelled items ids of their own",
+        )

@@ -1,0 +1,165 @@
+"""`harness estimate`: a share over items that nobody rated, from a run and one of its judges."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support.processes import call_harness, invoke
+from support.task_folders import make_task_folder
+
+from harness.estimation.unlabelled import PART, read_parts
+from harness.runs import RunFolder
+from harness.tasks import load_task
+
+N = 40
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """The name of a run of a word list and of random answers; the working folder is empty."""
+    monkeypatch.chdir(tmp_path)
+    folder = make_task_folder(tmp_path / "small", N, response_sets=False)
+    with (folder / "task.yaml").open("a", encoding="utf-8") as file:
+        file.write("lexicon: {positive: B, negative: A}\n")
+    result = invoke("run", "--task", folder, "--judges", "lexicon,random", "--out", "runs", "-q")
+    assert result.exit_code == 0, result.output
+    return next((tmp_path / "runs").iterdir()).name
+
+
+def write_items(path, n, first=0, **fields):
+    lines = [
+        json.dumps({"id": f"u{i}", "text": f"{'good' if i % 2 else 'bad'} day {i}"} | fields)
+        for i in range(first, first + n)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def estimated(*arguments):
+    result = invoke("estimate", "--out", "runs", "--json", "--quiet", *arguments)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_share_is_estimated_from_ratings_and_judge(run, tmp_path):
+    """The estimate has an interval, its numbers of items, and the other ways beside it."""
+    items = write_items(tmp_path / "new.jsonl", 60)
+    found = estimated(run, "--judge", "lexicon", "--items", items)
+    mean = found["mean"]
+    assert mean["n_labelled"] == N
+    assert mean["n_unlabelled"] == found["n_unlabelled"] == 60
+    assert mean["estimate"]["low"] <= mean["estimate"]["value"] <= mean["estimate"]["high"]
+    assert mean["labels_alone"]["low"] < mean["labels_alone"]["high"]
+    assert mean["n_judges"] == 2
+    text = invoke("estimate", run, "--judge", "lexicon", "--items", items, "--out", "runs")
+    assert "Share of raters who would choose" in text.stdout
+    assert "the interval allows for the choice among 2 judges" in text.stdout
+
+
+def test_judge_is_not_asked_twice_about_an_item(run, tmp_path):
+    """The same command again asks nothing, and more items are asked alone."""
+    items = write_items(tmp_path / "new.jsonl", 30)
+    estimated(run, "--judge", "random", "--items", items)
+    parts = tmp_path / "runs" / run / "estimates"
+    (part,) = parts.iterdir()
+    log = (part / "verdicts.jsonl").read_bytes()
+    first = estimated(run, "--judge", "random", "--items", items)
+    assert (part / "verdicts.jsonl").read_bytes() == log
+    assert estimated(run, "--judge", "random", "--items", items) == first
+    assert len(list(parts.iterdir())) == 1
+
+
+def test_texts_of_unlabelled_items_are_not_kept(run, tmp_path):
+    """Folders below the run hold verdicts, and no texts of the items."""
+    items = write_items(tmp_path / "new.jsonl", 20, text="a secret sentence")
+    estimated(run, "--judge", "random", "--items", items)
+    for file in (tmp_path / "runs" / run / "estimates").rglob("*"):
+        assert not file.is_file() or b"a secret sentence" not in file.read_bytes(), file
+
+
+def test_limit_reads_the_first_items(run, tmp_path):
+    """--limit asks about the first items alone."""
+    items = write_items(tmp_path / "new.jsonl", 30)
+    found = estimated(run, "--judge", "lexicon", "--items", items, "--limit", "10")
+    assert found["n_unlabelled"] == 10
+
+
+def test_folder_of_tables_is_read_whole(run, tmp_path):
+    """All tables of a folder are read, in the order of their names."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    write_items(folder / "a.jsonl", 5)
+    write_items(folder / "b.jsonl", 7, first=5)
+    (folder / "README.txt").write_text("not a table", encoding="utf-8")
+    assert estimated(run, "--judge", "lexicon", "--items", folder)["n_unlabelled"] == 12
+
+
+def test_items_are_read_in_parts(run, tmp_path):
+    """No more than 2,000 items are held at a time."""
+    task = load_task(str(tmp_path / "small"))
+    items = write_items(tmp_path / "many.jsonl", 2 * PART + 1)
+    assert [len(part) for part in read_parts(items, task)] == [PART, PART, 1]
+
+
+def test_share_under_a_range_of_beta_has_ends_and_no_value(run, tmp_path):
+    """With beta in a range, text and JSON give an interval, and NA for the value."""
+    items = write_items(tmp_path / "new.jsonl", 30)
+    arguments = (run, "--judge", "lexicon", "--items", items, "--beta-range", "0.1,0.3")
+    found = estimated(*arguments)
+    assert found["mean"]["estimate"]["value"] is None
+    text = invoke("estimate", *arguments, "--out", "runs", "-q").stdout
+    assert "whatever beta is between 0.1 and 0.3" in text
+
+
+def test_items_that_look_different_are_said_to(run, tmp_path):
+    """A warning says that the interval may not hold for items of another kind."""
+    items = write_items(tmp_path / "new.jsonl", 200, text="long " * 200)
+    text = invoke("estimate", run, "--judge", "lexicon", "--items", items, "--out", "runs", "-q")
+    assert "do not look like the rated ones" in text.stdout
+
+
+def test_number_of_labels_for_a_width_is_printed(run, tmp_path):
+    """--n-labels says how many ratings would do, and more for a narrower interval."""
+    items = write_items(tmp_path / "new.jsonl", 500)
+    wide, narrow = (
+        estimated(run, "--judge", "lexicon", "--items", items, "--n-labels", width)["n_labels"]
+        for width in ("0.4", "0.2")
+    )
+    assert 0 < wide < narrow
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--judge", "nobody"), "no judge 'nobody'; name one of lexicon, random"),
+        (("--judge", "lexicon", "--beta-range", "0.5,0.1"), "two ordered values"),
+        (("--judge", "lexicon", "--n-labels", "2"), "n-labels"),
+    ],
+)
+def test_wrong_arguments_are_refused(run, tmp_path, arguments, message):
+    """A judge of no run, or impossible values, end with 2 and say what is wrong."""
+    items = write_items(tmp_path / "new.jsonl", 20)
+    result = call_harness(
+        "estimate", run, "--items", items, "--out", "runs", *arguments, cwd=tmp_path
+    )
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [({"id": "i0"}, "is an item of task"), ({"text": None}, "has no field 'text'")],
+)
+def test_items_that_do_not_fit_are_refused(run, tmp_path, fields, message):
+    """Items of the task itself, or without its fields, end with 2, and nothing is asked."""
+    task = load_task(str(tmp_path / "small"))
+    known = {"id": task.items[0].id} if "id" in fields else fields
+    items = write_items(tmp_path / "new.jsonl", 1, **known)
+    result = call_harness(
+        "estimate", run, "--judge", "lexicon", "--items", items, "--out", "runs", cwd=tmp_path
+    )
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert RunFolder.open(tmp_path / "runs" / run).manifest.state == "done"
+    assert not (tmp_path / "runs" / run / "estimates").exists()
