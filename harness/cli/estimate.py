@@ -23,7 +23,7 @@ from harness.command_options import (
 from harness.estimation.estimate_options import EstimateOptions
 
 if TYPE_CHECKING:
-    from harness.estimation.estimate import Estimation
+    from harness.estimation.unrated_items import Estimation
 
 DEFAULT_LEVEL = 0.95
 
@@ -56,9 +56,9 @@ def estimate(
       harness estimate toxicity-20260101T120000Z-1a2b3c --judge gpt --items ./parts --max-cost 5
     """
     from harness.cli.progress import Silent
-    from harness.estimation.estimate import Wanted
-    from harness.estimation.estimate import estimate as run_estimate
     from harness.estimation.estimate_text import described
+    from harness.estimation.unrated_items import Wanted
+    from harness.estimation.unrated_items import estimate as run_estimate
     from harness.runs import find_run
 
     folder = find_run(place.out, run)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.estimation.estimate import Estimation
+    from harness.estimation.unrated_items import Estimation
     from harness.stats.estimation.population import Bounded, PopulationMean
 
 LEAST_WORTH = 1.05  # times the ratings, below which a judge adds nothing
