@@ -161,6 +161,8 @@ class WorkerPool:
 
     def _claim(self, batch: Sequence[WorkUnit]) -> list[WorkUnit]:
         """Look up and claim many units at once; return those to be asked. Pairs are not claimed."""
+        if not batch:
+            return []
         judge = self._judge
         units = judge.without_stored(batch)
         pairs = [unit for unit in units if unit.elicitation == "paired"]
@@ -174,7 +176,7 @@ class WorkerPool:
         """Put units aside that others are asking for, and say who is if nothing else happens."""
         self._waiting += units
         now = time.monotonic()
-        if is_progress or not units:
+        if is_progress:
             self._noticed_s = now
         elif now - self._noticed_s > NOTICE_AFTER_S:
             self._noticed_s = now
