@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -38,11 +39,15 @@ COLUMNS: dict[str, Any] = {  # options by role of the columns, and how their cel
     "criteria": Annotated[
         Columns, typer.Option(help="With --rater: columns of ratings, one per criterion.")
     ],
+    "set": Annotated[str | None, typer.Option(help="With --rater: column of the response set.")],
+    "sets": Annotated[
+        Columns, typer.Option(help="With --rater: columns of 0 and 1, one per option of the set.")
+    ],
     "counts": Annotated[
         Columns, typer.Option(help="Columns of the number, or share, of raters per option.")
     ],
     "votes": Annotated[
-        str | None, typer.Option(help="Column of all ratings of an item: a list, or counts.")
+        Columns, typer.Option(help="Column of all ratings of an item: a list, or counts.")
     ],
     "total": Annotated[
         str | None, typer.Option(help="Column of the number of raters, for shares.")
@@ -51,8 +56,12 @@ COLUMNS: dict[str, Any] = {  # options by role of the columns, and how their cel
         int | None, typer.Option(min=1, help="Number of raters of every item, for shares.")
     ],
     "lists": Annotated[
-        Literal["ratings", "sets"] | None,
-        typer.Option(help="A list in a cell holds ratings of several raters, or a response set."),
+        Literal["ratings", "sets", "counts", "raters"] | None,
+        typer.Option(help="What a list or numbers by name in a cell are."),
+    ],
+    "separator": Annotated[
+        str | None,
+        typer.Option(help="What divides the options of a response set in a cell, such as ';'."),
     ],
     "judges": Annotated[
         Columns,
@@ -69,6 +78,13 @@ COLUMNS: dict[str, Any] = {  # options by role of the columns, and how their cel
     "rated_at": Annotated[
         str | None, typer.Option(help="With --rater: column of the time of a rating.")
     ],
+}
+FILES: dict[str, Any] = {  # options by field of `FileOptions`
+    "sheets": Annotated[
+        Columns, typer.Option("--sheet", help="Sheets of a workbook, read one after the other.")
+    ],
+    "encoding": Annotated[str | None, typer.Option(help="Of texts that are not UTF-8.")],
+    "drop": Annotated[Columns, typer.Option(help="Columns to leave out.")],
 }
 LABELS: dict[str, Any] = {  # options by field of `AnswerSettings`
     "options": Annotated[
@@ -91,6 +107,10 @@ LABELS: dict[str, Any] = {  # options by field of `AnswerSettings`
         str | None,
         typer.Option(metavar="LOW,HIGH", help="Least and greatest number of a continuous scale."),
     ],
+    "on_duplicate": Annotated[
+        Literal["reject", "last"] | None,
+        typer.Option(help="Whether a second rating is rejected, or the last by its time counts."),
+    ],
     "scales": Annotated[
         Literal["shared", "own"] | None,
         typer.Option(help="One task for all criteria, or one for each; by default as labels do."),
@@ -98,11 +118,13 @@ LABELS: dict[str, Any] = {  # options by field of `AnswerSettings`
 }
 
 
+@group("files", FILES)
 @group("columns", COLUMNS)
 @group("labels", LABELS)
-def import_(
-    source: Annotated[
-        Path, typer.Argument(help="Table of ratings, or export of an annotation tool.")
+def import_(  # noqa: C901 -- a branch per source
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="Table of ratings, or export of a tool; several files, one per rater."),
     ],
     *,
     name: Annotated[
@@ -133,6 +155,7 @@ def import_(
             "--recipe", help="How a published data set is read: a bundled recipe, or a YAML file."
         ),
     ] = None,
+    files: dict[str, Any],
     columns: dict[str, Any],
     property_: Annotated[
         str, typer.Option("--property", help="What is rated, as a phrase that judges read.")
@@ -160,10 +183,11 @@ def import_(
 ) -> None:
     """Make a task of a table of ratings.
 
-    The roles of the columns are read from names and values together and shown. Where these do not
-    settle a role or the meaning of a label, the command asks, or without a terminal stops and names
-    the options that settle it. Several columns are separated by commas. Verdicts of judges in the
-    table are written to verdicts.csv, rows that cannot be used to rejected.csv.
+    The roles of the columns are found by what depends on what, by values, and by names last, and
+    shown. Where values do not imply a role or the meaning of a label, nothing is written: the
+    command asks, or without a terminal prints a draft and the command that accepts it. Several
+    columns are separated by commas. Verdicts of judges in the table are written to verdicts.csv,
+    rows that cannot be used to rejected.csv.
 
     \b
     Examples:
@@ -171,29 +195,38 @@ def import_(
       harness curate import wide.csv --as mine --raters ann1,ann2,ann3 --text body
       harness curate import long.csv --as mine --id doc --rater who --label answer
       harness curate import counts.csv --as mine --counts n_toxic,n_not_toxic
+      harness curate import ana.csv ben.csv --as mine
       harness curate import human.parquet --as mt-bench --recipe mt-bench
       harness curate import project-1.json --into ./mine --rater-name 1=ann
     """
     if (name is None) is (into is None):
         raise typer.BadParameter("name the task to make (--as) or to add ratings to (--into)")
     if into is not None:
-        import_answers(source, into, rater_names or (), outdated=outdated, as_json=as_json)
+        if len(sources) > 1:
+            raise typer.BadParameter("--into takes one file")
+        import_answers(sources[0], into, rater_names or (), outdated=outdated, as_json=as_json)
         return
     if rater_names or outdated:
         raise typer.BadParameter("--rater-name and --outdated go with --into")
     assert name is not None, "checked above"
     folder = options.task_folder(name)
-    from harness.curation import check_new, read_source
+    from harness.curation import FileOptions, check_new, read_source
     from harness.curation.import_recipe import read_recipe
     from harness.curation.task_export import sidecar_of
 
     check_new(folder)
     recipe = read_recipe(recipe_name) if recipe_name else None
-    if sidecar_of(source).is_file():
-        _import_exported(source, folder, as_json=as_json)
+    if len(sources) == 1 and (described := sidecar_of(sources[0])).is_file():
+        _import_exported(sources[0], described, folder, as_json=as_json)
         return
     most = options.max_rejected(max_rejected)
     settings = _answer_settings(columns, labels)
+    how = FileOptions(
+        sheets=_split(files["sheets"]),
+        encoding=files["encoding"] or "",
+        drop=_split(files["drop"]),
+        plain=recipe is not None,
+    )
     roles: dict[str, Sequence[str]] = {
         role: names if isinstance(names, list) else [names]
         for role, names in columns.items()
@@ -205,7 +238,7 @@ def import_(
         settings = replace(recipe.answers, **changed)
     draft = _Draft(
         name=folder.name,
-        table=read_source(source, derive=recipe.derive if recipe else None),
+        table=read_source(sources, derive=recipe.derive if recipe else None, how=how),
         roles=roles,
         settings=settings,
         property=property_ or (recipe.property if recipe else ""),
@@ -214,14 +247,35 @@ def import_(
         source=recipe.source if recipe else "",
         licence=recipe.licence if recipe else "",
     )
+    command = ["harness", "curate", "import", *map(str, sources), "--as", name]
+    command += [word for sheet in how.sheets for word in ("--sheet", sheet)]
+    command += ["--encoding", how.encoding] if how.encoding else []
+    command += [word for column in how.drop for word in ("--drop", column)]
+    command += ["--property", property_] if property_ else []
     plans = _confirm(draft, ask=not (yes or dry_run), quiet=as_json)
+    if questions := questions_of(plans):
+        if as_json:
+            _print_json([_as_json(plan, None) for plan in plans])
+        else:
+            echo(_draft_text(plans[0], command))
+        raise TaskError(f"{plans[0].table.path}: {'; '.join(questions)}.")
     if dry_run:
         if as_json:
             _print_json([_as_json(plan, None) for plan in plans])
         return
-    if questions := questions_of(plans):
-        raise TaskError(f"{plans[0].table.path}: {'; '.join(questions)}.")
     _write(plans, folder, most, as_json=as_json)
+
+
+def _draft_text(plan: Plan, command: Sequence[str]) -> str:
+    """Write the columns of a draft, the command that accepts it, and those for other readings."""
+    from harness.curation import accepting, columns_block
+
+    first, *others = [shlex.join([*command, *words]) for words in accepting(plan)]
+    lines = ["", "Nothing is written. This is a draft:", "", *columns_block(plan), ""]
+    lines += ["If it is right:", f"  {first}"]
+    if others:
+        lines += ["If it is not, perhaps:", *(f"  {other}" for other in others)]
+    return "\n".join(lines)
 
 
 def _answer_settings(columns: dict[str, Any], labels: Mapping[str, Any]) -> AnswerSettings:
@@ -238,7 +292,9 @@ def _answer_settings(columns: dict[str, Any], labels: Mapping[str, Any]) -> Answ
         bounds=_bounds(labels["bounds"], labels["scale"]),
         n_raters=columns.pop("n_raters"),
         lists=columns.pop("lists"),
+        separator=(columns.pop("separator") or "").replace("\\n", "\n") or None,
         scales=labels["scales"],
+        on_duplicate=labels["on_duplicate"] or "reject",
     )
 
 
@@ -256,16 +312,16 @@ def _bounds(text: str | None, scale: str | None) -> tuple[float, float] | None:
     return low, high
 
 
-def _import_exported(source: Path, folder: Path, *, as_json: bool) -> None:
+def _import_exported(source: Path, described: Path, folder: Path, *, as_json: bool) -> None:
     """Make a task of a table that `harness curate export` wrote."""
-    from harness.curation.task_export import import_exported, sidecar_of
+    from harness.curation.task_export import import_exported
 
     summary = import_exported(source, folder)
     if as_json:
         echo_json({"folder": str(folder), **asdict(summary)}, indent=None)
         return
     counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
-    echo(f"Read as {sidecar_of(source).name} says.\nWrote {folder}: {counts}.")
+    echo(f"Read as {described.name} says.\nWrote {folder}: {counts}.")
 
 
 def _split(texts: list[str] | None) -> tuple[str, ...]:
@@ -352,7 +408,7 @@ def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[Plan, ...]:
 
 def questions_of(plans: Sequence[Plan]) -> list[str]:
     """Return what is unclear in any of several plans."""
-    return list(dict.fromkeys(question for plan in plans for question in plan.questions))
+    return list(dict.fromkeys(question for plan in plans for question in plan.questions()))
 
 
 def _write(plans: Sequence[Plan], folder: Path, most: MaxRejected, *, as_json: bool) -> None:
@@ -387,8 +443,7 @@ def _as_json(plan: Plan, summary: ImportSummary | None) -> dict[str, object]:
         "positive": list(plan.answers.positive),
         "kind": plan.kind,
         "rater_ids": plan.rater_ids,
-        "evidence": [{"points": points, "reason": reason} for points, reason in plan.points],
-        "questions": list(plan.questions),
+        "questions": list(plan.questions()),
         "notes": list(plan.notes),
     }
     if summary is None:

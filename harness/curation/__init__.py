@@ -5,10 +5,11 @@ from harness.curation.convert import (
     MaxRejected,
     make_task,
 )
+from harness.curation.import_draft import accepting, columns_block
 from harness.curation.import_plan import Plan, make_plans
 from harness.curation.new_folder import check_new, write_starter
 from harness.curation.option_guess import Answers, AnswerSettings
-from harness.curation.source_formats import read_source
+from harness.curation.source_formats import FileOptions, read_source
 from harness.tasks.columns.column_mapping import LAYOUTS
 from harness.tasks.columns.table_columns import Table
 
@@ -16,11 +17,14 @@ __all__ = [
     "LAYOUTS",
     "AnswerSettings",
     "Answers",
+    "FileOptions",
     "ImportSummary",
     "MaxRejected",
     "Plan",
     "Table",
+    "accepting",
     "check_new",
+    "columns_block",
     "make_plans",
     "make_task",
     "read_source",

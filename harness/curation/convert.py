@@ -200,8 +200,8 @@ def make_task(
         If a question of the plan is open, the folder exists or cannot be written, no row could be
         used, or too many were rejected.
     """
-    if plan.questions:
-        raise TaskError(f"{plan.table.path}: {'; '.join(plan.questions)}.")
+    if plan.questions():
+        raise TaskError(f"{plan.table.path}: {'; '.join(plan.questions())}.")
     summary = ImportSummary(folder)
     with new_folder(folder) as part:
         _write(plan, part, summary)
@@ -441,7 +441,10 @@ class _Writer:
             return
         key = (item, answer.name, elicitation)
         if key in self._judged:  # a judge's column may repeat its verdict on an item's rows
-            if answer.column in {mapping.label, *mapping.criteria} or self._judged[key] != value:
+            if (
+                answer.column in {mapping.label, mapping.set, *mapping.criteria}
+                or self._judged[key] != value
+            ):
                 reason = f"judge {answer.name!r} has rated this item before"
                 self.reject(answer.row, answer.column, reason)
             return

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
-from harness.curation.column_roles import read_roles
+import numpy as np
+
+from harness.curation.doubts import Doubt
 from harness.curation.option_guess import (
     Answers,
     AnswerSettings,
@@ -15,10 +18,13 @@ from harness.curation.option_guess import (
     guess_rater_ids,
     merged,
 )
-from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader
-from harness.tasks.columns.cell_values import list_of
+from harness.curation.role_guess import guess_roles
+from harness.errors import TaskError
+from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader, same_names
+from harness.tasks.columns.cell_values import ballots_by_rater, list_of
 from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_fields
-from harness.tasks.columns.column_words import parts
+from harness.tasks.columns.column_words import are_pair, parts
+from harness.tasks.columns.table_columns import with_sets
 from harness.tasks.dataset_fields import RESERVED
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import OPEN_SCALES, RaterIds, RaterKind, as_number
@@ -47,12 +53,12 @@ class Plan:
         Whether an item is a row's item and a criterion.
     rater_ids : str
         ``positional`` where a rater is only a place within the row.
+    settings : AnswerSettings
+        What the user, a recipe or the table's format said about the answers.
     fields : mapping of str to str
         Columns that become fields of the items, to the name of the field.
-    points : tuple of (float, str)
-        The evidence for the layout.
-    questions : tuple of str
-        What is unclear, with the flags that settle it; no task is made before.
+    doubts : tuple of Doubt
+        What is unclear; no task is made before.
     notes : tuple of str
         Decisions that a reader may want to change.
     source, licence : str
@@ -69,12 +75,16 @@ class Plan:
     joint: bool
     rater_ids: RaterIds
     answers: Answers
+    settings: AnswerSettings
     fields: Mapping[str, str]
-    points: tuple[tuple[float, str], ...]
-    questions: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
     notes: tuple[str, ...]
     source: str = ""
     licence: str = ""
+
+    def questions(self) -> tuple[str, ...]:
+        """Return what is unclear, with the options that settle it."""
+        return tuple(doubt.question for doubt in self.doubts)
 
 
 def make_plans(
@@ -98,7 +108,7 @@ def make_plans(
     roles : mapping of str to sequence of str
         Columns by role, as the user names them; see `mapping_fields`.
     settings : AnswerSettings
-        Settings of the user about the answers.
+        Settings of the user about the answers; before those of the table's format.
     property_rated : str, optional
         Property rated, as a phrase.
     rater_ids : {"real", "positional"}, optional
@@ -116,27 +126,37 @@ def make_plans(
     TaskError
         If a column is unknown, nothing looks like ratings, or the labels cannot be options.
     """
-    remarks = {CANNOT_ASSESS, *settings.ignore, *settings.abstain}
-    fixed = mapping_fields(roles, table)
-    column_roles = read_roles(table, fixed, remarks)
-    mapping = column_roles.mapping
+    fixed = mapping_fields({**table.reading.columns, **roles}, table)
+    settings = replace(
+        settings,
+        **{
+            name: value
+            for name, value in table.reading.answers.items()
+            if not getattr(settings, name)
+        },
+    )
+    table = with_sets(table, settings.separator, fixed) if settings.separator else table
+    guess = guess_roles(table, fixed)
+    mapping = guess.mapping
     if mapping.judges == (NO_JUDGES,):
         mapping = replace(mapping, judges=())
     check(mapping, table)
-    mapping, list_questions = _read_lists(mapping, table, settings)
-    reader = AnswerReader(table, mapping, settings.n_raters)
+    table, corrections = _corrected(table, mapping, settings)
+    mapping, list_doubts = _read_lists(mapping, table, settings)
+    reader = AnswerReader(table, mapping, settings.n_raters, settings.lists)
     counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
     where = str(table.path)
-    shared = len(counts) < 2 or (  # noqa: PLR2004 -- a criterion of its own
+    shared = len(counts) < 2 or (  # noqa: PLR2004
         settings.scales != "own"
         and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
     )
     by_task = {None: merged(counts.values())} if shared else counts
-    questions = (*column_roles.questions, *list_questions, *_share_questions(reader))
+    doubts = (*guess.doubts, *list_doubts, *_share_doubts(reader), *corrections)
     rater_ids = rater_ids or guess_rater_ids(reader)
+    pairs = pairs_of(mapping.text)
     plans = []
     for criterion, of_task in by_task.items():
-        answers = guess_answers(of_task, settings, where)
+        answers = guess_answers(of_task, settings, where, pairs=pairs)
         plans.append(
             Plan(
                 name=name if criterion is None else f"{name}-{_slug(criterion)}",
@@ -146,13 +166,14 @@ def make_plans(
                 mapping=mapping,
                 reader=reader,
                 criterion=criterion,
-                joint=criterion is None and bool(mapping.criteria or mapping.pattern),
+                joint=criterion is None
+                and (bool(mapping.criteria or mapping.pattern) or len(mapping.votes) > 1),
                 rater_ids=rater_ids,
                 answers=answers,
+                settings=settings,
                 fields=_fields(mapping, table),
-                points=column_roles.points,
-                questions=(*questions, *answers.questions),
-                notes=(*table.notes, *column_roles.notes, *answers.notes),
+                doubts=(*doubts, *answers.doubts),
+                notes=(*table.notes, *guess.notes, *answers.notes),
             )
         )
     return tuple(plans)
@@ -171,6 +192,13 @@ def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
     return any(labels == union for labels in sets)
 
 
+def pairs_of(texts: Sequence[str]) -> bool | None:
+    """Whether two of the shown texts are called after sides; None where one text is shown."""
+    if len(texts) < 2:  # noqa: PLR2004
+        return None
+    return any(are_pair(*pair) for pair in combinations(texts, 2))
+
+
 def _slug(criterion: str) -> str:
     """Return a criterion as the end of a task's name."""
     text = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in criterion)
@@ -179,22 +207,24 @@ def _slug(criterion: str) -> str:
 
 def _read_lists(
     mapping: ColumnMapping, table: Table, settings: AnswerSettings
-) -> tuple[ColumnMapping, list[str]]:
+) -> tuple[ColumnMapping, list[Doubt]]:
     """Settle whether lists in cells are the ratings of several raters or response sets."""
-    if mapping.layout != "votes" or settings.lists == "ratings":
+    if mapping.layout != "votes" or mapping.rater or settings.lists == "ratings":
         return mapping, []
-    lists = [parts for text in table.columns[mapping.votes].values if (parts := list_of(text))]
-    repeats = any(len(parts) > len({str(part) for part in parts}) for parts in lists)
     if settings.lists == "sets":
-        votes = mapping.votes
-        return replace(mapping, votes="", total="", raters=(votes,)), []
+        return replace(mapping, votes=(), total="", raters=mapping.votes), []
+    cells = [text for name in mapping.votes for text in table.columns[name].values]
+    lists = [parts for text in cells if (parts := list_of(text)) and ballots_by_rater(text) is None]
+    repeats = any(len(parts) > len({str(part) for part in parts}) for parts in lists)
     if repeats or not lists:
         return mapping, []
-    text = f"the lists in {mapping.votes!r} may be ratings of several raters or one rater's set"
-    return mapping, [f"{text}: give --lists ratings or --lists sets"]
+    names = ", ".join(mapping.votes)
+    text = f"the lists in {names!r} may be ratings of several raters or one rater's set"
+    question = f"{text}: give --lists ratings or --lists sets"
+    return mapping, [Doubt(question, {"lists": "ratings"}, ({"lists": "sets"},))]
 
 
-def _share_questions(reader: AnswerReader) -> list[str]:
+def _share_doubts(reader: AnswerReader) -> list[Doubt]:
     """Ask for the number of raters where there are shares and nothing says it."""
     mapping = reader.mapping
     if not (mapping.counts or mapping.votes) or mapping.total or reader.n_raters:
@@ -202,7 +232,43 @@ def _share_questions(reader: AnswerReader) -> list[str]:
     named = any(not SHARE_WORDS.isdisjoint(parts(name)) for name in mapping.counts)
     if not named and all(answer.problem != NO_TOTAL for answer in reader.answers()):
         return []
-    return ["shares of raters need their number: give --n-raters N, or --total with its column"]
+    question = "shares of raters need their number: give --n-raters N, or --total with its column"
+    return [Doubt(question, {"n_raters": "N"})]
+
+
+def _corrected(
+    table: Table, mapping: ColumnMapping, settings: AnswerSettings
+) -> tuple[Table, list[Doubt]]:
+    """Leave out ratings that a later one of the same item and rater corrects, or ask."""
+    if not mapping.rater or mapping.votes:
+        return table, []
+    order = table.columns[mapping.rated_at].by_row() if mapping.rated_at else []
+    if settings.on_duplicate == "last" and not order:
+        raise TaskError(
+            f"{table.path}: --on-duplicate last needs the times of the ratings; give --rated-at."
+        )
+    rater = table.columns[mapping.rater]
+    people = same_names(rater)
+    names = [people[text] for text in rater.by_row()]
+    within = [n for n in (mapping.criterion, mapping.elicitation) if n]
+    keys = list(zip(table.keys((*mapping.id, *within)).tolist(), names, strict=True))
+    latest: dict[tuple[int, str], int] = {}
+    former = []
+    for row, key in enumerate(keys):
+        if key in latest:
+            late = not order or order[row] >= order[latest[key]]
+            former.append(latest[key] if late else row)
+            latest[key] = row if late else latest[key]
+        else:
+            latest[key] = row
+    if settings.on_duplicate == "last":
+        return table.without(rows=np.array(former, dtype=np.int64)), []
+    answers = [n for n in (mapping.label, mapping.set, *mapping.criteria, *mapping.sets) if n]
+    given = table.keys(answers)
+    if order and any(given[row] != given[latest[keys[row]]] for row in former):
+        question = f"{len(former)} ratings are corrected later: give --on-duplicate last, or reject"
+        return table, [Doubt(question, {"on_duplicate": "last"})]
+    return table, []
 
 
 def _kind(mapping: ColumnMapping) -> RaterKind:

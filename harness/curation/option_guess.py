@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import inf
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import ConfigDict
 
+from harness.curation.doubts import Doubt
+from harness.curation.label_orders import ORDERS, known_order, plain_label
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import labels_of
@@ -28,26 +31,15 @@ if TYPE_CHECKING:
 MAX_STEPS = 20  # a scale with more steps is taken for continuous
 RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
-ORDERS = (
-    ("very low", "low", "medium", "high", "very high"),
-    ("none", "low", "moderate", "high"),
-    ("none", "mild", "moderate", "severe"),
-    ("none", "minor", "moderate", "major", "critical"),
-    ("never", "rarely", "sometimes", "often", "usually", "always"),
-    (
-        *("strongly disagree", "disagree", "somewhat disagree", "slightly disagree"),
-        *("neither agree nor disagree", "neutral", "undecided"),
-        *("slightly agree", "somewhat agree", "agree", "strongly agree"),
-    ),
-    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
-    ("very unlikely", "unlikely", "neutral", "likely", "very likely"),
-    ("very poor", "poor", "fair", "average", "good", "very good", "excellent"),
-    ("very bad", "bad", "okay", "good", "very good"),
-    ("not at all", "slightly", "somewhat", "moderately", "very", "extremely"),
-    ("very negative", "negative", "neutral", "positive", "very positive"),
-)
 STEP = re.compile(r"(?P<step>\d+)\s*(?:[-\u2013:.=)]|\()\s*\D")
+OF_STEPS = re.compile(r"(?P<step>\d+)(?:\s*(?:/|of|out of|von|sur|de)\s*\d+|\s+\D+)")
+SYNONYMS = (("y", "yes"), ("n", "no"), ("t", "true"), ("f", "false"), ("j", "ja"), ("o", "oui"),
+            ("s", "s\u00ed"), ("s", "sim"), ("pos", "positive"), ("neg", "negative"))  # fmt: skip
+JOINS = (";", "|", "\n", ",", "+", "/", "&")
+FEW_SIDES = 3
+PLACEHOLDER = ("LOWEST", "...", "HIGHEST")  # for an order that nobody knows but the user
 VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
+CODES = frozenset(["-1", "-8", "-9", "-99", "-999", "9", "77", "88", "97", "98", "99", "999"])
 MIN_UNEVEN_ROWS = 10  # rows with gaps that show columns called after people to be places
 
 
@@ -80,7 +72,9 @@ def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, La
             counter[label] += n
         if len(of_criterion.humans) > MAX_LABELS and not is_open:
             mapping = reader.mapping
-            columns = ", ".join(mapping.raters or mapping.criteria) or mapping.label
+            columns = (
+                ", ".join(mapping.raters or mapping.criteria or mapping.votes) or mapping.label
+            )
             raise TaskError(
                 f"{reader.table.path}: found more than {MAX_LABELS} different labels in {columns}; "
                 "say --scale continuous if they are numbers, --scale text if they are free text, "
@@ -145,9 +139,14 @@ class AnswerSettings:
         Least and greatest number of a continuous scale.
     n_raters : int or None
         Raters per item, for shares without a column that says it.
-    lists : {"ratings", "sets"} or None
+    lists : {"ratings", "sets", "counts", "raters"} or None
         Whether a list in a cell holds the ratings of several raters, or the options that its rater
-        finds reasonable.
+        finds reasonable; whether numbers by name are counts of labels or ratings of raters.
+    separator : str or None
+        Between the options of a response set in a cell.
+    on_duplicate : {"reject", "last"}
+        Whether a later rating of the same item by the same rater is rejected, or the last one by
+        its time stamp counts.
     scales : {"shared", "own"} or None
         Whether all criteria have one scale and make one task, or each makes its own.
     """
@@ -162,8 +161,10 @@ class AnswerSettings:
     rename: tuple[str, ...] = ()
     bounds: tuple[float, float] | None = None
     n_raters: int | None = None
-    lists: Literal["ratings", "sets"] | None = None
+    lists: Literal["ratings", "sets", "counts", "raters"] | None = None
+    separator: str | None = None
     scales: Literal["shared", "own"] | None = None
+    on_duplicate: Literal["reject", "last"] = "reject"
 
     def meanings(self) -> dict[str, str]:
         """Return what labels, in lower case, stand for where that is not their own option."""
@@ -189,8 +190,8 @@ class Answers:
         The key of each option, in order, to what people read.
     notes : tuple of str
         Decisions that a reader may want to change.
-    questions : tuple of str
-        Labels that may be no options, with the flags that settle it.
+    doubts : tuple of Doubt
+        Labels that may be no options.
     """
 
     scale: Scale
@@ -200,7 +201,7 @@ class Answers:
     abstain: bool
     ignore: tuple[str, ...]
     notes: tuple[str, ...]
-    questions: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     bounds: tuple[float, float] | None = None
 
     def key(self, label: str) -> str | None:
@@ -220,8 +221,13 @@ class Answers:
         return None if number is None or not low <= number <= high else number_text(number)
 
 
-def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> Answers:
-    """Guess options, scale and positive options from the labels of a table."""
+def guess_answers(
+    counts: LabelCounts, settings: AnswerSettings, where: str, *, pairs: bool | None = None
+) -> Answers:
+    """Guess options, scale and positive options from the labels of a table.
+
+    ``pairs`` says whether the item has two texts called after sides; None where it has one text.
+    """
     if settings.scale in OPEN_SCALES:
         return _open_answers(counts, settings, where)
     notes: list[str] = []
@@ -237,7 +243,10 @@ def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
     names = [name for name in names if name not in remarks] or names
     notes += _rare(human, settings)
     _check_number(names, where)
-    scale = settings.scale or _scale(names, where)
+    doubts = [] if settings.options else _label_questions(names, meanings, settings)
+    scale = settings.scale or _scale(names, where, pairs=bool(pairs))
+    if not settings.scale:
+        doubts += _scale_questions(names, scale, pairs=pairs, listed=bool(settings.options))
     names = names if settings.options else _in_order(names, scale, notes)
     labels = dict(zip(_keys(names), names, strict=True))
     keys = {name.casefold(): key for key, name in labels.items()}
@@ -256,7 +265,7 @@ def guess_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
         abstain=abstains,
         ignore=tuple(label for label in settings.ignore if label not in labels),
         notes=tuple(notes),
-        questions=(*_remark_questions(remarks), *_variant_questions(variants)),
+        doubts=(*_remark_questions(remarks), *_variant_questions(variants), *doubts),
     )
 
 
@@ -296,7 +305,7 @@ def _options(
     return dict(uses)
 
 
-def _remark_questions(remarks: Sequence[str]) -> list[str]:
+def _remark_questions(remarks: Sequence[str]) -> list[Doubt]:
     if not remarks:
         return []
     listed = quote(",".join(remarks))
@@ -304,7 +313,119 @@ def _remark_questions(remarks: Sequence[str]) -> list[str]:
         f"--abstain {listed} where the rater could not say, --ignore {listed} where there is no "
         "rating, or every option in --options"
     )
-    return [f"{_listed(remarks)} may be no option: give {choices}"]
+    question = f"{_listed(remarks)} may be no option: give {choices}"
+    return [
+        Doubt(question, {"ignore": tuple(remarks)}, ({"abstain": tuple(remarks), "ignore": ()},))
+    ]
+
+
+def _label_questions(
+    names: Sequence[str], meanings: Mapping[str, str], settings: AnswerSettings
+) -> list[Doubt]:
+    """Ask about labels that join others, codes of missing ratings, and two words for one label."""
+    doubts = []
+    every = ", or list every option in --options"
+    if separator := _separator_of(names):
+        shown = next(name for name in names if separator in name)
+        written = separator.replace("\n", "\\n")
+        question = (
+            f"{shown[:40]!r} joins other labels: give --separator {quote(written)} if each is in "
+            f"the rater's response set{every}"
+        )
+        doubts.append(Doubt(question, {"separator": written}))
+    if codes := _codes(names):
+        listed = quote(",".join(codes))
+        question = f"{_listed(codes)} may be a code for no rating: give --ignore {listed}{every}"
+        doubts.append(Doubt(question, {"ignore": tuple(codes)}))
+    known = {name.casefold(): name for name in names if name.casefold() not in meanings}
+    for short, long in SYNONYMS:
+        if short in known and long in known:
+            pair = f"{known[short]}={known[long]}"
+            question = (
+                f"{known[short]!r} may mean {known[long]!r}: give --rename {quote(pair)} if it "
+                f"does{every}"
+            )
+            doubts.append(Doubt(question, {"rename": (pair,)}))
+    if settings.scale == "ordinal" and not _has_order(names):
+        question = f"the order of {_listed(names)} is not known: list --options from low to high"
+        doubts.append(Doubt(question, {"options": PLACEHOLDER}))
+    return doubts
+
+
+def _separator_of(names: Sequence[str]) -> str:
+    """Return what joins labels, where all parts of the joined ones are labels or recur."""
+    for mark in JOINS:
+        joined = [name for name in names if mark in name.strip(mark)]
+        parts = [part.strip().casefold() for name in joined for part in name.split(mark)]
+        single = {name.casefold() for name in names if name not in joined}
+        recurring = len(joined) > 1 and all(
+            parts.count(part) > 1 or part in single for part in parts
+        )
+        if joined and all(parts) and (set(parts) <= single or recurring):
+            return mark
+    return ""
+
+
+def _codes(names: Sequence[str]) -> list[str]:
+    """Return numbers that are codes by custom and lie apart from the steps of the scale."""
+    numbers = {name: as_number(name) for name in names}
+    steps = sorted(n for n in numbers.values() if n is not None)
+    if len(steps) < 3:  # noqa: PLR2004
+        return []
+    if steps[0] == -steps[-1]:
+        return []
+    plain = [n for n in steps if f"{n:g}" not in CODES]
+    if len(plain) < 2:  # noqa: PLR2004
+        return []
+    widest = max(b - a for a, b in pairwise(plain))
+    return [
+        name
+        for name, n in numbers.items()
+        if n is not None
+        and f"{n:g}" in CODES
+        and (n < 0 <= plain[0] or n - plain[-1] > max(widest, 1))
+    ]
+
+
+def _has_order(names: Sequence[str]) -> bool:
+    """Whether labels say themselves in which order they stand."""
+    numeric = all(as_number(name) is not None for name in names)
+    return numeric or bool(_step_numbers(names)) or known_order(names) is not None
+
+
+def _scale_questions(
+    names: Sequence[str], scale: Scale, *, pairs: bool | None, listed: bool
+) -> list[Doubt]:
+    """Ask for the scale where labels may be ordered, or sides of a pair."""
+    sides = (
+        column_words.are_sides(names, tied=False)
+        or {n.casefold() for n in names} in column_words.SIDES
+    )
+    few_numbers = len(names) <= FEW_SIDES and all(as_number(name) is not None for name in names)
+    unclear = (sides and not pairs) or (few_numbers and pairs and not sides)
+    if pairs is not None and unclear and scale != "pairwise":
+        remedy = f"give --scale pairwise or --scale {scale}"
+        question = f"{_listed(names)} may be the sides of a pair: {remedy}"
+        return [Doubt(question, {"scale": "pairwise"}, ({"scale": scale},))]
+    if scale == "nominal" and not listed and _may_be_ordered(names):
+        question = (
+            f"{_listed(names)} may be ordered: give --scale ordinal and --options from low to "
+            "high, or --scale nominal"
+        )
+        ordered = {"scale": "ordinal", "options": PLACEHOLDER}
+        return [Doubt(question, ordered, ({"scale": "nominal", "options": ()},))]
+    return []
+
+
+def _may_be_ordered(names: Sequence[str]) -> bool:
+    """Whether labels repeat each other's words, or most stand in one list of ordered words."""
+    plain = {plain_label(name) for name in names}
+    words = [set(name.split()) for name in plain]
+    nested = sum(a < b for a in words for b in words)
+    known = max(len(plain & set(order)) for order in ORDERS)
+    numbered = {column_words.stem(name) for name in names}
+    counted = len(numbered) == 1 and all(any(c.isdigit() for c in name) for name in names)
+    return nested > 1 or known > max(2, 0.5 * len(plain)) or (counted and len(names) > 2)  # noqa: PLR2004
 
 
 def _variants(names: Sequence[str], meanings: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -319,10 +440,13 @@ def _variants(names: Sequence[str], meanings: Mapping[str, str]) -> list[tuple[s
     return variants
 
 
-def _variant_questions(variants: Sequence[tuple[str, str]]) -> list[str]:
+def _variant_questions(variants: Sequence[tuple[str, str]]) -> list[Doubt]:
     return [
-        f"{name!r} may mean {base!r}: give --rename {quote(f'{name}={base}')} if it does, --ignore "
-        f"{quote(name)} where it is no rating, or list every option in --options"
+        Doubt(
+            f"{name!r} may mean {base!r}: give --rename {quote(f'{name}={base}')} if it does, "
+            f"--ignore {quote(name)} where it is no rating, or list every option in --options",
+            {"rename": (f"{name}={base}",)},
+        )
         for name, base in variants
     ]
 
@@ -373,7 +497,7 @@ def _spellings(counts: Mapping[str, int], notes: list[str]) -> list[str]:
 
 
 def _check_number(names: Sequence[str], where: str) -> None:
-    if len(names) < 2:  # noqa: PLR2004 -- one answer is no choice
+    if len(names) < 2:  # noqa: PLR2004
         labels = f"only the label {names[0]!r}" if names else "no labels at all"
         raise TaskError(
             f"{where}: found {labels}; a task needs two options. Name them with --options."
@@ -382,10 +506,12 @@ def _check_number(names: Sequence[str], where: str) -> None:
         raise TaskError(f"{where}: found {len(names)} options; a task has at most {MAX_LABELS}.")
 
 
-def _scale(names: Sequence[str], where: str) -> Scale:
+def _scale(names: Sequence[str], where: str, *, pairs: bool = False) -> Scale:
     numbers = [as_number(name) for name in names]
-    if len(names) == 2:  # noqa: PLR2004 -- binary means two
-        return "pairwise" if column_words.are_sides(names, tied=False) else "binary"
+    if len(names) == 2:  # noqa: PLR2004
+        sides = column_words.are_sides(names, tied=False)
+        sides |= pairs and {name.casefold() for name in names} in column_words.SIDES
+        return "pairwise" if sides else "binary"
     if None not in numbers:
         steps = [number for number in numbers if number is not None]
         if len(steps) > MAX_STEPS or not all(step.is_integer() for step in steps):
@@ -395,24 +521,19 @@ def _scale(names: Sequence[str], where: str) -> Scale:
                 "or --scale ordinal to use each number as a step."
             )
         return "ordinal"
-    if _step_numbers(names) or any(_plain(names) <= set(order) for order in ORDERS):
+    if _has_order(names):
         return "ordinal"
     return "pairwise" if column_words.are_sides(names, tied=True) else "nominal"
 
 
-def _plain_label(name: str) -> str:
-    return " ".join(name.casefold().replace("_", " ").replace("-", " ").split())
-
-
-def _plain(names: Iterable[str]) -> set[str]:
-    return {_plain_label(name) for name in names}
-
-
 def _step_numbers(names: Sequence[str]) -> dict[str, int]:
-    """Return the number that each label begins with, as in ``1 - poor``; none if one lacks it."""
-    matches = {name: STEP.match(name) for name in names}
-    numbers = {name: int(match["step"]) for name, match in matches.items() if match}
-    return numbers if len(set(numbers.values())) == len(names) else {}
+    """Return the number of each label such as ``1 - poor``, ``3/5`` or ``2 stars``, or none."""
+    for form in (STEP, OF_STEPS):
+        matches = {name: form.match(name) for name in names}
+        numbers = {name: int(match["step"]) for name, match in matches.items() if match}
+        if len(set(numbers.values())) == len(names):
+            return numbers
+    return {}
 
 
 def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]:
@@ -421,9 +542,8 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
         return sorted(
             names, key=lambda name: (column_words.contains_word(name, last), name.casefold())
         )
-    for order in ORDERS:
-        if _plain(names) <= set(order):
-            return sorted(names, key=lambda name: order.index(_plain_label(name)))
+    if order := known_order(names):
+        return sorted(names, key=lambda name: order.index(plain_label(name)))
     if step_numbers := _step_numbers(names):
         return sorted(names, key=lambda name: step_numbers[name])
     numbers = {name: as_number(name) for name in names}

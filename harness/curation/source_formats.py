@@ -7,10 +7,14 @@ import re
 import zipfile
 import zlib
 from contextlib import closing
-from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from harness.curation.annotation_exports import rows_of_json
+import numpy as np
+
+from harness.errors import TaskError
+from harness.tasks.columns.column_words import TOTAL_ROWS, plain
 from harness.tasks.columns.table_columns import Table, encode
 from harness.tasks.dataset_fields import derived
 from harness.tasks.tables import LIMITS, parse_json, read_rows
@@ -22,19 +26,18 @@ from harness.tasks.tables.checks import (
     reading,
     too_many_rows,
 )
-from harness.tasks.tables.delimited import BOM, csv_rows
+from harness.tasks.tables.delimited import BOM, csv_cells, encoding_of, jsonl_rows, ragged
+from harness.tasks.tables.formats import N_OPENING, Reading, format_of
 from harness.tasks.tables.native_rows import native_lines, native_rows
 from harness.tasks.tables.reader import counted_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.tasks.tables import Limits, Row
 
     Ragged = list[tuple[int, str]]
-
-    Reader = Callable[[Path, Limits, list[str]], Iterator[tuple[int, Row]]]
 
 
 CHUNK = 1 << 20
@@ -42,49 +45,114 @@ SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 FORMULA = re.compile(rb'<c r="([A-Z]+\d+)"[^<>]*>\s*<f\b[^<>]*?(?:/>|>[^<]*</f>)\s*(<v>[^<]|<is>)?')
 STATE = "state.json"
 IMPORT_LIMITS = replace(LIMITS, n_columns=4096)  # a column per criterion and rater
-SEPARATORS = {".csv": "", ".tsv": "\t"}  # of csv it is read from the header
+SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from the header
+N_TOTALS = 3  # last rows that may be totals
+INDEX = re.compile(r"Unnamed: 0(\.\d+)*")
+UNNAMED = "Unnamed: 0"
 
 
-def excel_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
-    """Yield number and cells by column of each row of the first sheet; blank rows are skipped."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions:
+    """What the user says about the files of a table.
+
+    Attributes
+    ----------
+    sheets : tuple of str
+        Of a workbook; several are read one after the other, with a column ``sheet``.
+    encoding : str
+        Of texts; "" for UTF-8.
+    drop : tuple of str
+        Columns that are left out.
+    plain : bool
+        Whether rows are taken as they stand, although they have the marks of a named format.
+    """
+
+    sheets: tuple[str, ...] = ()
+    encoding: str = ""
+    drop: tuple[str, ...] = ()
+    plain: bool = False
+
+
+def excel_rows(
+    path: Path, limits: Limits, notes: list[str], bad: Ragged, sheets: Sequence[str]
+) -> Iterator[tuple[int, Row]]:
+    """Yield number and cells by column of each row of the named sheets, or the only one."""
     n_formulas = _check_unpacked(path, limits)
-    with closing(native_lines("xlsx", path, limits)) as lines:
-        names = next(lines)
-        _add_notes(names, n_formulas, notes)
-        yield from _sheet_rows(lines, limits)
-
-
-def _add_notes(names: Sequence[str], n_formulas: int, notes: list[str]) -> None:
-    if len(names) > 1:
-        others = ", ".join(map(repr, names[1:6]))
-        notes.append(f"only the first sheet, {names[0]!r}, is read, not {others}")
     if n_formulas:
         notes.append(f"{n_formulas} cells are formulas; their stored values are read")
-
-
-def _sheet_rows(cells: Iterable[Sequence[object]], limits: Limits) -> Iterator[tuple[int, Row]]:
-    header: list[str] = []
-    for line, texts in enumerate(cells, 1):
-        if all(text == "" for text in texts):
-            continue
-        if not header:
-            header = _header([str(text) for text in texts])
-            check_columns(header, (), limits, f"row {line}")
-            continue
-        if line > limits.n_rows:
-            too_many_rows(limits)
-        if extra := [text for text in texts[len(header) :] if text != ""]:
-            raise PlaceError(
-                f"found {len(extra)} cells beyond the header's columns.", f"row {line}"
+    for sheet in sheets or ("",):
+        with closing(native_lines("xlsx", path, limits, sheet)) as lines:
+            names = next(lines)
+            if not sheet and len(names) > 1:
+                raise PlaceError(
+                    f"has the sheets {', '.join(map(repr, names[:8]))}; give --sheet with the one "
+                    "to read, or with several that have the same columns."
+                )
+            cells = (
+                (line, [str(c) if k == 0 and c is None else c for k, c in enumerate(row)], "")
+                for line, row in enumerate(lines, 1)
             )
-        entries = dict(zip(header, texts, strict=False))
-        check_lengths(entries, limits, f"row {line}")
+            more = {"sheet": sheet} if len(sheets) > 1 else {}
+            for line, row in _headed(cells, limits, notes, bad, kind="row"):
+                yield line, row | more
+
+
+def _headed(
+    cells: Iterable[tuple[int, Sequence[Any], str]],
+    limits: Limits,
+    notes: list[str],
+    bad: Ragged,
+    *,
+    kind: str = "line",
+) -> Iterator[tuple[int, Row]]:
+    """Yield line and cells by column of each row below the header; title rows are skipped.
+
+    ``bad`` gets line and problem of each row of csv that has too few or too many cells.
+    """
+    rows = ((line, row, mark) for line, row, mark in cells if any(c not in {"", None} for c in row))
+    opening = list(islice(rows, N_OPENING * 2))
+    place = _header_place([row for _, row, _ in opening])
+    if place:
+        notes.append(f"{place} title {'row' if place == 1 else 'rows'} above the header left out")
+    if not opening:
+        return
+    line, names, _ = opening[place]
+    header = _header([str(name) for name in names])
+    check_columns(header, (), limits, f"{kind} {line}")
+    for line, row, mark in chain(opening[place + 1 :], rows):
+        if line > limits.n_rows + place and kind == "row":
+            too_many_rows(limits)
+        if kind == "row":
+            if extra := [text for text in row[len(header) :] if text != ""]:
+                raise PlaceError(
+                    f"found {len(extra)} cells beyond the header's columns.", f"row {line}"
+                )
+        elif len(row) != len(header) and not (
+            len(row) > len(header) and not any(row[len(header) :])
+        ):
+            bad.append((line, ragged(len(row), len(header), mark)))
+            continue
+        entries = dict(zip(header, row, strict=False))
+        check_lengths(entries, limits, f"{kind} {line}")
         yield line, entries
+
+
+def _header_place(rows: Sequence[Sequence[object]]) -> int:
+    """Return the first row that fills more than half as many cells as the fullest."""
+    filled = [sum(cell not in {"", None} for cell in row) for row in rows]
+    most = max(filled, default=0)
+    for place, n_filled in enumerate(filled):
+        is_indexed = not rows[place][0] and n_filled == most - 1  # a name lacks for an index
+        if 2 * n_filled > most or is_indexed or most <= 1:
+            return place
+    return 0
 
 
 def _header(names: list[str]) -> list[str]:
     while names and not names[-1].strip():
         names.pop()
+    if names and not names[0].strip():
+        names[0] = UNNAMED
     return names
 
 
@@ -128,19 +196,13 @@ def _n_formulas(text: bytes) -> int:
     return len(matches)
 
 
-def arrow_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
-    """Yield number and row of each entry of an arrow file, stream or file format."""
-    del notes
-    return native_rows("arrow", path, (), limits)
-
-
-def saved_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
+def saved_rows(path: Path, limits: Limits) -> Iterator[tuple[int, Row]]:
     """Yield number and row of each entry of a folder that ``save_to_disk`` wrote."""
     n_before = 0
     for file in _saved_files(path, limits):
         check_size(file, limits)
         number = 0
-        for number, row in arrow_rows(file, limits, notes):
+        for number, row in native_rows("arrow", file, (), limits):
             yield n_before + number, row
         n_before += number
 
@@ -160,61 +222,151 @@ def _saved_files(path: Path, limits: Limits) -> list[Path]:
     return [path / name for name in names]
 
 
-def _json_rows(path: Path, limits: Limits, notes: list[str]) -> Iterator[tuple[int, Row]]:
-    """Yield number and row of each entry of a JSON file."""
+def _json_rows(path: Path, how: FileOptions, found: Reading) -> Iterator[tuple[int, Row]]:
+    """Yield number and row of each entry of a JSON file: a list of rows, or a named format."""
     raw = path.read_bytes().removeprefix(BOM)
-    if b"\0" in raw:
+    if b"\0" in raw and not how.encoding:
         raise PlaceError("holds the character NUL; save the file as UTF-8 text.")
     try:
-        content = parse_json(raw.decode())
+        content = parse_json(raw.decode(how.encoding or "utf-8"))
     except UnicodeDecodeError as error:
-        problem = f"byte {error.start + 1} is not UTF-8"
+        problem = f"byte {error.start + 1} is not UTF-8{encoding_of(raw[:65536])}"
         raise PlaceError(f"{problem}; save the file as UTF-8.") from None
     except ValueError as error:
         raise PlaceError(f"{error}; write strict JSON.") from None
-    for number, row in enumerate(rows_of_json(content, notes), 1):
-        check_lengths(row, limits, f"row {number}")
-        yield number, row
-
-
-READERS: dict[str, Reader] = {
-    ".xlsx": excel_rows,
-    ".json": _json_rows,
-    ".arrow": arrow_rows,
-}
+    if not (isinstance(content, list) and all(isinstance(row, dict) for row in content)):
+        known = format_of(content)
+        if known is None:
+            raise PlaceError(
+                "this JSON is neither a list of rows nor an export that is read; see the manual."
+            )
+        found.name = known.name
+        content = known.rows(content, found)
+    yield from enumerate(content, 1)
 
 
 def read_source(
-    path: Path, *, limits: Limits = IMPORT_LIMITS, derive: Mapping[str, str] | None = None
+    paths: Path | Sequence[Path],
+    *,
+    limits: Limits = IMPORT_LIMITS,
+    derive: Mapping[str, str] | None = None,
+    how: FileOptions | None = None,
 ) -> Table:
-    """Read a table of ratings; ragged rows of csv and tsv are left out and listed.
+    """Read a table of ratings from one or several files; ragged rows of csv and tsv are listed.
+
+    A file with the marks of a named format is read by its reader (`harness.interop`). Title rows,
+    an index of pandas and rows of totals are left out, with a note. Several files, or sheets, have
+    a column ``file``, or ``sheet``.
 
     Parameters
     ----------
-    path : Path
-        A csv, tsv, jsonl, json, parquet, arrow or xlsx file, or a folder of ``save_to_disk``.
+    paths : Path or sequence of Path
+        Csv, tsv, jsonl, json, parquet, arrow or xlsx files, or folders of ``save_to_disk``.
     limits : Limits, optional
         Limits of size.
     derive : mapping of str to str, optional
         New columns; see `harness.tasks.dataset_fields.derived`.
+    how : FileOptions, optional
+        Sheets, encoding, and columns to leave out.
 
     Raises
     ------
     TaskError
-        If it cannot be read, or two columns have the same name.
+        If one cannot be read, or two columns have the same name.
     """
-    notes: list[str] = []
-    ragged: Ragged = []
-    rows = source_rows(path, limits, notes, ragged)
-    return encode(path, derived(derive, rows) if derive else rows, notes, ragged)
+    files: Sequence[Path] = paths if isinstance(paths, list | tuple) else [paths]  # type: ignore[list-item]  # a path
+    how = how or FileOptions()
+    found = Reading()
+    bad: Ragged = []
+    rows: Iterator[tuple[int, Row]] = chain.from_iterable(
+        source_rows(file, limits, found.notes, bad, how=how, found=found, several=len(files) > 1)
+        for file in files
+    )
+    dropped: set[str] = set()
+    rows = _without(rows, how.drop, dropped)
+    with reading(files[0]):
+        rows = _recognised(rows, limits, how, found)
+        table = encode(files[0], derived(derive, rows) if derive else rows, (), bad)
+    if missing := set(how.drop) - dropped:
+        raise TaskError(f"{files[0]}: --drop: found no column {min(missing)!r}.")
+    table = replace(_without_index(table, found.notes), reading=found)
+    if not found.name:
+        table = _without_totals(table, found.notes)
+    return replace(table, notes=tuple(dict.fromkeys(found.notes)))
+
+
+def _without(
+    rows: Iterable[tuple[int, Row]], drop: Sequence[str], dropped: set[str]
+) -> Iterator[tuple[int, Row]]:
+    for line, row in rows:
+        dropped |= row.keys() & set(drop)
+        yield line, {name: cell for name, cell in row.items() if name not in drop} if drop else row
+
+
+def _recognised(
+    rows: Iterator[tuple[int, Row]], limits: Limits, how: FileOptions, found: Reading
+) -> Iterator[tuple[int, Row]]:
+    """Yield rows, by the reader of the format whose marks the first of them have."""
+    opening = list(islice(rows, N_OPENING))
+    known = None if how.plain or found.name else format_of([row for _, row in opening])
+    every: Iterable[tuple[int, Row]] = chain(opening, rows)
+    if known is not None:
+        found.name = known.name
+        every = enumerate(known.rows([row for _, row in every], found), 1)
+    if found.name:
+        found.notes.append(f"read as {found.name}")
+    for line, row in every:
+        check_lengths(row, limits, f"row {line}")
+        yield line, row
+
+
+def _without_index(table: Table, notes: list[str]) -> Table:
+    """Leave out the column of row numbers that pandas writes."""
+    names = [n for n in table.columns if INDEX.fullmatch(n)]
+    numbered = [n for n in names if _numbers_rows(table, n)]
+    if odd := [n for n in names if n not in numbered]:
+        raise TaskError(
+            f"{table.path}: found a column without a name; name every column, or --drop {odd[0]!r}."
+        )
+    if numbered:
+        notes.append("the column of row numbers without a name is left out")
+    return table.without(numbered) if numbered else table
+
+
+def _numbers_rows(table: Table, name: str) -> bool:
+    texts = table.columns[name].texts
+    numbers = [texts[code].removesuffix(".0") for code in table.columns[name].codes.tolist()]
+    return numbers in ([str(k) for k in range(start, start + table.n_rows)] for start in (0, 1))
+
+
+def _without_totals(table: Table, notes: list[str]) -> Table:
+    """Leave out last rows whose first cell says that they are totals or averages."""
+    named = []
+    for row in range(max(0, table.n_rows - N_TOTALS), table.n_rows):
+        cells = [column.texts[column.codes[row]] for column in table.columns.values()]
+        first = next(filter(None, cells), "")
+        if plain(first).strip(" :.") in TOTAL_ROWS:
+            named.append(row)
+    if not named or table.n_rows - len(named) < 1:
+        return table
+    lines = ", ".join(str(table.lines[row]) for row in named)
+    notes.append(f"rows of totals left out: line {lines}")
+    return table.without(rows=np.array(named))
 
 
 def source_rows(
-    path: Path, limits: Limits, notes: list[str], ragged: Ragged | None = None
+    path: Path,
+    limits: Limits,
+    notes: list[str],
+    bad: Ragged | None = None,
+    *,
+    how: FileOptions | None = None,
+    found: Reading | None = None,
+    several: bool = False,
 ) -> Iterator[tuple[int, Row]]:
-    """Yield line and cells by column of each row of a table, whatever its format.
+    """Yield line and cells by column of each row of a file, whatever its format.
 
-    ``ragged`` gets line and problem of each row of csv and tsv that has too few or too many cells;
+    ``bad`` gets line and problem of each row of csv and tsv that has too few or too many cells;
     by default the first is an error.
 
     Raises
@@ -222,17 +374,32 @@ def source_rows(
     TaskError
         If it cannot be read.
     """
+    how = how or FileOptions()
+    listed: Ragged = [] if bad is None else bad
+    n_before = len(listed)
     suffix = path.suffix.lower()
-    if path.is_dir():
-        rows = saved_rows(path, limits, notes)
-    elif suffix in READERS:
-        rows = READERS[suffix](path, limits, notes)
-    elif suffix in SEPARATORS:
-        rows = csv_rows(path, (), limits, SEPARATORS[suffix], ragged)
-    else:
-        yield from read_rows(path, limits=limits)
-        return
     with reading(path):
-        if not path.is_dir():
+        if path.is_dir():
+            rows = saved_rows(path, limits)
+        else:
             check_size(path, limits)
-        yield from counted_rows(rows, limits, [] if ragged is None else ragged)
+            if suffix in SEPARATORS:
+                cells = csv_cells(path, limits, SEPARATORS[suffix], how.encoding)
+                rows = _headed(cells, limits, notes, listed)
+            elif suffix == ".xlsx":
+                rows = excel_rows(path, limits, notes, listed, how.sheets)
+            elif suffix == ".json":
+                rows = _json_rows(path, how, found or Reading())
+            elif suffix == ".arrow":
+                rows = native_rows("arrow", path, (), limits)
+            elif suffix == ".jsonl" and how.encoding:
+                rows = jsonl_rows(path, (), limits, how.encoding)
+            else:
+                rows = read_rows(path, limits=limits)
+        more = {"file": path.stem} if several else {}
+        for line, row in counted_rows(rows, limits, listed[n_before:] if bad is None else listed):
+            if bad is None and len(listed) > n_before:
+                raise PlaceError(listed[0][1], f"line {listed[0][0]}")
+            yield line, row | more if more else row
+        if bad is None and len(listed) > n_before:
+            raise PlaceError(listed[0][1], f"line {listed[0][0]}")

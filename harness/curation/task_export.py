@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from harness.curation.convert import VERDICT, VERDICTS
 from harness.curation.new_folder import new_folder
+from harness.curation.source_formats import source_rows
 from harness.errors import TaskError
 from harness.files import read_file, write_file, writing_to
 from harness.tasks import record_change
 from harness.tasks.folders import path_inside
 from harness.tasks.human_ratings import PROVENANCE
 from harness.tasks.schema import read_task_file
-from harness.tasks.tables import read_rows
+from harness.tasks.tables import LIMITS, read_rows
+from harness.tasks.tables.checks import as_text
 from harness.tasks.tables.writer import csv_text, jsonl_text, neutralized, restored
 from harness.tasks.write import described_yaml
 
@@ -47,7 +49,12 @@ class ExportSummary:
 
 
 def sidecar_of(path: Path) -> Path:
-    """Return where the description of an exported table stands."""
+    """Return where the description of an exported table stands.
+
+    Of a workbook that a spreadsheet saved of it, the one of the csv file counts.
+    """
+    if path.suffix.lower() == ".xlsx":
+        path = path.with_suffix(".csv")
     return path.with_name(path.name + SIDECAR)
 
 
@@ -170,9 +177,11 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
     ratings: list[dict[str, str]] = []
     verdicts: list[dict[str, str]] = []
     made: set[str] = set()
-    undo = restored if path.suffix.lower() == ".csv" else str
-    for line, raw in read_rows(path, required=("item", "item_number", "elicitation", "value")):
-        row = {name: undo(cell) for name, cell in raw.items()}
+    undo = str if path.suffix.lower() == ".jsonl" else restored
+    for line, raw in source_rows(path, LIMITS, []):
+        row = {name: undo(as_text(cell)) for name, cell in raw.items()}
+        if missing := {"item", "item_number", "elicitation", "value"} - row.keys():
+            raise TaskError(f"{path}: column {min(missing)!r} is missing; export the task anew.")
         made |= row.keys() & set(PROVENANCE)
         if not row["item_number"].isdecimal():
             raise TaskError(f"{path}: line {line}: item_number is no number; export the task anew.")

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.tasks.columns.cell_values import counts_of, is_number, label_of, labels_of, name_of
+from harness.tasks.columns.cell_values import (
+    ballots_by_rater,
+    counts_of,
+    is_number,
+    label_of,
+    labels_of,
+    list_of,
+    name_of,
+)
 from harness.tasks.columns.column_words import COUNT_MARKS, parts
 
 if TYPE_CHECKING:
@@ -24,6 +34,7 @@ MAX_RATERS = 10_000  # of an item
 SHARE_WORDS = frozenset({"p", "prob", "share", "frac", "fraction", "pct", "soft"})
 OPTION_MARKS = COUNT_MARKS | SHARE_WORDS
 OPENING_MARK = re.compile(r"^([ _.:/#]+|-[ _.:/#]*)")  # n_-1 counts the option -1, n-1 option 1
+UNTICKED = frozenset({"", "0", "false", "no", "n", "f"})
 NO_TOTAL = "shares need the number of raters"
 
 
@@ -57,20 +68,33 @@ class Answer(NamedTuple):
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AnswerReader:
     """Reads the answers of a table."""
 
     table: Table
     mapping: ColumnMapping
     n_raters: int | None = None  # of every item, for shares without a column that says it
+    lists: str | None = None  # "raters": numbers in a cell are ratings by rater, no counts
+
+    @cached_property
+    def by_rater(self) -> bool:
+        """Whether the cells of the votes say who gave which label."""
+        columns = [self.table.columns[name] for name in self.mapping.votes]
+        return self.lists == "raters" or any(
+            ballots_by_rater(text) is not None and counts_of(text) is None
+            for column in columns
+            for text in column.values
+        )
 
     def answers(self) -> Iterator[Answer]:
         """Yield the human answers, row by row, each row's verdicts after them."""
         mapping = self.mapping
-        if mapping.rater:
+        if mapping.votes:
+            yield from self._voted()
+        elif mapping.rater:
             yield from self._long()
-        elif mapping.counts or mapping.votes:
+        elif mapping.counts:
             yield from self._counted()
         else:
             yield from self._wide()
@@ -111,26 +135,82 @@ class AnswerReader:
         criteria = self.criteria()
         judges = self._judge_cells()
         model_names = set(mapping.judge_names(table))
-        raters = [name_of(text) for text in table.columns[mapping.rater].texts]
+        spellings = same_names(table.columns[mapping.rater])
+        raters = [spellings[text] for text in table.columns[mapping.rater].texts]
         is_judge = [name in model_names for name in raters]
         several = bool(mapping.criteria)
-        names = mapping.criteria or (mapping.label,)
-        columns = [
-            (name, table.columns[name].texts, table.columns[name].codes.tolist()) for name in names
-        ]
+        names = mapping.criteria or tuple(filter(None, (mapping.label, mapping.set)))
+        columns = [(name, _cells(table.columns[name])) for name in names]
+        if mapping.set:
+            columns = [(n, _as_sets(cells) if n == mapping.set else cells) for n, cells in columns]
+        if mapping.sets:
+            columns = [(", ".join(mapping.sets), self._ticked())]
         for row, code in enumerate(table.columns[mapping.rater].codes.tolist()):
             rater, judged = raters[code], is_judge[code]
-            for name, texts, codes in columns:
-                criterion = name if several else criteria[row]
-                yield Answer(row, criterion, rater, judged, name, texts[codes[row]])
+            for name, texts in columns:
+                if texts[row]:
+                    criterion = name if several else criteria[row]
+                    yield Answer(row, criterion, rater, judged, name, texts[row])
             if judges:
                 yield from self._verdicts(row, criteria[row], judges)
+
+    def _ticked(self) -> list[str]:
+        """Return the set of each row, from its columns of 1 and 0; "" where all are empty."""
+        labels = set_options(self.mapping.sets)
+        columns = [(label, _cells(self.table.columns[name])) for name, label in labels.items()]
+        rows = []
+        for row in range(self.table.n_rows):
+            cells = [(label, texts[row].casefold()) for label, texts in columns]
+            chosen = [label for label, text in cells if text not in UNTICKED]
+            rows.append(
+                json.dumps(chosen, ensure_ascii=False) if any(text for _, text in cells) else ""
+            )
+        return rows
+
+    def _voted(self) -> Iterator[Answer]:
+        """Yield the ratings of columns that hold all of an item, by name or by place."""
+        mapping, table = self.mapping, self.table
+        criteria = self.criteria()
+        judges = self._judge_cells()
+        totals = _cells(table.columns[mapping.total]) if mapping.total else None
+        who = _cells(table.columns[mapping.rater]) if mapping.rater else None
+        several = len(mapping.votes) > 1
+        columns = [(name, _cells(table.columns[name])) for name in mapping.votes]
+        for row, row_criterion in enumerate(criteria):
+            total = totals[row] if totals else self.n_raters
+            for name, texts in columns:
+                criterion = name if several else row_criterion
+                ballots = self._ballots(texts[row], total, who[row] if who else None)
+                if isinstance(ballots, str):
+                    yield Answer(row, criterion, "", False, name, "", ballots)
+                    continue
+                for rater, label in ballots:
+                    yield Answer(row, criterion, rater, False, name, label)
+            yield from self._verdicts(row, row_criterion, judges)
+
+    def _ballots(
+        self, text: str, total: str | int | None, who: str | None
+    ) -> list[tuple[str, str]] | str:
+        """Return rater and label of each rating in a cell, or why there are none."""
+        if who is not None:
+            names, given = list_of(who), list_of(text)
+            if names is None or given is None or len(names) != len(given):
+                return "its raters are not as many as its labels"
+            pairs = zip(names, given, strict=True)
+            return [(name_of(name), label_of(label)) for name, label in pairs if label_of(label)]
+        if self.by_rater and (named := ballots_by_rater(text)) is not None:
+            return [(name, label) for name, label in named if label]
+        counts = _ballot_counts(text)
+        labels = counts if isinstance(counts, str) else ballots(counts, total)
+        if isinstance(labels, str):
+            return labels
+        return [(f"p{place}", label) for place, label in enumerate(labels, 1)]
 
     def _counted(self) -> Iterator[Answer]:
         criteria = self.criteria()
         judges = self._judge_cells()
         totals = _cells(self.table.columns[self.mapping.total]) if self.mapping.total else None
-        column = ", ".join(self.mapping.counts) or self.mapping.votes
+        column = ", ".join(self.mapping.counts)
         for row, cells in enumerate(self._numbers()):
             criterion = criteria[row]
             total = totals[row] if totals else self.n_raters
@@ -144,11 +224,6 @@ class AnswerReader:
 
     def _numbers(self) -> Iterator[dict[str, float] | str]:
         """Yield numbers by label of each row, or why there are none."""
-        if self.mapping.votes:
-            column = self.table.columns[self.mapping.votes]
-            read = [_ballot_counts(text) for text in column.texts]
-            yield from (read[code] for code in column.codes.tolist())
-            return
         labels = option_names(self.mapping.counts)
         columns = [(label, _cells(self.table.columns[name])) for name, label in labels.items()]
         for row in range(self.table.n_rows):
@@ -164,6 +239,27 @@ def _cells(column: Column) -> list[str]:
     """Return the cells of a column, row by row."""
     texts = column.texts
     return [texts[code] for code in column.codes.tolist()]
+
+
+def _as_sets(cells: Sequence[str]) -> list[str]:
+    """Write single labels as sets of one."""
+    return [
+        json.dumps([label_of(text)], ensure_ascii=False) if text and list_of(text) is None else text
+        for text in cells
+    ]
+
+
+def same_names(column: Column) -> dict[str, str]:
+    """Return the name of each cell: people that differ by case or blanks alone are one.
+
+    The most frequent spelling stands for all.
+    """
+    chosen: dict[str, str] = {}
+    names = {text: " ".join(name_of(text).split()) for text in column.texts}
+    counts = dict(zip(column.texts, column.counts.tolist(), strict=True))
+    for text in sorted(names, key=lambda text: -counts[text]):
+        chosen.setdefault(names[text].casefold(), names[text])
+    return {text: chosen[name.casefold()] for text, name in names.items()}
 
 
 def _ballot_counts(text: str) -> dict[str, float] | str:
@@ -222,6 +318,20 @@ def option_names(columns: Sequence[str]) -> dict[str, str]:
         if all(names) and len(set(names)) == len(columns):
             return dict(zip(columns, names, strict=True))
     return {column: label_of(column) for column in columns}
+
+
+def set_options(columns: Sequence[str]) -> dict[str, str]:
+    """Return the option that each column of ticks is called after: without a word all share.
+
+    Examples
+    --------
+    >>> set_options(["label_rude", "label_kind"]), set_options(["rude", "kind"])
+    ({'label_rude': 'rude', 'label_kind': 'kind'}, {'rude': 'rude', 'kind': 'kind'})
+    """
+    openings = {parts(name)[0] if len(parts(name)) > 1 else "" for name in columns}
+    if len(openings) == 1 and (opening := openings.pop()) and len(columns) > 1:
+        return {name: OPENING_MARK.sub("", name[len(opening) :], count=1) for name in columns}
+    return {name: label_of(name) for name in columns}
 
 
 def _without_opening(column: str) -> str:

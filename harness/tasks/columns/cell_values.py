@@ -8,6 +8,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from harness.tasks.columns.column_words import LABELS, RATERS, contains_word
 from harness.tasks.schema import as_number
 from harness.tasks.tables import parse_json
 from harness.tasks.tables.checks import as_text
@@ -47,7 +48,7 @@ def name_of(value: object) -> str:
 
 def label_of(value: object) -> str:
     """Read a label as a name; a whole number loses its ``.0``, which gaps add to integers."""
-    text = name_of(value)
+    text = " ".join(name_of(value).split())
     return text.split(".", maxsplit=1)[0] if WHOLE.fullmatch(text) else text
 
 
@@ -67,8 +68,10 @@ def labels_of(value: object) -> tuple[tuple[str, ...], bool]:
 
 
 def list_of(value: object) -> list[object] | None:
-    """Read a list: a JSON array or a Python list; None for anything else."""
-    parsed = _literal(value, "[") if isinstance(value, str) else value
+    """Read a list: a JSON array, a Python list or ``{"choices": [...]}``; None for others."""
+    parsed = _literal(value, "[{") if isinstance(value, str) else value
+    if isinstance(parsed, dict) and len(parsed) == 1:
+        parsed = parsed.get("choices")
     return parsed if isinstance(parsed, list) else None
 
 
@@ -91,9 +94,47 @@ def counts_of(value: object) -> Mapping[str, float] | None:
     return None
 
 
+def ballots_by_rater(value: object) -> list[tuple[str, str]] | None:
+    """Read who gave which label: labels by rater, or a list of objects with both.
+
+    Examples
+    --------
+    >>> ballots_by_rater('{"Ann": "yes", "Bo": "no"}')
+    [('Ann', 'yes'), ('Bo', 'no')]
+    >>> ballots_by_rater("[{'annotator': 'Ann', 'label': 4}]"), ballots_by_rater('["yes"]')
+    ([('Ann', '4')], None)
+    """
+    parsed = _literal(value, "[{") if isinstance(value, str) else value
+    if isinstance(parsed, dict) and "choices" not in parsed:
+        pairs = list(parsed.items())
+    elif isinstance(parsed, list) and parsed and all(isinstance(entry, dict) for entry in parsed):
+        pairs = [_who_and_what(entry) for entry in parsed]
+    else:
+        return None
+    if not pairs or not all(_is_cell(who) and _is_cell(what) for who, what in pairs):
+        return None
+    return [
+        (name_of(who), as_text(what) if isinstance(what, list) else label_of(what))
+        for who, what in pairs
+    ]
+
+
+def _who_and_what(entry: dict[str, object]) -> tuple[object, object]:
+    who = [name for name in entry if contains_word(name, RATERS | {"user"})]
+    what = [name for name in entry if contains_word(name, LABELS) and name not in who]
+    return (entry[who[0]], entry[what[0]]) if len(who) == len(what) == 1 else ({}, {})
+
+
+def _is_cell(value: object) -> bool:
+    """Whether a value is a name, a label or a list of labels."""
+    if isinstance(value, list):
+        return all(isinstance(part, str | int | float) for part in value)
+    return isinstance(value, str | int | float) and value != ""
+
+
 def _literal(text: str, opening: str) -> object:
-    """Parse JSON or, failing that, a Python literal."""
-    if not text.lstrip().startswith(opening):
+    """Parse JSON or, failing that, a Python literal, that begins with one of some brackets."""
+    if not text.lstrip().startswith(tuple(opening)):
         return None
     try:
         return parse_json(text)

@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 
     from harness.tasks.columns.table_columns import Table
 
-Layout = Literal["wide", "pattern", "long", "criteria", "counts", "votes"]
+Layout = Literal["wide", "pattern", "long", "criteria", "sets", "counts", "votes"]
 LAYOUTS: Mapping[Layout, str] = {
     "wide": "a column per rater",
     "pattern": "a column per criterion and rater",
     "long": "a row per rating",
     "criteria": "a row per item and rater, a column per criterion",
+    "sets": "a row per item and rater, a column per option of the set",
     "counts": "a column per option, with how many raters chose it",
     "votes": "a column of all ratings of an item",
 }
+NONE = "none"  # says that no column has a role
 PLACEHOLDERS = ("{criterion}", "{rater}")
 
 
@@ -43,10 +45,15 @@ class ColumnMapping:
         Long: the columns that hold the rater's name and the rating.
     criteria : tuple of str
         In a table with a row per item and rater: the columns that hold a rating each.
+    set : str
+        Long: the column of the response set, beside a choice or alone.
+    sets : tuple of str
+        Long: the columns, one per option, that say with 1 and 0 whether it is in the set.
     counts : tuple of str
         The columns that hold the number, or the share, of raters who chose an option.
-    votes : str
-        The column that holds all ratings of an item, as a list or as numbers by option.
+    votes : tuple of str
+        The columns, one per criterion, that hold all ratings of an item: a list, numbers by option,
+        or labels by rater. With ``rater``, that column lists their raters.
     total : str
         The column of the number of raters, where the others hold shares.
     judges : tuple of str
@@ -67,8 +74,10 @@ class ColumnMapping:
     rater: str = ""
     label: str = ""
     criteria: tuple[str, ...] = ()
+    set: str = ""
+    sets: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
-    votes: str = ""
+    votes: tuple[str, ...] = ()
     total: str = ""
     judges: tuple[str, ...] = ()
     group: str = ""
@@ -82,13 +91,13 @@ class ColumnMapping:
         if self.counts or self.votes:
             return "counts" if self.counts else "votes"
         if self.rater:
-            return "criteria" if self.criteria else "long"
+            return "sets" if self.sets else "criteria" if self.criteria else "long"
         return "pattern" if self.pattern else "wide"
 
     @property
     def one_row_per_item(self) -> bool:
         """Whether a row holds all ratings of its item."""
-        return not self.rater
+        return not self.rater or bool(self.votes)
 
     def by_role(self) -> dict[str, tuple[str, ...]]:
         """Return the columns by role, without empty roles."""
@@ -128,7 +137,7 @@ def pattern_of(pattern: str) -> re.Pattern[str]:
     separator where it stands first.
     """
     first, second = sorted(PLACEHOLDERS, key=pattern.index)
-    between = pattern[len(first) : -len(second)]
+    between, after = pattern[len(first) :].split(second)
     lazy = r"\S*?\d+" if not between else ".+?"
     ends = {first: ".+" if first == "{criterion}" else ".+?", second: ".+"}
     if second == "{rater}":
@@ -138,6 +147,7 @@ def pattern_of(pattern: str) -> re.Pattern[str]:
             f"(?P<{name[1:-1]}>{ends[name]}){re.escape(between) if name == first else ''}"
             for name in (first, second)
         )
+        + re.escape(after)
     )
 
 
@@ -166,6 +176,9 @@ def mapping_fields(roles: Mapping[str, Sequence[str]], table: Table) -> dict[str
                 "is set on the command line (--scale, --options, --positive, --ignore)."
             )
         columns = tuple(part for name in names for part in _split(name, table))
+        if columns == (NONE,) and NONE not in table.columns and role != "judges":
+            values[role] = "" if role in single else ()
+            continue
         for name in columns if role not in {"judges", "pattern"} else ():
             _check_column(role, name, table)
         if role in single and len(columns) > 1:
@@ -212,26 +225,29 @@ def check(mapping: ColumnMapping, table: Table) -> None:
             f"{where}: found one column; save it as CSV with commas between the columns."
         )
     columns = listed_columns(table)
-    kinds = [
-        option for option in ("raters", "rater", "counts", "votes") if getattr(mapping, option)
-    ]
+    layouts = ("raters", "counts", "votes") if mapping.votes else ("raters", "rater", "counts")
+    kinds = [option for option in layouts if getattr(mapping, option)]
     if len(kinds) > 1:
         raise TaskError(
             f"{where}: give --{kinds[0]} or --{kinds[1]}, not both: each says that the table has "
             "another layout."
         )
-    if mapping.rater and not (mapping.label or mapping.criteria):
+    answers = mapping.label or mapping.set or mapping.criteria or mapping.sets or mapping.votes
+    if mapping.rater and not answers:
         raise TaskError(f"{where}: no column of labels; give --label (the columns are {columns}).")
     if mapping.rated_at and not mapping.rater:
         raise TaskError(f"{where}: --rated-at goes with a row per rating; give --rater, too.")
-    if (mapping.label or mapping.criteria) and not mapping.rater:
-        option = "--label" if mapping.label else "--criteria"
-        name = mapping.label or mapping.criteria[0]
+    if (
+        named := mapping.label or mapping.set or "".join(mapping.criteria[:1] or mapping.sets[:1])
+    ) and not mapping.rater:
+        roles = {"label": mapping.label, "set": mapping.set, "criteria": mapping.criteria}
+        option = f"--{next((role for role in roles if roles[role]), 'sets')}"
+        name = named
         raise TaskError(
             f"{where}: {option} {name!r} goes with a row per rating; give --rater, the "
             f"column that names the rater, too (the columns are {columns})."
         )
-    if mapping.rater and not mapping.id:
+    if mapping.rater and not mapping.id and not mapping.votes:
         raise TaskError(
             f"{where}: no column names the items; give --id (the columns are {columns})."
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -13,12 +14,12 @@ import numpy as np
 
 from harness.errors import TaskError
 from harness.tasks.columns.cell_values import label_of, labels_of, name_of, text_of
-from harness.tasks.columns.column_words import is_remark
 from harness.tasks.options import MAX_LABEL_CHARS
 from harness.tasks.tables.checks import MAX_ID_CHARS
+from harness.tasks.tables.formats import Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -92,6 +93,18 @@ class Column:
                 return None
         return labels
 
+    def by_row(self) -> list[str]:
+        """Return the cells, row by row."""
+        return [self.texts[code] for code in self.codes.tolist()]
+
+    def compact(self) -> Column:
+        """Return the column without the distinct cells that no row has; the empty one stays."""
+        used = np.union1d([EMPTY], self.codes)
+        if len(used) == len(self.texts):
+            return self
+        texts = tuple(self.texts[code] for code in used)
+        return Column(self.name, texts, np.searchsorted(used, self.codes))
+
     def __repr__(self) -> str:
         return f"Column({self.name!r}, {len(self.values)} distinct of {len(self.codes)})"
 
@@ -112,6 +125,8 @@ class Table:
         What a reader of the import should know about the reading.
     ragged : tuple of (int, str)
         Line and problem of each row that has too few or too many cells; it is left out.
+    reading : Reading
+        What its format says of roles and answers.
     """
 
     path: Path
@@ -119,6 +134,7 @@ class Table:
     lines: Codes
     notes: tuple[str, ...] = ()
     ragged: tuple[tuple[int, str], ...] = ()
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def n_rows(self) -> int:
@@ -145,6 +161,21 @@ class Table:
     def determines(self, names: Sequence[str], other: str) -> bool:
         """Whether rows that are equal in some columns are equal in another, but for 1 %."""
         return self.n_distinct((*names, other)) <= 1.01 * self.n_distinct(names)
+
+    def without(self, columns: Sequence[str] = (), rows: Codes | None = None) -> Table:
+        """Return the table without some columns, and without some rows by their indices."""
+        kept = np.ones(self.n_rows, dtype=bool)
+        if rows is not None:
+            kept[rows] = False
+        return replace(
+            self,
+            columns={
+                name: Column(name, column.texts, column.codes[kept]).compact()
+                for name, column in self.columns.items()
+                if name not in columns
+            },
+            lines=self.lines[kept],
+        )
 
     def __repr__(self) -> str:
         return f"Table({self.path.name!r}, {self.n_rows} rows, {len(self.columns)} columns)"
@@ -224,13 +255,60 @@ def _check_name(path: Path, line: int, raw: str, names: dict[str, str]) -> None:
     names[raw] = name
 
 
-def without_labels(column: Column, remarks: Collection[str]) -> Mapping[str, int]:
-    """Return the labels of a column without remarks, unless it holds nothing else."""
-    labels = column.labels or {}
-    kept = {
-        label: n for label, n in labels.items() if label not in remarks and not is_remark(label)
+def with_sets(table: Table, separator: str, roles: Mapping[str, Sequence[str]]) -> Table:
+    """Read the cells of label columns as response sets whose options a separator divides.
+
+    These are the columns that the user named for ratings; else those with the separator whose parts
+    repeat, and those that hold the same parts.
+    """
+    given = ("set",) if roles.get("set") else ("label", "raters", "judges")
+    named = [n for role in given for n in _names(roles.get(role, ()))]
+    parts = {name: _parts_of(column, separator) for name, column in table.columns.items()}
+    divided = [n for n in table.columns if _is_divided(table.columns[n], parts[n], separator)]
+    known = {part for n in divided for part in parts[n]}
+    chosen = [n for n in named if n in table.columns] or [
+        n
+        for n in table.columns
+        if n in divided or (len(divided) > 1 and parts[n] and parts[n].keys() <= known)
+    ]
+    columns = {
+        name: _as_lists(column, separator) if name in chosen else column
+        for name, column in table.columns.items()
     }
-    return kept or labels
+    return replace(table, columns=columns)
+
+
+def _names(names: str | Sequence[str]) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
+
+
+def _parts_of(column: Column, separator: str) -> Counter[str]:
+    parts: Counter[str] = Counter()
+    for text, n in zip(column.values, column.counts[1:].tolist(), strict=True):
+        parts.update({part.strip(): n for part in text.split(separator) if part.strip()})
+        if len(parts) > MAX_LABELS:
+            return Counter()
+    return parts
+
+
+def _is_divided(column: Column, parts: Mapping[str, int], separator: str) -> bool:
+    """Whether a separator stands in the cells, and most of their parts are those of others."""
+    joined = [text for text in column.values if separator in text]
+    return bool(joined) and len(parts) > 1 and all(n > 1 for n in parts.values())
+
+
+def _as_lists(column: Column, separator: str) -> Column:
+    texts = [
+        json.dumps(
+            [part.strip() for part in text.split(separator) if part.strip()], ensure_ascii=False
+        )
+        if text
+        else ""
+        for text in column.texts
+    ]
+    index = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+    codes = np.array([index[text] for text in texts], dtype=np.int64)[column.codes]
+    return Column(column.name, tuple(index), codes)
 
 
 def item_names(table: Table, columns: Sequence[str]) -> list[str]:

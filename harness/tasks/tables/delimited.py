@@ -3,65 +3,96 @@
 from __future__ import annotations
 
 import csv
+from contextlib import closing
+from io import BytesIO
 from itertools import chain, count
 from typing import TYPE_CHECKING, BinaryIO
 
-from harness.tasks.tables.checks import PlaceError, Row, check_columns, check_lengths
+from charset_normalizer import from_bytes
+
+from harness.tasks.tables.checks import PlaceError, Row, check_columns, check_lengths, short
 from harness.tasks.tables.strict_json import parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Generator, Iterator
     from pathlib import Path
 
     from harness.tasks.tables.checks import Limits
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+N_OPENING = 20  # lines in which the header is looked for
+WESTERN = frozenset(
+    {"latin_1", "cp1252", "iso8859_15", "cp1250", "cp1254", "mac_roman", "cp437", "cp850"}
+)
+PUNCTUATION = (
+    "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u20ac\u00bf\u00a1\u00ab\u00bb\u00b0\u00a3\u00a7"
+)
 BOM = b"\xef\xbb\xbf"
 
 
 def csv_rows(
-    path: Path,
-    required: Collection[str],
-    limits: Limits,
-    separator: str = "",
-    ragged: list[tuple[int, str]] | None = None,
+    path: Path, required: Collection[str], limits: Limits, separator: str = ""
 ) -> Iterator[tuple[int, Row]]:
     """Yield the first line of each row and its cells by column; blank lines are skipped.
 
     Without a separator, columns are separated by commas; where the header has none, by semicolons
-    or tabs. ``ragged`` gets line and problem of each row whose cells are not as many as the
-    header's; by default the first is an error.
+    or tabs.
     """
+    names: list[str] = []
+    with closing(csv_cells(path, limits, separator)) as table:
+        for line, cells, mark in table:
+            if not names:
+                names = cells
+                check_columns(names, required, limits, f"line {line}")
+            elif len(cells) == len(names):
+                yield line, dict(zip(names, cells, strict=True))
+            else:
+                raise PlaceError(ragged(len(cells), len(names), mark), f"line {line}")
+
+
+def csv_cells(
+    path: Path, limits: Limits, separator: str = "", encoding: str = ""
+) -> Generator[tuple[int, list[str], str]]:
+    """Yield the first line of each row, its cells and the separator; blank lines are skipped."""
     csv.field_size_limit(limits.field_chars)  # the only limit of the csv module, process-wide
-    with path.open("rb") as file:
+    with open_text(path, limits, encoding) as file:
         texts = (text for _, text in _lines(file, limits))
         header = _header(texts)
-        separator = separator or _separator("".join(header))
+        separator = separator or _separator(header[-1] if header else "")
         table = csv.reader(chain(header, texts), delimiter=separator, strict=True)
-        names: list[str] = []
         line = 1
         try:
             for cells in table:
-                if not names and cells:
-                    names = cells
-                    check_columns(names, required, limits, f"line {line}")
-                elif cells:
-                    if len(cells) == len(names):
-                        yield line, dict(zip(names, cells, strict=True))
-                    else:
-                        problem = _ragged(len(cells), len(names), SEPARATORS[separator])
-                        if ragged is None:
-                            raise PlaceError(problem, f"line {line}")
-                        ragged.append((line, problem))
+                if cells:
+                    yield line, cells, separator
                 line = table.line_num + 1
         except csv.Error as error:
             problem = f"cannot be read as CSV ({error}); is a quote left open?"
             raise PlaceError(problem, f"line {line}") from None
 
 
-def jsonl_rows(path: Path, required: Collection[str], limits: Limits) -> Iterator[tuple[int, Row]]:
+def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
+    """Open a file whose bytes are UTF-8; with another encoding, it is read and recoded whole."""
+    if not encoding:
+        return path.open("rb")
+    if path.stat().st_size > limits.json_bytes:
+        raise PlaceError(f"more than {limits.json_bytes} bytes are read as UTF-8 alone; recode it.")
+    try:
+        text = path.read_bytes().decode(encoding)
+    except LookupError:
+        raise PlaceError(f"--encoding: {short(encoding)} is no encoding that is known.") from None
+    except UnicodeError as error:
+        raise PlaceError(
+            f"is not {encoding} ({type(error).__name__}); give another --encoding."
+        ) from None
+    return BytesIO(text.removeprefix("\ufeff").encode())
+
+
+def jsonl_rows(
+    path: Path, required: Collection[str], limits: Limits, encoding: str = ""
+) -> Iterator[tuple[int, Row]]:
     """Yield number and object of each line; blank lines are skipped."""
-    with path.open("rb") as file:
+    with open_text(path, limits, encoding) as file:
         for line, text in _lines(file, limits):
             if text and not text.isspace():
                 yield line, _object(text, required, limits, f"line {line}")
@@ -92,31 +123,57 @@ def _lines(file: BinaryIO, limits: Limits) -> Iterator[tuple[int, str]]:
         if line == 1:
             raw = raw.removeprefix(BOM)
         if b"\0" in raw:
-            raise PlaceError("holds the character NUL; save the file as UTF-8 text.", where)
+            problem = f"holds the character NUL{encoding_of(raw)}"
+            raise PlaceError(f"{problem}; save the file as UTF-8 text.", where)
         try:
             yield line, raw.decode()
         except UnicodeDecodeError as error:
             problem = f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8"
-            raise PlaceError(f"{problem}; save the file as UTF-8.", where) from None
+            raise PlaceError(
+                f"{problem}{encoding_of(raw)}; save the file as UTF-8.", where
+            ) from None
+
+
+def encoding_of(raw: bytes) -> str:
+    """Say which encoding bytes that are no UTF-8 may have, with the option that reads them."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1::2].count(0) > len(raw) // 4:
+        name = "utf-16"
+    elif b"\0" in raw or (best := from_bytes(raw).best()) is None:
+        return ""
+    else:
+        name = "cp1252" if best.encoding in WESTERN or _is_western(raw) else best.encoding
+    return f" (it may be {name}: give --encoding {name} to an import)"
+
+
+def _is_western(raw: bytes) -> bool:
+    """Whether most letters are ASCII, and the others are those of Western Europe in cp1252."""
+    others = [byte for byte in raw if byte > 127]  # noqa: PLR2004 -- ASCII
+    letters = bytes(others).decode("cp1252", errors="replace")
+    return len(others) < len(raw) // 5 and all(
+        char.isalpha() or char in PUNCTUATION for char in letters
+    )
 
 
 def _header(texts: Iterator[str]) -> list[str]:
-    """Return the lines up to the first that is not blank."""
+    """Return the lines up to the first that has a separator, or the first few."""
     lines = []
     for text in texts:
         lines.append(text)
-        if text.strip():
+        if any(mark in text for mark in SEPARATORS) or len(lines) == N_OPENING:
             break
     return lines
 
 
 def _separator(header: str) -> str:
-    """Return the first separator that occurs in the header, by default the comma."""
-    return next((mark for mark in SEPARATORS if mark in header), ",")
+    """Return the separator that occurs most often in the header, by default the comma."""
+    return max(SEPARATORS, key=lambda mark: (header.count(mark), mark == ","))
 
 
-def _ragged(n_cells: int, n_columns: int, separators: str) -> str:
+def ragged(n_cells: int, n_columns: int, separator: str) -> str:
+    """Say that a row has too few or too many cells."""
     cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
     many = n_cells > n_columns
-    remedy = f"quote cells that hold {separators}" if many else "write the empty ones, too"
+    remedy = (
+        f"quote cells that hold {SEPARATORS[separator]}" if many else "write the empty ones, too"
+    )
     return f"found {cells} where the header has {n_columns}; {remedy}."

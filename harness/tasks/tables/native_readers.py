@@ -38,7 +38,7 @@ class Refused(Exception):  # noqa: N818 -- a property of the file
     """A file is not read; the arguments are the place in it and the problem."""
 
 
-def main(kind: str, unpacked_bytes: int) -> None:
+def main(kind: str, unpacked_bytes: int, sheet: str = "") -> None:
     """Write the rows of the file at standard input to standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that reads the rows ends this one
     for name, bound in (("AS", MEMORY_BYTES), ("CPU", CPU_S), ("CORE", 0)):
@@ -46,14 +46,17 @@ def main(kind: str, unpacked_bytes: int) -> None:
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (bound, bound))
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     with os.fdopen(0, "rb") as file, os.fdopen(1, "w", encoding="utf-8") as output:
-        for line in _lines(kind, file, unpacked_bytes):
+        for line in _lines(kind, file, unpacked_bytes, sheet):
             output.write(encode(line) + "\n")
 
 
-def _lines(kind: str, file: BufferedReader, unpacked_bytes: int) -> Iterator[Any]:
+def _lines(kind: str, file: BufferedReader, unpacked_bytes: int, sheet: str) -> Iterator[Any]:
     """Yield the rows of a file, or those before a problem and the problem."""
     try:
-        yield from READERS[kind](file, unpacked_bytes)
+        if kind == "xlsx":
+            yield from _xlsx(file, sheet)
+        else:
+            yield from READERS[kind](file, unpacked_bytes)
     except Refused as refused:
         where, problem = refused.args
         yield {"where": where, "problem": problem}
@@ -152,14 +155,17 @@ def _batches(file: BufferedReader) -> Iterator[Any]:
         yield from ipc.open_stream(file)
 
 
-def _xlsx(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
-    """Yield the names of the sheets, then the rows of the first."""
-    del unpacked_bytes  # the archive was checked
+def _xlsx(file: BufferedReader, sheet: str) -> Iterator[list[Any]]:
+    """Yield the names of the sheets that hold something, then the rows of one or the first."""
     from python_calamine import CalamineWorkbook  # noqa: PLC0415 -- only for workbooks
 
     workbook = CalamineWorkbook.from_filelike(file)
-    yield workbook.sheet_names
-    for cells in workbook.get_sheet_by_index(0).to_python(skip_empty_area=False):
+    filled = [name for name in workbook.sheet_names if workbook.get_sheet_by_name(name).height]
+    yield filled
+    name = sheet or (filled or workbook.sheet_names)[0]
+    if name not in workbook.sheet_names:
+        raise Refused("", f"has no sheet {name[:80]!r}; its sheets are {', '.join(filled)[:200]}.")
+    for cells in workbook.get_sheet_by_name(name).to_python(skip_empty_area=False):
         yield [_plain_cell(cell) for cell in cells]
 
 
@@ -200,7 +206,7 @@ def _plain(cell: object, name: str, number: int) -> object:
     raise Refused(f"row {number}", problem)
 
 
-READERS = {"parquet": _parquet, "arrow": _arrow, "xlsx": _xlsx}
+READERS = {"parquet": _parquet, "arrow": _arrow}
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

@@ -45,7 +45,7 @@ def native_rows(
             yield number, row
 
 
-def native_lines(kind: str, path: Path, limits: Limits) -> Generator[list[Any]]:
+def native_lines(kind: str, path: Path, limits: Limits, sheet: str = "") -> Generator[list[Any]]:
     """Yield what a process that runs ``native_readers.py`` writes on a file.
 
     It gets the open file, no name, and an environment without keys.
@@ -56,7 +56,7 @@ def native_lines(kind: str, path: Path, limits: Limits) -> Generator[list[Any]]:
         If it refuses the file, crashes, or writes more than ``limits.n_bytes``.
     """
     n_bytes = 0
-    with path.open("rb") as file, _process(kind, file, limits) as process:
+    with path.open("rb") as file, _process(kind, file, limits, sheet) as process:
         try:
             for number, line in enumerate(process.stdout or ()):
                 n_bytes += len(line)
@@ -69,10 +69,10 @@ def native_lines(kind: str, path: Path, limits: Limits) -> Generator[list[Any]]:
             process.kill()
 
 
-def _process(kind: str, file: IO[bytes], limits: Limits) -> subprocess.Popen[bytes]:
+def _process(kind: str, file: IO[bytes], limits: Limits, sheet: str) -> subprocess.Popen[bytes]:
     folders = os.pathsep.join(map(os.path.abspath, sys.path))
     return subprocess.Popen(  # noqa: S603 -- a file of this package
-        [sys.executable, "-PS", str(READERS), kind, str(limits.unpacked_bytes)],
+        [sys.executable, "-PS", str(READERS), kind, str(limits.unpacked_bytes), sheet],
         env={"PYTHONPATH": folders, "ARROW_DEFAULT_MEMORY_POOL": "system"},
         stdin=file,
         stdout=subprocess.PIPE,

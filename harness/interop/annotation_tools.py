@@ -1,4 +1,4 @@
-"""Exports of annotation tools and published benchmarks, as rows of ratings.
+"""Exports of Label Studio and Argilla, and two published forms of ratings, as rows of ratings.
 
 Each reader takes the parsed file and yields rows with the columns ``item_id``, ``annotator``,
 ``label``, ``criterion`` where there are several, and the fields of the item; verdicts of models are
@@ -14,29 +14,15 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from harness.errors import fault_of
 from harness.tasks.tables.checks import PlaceError, as_text, short
+from harness.tasks.tables.formats import Format, Reading, first_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.tasks.tables import Row
 
 
 VALUE_FIELDS = ("choices", "rating", "selected", "labels", "taxonomy", "number")
-
-
-def rows_of_json(content: object, notes: list[str]) -> Iterator[Row]:
-    """Yield the rows of a JSON file."""
-    for name, matches, kind, rows in FORMATS:
-        if matches(content):
-            notes.append(f"read as {name}")
-            yield from rows(_checked(content, kind, name))
-            return
-    if isinstance(content, list) and all(isinstance(row, dict) for row in content):
-        yield from content
-        return
-    raise PlaceError(
-        "this JSON is neither a list of rows nor an export that is read; see the manual."
-    )
 
 
 def _checked(content: object, kind: Any, name: str) -> Any:  # noqa: ANN401 -- a type, its value
@@ -50,9 +36,12 @@ def _checked(content: object, kind: Any, name: str) -> Any:  # noqa: ANN401 -- a
         ) from None
 
 
-def _first(content: object) -> Mapping[str, Any]:
-    first = content[0] if isinstance(content, list) and content else None
-    return first if isinstance(first, dict) else {}
+def _long(reading: Reading, *, judges: Sequence[str] = (), several: bool = False) -> None:
+    """Say which roles the columns of the rows have."""
+    reading.columns |= {"id": ["item_id"], "rater": ["annotator"], "label": ["label"]}
+    reading.columns["judges"] = list(dict.fromkeys(judges))
+    if several:
+        reading.columns["criterion"] = ["criterion"]
 
 
 class LabelStudioResult(BaseModel):
@@ -63,16 +52,16 @@ class LabelStudioResult(BaseModel):
 
     @property
     def chosen(self) -> object:
-        """What was chosen: a text or number, or a list of several."""
+        """What was chosen: a text, a number or a list; None where it is no rating, as a comment."""
         value = self.value or {}
-        chosen = next((value[name] for name in VALUE_FIELDS if name in value), None)
-        return chosen[0] if isinstance(chosen, list) and len(chosen) == 1 else chosen
+        return next((value[name] for name in VALUE_FIELDS if name in value), None)
 
 
 class LabelStudioAnnotation(BaseModel):
     """The ratings of a task by a person."""
 
     was_cancelled: bool | None = None
+    created_at: str | None = None
     completed_by: int | str | dict[str, Any] | None = None
     result: list[LabelStudioResult] | None = None
 
@@ -82,7 +71,7 @@ class LabelStudioAnnotation(BaseModel):
         by = self.completed_by
         if isinstance(by, dict):
             by = by.get("email") or by.get("id")
-        return f"annotator {by}" if isinstance(by, int) else as_text(by)
+        return as_text(by)
 
 
 class LabelStudioPrediction(BaseModel):
@@ -100,28 +89,57 @@ class LabelStudioTask(BaseModel):
     annotations: list[LabelStudioAnnotation] | None = None
     predictions: list[LabelStudioPrediction | int] | None = None
 
-    def results(self) -> Iterator[tuple[str, LabelStudioResult]]:
-        """Yield annotator and result of each rating; cancelled annotations are none."""
+    def results(self) -> Iterator[tuple[str, str, LabelStudioResult]]:
+        """Yield annotator, time and result of each rating; cancelled annotations are none."""
         for annotation in self.annotations or ():
             if not annotation.was_cancelled:
-                yield from ((annotation.who, result) for result in annotation.result or ())
+                for result in annotation.result or ():
+                    yield annotation.who, annotation.created_at or "", result
+
+    def predicted(self) -> Iterator[tuple[str, str, LabelStudioResult]]:
+        """Yield model, no time and result of each prediction."""
         for prediction in self.predictions or ():
             if not isinstance(prediction, int):
-                who = f"model {prediction.model_version or 'prediction'}"
-                yield from ((who, result) for result in prediction.result or ())
+                for result in prediction.result or ():
+                    yield f"model {prediction.model_version or 'prediction'}", "", result
 
 
 def _is_label_studio(content: object) -> bool:
-    return isinstance(_first(content).get("annotations"), list) and "data" in _first(content)
+    return isinstance(first_row(content).get("annotations"), list) and "data" in first_row(content)
 
 
-def _label_studio(tasks: list[LabelStudioTask]) -> Iterator[Row]:
-    several = len({result.from_name for task in tasks for _, result in task.results()}) > 1
-    for number, task in enumerate(tasks, 1):
-        shared = {"item_id": _id(task.id, number), **_fields(task.data or {})}
-        for annotator, result in task.results():
-            criterion = {"criterion": result.from_name} if several else {}
-            yield shared | criterion | {"annotator": annotator, "label": result.chosen}
+def _label_studio(content: object, reading: Reading) -> Iterator[Row]:
+    tasks: list[LabelStudioTask] = _checked(content, list[LabelStudioTask], reading.name)
+    rated = [
+        (number, task, who, time, result)
+        for number, task in enumerate(tasks, 1)
+        for who, time, result in chain(task.results(), task.predicted())
+        if result.chosen is not None
+    ]
+    names = {result.from_name for *_, result in rated}
+    sets = {  # questions of which somebody chose several options
+        result.from_name
+        for *_, result in rated
+        if isinstance(result.chosen, list) and len(result.chosen) > 1
+    }
+    models = [who for task in tasks for who, *_ in task.predicted()]
+    _long(reading, judges=models, several=len(names) > 1)
+    if any(time for *_, time, _ in rated):
+        reading.columns["rated_at"] = ["created_at"]
+    for number, task, who, time, result in rated:
+        chosen = result.chosen
+        if isinstance(chosen, list) and result.from_name not in sets:
+            chosen = chosen[0] if chosen else None
+        row = {"item_id": _id(task.id, number), **_fields(task.data or {}), "annotator": who}
+        row |= (
+            {"label": chosen, "criterion": result.from_name}
+            if len(names) > 1
+            else {"label": chosen}
+        )
+        yield row | ({"created_at": time} if "rated_at" in reading.columns else {})
+
+
+LABEL_STUDIO = Format("an export of Label Studio", _is_label_studio, _label_studio)
 
 
 class ArgillaResponse(BaseModel):
@@ -129,6 +147,7 @@ class ArgillaResponse(BaseModel):
 
     user_id: Any = None
     value: Any = None
+    status: str = "submitted"
 
 
 class ArgillaUserResponses(BaseModel):
@@ -161,11 +180,12 @@ class ArgillaRecord(BaseModel):
             for user in self.responses:
                 if user.status == "submitted":
                     for name, answer in user.values.items():
-                        yield name, f"annotator {as_text(user.user_id)}", answer.value
+                        yield name, as_text(user.user_id), answer.value
             return
         for name, responses in (self.responses or {}).items():
             for answer in responses or ():
-                yield name, f"annotator {as_text(answer.user_id)}", answer.value
+                if answer.status == "submitted":
+                    yield name, as_text(answer.user_id), answer.value
 
     def suggested(self) -> Iterator[tuple[str, str, object]]:
         """Yield question, model and value of each suggestion."""
@@ -178,16 +198,22 @@ class ArgillaRecord(BaseModel):
 
 
 def _is_argilla(content: object) -> bool:
-    return "responses" in _first(content) and "fields" in _first(content)
+    return "responses" in first_row(content) and "fields" in first_row(content)
 
 
-def _argilla(records: list[ArgillaRecord]) -> Iterator[Row]:
+def _argilla(content: object, reading: Reading) -> Iterator[Row]:
+    records: list[ArgillaRecord] = _checked(content, list[ArgillaRecord], reading.name)
     several = len({name for record in records for name, *_ in record.answers()}) > 1
+    models = [who for record in records for _, who, _ in record.suggested()]
+    _long(reading, judges=models, several=several)
     for number, record in enumerate(records, 1):
         shared = {"item_id": _id(record.id, number), **_fields(record.fields or {})}
         for name, who, value in chain(record.answers(), record.suggested()):
             criterion = {"criterion": name} if several else {}
             yield shared | criterion | {"annotator": who, "label": value}
+
+
+ARGILLA = Format("an export of Argilla", _is_argilla, _argilla)
 
 
 class JudgeBenchScores(BaseModel):
@@ -215,14 +241,21 @@ def _is_judge_bench(content: object) -> bool:
     return isinstance(content, dict) and {"annotations", "instances"} <= content.keys()
 
 
-def _judge_bench(content: JudgeBenchFile) -> Iterator[Row]:
-    several = len(content.annotations) > 1
-    for number, instance in enumerate(content.instances, 1):
+def _judge_bench(content: object, reading: Reading) -> Iterator[Row]:
+    file: JudgeBenchFile = _checked(content, JudgeBenchFile, reading.name)
+    several = len(file.annotations) > 1
+    reading.columns |= {"id": ["item_id"], "votes": ["labels"]}
+    reading.columns |= {"criterion": ["criterion"]} if several else {}
+    reading.answers["lists"] = "ratings"
+    for number, instance in enumerate(file.instances, 1):
         shared = {"item_id": _id(instance.id, number), "text": instance.instance}
         for criterion, annotation in (instance.annotations or {}).items():
             if annotation.individual_human_scores:
                 named = {"criterion": criterion} if several else {}
                 yield shared | named | {"labels": annotation.individual_human_scores}
+
+
+JUDGE_BENCH = Format("a data set of JUDGE-BENCH", _is_judge_bench, _judge_bench)
 
 
 def _id(name: int | str | None, number: int) -> int | str:
@@ -243,26 +276,17 @@ def _is_label(label: object) -> bool:
     return label is None or isinstance(label, str | int | float)
 
 
-def _alt_test(content: dict[str, dict[str, Any]]) -> Iterator[Row]:
+def _alt_test(content: dict[str, dict[str, Any]], reading: Reading) -> Iterator[Row]:
+    reading.columns |= {"id": ["item_id"], "rater": ["annotator"], "label": ["label"]}
     for annotator, labels in content.items():
         for item, label in labels.items():
             yield {"item_id": item, "annotator": annotator, "label": label}
 
 
+ALT_TEST = Format("labels by annotator and item (AltTest)", _is_alt_test, _alt_test)
+
+
 def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an item under names that no role has."""
-    taken = {"item_id", "annotator", "label", "labels", "criterion"}
+    taken = {"item_id", "annotator", "label", "labels", "criterion", "created_at"}
     return {f"{name}_" if name in taken else name: value for name, value in data.items()}
-
-
-FORMATS: tuple[tuple[str, Callable[[object], bool], Any, Callable[[Any], Iterator[Row]]], ...] = (
-    ("an export of Label Studio", _is_label_studio, list[LabelStudioTask], _label_studio),
-    ("an export of Argilla", _is_argilla, list[ArgillaRecord], _argilla),
-    ("a data set of JUDGE-BENCH", _is_judge_bench, JudgeBenchFile, _judge_bench),
-    (
-        "labels by annotator and item (AltTest)",
-        _is_alt_test,
-        dict[str, dict[str, Any]],
-        _alt_test,
-    ),
-)

@@ -1,0 +1,195 @@
+"""Numbers of raters by option, and all ratings of an item in one cell."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.curation.column_facts import (
+    KEY,
+    LOOKED_AT,
+)
+from harness.curation.doubts import Doubt
+from harness.curation.long_roles import LongRoles
+from harness.curation.rater_names import FILLERS, who_are
+from harness.curation.role_draft import names_of
+from harness.tasks.columns import column_words
+from harness.tasks.columns.answer_cells import OPTION_MARKS, SHARES_SUM
+from harness.tasks.columns.cell_values import (
+    counts_of,
+    is_number,
+    list_of,
+)
+from harness.tasks.columns.column_words import parts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.tasks.columns.table_columns import Column
+
+MIN_SUMS = 5  # rows from which equal sums are no chance
+
+
+class CountedRoles(LongRoles):
+    """Finds columns of counts, and columns whose cells hold several ratings."""
+
+    def _counts(self) -> bool:
+        facts = self.facts
+        numeric = [n for n in self._free() if self._may_count(n)]
+        totals = [n for n in numeric if self._is_total(n)]
+        marked = [n for n in numeric if n not in totals and self._is_marked(n)]
+        columns = marked if len(marked) > 1 else [n for n in numeric if n not in totals]
+        if len(columns) < 2:  # noqa: PLR2004
+            return False
+        why, total = _sums([facts[n] for n in columns], [facts[n] for n in totals])
+        if not why and len(marked) < 2:  # noqa: PLR2004
+            return False
+        named = len(marked) > 1 or all(_is_option(n) for n in columns) or why == "total"
+        if not named and (facts.called(columns[0], column_words.PEOPLE) or why != "same sum"):
+            return False
+        self._set(counts=tuple(columns), total=total)
+        if not why or not named:
+            self._ask(
+                f"{names_of(columns)} may be numbers of raters by option: give --counts "
+                f"{quote(','.join(columns))}, or --raters if they are raters"
+            )
+        return True
+
+    def _may_count(self, name: str) -> bool:
+        column = self.facts[name]
+        negative = any(value.startswith("-") for value in column.values)
+        named_id = self.facts.called(name, column_words.ITEMS) and not self._is_marked(name)
+        return self.facts.is_numbers(name) and not negative and not named_id and column.n_filled > 0
+
+    def _is_total(self, name: str) -> bool:
+        words = set(parts(name))
+        return bool(words & column_words.TOTALS) and bool(
+            words <= column_words.TOTALS | column_words.COUNT_MARKS | FILLERS
+        )
+
+    def _is_marked(self, name: str) -> bool:
+        """Whether a name opens or ends with the mark of a count or a share."""
+        words = parts(name)
+        return len(words) > 1 and not OPTION_MARKS.isdisjoint((words[0], words[-1]))
+
+    def _total(self) -> None:
+        totals = [n for n in self._free() if self._is_total(n) and self.facts.is_numbers(n)]
+        if len(totals) == 1:
+            self._set(total=totals[0])
+
+    def _votes(self) -> bool:
+        """Find columns whose cells hold all ratings of an item."""
+        facts = self.facts
+        columns = [
+            n
+            for n in self._free()
+            if facts.is_counted(n) or (facts.is_list(n) and not facts.is_prose(n))
+        ]
+        rows = [
+            n
+            for n in self._free()
+            if facts.keys(n) >= KEY and (facts.is_prose(n) or facts.is_name(n))
+        ]
+        if not columns or (not rows and self._looks_long()):
+            return False
+        parallel = self._parallel(columns)
+        if parallel:
+            labels, who = parallel
+            self._set(votes=(labels,), rater=who)
+        elif len(columns) == 1 or self._are_criteria(columns):
+            if (
+                len(columns) == 1
+                and not facts.is_counted(columns[0])
+                and who_are(columns)[columns[0]] == "person"
+            ):
+                return False
+            self._set(votes=tuple(columns))
+            self._total()
+            self._vote_doubts(columns)
+        else:
+            return False
+        return True
+
+    def _looks_long(self) -> bool:
+        items = self._item_keys()
+        return any(self._rater_columns(item) for item in items[:2])
+
+    def _are_criteria(self, columns: Sequence[str]) -> bool:
+        """Whether lists of the same length repeat labels in every column: ratings by criterion."""
+        cells = [[list_of(text) for text in self.facts[n].texts] for n in columns]
+        if any(texts[k] is None for texts in cells for k in range(1, len(texts))):
+            return False
+        lengths = [
+            np.array([len(part or ()) for part in texts])[self.facts[n].codes]
+            for n, texts in zip(columns, cells, strict=True)
+        ]
+        same = all(np.array_equal(lengths[0], other) for other in lengths[1:])
+        return same and all(_repeats(texts) for texts in cells)
+
+    def _parallel(self, columns: Sequence[str]) -> tuple[str, str] | None:
+        """Return the columns of labels and of their raters, where two lists are parallel."""
+        if len(columns) != 2 or not all(self.facts.is_list(n) for n in columns):  # noqa: PLR2004
+            return None
+        lists = {n: [list_of(text) or [] for text in self.facts[n].texts] for n in columns}
+        lengths = [np.array([*map(len, lists[n])])[self.facts[n].codes] for n in columns]
+        if not np.array_equal(lengths[0], lengths[1]):
+            return None
+        repeating = [n for n in columns if _repeats(lists[n])]
+        named = [n for n in columns if self._is_rater_named(n)]
+        who = [n for n in columns if n not in repeating] if len(repeating) == 1 else named
+        if len(who) != 1 or (named and named != who):
+            self._ask(f"{names_of(columns)}: one may list raters: give --votes and --rater")
+            who = list(columns[1:])
+        return next(n for n in columns if n not in who), who[0]
+
+    def _vote_doubts(self, columns: Sequence[str]) -> None:
+        facts = self.facts
+        for name in columns:
+            values = facts[name].values[:LOOKED_AT]
+            if facts.all_values(name, counts_of):
+                sums = {sum((counts_of(text) or {}).values()) for text in values}
+                if not self.mapping.total and len(sums) > 1 and not all(s <= 1.01 for s in sums):  # noqa: PLR2004
+                    question = (
+                        f"the numbers in {name!r} may be counts by label or ratings by rater: give "
+                        "--lists counts or --lists raters"
+                    )
+                    counts = {"lists": "counts"}
+                    self.doubts.append(Doubt(question, counts, ({"lists": "raters"},)))
+
+    # Judges, criteria, times
+
+
+def _is_option(name: str) -> bool:
+    words = set(parts(name))
+    options = column_words.YES | column_words.NO | column_words.TIES | column_words.COUNT_MARKS
+    return bool(words & options) or is_number(name)
+
+
+def _repeats(lists: Sequence[list[object] | None]) -> bool:
+    """Whether some list names a member twice."""
+    return any(len(part) > len(set(map(str, part))) for part in lists if part)
+
+
+def numbers(column: Column) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the cells of a column of numbers; an empty cell is 0."""
+    values = np.array([float(text) if is_number(text) else 0.0 for text in column.texts])
+    cells: np.ndarray[Any, np.dtype[np.float64]] = values[column.codes]
+    return cells
+
+
+def _sums(columns: Sequence[Column], totals: Sequence[Column]) -> tuple[str, str]:
+    """Return what the sums of the rows say for counts, and the column of the number of raters."""
+    cells = np.column_stack([numbers(column) for column in columns])
+    sums = cells.sum(axis=1)
+    varied = len(np.unique(cells, axis=0)) > 1 and len(sums) >= MIN_SUMS
+    for column in totals:
+        if np.allclose(sums, numbers(column)) and varied:
+            return "total", column.name
+    whole = bool(np.all(cells == np.round(cells)))
+    if varied and (totals or not whole) and np.allclose(sums, 1, atol=SHARES_SUM):
+        return "shares", totals[0].name if len(totals) == 1 else ""
+    if varied and not totals and np.all(sums == sums[0]) and sums[0] > 0:
+        return "same sum", ""
+    return "", ""

@@ -1,0 +1,172 @@
+"""Which columns belong to the item: the texts that judges are shown, and the group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from harness.curation.column_facts import LOOKED_AT, Facts, ends_in_id, has_digits
+from harness.curation.doubts import Doubt
+from harness.tasks.columns import column_words
+from harness.tasks.columns.column_words import parts
+
+if TYPE_CHECKING:
+    from harness.tasks.columns.column_mapping import ColumnMapping
+
+FEW_PER_ITEM = 1.5  # ratings per item below which a text always depends on the item
+FEW_BLANK = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The columns that judges are shown, with what is unclear."""
+
+    shown: tuple[str, ...]
+    doubts: tuple[Doubt, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def shown_fields(facts: Facts, mapping: ColumnMapping) -> Fields:
+    """Return the texts of the item: those that depend on it alone.
+
+    In a table with a row per rating, a text that differs between the raters of an item is a remark.
+    In one with a row per item every text depends on the item, and a remark is told by its name, by
+    blank cells, or asked about.
+    """
+    own = [n for n in mapping.id if facts.is_prose(n)]
+    n_items = facts.table.n_distinct(mapping.id) if mapping.id else facts.table.n_rows
+    trivial = mapping.one_row_per_item or facts.table.n_rows < FEW_PER_ITEM * n_items
+    free = [
+        n
+        for n in mapping.unused(facts.table)
+        if mapping.one_row_per_item or facts.table.determines(mapping.id, n)
+    ]
+    texts = [n for n in free if facts.is_prose(n) and not facts.called(n, column_words.SUMMARIES)]
+    short = [n for n in free if n not in texts and _may_be_text(facts, n)]
+    shown, remarks, unclear = list(own), list[str](), list[str]()
+    full = [n for n in texts if facts[n].n_filled >= (1 - FEW_BLANK) * facts.table.n_rows]
+    plain = [n for n in full if not _is_remark(facts, n, mapping)]
+    for name in texts:
+        if not trivial or (name in plain and (len(plain) == 1 or _is_called_text(facts, name))):
+            shown.append(name)
+        elif _is_remark(facts, name, mapping):
+            is_remark = _names_rater(name, mapping) or (name not in full and bool(plain))
+            (
+                remarks
+                if is_remark
+                else shown
+                if not (plain or shown or len(texts) > 1)
+                else unclear
+            ).append(name)
+        elif texts == [name]:
+            shown.append(name)
+        else:
+            unclear.append(name)
+    sides = [n for n in unclear if any(column_words.are_pair(n, o) for o in unclear)]
+    shown += sides
+    unclear = [n for n in unclear if n not in sides]
+    for name in short:
+        called = facts.called(name, column_words.TEXTS)
+        if called and (_is_alphabetic(facts, name) or not (texts or len(short) > 1)):
+            shown.append(name)
+        elif not facts.called(
+            name, column_words.METADATA | column_words.GROUPS | column_words.MARGINS
+        ):
+            unclear.append(name)
+    shown = [n for n in facts.table.columns if n in shown]
+    doubts = []
+    if unclear:
+        every = [n for n in facts.table.columns if n in {*shown, *unclear}]
+        listed = ",".join(every)
+        verb = "is it" if len(unclear) == 1 else "are they"
+        question = (
+            f"{', '.join(unclear)}: {verb} part of the item that judges are shown? Give --text "
+            f"{quote(listed)}, or --text {quote(','.join(shown) or 'none')}"
+        )
+        doubts.append(Doubt(question, others=({"text": tuple(every)},)))
+    notes = []
+    if remarks:
+        notes.append(
+            f"{', '.join(remarks)}: remarks of raters, not shown to judges (--text shows them)"
+        )
+    return Fields(tuple(shown), tuple(doubts), tuple(notes))
+
+
+def group_column(facts: Facts, mapping: ColumnMapping) -> str:
+    """Return the column that several items share: a prompt, a document, or what is called so."""
+    table = facts.table
+    n_items = table.n_distinct(mapping.id) if mapping.id else table.n_rows
+    candidates = [
+        *mapping.unused(table),
+        *(mapping.id if len(mapping.id) > 1 else ()),
+        *mapping.text,
+    ]
+    for name in candidates:
+        column = facts[name]
+        named = facts.called(name, column_words.GROUPS)
+        if not named or not facts.is_filled(name) or name == mapping.criterion:
+            continue
+        constant = mapping.one_row_per_item or table.determines(mapping.id, name)
+        if 1 < len(column.values) < n_items and constant and not facts.is_plain(name):
+            return name
+    return ""
+
+
+def _may_be_text(facts: Facts, name: str) -> bool:
+    """Whether a column of short values may be what is rated: words, no ids, numbers or labels."""
+    column = facts[name]
+    if (
+        not column.values
+        or facts.is_numbers(name)
+        or facts.is_plain(name)
+        or facts.is_counted(name)
+    ):
+        return False
+    if facts.is_list(name) or ends_in_id(name) or len(column.values) < 2:  # noqa: PLR2004
+        return False
+    spaced = sum(" " in value for value in column.values[:LOOKED_AT])
+    named = facts.called(name, column_words.TEXTS)
+    if has_digits(column) and 2 * spaced < len(column.values[:LOOKED_AT]) and not named:
+        return False
+    return not facts.called(
+        name,
+        column_words.SUMMARIES | column_words.PEOPLE | column_words.LABELS - column_words.TEXTS,
+    )
+
+
+def _is_alphabetic(facts: Facts, name: str) -> bool:
+    """Whether values are short phrases rather than the few words of a category."""
+    column = facts[name]
+    values = column.values[:LOOKED_AT]
+    n_words = sum(len(value.split()) for value in values) / len(values)
+    return (
+        n_words >= 2  # noqa: PLR2004
+        or len(values) > 0.5 * facts.table.n_rows
+        or (facts.called(name, column_words.PROMPTS) and not has_digits(column))
+    )
+
+
+def _is_called_text(facts: Facts, name: str) -> bool:
+    return facts.called(name, column_words.TEXTS) and not facts.called(
+        name, column_words.REMARK_COLUMNS
+    )
+
+
+def _is_remark(facts: Facts, name: str, mapping: ColumnMapping) -> bool:
+    """Whether a column is called after remarks, or after remarks and a rater."""
+    del mapping
+    return facts.called(name, column_words.REMARK_COLUMNS)
+
+
+def _names_rater(name: str, mapping: ColumnMapping) -> bool:
+    """Whether a name ends in the number, or holds the name, of a rater's column."""
+    words = parts(name)
+    whole = " ".join(words)
+    for rater in mapping.raters:
+        own = parts(rater)
+        if " ".join(own) in whole:
+            return True
+        if own and words and own[-1] == words[-1] and len(own[-1]) <= 2:  # noqa: PLR2004
+            return True
+    return False

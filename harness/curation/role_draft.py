@@ -1,0 +1,57 @@
+"""The roles of columns so far, with doubts and notes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from harness.curation.column_facts import (
+    Facts,
+)
+from harness.curation.doubts import Doubt
+from harness.tasks.columns import column_words
+from harness.tasks.columns.column_mapping import ColumnMapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from harness.tasks.columns.table_columns import Table
+
+
+class RoleDraft:
+    """Roles so far; those that the user gave stay."""
+
+    def __init__(self, table: Table, fixed: Mapping[str, Any]) -> None:
+        self.table = table
+        self.fixed = dict(fixed)
+        self.facts = Facts(table)
+        self.mapping = ColumnMapping(**self.fixed)
+        self.doubts: list[Doubt] = []
+        self._other_pattern = ""  # of columns that may be called after criteria and raters
+        self.notes: list[str] = []
+
+    def _ask(self, question: str, *others: Mapping[str, Any]) -> None:
+        """Add a doubt, with other readings."""
+        self.doubts.append(Doubt(question, others=others))
+
+    def _set(self, **roles: Any) -> None:  # noqa: ANN401 -- fields of a mapping
+        """Give roles to columns, except for those that the user gave."""
+        new = {role: value for role, value in roles.items() if role not in self.fixed}
+        self.mapping = replace(self.mapping, **new)
+
+    def _note(self, notes: Sequence[str]) -> None:
+        self.notes += notes
+
+    def _free(self) -> list[str]:
+        return list(self.mapping.unused(self.table))
+
+    # A row per rating
+
+    def _is_rater_named(self, name: str) -> bool:
+        return self.facts.called(name, column_words.RATERS | column_words.WEAK_RATERS)
+
+
+def names_of(columns: Sequence[str]) -> str:
+    """Write the names of columns for a message."""
+    shown = ", ".join(columns[:8])
+    return shown + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")  # noqa: PLR2004

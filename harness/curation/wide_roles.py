@@ -1,0 +1,259 @@
+"""A column per rater, or per criterion and rater."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from harness.curation.column_facts import (
+    KEY,
+    MOST,
+    has_digits,
+)
+from harness.curation.rater_names import FILLERS, is_model, opens_with_rater, who_are
+from harness.curation.role_draft import RoleDraft, names_of
+from harness.tasks.columns import column_words
+from harness.tasks.columns.column_mapping import PLACEHOLDERS, ColumnMapping, pattern_of
+from harness.tasks.columns.column_words import contains_word, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from harness.tasks.columns.table_columns import Column
+
+HALF = 0.5
+MIN_ROWS = 5  # rows below which raters may share no label by chance
+SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", ": ", " ", "", " (")
+
+
+class WideRoles(RoleDraft):
+    """Finds the columns of raters among those with the same labels."""
+
+    def _wide(self) -> bool:
+        """Find the columns of raters among those with the same labels."""
+        facts = self.facts
+        excluded = column_words.MARGINS - column_words.MEASURES | column_words.CRITERIA
+        who = who_are([n for n in self._free() if n not in facts.opaque])
+        columns = [
+            n
+            for n in self._free()
+            if self._may_be_ratings(n, is_person=who.get(n) == "person")
+            and not facts.called(n, excluded)
+            and not set(parts(n)) <= column_words.ITEMS | column_words.ID_MARKS
+            and not (contains_word(n, column_words.GROUPS) and not is_model(n))
+        ]
+        judges = self.mapping.judges
+        people = [n for n in columns if who.get(n) == "person" and n not in judges]
+        summaries = [n for n in columns if facts.called(n, column_words.SUMMARIES)]
+        if people:
+            family = {n for n in columns if facts.shares(n, people)} | set(people)
+        else:
+            families: list[list[str]] = [
+                facts.alike([c for c in columns if c not in judges], n) for n in columns
+            ]
+            largest: list[str] = max(families, key=len, default=[])
+            family = set(largest)
+        raters = [
+            n
+            for n in columns
+            if n in family and who.get(n) != "model" and n not in {*judges, *summaries}
+        ]
+        models = [n for n in columns if n in family and who.get(n) == "model"]
+        unclear = [n for n in raters if n not in people]
+        lone = len(raters) == 1 and not (people or models or judges)
+        if not raters or (lone and not facts.called(raters[0], column_words.LABELS)):
+            return False
+        self._set(raters=tuple(raters), judges=tuple(models))
+        odd = [n for n in people if self.table.n_rows >= MIN_ROWS and not self._overlaps(n, people)]
+        if unclear and not judges:
+            self._who_doubt(raters, unclear, models)
+        elif len(raters) == 1 and not models and not judges:
+            self._ask(
+                f"{raters[0]} may be one rater's answers or a reference: give --raters "
+                f"{quote(raters[0])}"
+            )
+        elif odd:
+            self._ask(f"{names_of(odd)} holds other labels than the others: give --raters")
+        return True
+
+    def _may_be_ratings(self, name: str, *, is_person: bool) -> bool:
+        """Whether a column holds labels or lists; one called after a person, also numbers."""
+        facts = self.facts
+        if facts[name].unique and facts.called(name, column_words.TEXTS):
+            return False
+        if is_person and facts.is_numbers(name):
+            return True
+        is_text = facts.is_prose(name) and not facts.is_list(name) and not is_person
+        return (facts.is_labels(name) or facts.is_list(name)) and not is_text
+
+    def _overlaps(self, name: str, others: Sequence[str]) -> bool:
+        """Whether a column shares a label with one of several others, or there are none."""
+        own = {label.casefold() for label in self.facts.labels(name)}
+        rest = {label.casefold() for n in others if n != name for label in self.facts.labels(n)}
+        few = self.facts[name].n_filled < MIN_ROWS
+        return few or not rest or not own.isdisjoint(rest) or self.facts.is_numbers(name)
+
+    def _who_doubt(
+        self, raters: Sequence[str], unclear: Sequence[str], models: Sequence[str]
+    ) -> None:
+        some = "may be a person, a model or a criterion"
+        several = "may be people, models or criteria"
+        judges = ",".join([*models, "..."])
+        self._ask(
+            f"{names_of(unclear)} {some if len(unclear) == 1 else several}: give "
+            f"--raters {quote(','.join(raters))}, or --judges {quote(judges)} with the models",
+            *([{"pattern": self._other_pattern}] if self._other_pattern else []),
+        )
+
+    def _judges_beside_raters(self) -> None:
+        """Find models among the columns that share the labels of the raters the user named."""
+        raters = self.mapping.raters
+        columns = [n for n in self._free() if self.facts.is_labels(n) and is_model(n)]
+        self._set(judges=tuple(n for n in columns if n in self.facts.alike(columns, raters[0])))
+
+    def _item_of_rows(self) -> None:
+        """Find the column that names a row; none where rows are numbered."""
+        facts = self.facts
+        within: tuple[str, ...] = tuple(filter(None, [self.mapping.criterion]))
+        if not within and "criterion" not in self.fixed:
+            within = tuple(  # a column of criteria
+                n
+                for n in self._free()
+                if facts.called(n, column_words.CRITERIA)
+                and facts.is_labels(n)
+                and not facts.is_prose(n)
+            )[:1]
+            self._set(criterion="".join(within))
+        if "id" in self.fixed:
+            return
+        free = [
+            n for n in self._free() if facts.is_filled(n) or facts.called(n, column_words.ITEMS)
+        ]
+        names = [
+            n
+            for n in free
+            if facts.is_name(n)
+            or (facts[n].unique and not facts.is_prose(n) and not facts.is_plain(n))
+        ]
+        names = [
+            n for n in names if not facts.called(n, column_words.MARGINS - column_words.ID_MARKS)
+        ]
+        if not facts.opaque:
+            names = [
+                n for n in names if facts.called(n, column_words.ITEMS) or not _are_words(facts[n])
+            ]
+        keys = [n for n in names if facts.keys(n, *within) >= KEY]
+        keys.sort(key=lambda n: (not facts.called(n, column_words.ITEMS), not has_digits(facts[n])))
+        if keys:
+            self._set(id=(keys[0],))
+            return
+        repeated = [
+            n
+            for n in names
+            if facts.keys(n, *within) > HALF and facts.called(n, column_words.ITEMS)
+        ]
+        named = [
+            n
+            for n in free
+            if facts.called(n, column_words.ITEMS)
+            and n not in repeated
+            and facts.keys(n, *within) > MOST
+        ]
+        if repeated or named:
+            self._set(id=tuple((repeated or named)[:1]))
+
+    # A column per criterion and rater
+
+    def _pattern(self) -> bool:
+        facts = self.facts
+        columns = [
+            n
+            for n in self._free()
+            if facts.is_labels(n) and n not in facts.opaque and not facts.is_prose(n)
+        ]
+        best: tuple[tuple[int, int], ColumnMapping, bool] | None = None
+        for pattern in _patterns():
+            if (found := self._with_pattern(columns, pattern)) and (
+                best is None or found[0] > best[0]
+            ):
+                best = found
+        if best is None:
+            return False
+        _, mapping, sure = best
+        if not sure:
+            self._other_pattern = mapping.pattern
+            return False
+        self._set(raters=mapping.raters, judges=mapping.judges, pattern=mapping.pattern)
+        return True
+
+    def _with_pattern(
+        self, columns: Sequence[str], pattern: str
+    ) -> tuple[tuple[int, int], ColumnMapping, bool] | None:
+        expression = pattern_of(pattern)
+        pairs, verdicts = {}, {}
+        for name in columns:
+            match = expression.fullmatch(name)
+            if match and not _names_raters(match["criterion"]):
+                if _is_place(match["rater"]) and (
+                    is_model(name) or match["criterion"][-1].isdigit()
+                ):
+                    continue
+                if _is_place(match["rater"]):
+                    pairs[name] = (match["criterion"], match["rater"])
+                elif is_model(match["rater"]):
+                    verdicts[name] = match["criterion"]
+        criteria = {criterion for criterion, _ in pairs.values()}
+        raters = {rater for _, rater in pairs.values()}
+        if len(criteria) < 2 or len(raters) < 2 or len(pairs) < 3:  # noqa: PLR2004
+            return None
+        if _end_alike(criteria):
+            return None
+        called = all(not rater.isdecimal() for rater in raters)
+        complete = len(pairs) == len(criteria) * len(raters)
+        judges = tuple(n for n in verdicts if verdicts[n] in criteria)
+        mapping = ColumnMapping(raters=tuple(pairs), judges=judges, pattern=pattern)
+        remarks = [n for n in pairs if self.facts.called(n, column_words.REMARK_COLUMNS)]
+        sure = complete and not remarks and (called or all(len(c) > 2 for c in criteria))  # noqa: PLR2004
+        return (len(pairs), len(pattern)), mapping, sure
+
+    # Numbers of raters by option, and all ratings of an item in one cell
+
+
+def _are_words(column: Column) -> bool:
+    """Whether most values are plain words, without a digit."""
+    return not has_digits(column)
+
+
+def _patterns() -> Iterator[str]:
+    for separator in SEPARATORS:
+        end = ")" if separator == " (" else ""
+        yield separator.join(PLACEHOLDERS) + end
+        if separator:
+            yield separator.join(PLACEHOLDERS[::-1]) + end
+
+
+def _end_alike(criteria: Collection[str]) -> bool:
+    """Whether the last words of all criteria are one that belongs to the names of the raters."""
+    words = [parts(name) for name in criteria]
+    ends = {name[-1] for name in words if len(name) > 1}
+    return (
+        all(len(name) > 1 for name in words) and len(ends) == 1 and not ends & column_words.LABELS
+    )
+
+
+def _is_place(name: str) -> bool:
+    """Whether a part of a name is that of a rater: a number, or a word for raters with one."""
+    words = parts(name)
+    numbered = len(words) > 1 and words[-1].isdecimal() and len(words[0]) == 1
+    called = bool(words) and opens_with_rater(words[:1])
+    return name.isdecimal() or numbered or called
+
+
+def _names_raters(name: str) -> bool:
+    words = set(parts(name)) - FILLERS
+    return (
+        not words
+        or words <= (column_words.PEOPLE | column_words.LABELS)
+        or len(name) == 1
+        or opens_with_rater(tuple(parts(name)))
+    )

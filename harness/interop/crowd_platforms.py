@@ -1,0 +1,153 @@
+"""Exports of crowdsourcing and survey platforms: Toloka, Amazon Mechanical Turk, Qualtrics."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from harness.tasks.columns.column_words import is_remark
+from harness.tasks.tables.checks import PlaceError, as_text
+from harness.tasks.tables.formats import Format, Reading, first_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from harness.tasks.tables import Row
+
+TOLOKA_LEFT_OUT = frozenset({"REJECTED", "EXPIRED", "SKIPPED", "ACTIVE"})
+MAX_ANSWERS = 20  # different answers of a question that is a rating
+
+
+def _is_toloka(content: object) -> bool:
+    names = first_row(content)
+    starts = {name.partition(":")[0] for name in names}
+    return {"INPUT", "OUTPUT"} <= starts and "ASSIGNMENT:worker_id" in names
+
+
+def _toloka(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
+    """Yield accepted assignments: inputs are the item, outputs the ratings."""
+    rows = list(content)
+    inputs = [name for name in rows[0] if name.startswith("INPUT:")]
+    outputs = [name for name in rows[0] if name.startswith("OUTPUT:")]
+    outputs = [name for name in outputs if any(row.get(name) for row in rows)]
+    kept = [r for r in rows if str(r.get("ASSIGNMENT:status") or "").upper() not in TOLOKA_LEFT_OUT]
+    _note_left_out(reading, len(rows) - len(kept), "assignments that were not accepted")
+    reading.columns |= {"text": inputs, "rater": ["ASSIGNMENT:worker_id"]}
+    reading.columns |= {"label": outputs} if len(outputs) == 1 else {"criteria": outputs}
+    has_task = all(row.get("ASSIGNMENT:task_id") for row in kept)
+    reading.columns["id"] = ["ASSIGNMENT:task_id"] if has_task else inputs
+    times = [name for name in ("ASSIGNMENT:submitted",) if name in rows[0]]
+    reading.columns |= {"rated_at": times} if times else {}
+    named = {*inputs, *outputs, *times, "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id"}
+    yield from ({name: row.get(name) for name in row if name in named} for row in kept)
+
+
+TOLOKA = Format("an export of Toloka", _is_toloka, _toloka)
+
+
+def _is_mturk(content: object) -> bool:
+    names = first_row(content)
+    return {"HITId", "WorkerId"} <= names.keys() and any(n.startswith("Answer.") for n in names)
+
+
+def _mturk(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
+    """Yield approved and submitted assignments; ticks of one question become its label."""
+    rows = list(content)
+    kept = [row for row in rows if str(row.get("AssignmentStatus") or "").lower() != "rejected"]
+    _note_left_out(reading, len(rows) - len(kept), "assignments that were rejected")
+    inputs = [name for name in rows[0] if name.startswith("Input.")]
+    answers = [{} for _ in kept] if not kept else [_mturk_answers(row) for row in kept]
+    names = list(dict.fromkeys(name for answer in answers for name in answer))
+    sets = {n for n in names if any(isinstance(a.get(n), list) and len(a[n]) != 1 for a in answers)}
+    reading.columns |= {"id": ["HITId"], "text": inputs, "rater": ["WorkerId"]}
+    reading.columns |= {"label": names} if len(names) == 1 else {"criteria": names}
+    for row, answer in zip(kept, answers, strict=True):
+        cells = {n: v[0] if isinstance(v, list) and n not in sets else v for n, v in answer.items()}
+        yield {n: row[n] for n in ("HITId", "WorkerId", *inputs)} | dict.fromkeys(names) | cells
+
+
+def _mturk_answers(row: Row) -> dict[str, Any]:
+    """Return the answers of a row by question: a text, or a list of the ticked options."""
+    answers: dict[str, Any] = {}
+    for name, value in row.items():
+        if name == "Answer.taskAnswers" and value:
+            for question, answer in _task_answers(str(value)).items():
+                answers[question] = _ticked(answer) if isinstance(answer, dict) else answer
+        elif name.startswith("Answer."):
+            question, _, option = name.removeprefix("Answer.").rpartition(".")
+            if question and str(value).lower() in {"true", "false", ""}:
+                ticked = answers.setdefault(question, [])
+                ticked += [option] if str(value).lower() == "true" else []
+            else:
+                answers[name] = value
+    return answers
+
+
+def _task_answers(text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except ValueError:
+        raise PlaceError("Answer.taskAnswers is no JSON; export the batch anew.") from None
+    first = content[0] if isinstance(content, list) and content else content
+    return first if isinstance(first, dict) else {}
+
+
+def _ticked(answer: dict[str, Any]) -> object:
+    if "label" in answer:
+        return answer["label"]
+    return [option for option, value in answer.items() if value is True]
+
+
+MTURK = Format("results of a batch of Amazon Mechanical Turk", _is_mturk, _mturk)
+
+
+def _is_qualtrics(content: object) -> bool:
+    rows = content if isinstance(content, list) else []
+    return any(
+        isinstance(row, dict) and any('"ImportId"' in as_text(cell) for cell in row.values())
+        for row in rows[:3]
+    )
+
+
+def _qualtrics(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
+    """Yield the answer of each person to each question: questions are items, people raters.
+
+    The row with ``ImportId`` ends the header; the one before it has the texts of the questions.
+    """
+    rows = list(content)
+    marks = [
+        k for k, row in enumerate(rows) if any('"ImportId"' in as_text(c) for c in row.values())
+    ]
+    header, ids = rows[marks[0] - 1] if marks[0] else rows[marks[0]], rows[marks[0]]
+    people = rows[marks[0] + 1 :]
+    questions = [name for name in ids if '"QID' in as_text(ids[name]).replace(" ", "")]
+    answers = {q: {as_text(row.get(q)) for row in people} - {""} for q in questions}
+    rated = [q for q in questions if 0 < len(answers[q]) <= MAX_ANSWERS]
+    options = {label for q in rated for label in answers[q] if not is_remark(label)}
+    if any(len(answers[q] & options) < 0.3 * len(options) for q in rated):
+        odd = next(q for q in rated if len(answers[q] & options) < 0.3 * len(options))
+        raise PlaceError(
+            f"question {odd!r} has other answers than most; leave columns out with --drop."
+        )
+    finished = [row for row in people if as_text(row.get("Finished")).lower() not in {"0", "false"}]
+    _note_left_out(reading, len(people) - len(finished), "responses that were not finished")
+    _note_left_out(reading, len(questions) - len(rated), "questions with free answers")
+    reading.columns |= {"id": ["question_id"], "text": ["question"], "rater": ["ResponseId"]}
+    reading.columns |= {"label": ["answer"], "judges": []}
+    for number, row in enumerate(finished, 1):
+        who = as_text(row.get("ResponseId")) or f"response {number}"
+        for question in rated:
+            yield {
+                "question_id": question,
+                "question": header.get(question),
+                "ResponseId": who,
+                "answer": row.get(question),
+            }
+
+
+QUALTRICS = Format("an export of Qualtrics", _is_qualtrics, _qualtrics)
+
+
+def _note_left_out(reading: Reading, number: int, what: str) -> None:
+    if number:
+        reading.notes.append(f"{number} {what} are left out")
