@@ -17,7 +17,7 @@ from harness.tasks.columns.column_mapping import PLACEHOLDERS, ColumnMapping, pa
 from harness.tasks.columns.column_words import contains_word, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from harness.tasks.columns.table_columns import Column
 
@@ -64,7 +64,18 @@ class WideRoles(RoleDraft):
         if not raters or (lone and not facts.called(raters[0], column_words.LABELS)):
             return False
         self._set(raters=tuple(raters), judges=tuple(models))
+        left_out = self._people_left_out(who)
+        same = {n for n in left_out if not facts.is_prose(n) and self._overlaps(n, raters)}
+        if same:  # few rows of many options: a column of them has hardly a label twice
+            raters = [n for n in self.table.columns if n in same.union(raters)]
+            self._set(raters=tuple(raters))
+            left_out = [n for n in left_out if n not in same]
         odd = [n for n in people if self.table.n_rows >= MIN_ROWS and not self._overlaps(n, people)]
+        if left_out:
+            self._ask(
+                f"{names_of(left_out)} is named like the raters, but may hold something else: give "
+                f"--raters {quote(','.join(n for n in who if n in {*raters, *left_out}))}"
+            )
         if unclear and not judges:
             self._who_doubt(raters, unclear, models)
         elif len(raters) == 1 and not models and not judges:
@@ -75,6 +86,14 @@ class WideRoles(RoleDraft):
         elif odd:
             self._ask(f"{names_of(odd)} holds other labels than the others: give --raters")
         return True
+
+    def _people_left_out(self, who: Mapping[str, str]) -> list[str]:
+        """Return the columns that are called after people and have no role yet."""
+        return [
+            n
+            for n in self._free()
+            if who.get(n) == "person" and not self.facts.called(n, column_words.REMARK_COLUMNS)
+        ]
 
     def _may_be_ratings(self, name: str, *, is_person: bool) -> bool:
         """Whether a column holds labels or lists; one called after a person, also numbers."""
