@@ -53,7 +53,7 @@ def estimate(
     \b
     Examples:
       harness estimate --judge gpt --items unlabelled.jsonl
-      harness estimate toxicity-20260101T120000Z-1a2b3c --judge gpt --items ./parts --max-cost 5
+      harness estimate --judge gpt --items ./parts --max-cost 5
     """
     from harness.cli.progress import Silent
     from harness.estimation.estimate_text import described
