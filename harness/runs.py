@@ -102,7 +102,6 @@ ASKED = {  # fields of the configuration that decide which requests are made
     "criterion",
     "samples",
     "seed",
-    "reply_cap",
     "max_tokens",
     "shuffle_options",
     "holdout",

@@ -198,6 +198,9 @@ class CostBudget:
                 ended.set_result(None)
         self._waiting.clear()
 
+    async def return_allowance(self) -> None:
+        """Give back what is held for calls to come, while none is: other processes may need it."""
+
     def overrun(self, judge: str) -> CallFailed | None:
         """Return the failure of a judge whose replies cost more than was reserved, else None."""
         if self._is_soft or judge not in self._overrun:

@@ -73,6 +73,11 @@ class Recorder:
         if not self._n_asking and self._group is not None:
             asyncio.get_running_loop().call_soon(self._write_group)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no unit is being asked."""
+        return not self._n_asking
+
     async def record_soon(self, verdicts: Sequence[Verdict], received: Sequence[Reply]) -> None:
         """Write verdicts together with what else comes back now, and store their replies.
 

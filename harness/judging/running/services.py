@@ -294,6 +294,9 @@ class Budget(Protocol):
     def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:
         """Reserve the most that a call may cost; raise `BudgetSpent` if that is too much."""
 
+    async def return_allowance(self) -> None:
+        """Give back what is held for calls to come, while none is: other processes may need it."""
+
     def overrun(self, judge: str) -> CallFailed | None:
         """Return the failure of a judge whose replies cost more than was reserved."""
 

@@ -95,6 +95,8 @@ class WorkerPool:
         """Ask one unit after the other."""
         for unit in self.units:
             if isinstance(unit, Pause):
+                if self._judge.session.recorder.is_idle:
+                    await self._services.budget.return_allowance()
                 with suppress(NotAsked):
                     await self._judge.gate.sleep(LOCK_POLL_S)
             if self._judge.gate.is_shut:
