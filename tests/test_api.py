@@ -295,6 +295,8 @@ def test_wrong_arguments_are_one_clear_error(call, words):
 def test_a_batch_on_a_cluster_is_refused_before_the_store_is_opened(tmp_path):
     """It ended in an internal error after the run folder was made."""
     options = {"batch": True, "executor": "ray", "store": "postgresql://127.0.0.1:1/none"}
-    with pytest.raises(harness.HarnessError, match="ask without batch"):
+    with pytest.raises(
+        harness.HarnessError, match="batch cannot be used with store; leave one of the two out"
+    ):
         harness.run("toxicity", judges=["lexicon"], limit=2, out=tmp_path, **options)
     assert not list(tmp_path.iterdir())

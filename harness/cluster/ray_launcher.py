@@ -24,6 +24,7 @@ from harness.cluster.ray_cluster import (
     settings,
 )
 from harness.errors import RunError
+from harness.files import write_file
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -158,7 +159,7 @@ async def connected(address: str | None, description: Description | None) -> Asy
     with TemporaryDirectory(prefix=f"{FOLDER}-{os.getpid()}-", dir=FOLDERS) as name:
         folder = Path(name)
         if description is not None:
-            (folder / "description").write_bytes(pickle.dumps(description))
+            write_file(folder / "description", pickle.dumps(description))
         arguments = [name, *([address] if address else [])]
         process = await asyncio.create_subprocess_exec(
             sys.executable,

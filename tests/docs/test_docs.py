@@ -43,7 +43,7 @@ def test_pages_leave_no_command_unmarked():
         for block in blocks(page.read_text(encoding="utf-8")):
             assert block.kind in {
                 *("sh", "console", "text", "python", "yaml", "csv", "json", "jsonl", "bibtex"),
-                *("latex", "markdown", "toml"),
+                *("ini", "latex", "markdown", "toml"),
             }, f"{name(page)}: {block.kind}"
             if block.kind in {"yaml", "csv", "json", "jsonl"}:
                 assert block.title, f"{name(page)}: a file without a name is never tried"

@@ -230,7 +230,7 @@ def test_clearing_gives_the_space_back(store, tmp_path):
 def test_problem_of_a_cache_does_not_repeat_a_path(tmp_path):
     """The system's message counts, not the path in it."""
     error = CacheUnusable(tmp_path, PermissionError(13, "Permission denied", "/home/cache.db"))
-    assert error.problem == "Permission denied"
+    assert error.cause == "Permission denied"
     assert str(error).count("/home/cache.db") == 0
 
 
