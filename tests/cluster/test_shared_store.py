@@ -20,7 +20,7 @@ import harness
 from harness.cluster import open_store
 from harness.cluster.database import EXCHANGE_S, SCHEMA, StoreAway
 from harness.cluster.shared_limits import SharedBudget, SharedRate
-from harness.errors import BudgetSpent, RunError
+from harness.errors import BudgetSpent, OptionError, RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply
@@ -367,7 +367,7 @@ def test_python_interface_takes_a_store(database, tmp_path):
     runs = [harness.run(folder, **options) for _ in range(2)]
     verdicts = [run.path.joinpath("verdicts.jsonl").read_text() for run in runs]
     assert ['"cached":true' in text for text in verdicts] == [False, True]
-    with pytest.raises(RunError, match="shared store"):
+    with pytest.raises(OptionError, match="shared store"):
         harness.run(folder, judges="random", executor="ray", out=tmp_path / "runs")
 
 
