@@ -95,6 +95,7 @@ class RunProcess:
 def main() -> None:
     """Connect, say so, and do what the folder asks for."""
     folder, address = Path(sys.argv[1]), (*sys.argv[2:], None)[0]
+    _keep_stdout()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         ray = connect(address, folder / "ray")
@@ -170,6 +171,7 @@ def _versions() -> str:
     return f"judge-harness {version('judge-harness')}, Python {platform.python_version()}"
 
 
+LINES = 1  # where the lines of this process go: its stdout
 STOPPED = threading.Event()
 
 
@@ -180,6 +182,12 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
+def _keep_stdout() -> None:
+    """Let what Ray prints, as of workers that died, go to stderr: stdout is for `_print` alone."""
+    global LINES  # noqa: PLW0603 -- one per process
+    LINES = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+
 def _print(entry: Mapping[str, object]) -> None:
-    sys.stdout.write(json.dumps(entry) + "\n")
-    sys.stdout.flush()
+    os.write(LINES, (json.dumps(entry) + "\n").encode())

@@ -57,7 +57,10 @@ COMMANDS = {
         *("probe", "verbosity", "--task", "task", "--judges", "far"),
         *("--judges-file", "judges.yaml"),
     ),
-    "curate import": ("curate", "import", "table.csv", "--as", "mine"),
+    "curate import": (
+        *("curate", "import", "table.csv", "--as", "mine"),
+        *("--raters", "ann,bob"),
+    ),
     "confirm": ("confirm", "--judge", "random", "--out", "held-runs"),
     "revalidate": ("revalidate",),
     "revalidate --baseline-replies": ("revalidate", "--baseline-replies", "2"),
