@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.judges.endpoint import EndpointJudge
+from harness.judging.judges.endpoint import EndpointJudge, ServerList
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class SmolLM2(EndpointJudge):
         async with self._loading:
             if self._server is None:
                 self._server = await asyncio.to_thread(self._load)
-                self._url = f"{self.address}/{self._path}"
+                self._servers = ServerList([f"{self.address}/{self._path}"])
         return await super().ask_many(requests)
 
     @property
