@@ -82,7 +82,7 @@ def ratings_hash(task: Task, criterion: str | None = None) -> str:
     """
     ids = {item.id for item in task.items if criterion in {None, item.criterion}}
     rows = ([r.item, r.rater, r.elicitation, r.value] for r in task.ratings if r.item in ids)
-    text = "\n".join(sorted(json.dumps(row, default=sorted) for row in rows))
+    text = "\n".join(sorted(map(json.JSONEncoder(default=sorted).encode, rows)))
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:N_DIGITS]
 
 

@@ -71,12 +71,8 @@ def _shown(spec: JudgeSpec, prompts: Prompts) -> list[object]:
 
 def fingerprint_of_verdicts(verdicts: Iterable[Verdict]) -> str:
     """Return the fingerprint of a judge of which only the verdicts are known."""
-    return _digest(
-        sorted(
-            json.dumps([v.item, v.elicitation, v.sample, v.outcome, v.value], default=str)
-            for v in verdicts
-        )
-    )
+    rows = ([v.item, v.elicitation, v.sample, v.outcome, v.value] for v in verdicts)
+    return _digest(sorted(map(json.JSONEncoder(default=str).encode, rows)))
 
 
 def _digest(content: object) -> str:

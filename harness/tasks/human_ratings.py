@@ -138,8 +138,8 @@ def _check_rated(where: str, items: Sequence[Item], rated: set[str]) -> None:
 
 
 def _rating(row: Row, rules: _Rules, where: str) -> tuple[Rating, bool]:
-    if unknown_columns := row.keys() - KNOWN_COLUMNS:
-        unknown = short(min(unknown_columns))
+    if not KNOWN_COLUMNS.issuperset(row):
+        unknown = short(min(row.keys() - KNOWN_COLUMNS))
         raise TaskError(
             f"{where}: unknown column {unknown}; use item, rater, elicitation and value only."
         )
@@ -159,6 +159,8 @@ def _rating(row: Row, rules: _Rules, where: str) -> tuple[Rating, bool]:
         value, is_foreign = read(row["value"], rules)
     except _BadValueError as error:
         _refuse(where, Rating(item, rater, elicitation, ""), error.reason, str(error))
+    if COLUMNS.issuperset(row):
+        return Rating(item, rater, elicitation, value), is_foreign
     made = tuple((name, as_text(row[name])) for name in PROVENANCE if row.get(name))
     return Rating(item, rater, elicitation, value, made), is_foreign
 

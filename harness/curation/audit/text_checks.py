@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +23,8 @@ SIMILAR = 0.8  # Jaccard similarity of the sets of shingles, in every field
 SHINGLE = 5  # characters
 BANDS, ROWS = 8, 4  # 98 % of the pairs at similarity 0.8 meet in a band
 MIN_EQUAL = 16  # of 32 numbers of a signature; at similarity 0.8 fewer in 3 of 100,000 pairs
-CHUNK = 2_000_000  # characters hashed at once
+CHUNK = 200_000  # characters hashed at once
+N_PAIRS = 100_000  # whose signatures are compared at once
 SEPARATORS = re.compile(r"[\W_]+")
 PRIMES = np.array([0x100000001B3**i % 2**64 for i in range(SHINGLE)], dtype=np.uint64)
 Cluster = tuple[str, ...]
@@ -62,14 +62,9 @@ def _similar_pairs(texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[int, int]
     varied = max(columns[1:], key=lambda column: len(set(column)))  # context that items share: no
     rows = [i for i, text in enumerate(varied) if len(text) >= SHINGLE]
     signatures = _signatures([varied[i] for i in rows])
-    tested: set[tuple[int, int]] = set()
-    for pair in _candidates(signatures):
-        first, second = (rows[i] for i in pair)
-        if (first, second) not in tested:
-            tested.add((first, second))
-            n_equal = np.count_nonzero(np.equal(*signatures[list(pair)]))
-            if n_equal >= MIN_EQUAL and _similar(texts[first], texts[second]):
-                yield first, second
+    for i, j in _candidates(signatures):
+        if _similar(texts[rows[i]], texts[rows[j]]):
+            yield rows[i], rows[j]
 
 
 def _signatures(texts: Sequence[str]) -> NDArray[np.uint64]:
@@ -90,7 +85,7 @@ def _signatures(texts: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[int]:
-    """Yield the ends of runs of texts of about 2 million characters."""
+    """Yield the ends of runs of texts of about 200,000 characters."""
     n_characters = 0
     for i, text in enumerate(texts, 1):
         n_characters += len(text)
@@ -115,18 +110,21 @@ def _shingles(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int6
     return hashes[inside], starts
 
 
-def _candidates(signatures: NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
-    """Yield neighbours among the texts that are equal in a band."""
+def _candidates(signatures: NDArray[np.uint64]) -> Iterator[list[int]]:
+    """Yield neighbours among the texts that are equal in a band, if enough numbers are equal."""
+    met = []
     for band in range(BANDS):
-        rows = np.ascontiguousarray(signatures[:, band * ROWS : (band + 1) * ROWS])
-        _, bucket = np.unique(rows.view(f"V{8 * ROWS}").ravel(), return_inverse=True)
+        bucket = signatures[:, band * ROWS : (band + 1) * ROWS] @ PRIMES[1 : ROWS + 1]
         order = np.argsort(bucket, kind="stable")
-        cuts = np.flatnonzero(np.diff(bucket[order])) + 1
-        for members in np.split(order, cuts):
-            if len(members) > 1:
-                ids = members.tolist()
-                yield from pairwise(ids)
-                yield from ((ids[0], other) for other in ids[2:])
+        is_first = np.diff(bucket[order], prepend=np.uint64(0)) != 0
+        is_first[:1] = True
+        firsts = order[np.flatnonzero(is_first)[is_first.cumsum() - 1]]  # of each text's bucket
+        later = np.flatnonzero(~is_first)
+        met += [(order[later - 1], order[later]), (firsts[later], order[later])]
+    pairs = np.unique(np.hstack(met), axis=1).T  # (p, 2)
+    for some in np.array_split(pairs, len(pairs) // N_PAIRS + 1):
+        n_equal = (signatures[some[:, 0]] == signatures[some[:, 1]]).sum(axis=1)
+        yield from some[n_equal >= MIN_EQUAL].tolist()
 
 
 def _similar(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
@@ -172,7 +170,8 @@ class Pattern:
     Attributes
     ----------
     regex : re.Pattern
-        Of what may be one.
+        Of what may be one. Where its first character is rare, a lookbehind stands after that
+        character: `re` then searches for it alone, which is quicker.
     is_valid : callable
         Whether a match is one.
     literal : str
@@ -199,14 +198,14 @@ PATTERNS: Mapping[str, Pattern] = {
         re.compile(r"(?<![\w.])\d(?:[ -]?\d){12,18}(?![\w.])"), is_valid=_passes_luhn
     ),
     "IBAN": Pattern(
-        re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"),
+        re.compile(r"[A-Z](?<!\w.)[A-Z]\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"),
         is_valid=_is_iban,
     ),
     "social security number": Pattern(re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")),
     "API key": Pattern(
         re.compile(
-            r"\b(?:sk-[A-Za-z0-9_-]{20,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}"
-            r"|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{35}|hf_[A-Za-z0-9]{30,})"
+            r"[sAgxh](?<!\w.)(?:(?<=s)k-[A-Za-z0-9_-]{20,}|(?<=A)KIA[0-9A-Z]{16}|(?<=g)h[pousr]_[A-Za-z0-9]{36}"
+            r"|(?<=x)ox[abprs]-[A-Za-z0-9-]{10,}|(?<=A)Iza[A-Za-z0-9_-]{35}|(?<=h)f_[A-Za-z0-9]{30,})"
         )
     ),
     "private key": Pattern(
