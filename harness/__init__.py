@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.api import Run, arun, confirm, load_run, load_task, revalidate, run, validate
+    from harness.api import (
+        Run,
+        arun,
+        confirm,
+        confirm_verdicts,
+        load_run,
+        load_task,
+        revalidate,
+        run,
+        validate,
+    )
     from harness.errors import HarnessError
     from harness.tasks import Task
 
@@ -25,6 +35,7 @@ __all__ = [
     "Validation",
     "arun",
     "confirm",
+    "confirm_verdicts",
     "load_run",
     "load_task",
     "revalidate",

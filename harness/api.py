@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from harness.app import LineObserver, run_plan, validate_run, validate_verdicts
+from harness.app import confirm_verdicts as decide_on_verdicts
 from harness.command_options import (
     ACCEPT,
     CONFIRM,
+    CONFIRM_VERDICTS,
     EXCLUDE,
     RESUME,
     REVALIDATE,
@@ -451,6 +453,49 @@ def confirm(
     place = place.model_copy(update={"out": folder.path})
     function = partial(_run_plan, plan, place, observer or _LogObserver(), stop)
     return _in_thread(function, stop) if _loop_is_running() else function()
+
+
+@keywords(Validating, Choices, uses=(CONFIRM_VERDICTS,))
+def confirm_verdicts(
+    task: TaskLike,
+    verdicts: str | Path | Rows,
+    judge: str,
+    *,
+    mapping: TableMapping | None = None,
+    **options: Any,  # noqa: ANN401 -- see its signature
+) -> Validation:
+    """Validate one judge on the items that the ``holdout`` of `validate` kept out, and decide.
+
+    Only one judge can be confirmed, once. It is tested as the only judge.
+
+    Parameters
+    ----------
+    task : str, Path, Task, list of dict, or DataFrame
+        As for `validate`.
+    verdicts : str, Path, list of dict, or DataFrame
+        Verdicts of the judge on the held-out items; those of others, and on other items, are left
+        out.
+    judge : str
+        Its name there.
+    mapping : dict, optional
+        As for `validate`.
+    **options
+
+    Raises
+    ------
+    HarnessError
+        If nothing is held out, the judge has no verdicts there, or the items were used.
+    """
+    given = Given(options, CONFIRM_VERDICTS, Validating, Choices)
+    validating, choices = given.read(Validating), given.read(Choices)
+    with TemporaryDirectory() as scratch:
+        loaded, _ = read_task(task, mapping, Path(scratch))
+        file = verdict_file(verdicts, Path(scratch))
+        call = partial(decide_on_verdicts, loaded, file, judge, validating, choices)
+        try:
+            return _in_thread(call, StopRequests()) if _loop_is_running() else call()
+        except HarnessError as error:
+            raise without_folder(error, Path(scratch)) from None
 
 
 class _LogObserver(LineObserver):

@@ -18,6 +18,7 @@ from harness.embeddings import embed, embedded, run_cost_usd
 from harness.errors import (
     ExitCode,
     HarnessError,
+    OptionError,
     RunError,
 )
 from harness.judging.fingerprints import fingerprints_of
@@ -33,6 +34,8 @@ from harness.ledger import (
     count_run,
     count_verdicts,
     fix_holdout,
+    spend_holdout,
+    unspent_holdout,
 )
 from harness.plugins import edge
 from harness.report import write_report
@@ -493,9 +496,36 @@ def validate_verdicts(
 
     The judges are counted in the ledger of the ratings; see `source_of_verdicts`.
     """
+    if options.holdout is not None and verdicts is None:
+        raise OptionError("holdout", "without verdicts, no judge is tried", "leave {holdout} out")
     source = embedded(source_of_verdicts(task, verdicts, options, choices))
-    tried = count_verdicts(source, options.criterion, new_ledger=options.new_ledger)
+    tried = count_verdicts(
+        source, options.criterion, holdout=options.holdout, new_ledger=options.new_ledger
+    )
     return validate(replace(source, tried=tried))
+
+
+def confirm_verdicts(
+    task: str | Task,
+    verdicts: Path,
+    judge: str,
+    options: Validating = ALL_ITEMS,
+    choices: Choices = NO_CHOICES,
+) -> Validation:
+    """Validate one judge of verdicts from another tool on the items that are held out, once.
+
+    It is tested as the only judge. The items are used when it has a result.
+
+    Raises
+    ------
+    RunError
+        If nothing is held out, it has no verdicts there, or the items were used.
+    """
+    source = source_of_verdicts(task, verdicts, options, choices, confirmed=judge)
+    tried = unspent_holdout(source.task, options.criterion)
+    validation = validate(replace(embedded(source), tried=tried))
+    spend_holdout(source, options.criterion)
+    return validation
 
 
 def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> None:

@@ -62,7 +62,7 @@ N_PAIRS = 100  # enough to estimate beta
 
 # What options go with: a command, or a command with an argument that leaves others without effect.
 RUN, RESUME = "run", "run --resume"
-CONFIRM = "confirm"
+CONFIRM, CONFIRM_VERDICTS = "confirm", "confirm --verdicts"
 ESTIMATE = "estimate"
 VALIDATE, VALIDATE_RUN = "validate", "validate RUN"
 PROBE, PROBE_RESUME = "probe", "probe --resume"
@@ -78,10 +78,12 @@ REASONS = {  # why the other options do not go with a use, and what to do instea
     RESUME: ("a resumed run keeps its options", ", or start a new run"),
     PROBE_RESUME: ("a resumed run keeps its options", ", or start a new run"),
     CONFIRM: ("a confirmation keeps the options of its run", ""),
+    CONFIRM_VERDICTS: ("verdicts made elsewhere are confirmed, and nothing is asked", ""),
     VALIDATE_RUN: ("a run is validated with its own verdicts, items and seed", ""),
     ACCEPT: ("accepting a look asks for what it needs, and compares nothing", ""),
     EXCLUDE: ("excluding a look asks and compares nothing", ""),
 }
+VALIDATING = (VALIDATE, VALIDATE_RUN, CONFIRM_VERDICTS)
 ASKING = (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME, REVALIDATE, ACCEPT)
 
 
@@ -330,60 +332,58 @@ class Choices(Options):
     tau: float | None = option(
         None,
         "Share of raters who must allow an option for it to count; the task's by default.",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, *VALIDATING),
     )
     metric: str | None = option(
         None,
         "Metric that ranks, e.g. 'hit_rate(h/h)'; by default that of {ranks_by}.",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, *VALIDATING),
     )
     ranks_by: RanksBy | None = option(
         None,
         "The ratings that rank where no metric is named; by default as task.yaml says.",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, *VALIDATING),
     )
     beta: float | None = option(
         None,
         "Of raters who chose a negative option, assumed share who endorse a positive one.",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, *VALIDATING),
         ge=0,
         le=1,
     )
     mode: AbstentionMode | None = option(
         None,
         "CANNOT_ASSESS is left out (exclude), negative (recode), or third_class.",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, *VALIDATING),
     )
     level: AggregationLevel | None = option(
         None,
         "Average over decisions (micro) or criteria (macro), or judge whole items (item).",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, *VALIDATING),
     )
     confidence: float | None = option(
         None,
         "Confidence level of the intervals; 0.95 by default.",
-        (RUN, VALIDATE, VALIDATE_RUN, ESTIMATE),
+        (RUN, *VALIDATING, ESTIMATE),
     )
-    interval: IntervalMethod | None = option(
-        None, "Method of the intervals.", (RUN, VALIDATE, VALIDATE_RUN)
-    )
+    interval: IntervalMethod | None = option(None, "Method of the intervals.", (RUN, *VALIDATING))
     replies: Replies = option(
         None,
         "Replies per item at which judges are compared, or inf to remove reply noise; the fewest "
         "samples by default.",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, *VALIDATING),
     )
     min_answered: float | None = option(
         None,
         "Share of items that a ranked judge must have answered; 0.9 by default.",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, *VALIDATING),
         ge=0,
         le=1,
     )
     worth: float | None = option(
         None,
         "Smallest difference that matters, as a share of the metric's range; 0.05 by default.",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, *VALIDATING),
         gt=0,
         le=1,
     )
@@ -392,7 +392,7 @@ class Choices(Options):
         "Response sets that raters gave (rated), or those of all who chose, estimated from the "
         "pairs of some (reconstructed). Default: reconstructed where forced choices rank, the "
         "pairs suffice and most choices have no set.",
-        (RUN, VALIDATE, VALIDATE_RUN),
+        (RUN, *VALIDATING),
     )
 
     def explicit(self) -> dict[str, Any]:
@@ -406,7 +406,7 @@ class Seed(Options):
     seed: int = option(
         0,
         "Seed of everything random.",
-        (RUN, VALIDATE, PROBE, PROMPT, REVALIDATE, EXPORT),
+        (RUN, VALIDATE, CONFIRM_VERDICTS, PROBE, PROMPT, REVALIDATE, EXPORT),
         texts={REVALIDATE: "Seed of the random anchor.", EXPORT: "Seed of the random anchor."},
         ge=0,
     )
@@ -440,7 +440,7 @@ class Items(Options):
         ge=1,
     )
     criterion: str | None = option(
-        None, "Only items with this criterion.", (RUN, VALIDATE, PROBE, PROMPT)
+        None, "Only items with this criterion.", (RUN, VALIDATE, CONFIRM_VERDICTS, PROBE, PROMPT)
     )
 
 
@@ -454,7 +454,20 @@ class Ledger(Options):
     )
 
 
-class Validating(Ledger, Seed, Items):
+class Holdout(Options):
+    """Which items are kept for a confirmation."""
+
+    holdout: float | None = option(
+        None,
+        "Share of the items that nothing shows or scores until harness confirm, e.g. 0.3.",
+        (RUN, VALIDATE),
+        metavar="SHARE",
+        gt=0,
+        lt=1,
+    )
+
+
+class Validating(Holdout, Ledger, Seed, Items):
     """Which items are validated, and how they are resampled."""
 
 
@@ -526,14 +539,6 @@ class Asking(ItemText, Shuffling, Samples, Elicitations):
         "Use batch interfaces, which cost less, where they exist.",
         (RUN,),
     )
-    holdout: float | None = option(
-        None,
-        "Share of the items that no run shows or scores until harness confirm, e.g. 0.3.",
-        (RUN,),
-        metavar="SHARE",
-        gt=0,
-        lt=1,
-    )
 
     @model_validator(mode="before")
     @classmethod
@@ -595,7 +600,7 @@ def check_limit(limit: Limit) -> None:
         raise OptionError("", "{max_cost_soft} needs a limit", "add {max_cost}")
 
 
-class RunOptions(Budget, Ledger, Seed, Items, Asking):
+class RunOptions(Budget, Holdout, Ledger, Seed, Items, Asking):
     """How a new run asks about which items; a part of its manifest."""
 
 
@@ -683,7 +688,7 @@ class Task(Options):
     task: str | None = option(
         None,
         "Name of a task, or path of a task folder.",
-        (*ASKING, VALIDATE, EXCLUDE, EXPORT, SCHEDULE),
+        (*ASKING, VALIDATE, CONFIRM_VERDICTS, EXCLUDE, EXPORT, SCHEDULE),
         flag="--task -t",
         texts={
             RUN: "Name of a task, or path of a task folder; several, comma-separated.",
@@ -741,7 +746,7 @@ class FailUnless(Options):
     fail_unless: Literal["use", "best_not_proven"] | None = option(
         None,
         "Exit with 1 unless the verdict is use, or at least best_not_proven.",
-        (RUN, RESUME, CONFIRM, VALIDATE, VALIDATE_RUN),
+        (RUN, RESUME, CONFIRM, *VALIDATING),
     )
 
 
@@ -751,18 +756,18 @@ class Printing(Options):
     details: bool = option(
         False,
         "Print outcomes, costs and all evidence.",
-        (RUN, RESUME, CONFIRM, VALIDATE, VALIDATE_RUN, REVALIDATE, ACCEPT, EXCLUDE),
+        (RUN, RESUME, CONFIRM, *VALIDATING, REVALIDATE, ACCEPT, EXCLUDE),
     )
     quiet: bool = option(
         False,
         "Print the result alone.",
-        (*ASKING, VALIDATE, VALIDATE_RUN, EXCLUDE),
+        (*ASKING, *VALIDATING, EXCLUDE),
         flag="--quiet -q",
     )
     as_json: bool = option(
         False,
         "Print JSON instead of a table.",
-        (*ASKING, VALIDATE, VALIDATE_RUN, EXCLUDE),
+        (*ASKING, *VALIDATING, EXCLUDE),
         flag="--json",
     )
 

@@ -59,7 +59,8 @@ class Line(
     holdout : float or None
         Share of the items that is held out from then on.
     confirmed : dict of str to str
-        The judge that was asked about the held-out items of ``run``: name by fingerprint.
+        The judge that was confirmed on the held-out items, of ``run`` or of verdicts that were made
+        elsewhere: name by fingerprint.
     """
 
     ratings: str
@@ -171,8 +172,9 @@ def _check_unspent(lines: Sequence[Line]) -> None:
     for line in lines:
         if line.confirmed:
             names = ", ".join(line.confirmed.values())
+            run = f" of {line.run}" if line.run else ""
             raise RunError(
-                f"the held-out items were used at {line.at}, to confirm {names} of {line.run}, and "
+                f"the held-out items were used at {line.at}, to confirm {names}{run}, and "
                 "cannot be used again; to confirm another judge, have more items rated."
             )
 
@@ -261,16 +263,54 @@ def _now() -> str:
 
 
 def count_verdicts(
-    source: Source, criterion: str | None, *, new_ledger: bool = False
+    source: Source,
+    criterion: str | None,
+    *,
+    holdout: float | None = None,
+    new_ledger: bool = False,
 ) -> TriedJudges | None:
-    """Count the judges of verdicts that were made elsewhere; see `count_run`."""
+    """Count the judges of verdicts that were made elsewhere, and hold items out; see `count_run`.
+
+    A ``holdout`` is recorded with the first judge.
+    """
     names = set(_answering(source))
     judges = {judge.fingerprint: judge.name for judge in source.judges if judge.name in names}
     if not judges:
         return None
     ratings = ratings_hash(source.task, criterion)
     file = ledger_file(ratings, source.task.folder)
-    return tried_judges(record(file, ratings, judges, new_ledger=new_ledger), judges)
+    lines = record(file, ratings, judges, holdout=holdout, new_ledger=new_ledger)
+    return tried_judges(lines, judges)
+
+
+def unspent_holdout(task: Task, criterion: str | None) -> TriedJudges:
+    """Return the standing of a judge that is confirmed on the held-out items of some ratings.
+
+    Raises
+    ------
+    RunError
+        If they were used, or the ledger cannot be read.
+    """
+    ratings = ratings_hash(task, criterion)
+    lines = _about(ledger_file(ratings, task.folder), ratings)
+    _check_unspent(since_reset(lines))
+    return _confirming([*lines, Line(ratings=ratings, at="", confirmed={"": ""})])
+
+
+def spend_holdout(source: Source, criterion: str | None) -> None:
+    """Record that the held-out items are used for the one judge of a source.
+
+    Raises
+    ------
+    RunError
+        If they were used already, or the ledger cannot be read or written.
+    """
+    ratings = ratings_hash(source.task, criterion)
+    file = ledger_file(ratings, source.task.folder)
+    judges = {judge.fingerprint: judge.name for judge in source.judges}
+    with _locked(file) as log:
+        _check_unspent(since_reset(_about(file, ratings)))
+        log.write(_encoded(Line(ratings=ratings, at=_now(), confirmed=judges)))
 
 
 def _answering(source: Source) -> list[str]:
@@ -283,9 +323,15 @@ def _answering(source: Source) -> list[str]:
 
 
 def record(
-    file: Path, ratings: str, judges: Mapping[str, str], *, run: str = "", new_ledger: bool = False
+    file: Path,
+    ratings: str,
+    judges: Mapping[str, str],
+    *,
+    run: str = "",
+    holdout: float | None = None,
+    new_ledger: bool = False,
 ) -> tuple[Line, ...]:
-    """Append the judges that a ledger does not hold; return its lines about the ratings.
+    """Append the judges and the holdout that a ledger does not hold; return what it then holds.
 
     Raises
     ------
@@ -296,7 +342,10 @@ def record(
     with _locked(file) as log:
         lines = _about(file, ratings)
         added = [Line(ratings=ratings, at=now, new_ledger=True)] if new_ledger and lines else []
-        counted = {p for line in since_reset([*lines, *added]) for p in line.judges}
+        current = since_reset([*lines, *added])
+        if holdout is not None and all(line.holdout is None for line in current):
+            added.append(Line(ratings=ratings, at=now, run=run, holdout=holdout))
+        counted = {p for line in current for p in line.judges}
         if new := {p: name for p, name in judges.items() if p not in counted}:
             added.append(Line(ratings=ratings, at=now, run=run, judges=new))
         try:

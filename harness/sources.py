@@ -20,7 +20,7 @@ from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.storage.verdict_log import read_log
 from harness.judging.strategies.strategy import TOKEN_LIMITS
-from harness.ledger import recorded_holdout, tried_in_run
+from harness.ledger import holdout_of, recorded_holdout, tried_in_run
 from harness.ratings import is_held_out, select_items
 from harness.runs import RunFolder
 from harness.tasks import CANNOT_ASSESS, Task, load_task
@@ -227,10 +227,12 @@ def source_of_verdicts(
     verdicts: Path | None,
     options: Validating = ALL_ITEMS,
     choices: Choices = NO_CHOICES,
+    *,
+    confirmed: str | None = None,
 ) -> Source:
     """Read a task and a file of verdicts from another tool.
 
-    Items that are held out by the ledger of these ratings are left out, unless it is started anew.
+    Items that are held out, by the ledger of these ratings or from now on, are left out.
 
     Parameters
     ----------
@@ -242,18 +244,26 @@ def source_of_verdicts(
         Which items, and the seed of the resampling.
     choices : Choices
         How the verdicts are validated.
+    confirmed : str, optional
+        The one judge that is read, on the held-out items alone.
 
     Raises
     ------
     TaskError, VerdictError
         If the task or the file is wrong.
     RunError
-        If the ledger cannot be read.
+        If the ledger cannot be read, or the holdout or the judge does not fit it.
     """
     loaded = load_task(task) if isinstance(task, str) else task
     criterion = options.criterion
-    holdout = recorded_holdout(loaded, criterion) if verdicts and not options.new_ledger else None
-    items = select_items(loaded, criterion=criterion, limit=options.limit, holdout=holdout)
+    holdout = _holdout(loaded, options, confirmed) if verdicts else None
+    items = select_items(
+        loaded,
+        criterion=criterion,
+        limit=options.limit,
+        holdout=holdout,
+        held_out=confirmed is not None,
+    )
     selected = {item.id for item in items}
     of_file: dict[str, list[Verdict]] = {}
     by_judge: dict[str, list[Verdict]] = {}
@@ -264,6 +274,14 @@ def source_of_verdicts(
             by_judge.setdefault(verdict.judge, []).append(verdict)
         else:
             n_left_out[verdict.judge] += 1
+    if confirmed is not None:
+        if confirmed not in by_judge:
+            raise RunError(
+                f"{verdicts}: no judge {confirmed!r} with verdicts on the held-out items; "
+                f"name one of {', '.join(by_judge) or 'those that have some'}."
+            )
+        by_judge = {confirmed: by_judge[confirmed]}
+        n_left_out.clear()
     return Source(
         task=loaded,
         items=items,
@@ -275,11 +293,33 @@ def source_of_verdicts(
         planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
         seed=options.seed,
         notes=(
-            *([] if holdout is None else [_n_held_out(loaded, holdout)]),
+            *_on_items(loaded, holdout, confirmed),
             *_note_left_out(n_left_out, by_judge),
         ),
         **choices.explicit(),
     )
+
+
+def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | None:
+    """Return the share of the items that is held out, from now on or by the ledger."""
+    criterion = options.criterion
+    if confirmed is None:
+        return holdout_of(task, criterion, options.holdout, new_ledger=options.new_ledger)
+    recorded = recorded_holdout(task, criterion)
+    if recorded is None:
+        raise RunError(
+            f"task {task.name}: no items of these ratings are held out; hold some out before the "
+            "first judge is tried, with --holdout 0.3."
+        )
+    return recorded
+
+
+def _on_items(task: Task, holdout: float | None, confirmed: str | None) -> Iterator[str]:
+    """Say which items are held out, or that these were."""
+    if confirmed is not None:
+        yield "these items were held out of the validation of other verdicts"
+    elif holdout is not None:
+        yield _n_held_out(task, holdout)
 
 
 def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:

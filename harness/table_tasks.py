@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import msgspec
 
 from harness.curation import AnswerSettings, make_plans, make_task, read_source
-from harness.errors import HarnessError, TaskError
+from harness.errors import HarnessError, OptionError, TaskError
 from harness.files import write_file
 from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
@@ -129,6 +129,8 @@ def strings(names: str | Sequence[str]) -> tuple[str, ...]:
 
 def without_folder(error: HarnessError, scratch: Path) -> HarnessError:
     """Name the files of a temporary folder by their names alone."""
+    if isinstance(error, OptionError):
+        return error
     return type(error)(str(error).replace(f"{scratch}/", ""))
 
 

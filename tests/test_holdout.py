@@ -176,6 +176,83 @@ def test_a_confirmed_run_is_history_of_the_ledger(task):
     assert (last["run"], list(last["confirmed"].values())) == (run.path.name, ["random"])
 
 
+def verdicts_of(path, **judges):
+    """Write a file of verdicts on all items, by judge a function of the item's number."""
+    rows = [f"i{i},{name},{answer(i)}" for name, answer in judges.items() for i in range(N)]
+    path.write_text("\n".join(["item,judge,value", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def by_turns(i):
+    """Answer A and B by turns."""
+    return "AB"[i % 2]
+
+
+def test_verdicts_made_elsewhere_fix_a_holdout_for_all_that_follows(task):
+    """``validate --holdout`` scores the other items alone, and later runs keep to it."""
+    file = verdicts_of(task.parent / "first.csv", mine=by_turns)
+    shown = invoke("validate", "--task", task, "--verdicts", file, "--holdout", SHARE, "--json")
+    assert shown.exit_code == 0, shown.stderr
+    result = json.loads(shown.stdout)
+    n_held_out = len(held_out_ids(task))
+    assert result["evidence"]["n_items"] == N - n_held_out
+    assert f"{n_held_out} of {N} items are held out" in result["notes"]
+    assert f"comment number {min(held_out_ids(task))[1:]}." not in shown.stdout
+    run = run_of(task)
+    assert not asked_items(run.path) & held_out_ids(task)
+    with pytest.raises(RunError, match="is fixed for these ratings"):
+        harness.validate(task, file, holdout=0.5)
+    assert confirm(run).exit_code == 0
+
+
+def test_items_that_verdicts_were_scored_on_cannot_be_held_out(task):
+    """The rules are those of runs: before the first judge, and some items on either side."""
+    file = verdicts_of(task.parent / "first.csv", mine=by_turns)
+    with pytest.raises(TaskError, match="0 of 40 items are held out"):
+        harness.validate(task, file, holdout=0.0001)
+    with pytest.raises(harness.HarnessError, match="without verdicts"):
+        harness.validate(task, holdout=SHARE)
+    harness.validate(task, file)
+    with pytest.raises(RunError, match="1 judge was tried on all of these items"):
+        harness.validate(task, file, holdout=SHARE)
+    with pytest.raises(RunError, match="no items of these ratings are held out"):
+        harness.confirm_verdicts(task, file, "mine")
+    anew = harness.validate(task, file, holdout=SHARE, new_ledger=True)
+    assert anew.evidence.n_items == N - len(held_out_ids(task))
+
+
+def test_one_judge_of_verdicts_made_elsewhere_is_confirmed_once(task):
+    """It is tested alone, on the held-out items; a wrong option or name does not use them."""
+    file = verdicts_of(task.parent / "all.csv", mine=by_turns, other=lambda _: "A")
+    harness.validate(task, file, holdout=SHARE)
+    with pytest.raises(RunError, match="name one of mine, other"):
+        harness.confirm_verdicts(task, file, "nobody")
+    with pytest.raises(harness.HarnessError, match="metric"):
+        harness.confirm_verdicts(task, file, "mine", metric="no_such_metric")
+    where = ("--task", task, "--verdicts", file)
+    shown = invoke("confirm", *where, "--judge", "mine", "--json")
+    assert shown.exit_code == 0, shown.stderr
+    evidence = json.loads(shown.stdout)["evidence"]
+    assert (evidence["n_tried"], evidence["held_out"]) == (1, True)
+    assert evidence["alpha"] == pytest.approx(0.05)
+    assert evidence["n_items"] == len(held_out_ids(task))
+    assert [judge["judge"] for judge in evidence["judges"]] == ["mine"]
+    for judge in ("mine", "other"):
+        with pytest.raises(RunError, match=r"were used at .*, to confirm mine, and cannot"):
+            harness.confirm_verdicts(task, file, judge)
+    assert isinstance(confirm(run_of(task)).exception, RunError)
+
+
+def test_a_confirmation_is_of_a_run_or_of_verdicts(task):
+    """Not of both, and without options that ask."""
+    file = verdicts_of(task.parent / "all.csv", mine=by_turns)
+    both = invoke("confirm", "some-run", "--task", task, "--verdicts", file, "--judge", "mine")
+    assert both.exit_code == 2
+    asking = invoke("confirm", "--task", task, "--verdicts", file, "--judge", "mine", "--dry-run")
+    assert asking.exit_code == 2
+    assert "nothing is asked" in asking.stderr
+
+
 def test_python_confirms_like_the_command(task):
     """`harness.confirm` decides on the held-out items at J = 1, and only once."""
     run = run_of(task, "random", "lexicon", holdout=SHARE)

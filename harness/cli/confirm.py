@@ -1,42 +1,79 @@
-"""`harness confirm`: ask a judge about the items that were held out."""
+"""`harness confirm`: decide on a judge by the items that were held out."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.run import print_costs, print_result, run_with_progress
-from harness.command_options import CONFIRM, Handling, Limit, RunPlace, Server, Task
+from harness.cli.validate import print_validation
+from harness.command_options import (
+    CONFIRM,
+    CONFIRM_VERDICTS,
+    Choices,
+    Handling,
+    Limit,
+    RunPlace,
+    Server,
+    Task,
+    Validating,
+)
 from harness.errors import ExitCode
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-@takes(CONFIRM)
+
+def _use(values: Mapping[str, Any]) -> str:
+    """Return what is confirmed: a judge of a run, or of verdicts, which go with a task alone."""
+    if values["verdicts"] is None:
+        return CONFIRM
+    if values["run"] is not None or values["task"] is None:
+        raise typer.BadParameter("give a run, or --task and --verdicts, not both")
+    return CONFIRM_VERDICTS
+
+
+@takes(CONFIRM, CONFIRM_VERDICTS, use=_use)
 def confirm(
     run: options.FinishedRun = None,
     *,
-    judge: Annotated[str, typer.Option(help="The judge of that run to confirm; only one can be.")],
+    judge: Annotated[str, typer.Option(help="The judge to confirm; only one can be.")],
     subject: Task,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(help="Verdicts of another tool, with some on the items that are held out."),
+    ] = None,
+    validating: Validating,
+    choices: Choices,
     limit: Limit,
     server: Server,
     place: RunPlace,
     handling: Handling,
 ) -> None:
-    """Ask one judge of a run about the items that `run --holdout` held out, and decide.
+    """Decide on one judge by the items that `run --holdout` or `validate --holdout` held out.
 
     It is tested as the only judge, however many were tried on the other items. Only one judge can
-    be confirmed, once. The same command resumes an interrupted confirmation.
+    be confirmed, once. A judge of a run is asked; the same command resumes an interrupted
+    confirmation. With --verdicts nothing is asked.
 
     \b
     Examples:
       harness confirm toxicity-20260101T120000Z-1a2b3c --judge gpt
       harness confirm --judge gpt --max-cost 5
+      harness confirm --task ./my-task --verdicts verdicts.csv --judge mine
     """
+    from harness.app import confirm_verdicts
     from harness.run_plans import plan_confirmation
     from harness.runs import find_run
 
+    if verdicts is not None and subject.task is not None:
+        validation = confirm_verdicts(subject.task, verdicts, judge, validating, choices)
+        print_validation(validation, handling)
+        raise typer.Exit(options.exit_code_of(validation, handling.fail_unless))
     folder = find_run(place.out, run)
     plan = plan_confirmation(folder, judge, limit=limit, task=subject.task, server=server)
     if handling.dry_run:

@@ -57,12 +57,11 @@ def validate(
     Examples:
       harness validate --task diagnoses
       harness validate --task ./my-task --verdicts verdicts.csv
+      harness validate --task ./my-task --verdicts verdicts.csv --holdout 0.3
       harness validate runs/toxicity-20260101T120000Z-1a2b3c
       harness validate runs/toxicity-20260101T120000Z-1a2b3c --beta 0.3 --tau 0.4
     """
-    from harness.analysis.serialize import indented
     from harness.app import validate_run, validate_verdicts
-    from harness.report.text import render
     from harness.runs import RunFolder
 
     validation: Validation
@@ -75,8 +74,16 @@ def validate(
         validation = validate_verdicts(subject.task, verdicts, validating, choices)
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
+    print_validation(validation, handling)
+    raise typer.Exit(options.exit_code_of(validation, handling.fail_unless))
+
+
+def print_validation(validation: Validation, handling: Handling) -> None:
+    """Print the result, as text or JSON."""
+    from harness.analysis.serialize import indented
+    from harness.report.text import render
+
     if handling.as_json:
         echo_json(indented(validation.to_json()))
     else:
         echo(render(validation, details=handling.details and not handling.quiet))
-    raise typer.Exit(options.exit_code_of(validation, handling.fail_unless))
