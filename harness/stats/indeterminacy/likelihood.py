@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -11,7 +10,9 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
 from harness.stats.indeterminacy.profile_likelihood import ShareProfile
 from harness.stats.indeterminacy.translation_intervals import effective_units, share_intervals
+from harness.stats.inference.cluster_robust import jackknife_steps
 from harness.stats.inference.estimate import Estimate, Interval, exclusions, wilson_interval
+from harness.stats.inference.special_functions import stdtrit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -118,10 +119,11 @@ def F_by_likelihood(table: RatingTable, *, resampling: Resampling) -> CommonF:
     A column is known only if the items differ enough: the second moments of theta, free of sampling
     noise, must show every direction of F in which the column could move.
 
-    Intervals are of the normal distribution with the variance of the infinitesimal jackknife
-    (Jaeckel 1972), which counts groups as one, and never narrower than Wilson's at the effective
-    number of items with the set. In simulations of two options, 60 or 120 items and 5 or 10 calls
-    of each kind, 90 to 98 % of them hold an entry of .05 to .95.
+    Intervals are of Student's t distribution, with one degree of freedom less than there are items
+    or groups, and the variance of the jackknife that leaves each of them out (MacKinnon and White
+    1985, as HC3; Bell and McCaffrey 2002 for groups), each by one Newton step. They are never
+    narrower than Wilson's at the effective number of items with the set. docs/coverage.md has their
+    coverage.
     """
     calls = _Calls.of(table)
     fitted = _fit(calls, table.space, resampling.rng) if calls.used.any() else None
@@ -406,9 +408,9 @@ def _ends(
     _, scores = _scores(draws, part)
     moves = _directions(support[:, kept]).reshape(-1, part.size)
     along = scores.reshape(len(scores), -1) @ moves.T
-    influence = np.zeros((len(units), part.size))
-    np.add.at(influence, unit_of, along @ np.linalg.pinv(along.T @ along, rcond=RANK) @ moves)
-    reach = NormalDist().inv_cdf((1.0 + level) / 2.0) * np.sqrt((influence**2).sum(axis=0))
+    moved = jackknife_steps(along, unit_of, rank=RANK) @ moves
+    G = len(units)
+    reach = stdtrit(G - 1.0, (1.0 + level) / 2.0) * np.sqrt((G - 1) / G * (moved**2).sum(axis=0))
     reach = reach.reshape(part.shape)
     low[:, kept], high[:, kept] = np.maximum(part - reach, 0.0), np.minimum(part + reach, 1.0)
     return np.minimum(low, floor[0]), np.maximum(high, floor[1])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import fractional_matrix_power
 
-from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.inference.cluster_robust import cluster_mean, jackknife_steps
 
 
 def matrix_form(values, clusters):
@@ -64,3 +64,22 @@ def test_size_of_the_t_test(n_clusters):
         estimate = cluster_mean(values, clusters)
         rejected += estimate.interval(0.9)[1] < 0.0
     assert 0.03 <= rejected / 2000 <= 0.07
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_steps_of_the_jackknife_are_those_without_each_cluster(size):
+    """Against the equations of the other clusters alone, for one parameter; items out of order."""
+    rng = np.random.default_rng(0)
+    scores, cluster_of = rng.normal(size=(40, 1)), rng.permutation(40) // size
+    steps = jackknife_steps(scores, cluster_of, rank=1e-10)
+    total = np.bincount(cluster_of, scores[:, 0])
+    information = (scores**2).sum() - np.bincount(cluster_of, scores[:, 0] ** 2)
+    np.testing.assert_allclose(steps[:, 0], total / information)
+
+
+def test_a_cluster_that_alone_shows_a_direction_moves_it():
+    """Left out, it would leave nothing to say how far; the step is that of all clusters."""
+    scores = np.array([[1.0, 0.0], [-1.0, 0.0], [2.0, 3.0]])
+    steps = jackknife_steps(scores, np.arange(3), rank=1e-10)
+    assert np.isfinite(steps).all()
+    assert steps[2, 1] != 0
