@@ -42,7 +42,6 @@ class PairedMetric:
     metric: str
     display_name: str
     better: str
-    unit: str
     result: PairedRuns
     p_adjusted: float | None = None
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from harness.analysis.beta_sensitivity import CURVE_BETAS, Selection
 from harness.analysis.decision import DecisionVerdict
-from harness.analysis.serialize import Numbers, schema_of, shared_fields
+from harness.analysis.evidence import JudgeEvidence
+from harness.analysis.serialize import Numbers, schema_of
 from harness.errors import RunError
 from harness.stats import Estimate
 from harness.stats.data.arrays import TOLERANCE
@@ -32,10 +33,10 @@ class StudiedTask:
         The recommended or best judge; None where the verdict is "none".
     metric : str
         What ranks the judges.
-    estimate : Estimate or None
-        Its value for the first judge where judges are compared; None without a ranked judge.
-    usable_replies, answered_fraction : float or None
-        How complete the first judge is: of ``n_planned`` replies, and of ``n_rated`` items.
+    leader : JudgeEvidence or None
+        What is known of the first judge where judges are compared; None without a ranked judge.
+    n_rated : int
+        Rated items, of which its ``answered_fraction`` is a share.
     beta : Estimate
         beta of the raters.
     """
@@ -47,10 +48,7 @@ class StudiedTask:
     verdict: DecisionVerdict
     judge: str | None
     metric: str
-    estimate: Estimate | None = None
-    usable_replies: float | None = None
-    n_planned: int = 0
-    answered_fraction: float | None = None
+    leader: JudgeEvidence | None = None
     n_rated: int = 0
     beta: Estimate
 
@@ -208,22 +206,18 @@ def study(validations: Mapping[str, Validation]) -> Study:
 
 def _studied(run: str, validation: Validation) -> StudiedTask:
     decision, evidence = validation.decision, validation.evidence
-    standing: dict[str, Any] = {}
-    if evidence is not None and decision.leader is not None:
-        leader = validation.evidence_of(decision.leader)
-        standing = shared_fields(StudiedTask, leader) | {"n_rated": evidence.n_rated}
+    leader = decision.leader if evidence else None
     return StudiedTask(
-        **standing
-        | {
-            "task": validation.task.name,
-            "run": run,
-            "n_items": validation.task.n_items,
-            "n_raters": validation.humans.n_raters,
-            "verdict": decision.verdict,
-            "judge": decision.judge,
-            "metric": validation.settings.metric,
-            "beta": validation.humans.beta,
-        }
+        task=validation.task.name,
+        run=run,
+        n_items=validation.task.n_items,
+        n_raters=validation.humans.n_raters,
+        verdict=decision.verdict,
+        judge=decision.judge,
+        metric=validation.settings.metric,
+        leader=None if leader is None else validation.evidence_of(leader),
+        n_rated=evidence.n_rated if evidence else 0,
+        beta=validation.humans.beta,
     )
 
 

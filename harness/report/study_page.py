@@ -13,6 +13,7 @@ from harness.report.text_table import draw_table, paragraph
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.analysis.evidence import JudgeEvidence
     from harness.analysis.study import Prevalence, RegretCurve, Study
     from harness.report.charts import Chart
 
@@ -87,6 +88,18 @@ def defined_goals(study: Study) -> dict[str, str]:
     return {goal: title for goal, title in GOALS.items() if goal in defined}
 
 
+def _standing(leader: JudgeEvidence | None, n_rated: int) -> tuple[str, ...]:
+    """Return the value of the first judge, what it rests on, and how complete the judge is."""
+    if leader is None:
+        return ("NA", "", share(None, 0), share(None, 0))
+    return (
+        estimate(leader.estimate),
+        basis(leader.estimate),
+        share(leader.usable_replies, leader.n_planned),
+        share(leader.answered_fraction, n_rated),
+    )
+
+
 def decision_rows(study: Study, names: Mapping[str, str]) -> list[tuple[str, ...]]:
     """Return one row per task, in the order of `DECISION_HEADS`."""
     return [
@@ -97,10 +110,7 @@ def decision_rows(study: Study, names: Mapping[str, str]) -> list[tuple[str, ...
             VERDICTS[row.verdict],
             row.judge or "-",
             metric_name(row.metric, names),
-            estimate(row.estimate) if row.estimate else "NA",
-            basis(row.estimate) if row.estimate else "",
-            share(row.usable_replies, row.n_planned),
-            share(row.answered_fraction, row.n_rated),
+            *_standing(row.leader, row.n_rated),
             estimate(row.beta, 2),
             basis(row.beta),
         )

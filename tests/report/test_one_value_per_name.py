@@ -311,16 +311,15 @@ def test_a_study_showed_a_value_without_its_interval_items_and_replies(validatio
     result = study({"first": validation, "second": replace(validation, task=task)})
     leader = validation.decision.leader
     for row, cells in zip(result.tasks, decision_rows(result, {}), strict=True):
-        evidence = validation.evidence_of(leader)
-        assert row.estimate == validation.judge(leader).metrics[row.metric]
-        assert (row.usable_replies, row.n_planned) == (evidence.usable_replies, evidence.n_planned)
-        assert row.answered_fraction == evidence.answered_fraction
+        assert row.leader == validation.evidence_of(leader)
+        assert row.leader.estimate == validation.judge(leader).metrics[row.metric]
         assert row.n_rated == validation.evidence.n_rated
         shows = dict(zip(DECISION_HEADS, cells, strict=True))
-        assert shows["value"] == shown(row.estimate)
-        assert basis(row.estimate) in cells
-        assert shows["usable replies"] == share(row.usable_replies, row.n_planned)
-        assert shows["answered fraction"] == share(row.answered_fraction, row.n_rated)
+        assert shows["value"] == shown(row.leader.estimate)
+        assert basis(row.leader.estimate) in cells
+        usable = share(row.leader.usable_replies, row.leader.n_planned)
+        assert shows["usable replies"] == usable
+        assert shows["answered fraction"] == share(row.leader.answered_fraction, row.n_rated)
 
 
 def test_comparison_of_runs_showed_only_paired_values(validation):

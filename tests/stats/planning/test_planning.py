@@ -13,10 +13,8 @@ from harness.stats.planning.annotator_power import AssumedRates, power_from_pane
 from harness.stats.planning.sample_size import (
     agreement_moments,
     difference_beside_raters,
-    interval_width,
     power_for_difference,
     sample_size_for_difference,
-    sample_size_for_width,
 )
 from harness.stats.selection.evaluation import evaluate
 
@@ -100,13 +98,10 @@ def test_alike_items_in_a_group_raise_the_design_effect():
     assert moments.design_effect == pytest.approx(4.0, rel=0.02)
 
 
-def test_widths_and_powers_invert_the_sample_sizes():
-    """The planned number of items reaches the goal, and one item fewer does not."""
-    n = sample_size_for_width(0.4, 0.1)
-    assert interval_width(0.4, n) <= 0.1 < interval_width(0.4, n - 1)
+def test_powers_invert_the_sample_sizes():
+    """The planned number of items reaches the goal."""
     n = sample_size_for_difference(0.4, 0.05, power=0.9, design_effect=2.0)
     assert power_for_difference(0.4, 0.05, n, design_effect=2.0) == pytest.approx(0.9, abs=0.002)
-    assert sample_size_for_width(0.0, 0.1) is None
 
 
 def test_rates_out_of_reach_are_refused():
