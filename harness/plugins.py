@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JUDGES = "judge_harness.judges"
 METRICS = "judge_harness.metrics"
 STRATEGIES = "judge_harness.strategies"
-EDGES = {"batch": "harness.batch", "cluster": "harness.cluster"}
+EDGES = {name: f"harness.{name}" for name in ("batch", "cluster", "interop")}
 MAX_PROBLEM_CHARS = 200
 
 

@@ -270,11 +270,10 @@ def _draft_text(plan: Plan, command: Sequence[str]) -> str:
     """Write the columns of a draft, the command that accepts it, and those for other readings."""
     from harness.curation import accepting, columns_block
 
-    first, *others = [shlex.join([*command, *words]) for words in accepting(plan)]
-    lines = ["", "Nothing is written. This is a draft:", "", *columns_block(plan), ""]
-    lines += ["If it is right:", f"  {first}"]
-    if others:
-        lines += ["If it is not, perhaps:", *(f"  {other}" for other in others)]
+    lines = ["", "Nothing is written. This is a draft:", "", *columns_block(plan)]
+    for number, words in enumerate(accepting(plan)):
+        lines += [["", "If it is right:"], ["If it is not, perhaps:"], []][min(number, 2)]
+        lines.append(f"  {shlex.join([*command, *words])}")
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ import typer
 
 from harness.cli.annotate import check_own_files, check_property, merge_summary
 from harness.cli.output import echo, echo_json
+from harness.plugins import edge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ class Project:
 
 def export_project(task: Task, folder: Path, project: Project, *, seed: int, as_json: bool) -> None:
     """Write a project, and say what to do with it."""
+    edge("interop")
     from harness.interop.screens import make_team_screens
     from harness.interop.team_project import write_project
 
@@ -61,6 +63,7 @@ def import_answers(
     source: Path, name: str, rater_names: Sequence[str], *, outdated: bool, as_json: bool
 ) -> None:
     """Add the ratings of a team to a task, each once."""
+    edge("interop")
     from harness.annotation import merge_ratings
     from harness.interop.team_answers import problems_in_words
     from harness.interop.team_project import read_team_export

@@ -21,8 +21,11 @@ class Doubt:
         Settings of the answers that the draft takes, where they are not those of the user.
     others : tuple of mapping
         Roles and settings of other readings, each as far as it differs from the draft.
+    in_table : bool
+        Whether no option settles it, but a change of the table alone.
     """
 
     question: str
     accept: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[Mapping[str, Any], ...] = ()
+    in_table: bool = False

@@ -26,7 +26,12 @@ def columns_block(plan: Plan) -> list[str]:
 
 
 def accepting(plan: Plan) -> Iterator[list[str]]:
-    """Yield the options that accept the draft, then those of each other reading."""
+    """Yield the options that accept the draft, then those of each other reading.
+
+    None where the table itself has to be changed.
+    """
+    if any(doubt.in_table for doubt in plan.doubts):
+        return
     accepted: dict[str, Any] = {}
     for doubt in plan.doubts:
         for name, value in doubt.accept.items():

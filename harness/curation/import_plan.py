@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -126,6 +126,30 @@ def make_plans(
     TaskError
         If a column is unknown, nothing looks like ratings, or the labels cannot be options.
     """
+    asked: dict[str, Any] = {"property_rated": property_rated, "rater_ids": rater_ids, "kind": kind}
+    plans = _plans(name, table, roles, settings=settings, **asked)
+    joins = [doubt for plan in plans for doubt in plan.doubts if "separator" in doubt.accept]
+    if not joins:
+        return plans
+    separator = joins[0].accept["separator"].replace("\\n", "\n")
+    try:  # roles, too, may be others once the labels are apart
+        apart = _plans(name, table, roles, settings=replace(settings, separator=separator), **asked)
+    except TaskError:
+        return plans
+    return tuple(replace(plan, doubts=(joins[0], *plan.doubts)) for plan in apart)
+
+
+def _plans(
+    name: str,
+    table: Table,
+    roles: Mapping[str, Sequence[str]],
+    *,
+    settings: AnswerSettings,
+    property_rated: str,
+    rater_ids: RaterIds | None,
+    kind: RaterKind | None,
+) -> tuple[Plan, ...]:
+    """Complete the settings, as they stand."""
     fixed = mapping_fields({**table.reading.columns, **roles}, table)
     settings = replace(
         settings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from harness.tasks.columns.column_words import plain
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 MAX_STEPS = 20
+STEP = re.compile(r"(?P<step>\d+)\s*(?:[-\u2013:.=)]|\()\s*\D.*", re.DOTALL)
+OF_STEPS = re.compile(r"(?P<step>\d+)(?:\s*(?:/|of|out of|von|sur|de)\s*\d+|\s+\D+).*", re.DOTALL)
+SIGNS = re.compile("(?P<signs>\\*+|\u2605+|\u2b50+)\u2606*")
 
 
 def plain_label(name: str) -> str:
@@ -27,6 +31,28 @@ def known_order(names: Collection[str]) -> Sequence[str] | None:
     """Return the list of ordered words that has all of some labels; None if there is none."""
     plain_labels = {plain_label(name) for name in names} if len(names) <= MAX_STEPS else {""}
     return next((order for order in ORDERS if plain_labels <= set(order)), None)
+
+
+def step_numbers_of(names: Collection[str]) -> dict[str, int]:
+    """Return the number of each label such as ``1 - poor``, ``3/5``, ``2 stars`` or ``**``.
+
+    Nothing where a label has none, or two have the same.
+
+    Examples
+    --------
+    >>> step_numbers_of(["★★☆", "★☆☆"]), step_numbers_of(["1/5", "poor"])
+    ({'★★☆': 2, '★☆☆': 1}, {})
+    """
+    for form in (STEP, OF_STEPS, SIGNS):
+        matches = {name: form.fullmatch(name) for name in names}
+        numbers = {
+            name: len(match["signs"]) if form is SIGNS else int(match["step"])
+            for name, match in matches.items()
+            if match
+        }
+        if len(set(numbers.values())) == len(names):
+            return numbers
+    return {}
 
 
 def _order(words: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import ConfigDict
 
 from harness.curation.doubts import Doubt
-from harness.curation.label_orders import ORDERS, known_order, plain_label
+from harness.curation.label_orders import ORDERS, known_order, plain_label, step_numbers_of
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import labels_of
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 MAX_STEPS = 20  # a scale with more steps is taken for continuous
 RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
-STEP = re.compile(r"(?P<step>\d+)\s*(?:[-\u2013:.=)]|\()\s*\D")
-OF_STEPS = re.compile(r"(?P<step>\d+)(?:\s*(?:/|of|out of|von|sur|de)\s*\d+|\s+\D+)")
 SYNONYMS = (("y", "yes"), ("n", "no"), ("t", "true"), ("f", "false"), ("j", "ja"), ("o", "oui"),
             ("s", "s\u00ed"), ("s", "sim"), ("pos", "positive"), ("neg", "negative"))  # fmt: skip
-JOINS = (";", "|", "\n", ",", "+", "/", "&")
+RARE_MARKS = (";", "|", "\n")  # in labels
+JOINS = (*RARE_MARKS, ",", "+", "/", "&")
 FEW_SIDES = 3
 PLACEHOLDER = ("LOWEST", "...", "HIGHEST")  # for an order that nobody knows but the user
 VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
@@ -96,8 +95,11 @@ def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
 def guess_rater_ids(reader: AnswerReader) -> RaterIds:
     """Say whether the raters are people or places: columns of numbers, or filled from the left."""
     mapping = reader.mapping
-    if mapping.counts or mapping.votes:
+    if mapping.counts:
         return "positional"
+    if mapping.votes:
+        names = {answer.name for answer in reader.answers() if not answer.is_judge}
+        return "real" if len({column_words.stem(name) for name in names}) > 1 else "positional"
     raters = {name: mapping.criterion_and_rater(name)[1] for name in mapping.raters}
     if mapping.pattern and raters and all(rater.isdecimal() for rater in raters.values()):
         return "positional"
@@ -353,15 +355,15 @@ def _label_questions(
 
 
 def _separator_of(names: Sequence[str]) -> str:
-    """Return what joins labels, where all parts of the joined ones are labels or recur."""
+    """Return what joins labels: all parts are labels or recur; of marks rare in labels, one is."""
     for mark in JOINS:
         joined = [name for name in names if mark in name.strip(mark)]
         parts = [part.strip().casefold() for name in joined for part in name.split(mark)]
         single = {name.casefold() for name in names if name not in joined}
-        recurring = len(joined) > 1 and all(
-            parts.count(part) > 1 or part in single for part in parts
-        )
-        if joined and all(parts) and (set(parts) <= single or recurring):
+        known = [part in single or parts.count(part) > 1 for part in parts]
+        recurring = len(joined) > 1 and all(known)
+        rare = mark in RARE_MARKS and any(known)
+        if joined and all(parts) and (set(parts) <= single or recurring or rare):
             return mark
     return ""
 
@@ -390,7 +392,7 @@ def _codes(names: Sequence[str]) -> list[str]:
 def _has_order(names: Sequence[str]) -> bool:
     """Whether labels say themselves in which order they stand."""
     numeric = all(as_number(name) is not None for name in names)
-    return numeric or bool(_step_numbers(names)) or known_order(names) is not None
+    return numeric or bool(step_numbers_of(names)) or known_order(names) is not None
 
 
 def _scale_questions(
@@ -526,16 +528,6 @@ def _scale(names: Sequence[str], where: str, *, pairs: bool = False) -> Scale:
     return "pairwise" if column_words.are_sides(names, tied=True) else "nominal"
 
 
-def _step_numbers(names: Sequence[str]) -> dict[str, int]:
-    """Return the number of each label such as ``1 - poor``, ``3/5`` or ``2 stars``, or none."""
-    for form in (STEP, OF_STEPS):
-        matches = {name: form.match(name) for name in names}
-        numbers = {name: int(match["step"]) for name, match in matches.items() if match}
-        if len(set(numbers.values())) == len(names):
-            return numbers
-    return {}
-
-
 def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]:
     if scale != "ordinal":
         last = column_words.TIES if scale == "pairwise" else frozenset()
@@ -544,7 +536,7 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
         )
     if order := known_order(names):
         return sorted(names, key=lambda name: order.index(plain_label(name)))
-    if step_numbers := _step_numbers(names):
+    if step_numbers := step_numbers_of(names):
         return sorted(names, key=lambda name: step_numbers[name])
     numbers = {name: as_number(name) for name in names}
     steps = sorted(n for n in numbers.values() if n is not None)

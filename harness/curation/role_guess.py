@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from harness.curation.counted_roles import CountedRoles
+from harness.curation.doubts import Doubt
 from harness.curation.item_fields import group_column, shown_fields
 from harness.curation.role_draft import names_of
 from harness.curation.wide_roles import WideRoles
@@ -17,7 +18,6 @@ from harness.curation.wide_roles import WideRoles
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.curation.doubts import Doubt
     from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.table_columns import Table
 
@@ -72,9 +72,9 @@ class _Guesser(WideRoles, CountedRoles):
             self._judges_beside_raters()
         else:
             _ = self._votes() or self._counts() or self._long() or self._pattern() or self._wide()
-        if not self.mapping.rater:
+        if not self.mapping.rater or self.mapping.votes:
             self._item_of_rows()
-        elif not self.mapping.votes:
+        else:
             self._judges_of_long()
         self._by_criterion()
         if self.mapping.rater and "rated_at" not in self.fixed:
@@ -84,7 +84,7 @@ class _Guesser(WideRoles, CountedRoles):
             self._set(text=fields.shown)
             self._note(fields.notes)
             self.doubts += fields.doubts
-            self._swapped_sides()
+        self._swapped_sides()
         if "group" not in self.fixed and not self.mapping.group:
             self._set(group=group_column(self.facts, self.mapping))
         self._left_out()
@@ -112,10 +112,11 @@ class _Guesser(WideRoles, CountedRoles):
             cells = zip(items, self.facts[first].by_row(), self.facts[second].by_row(), strict=True)
             pairs = set(cells)
             if any(a != b and a and b and (item, b, a) in pairs for item, a, b in pairs):
-                self._ask(
+                question = (
                     f"{first} and {second} change places between rows: put each pair in one order, "
                     "and exchange its label with it"
                 )
+                self.doubts.append(Doubt(question, in_table=True))
 
     def _left_out(self) -> None:
         """Name the columns that hold the labels of the ratings but are not used as such."""

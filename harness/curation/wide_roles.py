@@ -60,7 +60,9 @@ class WideRoles(RoleDraft):
         ]
         models = [n for n in columns if n in family and who.get(n) == "model"]
         unclear = [n for n in raters if n not in people]
-        lone = len(raters) == 1 and not (people or models or judges)
+        words = column_words.RATERS - {"ann"} | column_words.ID_MARKS
+        names = [n for n in raters if set(parts(n)) <= words]
+        lone = len(raters) == 1 and not (models or judges) and (not people or bool(names))
         if not raters or (lone and not facts.called(raters[0], column_words.LABELS)):
             return False
         self._set(raters=tuple(raters), judges=tuple(models))

@@ -4,7 +4,6 @@ Twenty shapes of ten tables each: headers in six languages, opaque headers, and 
 do not imply the roles of its columns, so that it must be asked about. `write_corpus` writes a
 folder per case: the table, ``args.txt`` and ``truth.json``.
 """
-# ruff: noqa: E501, C901 -- rows of tables, a branch per kind of file
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ SUBJECTS = (
 VERBS = (
     "arrived late|made us laugh|lost the parcel|answered at once|broke twice|helped a lot|cost more"
 )
-ENDS = "on Monday|last summer|near the station|without a word|before lunch|again this year|for no reason"
+ENDS = "on Monday|last summer|near the station|without a word|before lunch|again this year|for no reason"  # noqa: E501 -- a row of a table
 OPAQUE = ("c{}", "Q{}_x", "col{}", "V{}")
 
 
@@ -582,8 +581,8 @@ def same_people(rng: random.Random, n: Names, *, twin: bool) -> Case:
     )
 
 
-def odd_files(rng: random.Random, n: Names, *, twin: bool) -> Case:
-    """Title rows, an index of pandas, encodings, several files, corrections, totals, a dropped column."""
+def odd_files(rng: random.Random, n: Names, *, twin: bool) -> Case:  # noqa: C901 -- a branch per kind of file
+    """Title rows, an index of pandas, encodings, several files, corrections, totals, a dropped column."""  # noqa: E501 -- a row of a table
     data = draw(rng, options=YES_NO[n.language], share=0.9)
     item, text, rater, label = (HEADERS[k][n.language] for k in ("item", "text", "rater", "label"))
     head = [item, text, rater, label]
@@ -693,7 +692,7 @@ def exports(rng: random.Random, n: Names, *, twin: bool) -> Case:
     rated = [(k, i, r, data.values[i, r]) for k, i in enumerate(data.items, 1) for r in data.raters]
     kind = 9 if twin else n.variant
     makers = (
-        _label_studio, _argilla, _prodigy, _toloka, _mturk, _qualtrics, _doccano, _helpsteer, _arena,
+        _label_studio, _argilla, _prodigy, _toloka, _mturk, _qualtrics, _doccano, _helpsteer, _arena,  # noqa: E501 -- a row of a table
     )  # fmt: skip
     if kind < len(makers):
         return makers[kind](data, rated, truth)
@@ -795,9 +794,9 @@ def _toloka(data: Data, rated: Any, truth: dict[str, Any]) -> Case:
 
 def _mturk(data: Data, rated: Any, truth: dict[str, Any]) -> Case:
     head = ["HITId", "HITTypeId", "Title", "Reward", "AssignmentId", "WorkerId", "AssignmentStatus",
-            "AcceptTime", "SubmitTime", "WorkTimeInSeconds", "Input.text", "Answer.category.label"]  # fmt: skip
+            "AcceptTime", "SubmitTime", "WorkTimeInSeconds", "Input.text", "Answer.category.label"]  # fmt: skip  # noqa: E501 -- a row of a table
     rows = [
-        [f"H{k}", "T1", "Rate a text", "$0.10", f"A{k}{r}", r, "Approved", "Wed May 01 10:00:00 PDT 2024",
+        [f"H{k}", "T1", "Rate a text", "$0.10", f"A{k}{r}", r, "Approved", "Wed May 01 10:00:00 PDT 2024",  # noqa: E501 -- a row of a table
          "Wed May 01 10:01:00 PDT 2024", "31", data.texts[i], v]
         for k, i, r, v in rated
     ]  # fmt: skip
@@ -827,7 +826,7 @@ def _qualtrics(data: Data, rated: Any, truth: dict[str, Any]) -> Case:
         *(json.dumps({"ImportId": f"QID{k}"}) for k in range(1, len(items) + 1)),
     ]
     rows = [
-        ["2024-05-01 10:00:00", "2024-05-01 10:05:00", "0", "100", "300", "1", "2024-05-01 10:05:01", f"R_{r}",
+        ["2024-05-01 10:00:00", "2024-05-01 10:05:00", "0", "100", "300", "1", "2024-05-01 10:05:01", f"R_{r}",  # noqa: E501 -- a row of a table
          *(data.values[i, r] for i in items)]
         for r in data.raters
     ]  # fmt: skip
@@ -888,7 +887,7 @@ def _arena(data: Data, rated: Any, truth: dict[str, Any]) -> Case:
         for r in data.raters:
             winner = rng.choice(("model_a", "model_b", "tie", "tie (bothbad)"))
             rows.append(
-                {"question_id": f"q{k // 2}", "model_a": "alpha-7b", "model_b": ("beta-9b", "gamma-2b")[k % 2],
+                {"question_id": f"q{k // 2}", "model_a": "alpha-7b", "model_b": ("beta-9b", "gamma-2b")[k % 2],  # noqa: E501 -- a row of a table
                  "winner": winner, "judge": f"arena_user_{r}", "conversation_a": conversations[0],
                  "conversation_b": conversations[1], "turn": 1, "tstamp": 1.68e9 + k}
             )  # fmt: skip
