@@ -11,7 +11,7 @@ POST [...]/v1/embeddings                        how often each letter is in the 
 GET  [...]/v1/models                  one model, "stub" unless /say/NAME
 POST [...]/bill/N[...]  a token per byte of the prompt; replies of N tokens, cut off at the limit
                that the request sets, which /nocap/1 ignores; /stats sums what that is billed
-GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "by_path": {...}}
+GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "prompts": n, "by_path": {...}}
 GET  /requests the last requests: [{"path", "headers", "body"}, ...]
 POST /reset    clears both, and lets all requests through
 POST /hold/N   lets N more requests through; the others wait for /release
@@ -519,6 +519,7 @@ async def count_in_flight(request: web.Request) -> web.StreamResponse:
 
 async def stats(_request: web.Request) -> web.Response:
     counts = {name: COUNTS[name] for name in ("requests", "in_flight", "max_in_flight")}
+    counts["prompts"] = len(ATTEMPTS)
     return web.json_response(counts | {"by_path": dict(BY_PATH), "billed": BILLED})
 
 
