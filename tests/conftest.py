@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# As the command line does; too late once numpy is loaded, which the support does.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 pytest.register_assert_rewrite("support")
 
 from support.known_answers import truth_folders  # noqa: E402 -- after its asserts are rewritten
@@ -21,7 +23,6 @@ from support.processes import start_server  # noqa: E402 -- the same
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 GUARD = Path(__file__).with_name("guard")
