@@ -278,6 +278,8 @@ def _on_comparable_items(
 ) -> tuple[Baseline, list[Look], Look]:
     """Keep the replies to items that are as they were in the baseline, also in earlier looks."""
     places = [i for i, item in enumerate(baseline.items) if item not in look.left_out]
+    if len(places) == len(baseline.items):
+        return baseline, list(earlier), look
 
     def kept(streams: Sequence[StreamReplies]) -> tuple[StreamReplies, ...]:
         return tuple(stream.at(places) for stream in streams)
