@@ -167,6 +167,7 @@ class ResponseCache:
             raise CacheUnusable(folder, sqlite3.Error("its path names an environment variable"))
         self.folder = folder
         self._path: Path = folder / DBNAME
+        self._held_folder = folder / "held"  # missing where no batch was ever handed in
         self._say = say
         self._unstored: deque[Reply] = deque()
         self._put_again_s = float("-inf")
@@ -175,7 +176,7 @@ class ResponseCache:
             self.locks = FileLocks(folder / "locks", self._say_holder)
             with self.locks.held(OPENING):
                 self._connect()
-            self.held = HeldRequests(folder / "held", say)
+            self.held = HeldRequests(self._held_folder, say)
         except (sqlite3.Error, OSError) as error:
             raise CacheUnusable(folder, error) from None
 
@@ -221,7 +222,8 @@ class ResponseCache:
         granted = self.locks.claim_many([request for _, request in requests])
         wanted = [key for key in requests if key[1] in granted]
         stored = self.get(wanted) if wanted else {}
-        held = self.held.find([request for _, request in requests if request not in stored])
+        open_requests = [request for _, request in requests if request not in stored]
+        held = self.held.find(open_requests) if self._held_folder.is_dir() else {}
         self.release(granted.intersection((*stored, *held)))
         return Claim(granted.difference(stored, held), stored, held)
 
