@@ -7,11 +7,12 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from support.processes import invoke
+from support.processes import call_harness, invoke
 from support.task_folders import make_task_folder
 
 import harness
 from harness.analysis.result import SCHEMA_VERSION
+from harness.judging.parsing.verdict import SCHEMA_VERSION as VERDICT_VERSION
 from harness.report.rebuild import stored_validation
 from harness.runs import RunFolder
 
@@ -103,3 +104,37 @@ def test_a_damaged_file_is_no_other_schema(run, old_run):
         (old_run / "metrics.json").write_text(damaged, "utf-8")
         assert invoke("report", str(old_run)).stderr == ""
         assert (old_run / "metrics.json").read_bytes() == (run / "metrics.json").read_bytes()
+
+
+@pytest.mark.parametrize("version", [VERDICT_VERSION - 1, VERDICT_VERSION + 1])
+@pytest.mark.parametrize("command", ["report", "validate", "run"])
+def test_verdicts_of_another_schema_are_refused_in_one_line(old_run, tmp_path, command, version):
+    """They are not read as if nothing had been answered, and nothing is written beside them."""
+    log = old_run / "verdicts.jsonl"
+    _, rows = log.read_bytes().split(b"\n", 1)
+    log.write_bytes(b'{"schema_version": %d}\n' % version + rows)
+    before = contents(old_run)
+    words = ("--resume", str(old_run)) if command == "run" else (str(old_run),)
+    result = call_harness(command, *words, cwd=tmp_path)
+    assert result.returncode == 2
+    assert contents(old_run) == before
+    [line] = result.stderr.splitlines()
+    assert f"{log}: written in verdict format {version}" in line
+    assert f"this version reads {VERDICT_VERSION}" in line
+    opened = harness.load_run(old_run)
+    with pytest.raises(harness.HarnessError, match="verdict format"):
+        _ = opened.validation
+
+
+@pytest.mark.parametrize("command", ["report", "validate"])
+def test_a_manifest_of_another_schema_is_refused_in_one_line(old_run, tmp_path, command):
+    """The line says which version reads it and how a new run is made."""
+    file = old_run / "manifest.json"
+    fields = json.loads(file.read_text("utf-8"))
+    version = fields["schema_version"] - 1
+    file.write_text(json.dumps(fields | {"schema_version": version}), "utf-8")
+    result = call_harness(command, str(old_run), cwd=tmp_path)
+    assert result.returncode == 2
+    [line] = result.stderr.splitlines()
+    assert f"{file}: schema version {version}" in line
+    assert "or make a new one: harness run" in line
