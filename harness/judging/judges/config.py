@@ -7,7 +7,7 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -23,13 +23,16 @@ from pydantic import (
 from harness import plugins
 from harness.errors import CallFailed, JudgeError, JudgeUnavailable, fault_of
 from harness.judging.judges.pricing import Price
-from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.judges.providers import OWN_PROTOCOLS, PROVIDERS, provider_of
 from harness.judging.judges.reasoning import REASONING_MAX_TOKENS, reasons_first
 from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.judging.strategies.strategy import DEFAULT, TOKEN_LIMITS, Strategy, with_room
 from harness.judging.strategies.strategy_registry import DEFAULT_OF_ENSEMBLES, joined, named
 from harness.tasks import TemplateName
 from harness.tasks.strict_yaml import read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ENSEMBLE = "ensemble"
 EMBEDDING = "embedding"
@@ -415,8 +418,8 @@ def load_judges(path: Path | None = None) -> dict[str, JudgeSpec]:
     JudgeError
         If a file cannot be read or an entry is wrong; the message names file and field.
     """
-    own = path or user_file()
-    return bundled_judges() if own is None else bundled_judges() | _read_file(own)
+    own, bundled = path or user_file(), bundled_judges()
+    return bundled if own is None else bundled | _read_file(own, bundled)
 
 
 def judges_folder(path: Path | None = None) -> Path | None:
@@ -430,18 +433,20 @@ def bundled_judges() -> dict[str, JudgeSpec]:
     return _read_file(Path(__file__).with_name("judges.yaml"))
 
 
-def _read_file(path: Path) -> dict[str, JudgeSpec]:
+def _read_file(path: Path, bundled: Mapping[str, JudgeSpec] | None = None) -> dict[str, JudgeSpec]:
     content = read_yaml(path, typed=True, error=JudgeError)
     judges = content.get("judges")
     if not isinstance(judges, dict) or set(content) != {"judges"}:
         raise JudgeError(f"{path}: wanted one mapping `judges:` from names to judges")
-    return {name: _spec_from(path, name, entry) for name, entry in judges.items()}
+    return {name: _spec_from(path, name, entry, bundled or {}) for name, entry in judges.items()}
 
 
-def _spec_from(path: Path, name: str, entry: object) -> JudgeSpec:
+def _spec_from(path: Path, name: str, entry: object, bundled: Mapping[str, JudgeSpec]) -> JudgeSpec:
     where = f"{path}: judges.{name}"
     if not isinstance(entry, dict) or "name" in entry:
         raise JudgeError(f"{where}: wanted fields such as `model:` (and no `name:`)")
+    if entry.get("base_url") and "kind" not in entry and name in bundled:
+        entry = _at_gateway(bundled[name], entry)
     try:
         spec = JudgeSpec(name=name, **entry)
     except ValidationError as error:
@@ -452,6 +457,23 @@ def _spec_from(path: Path, name: str, entry: object) -> JudgeSpec:
             "registered by an installed plug-in"
         )
     return spec
+
+
+def _at_gateway(bundled: JudgeSpec, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry of a bundled judge that is moved to another address.
+
+    It keeps its model where the entry names none, and its provider's protocol unless the entry
+    names another provider's model.
+    """
+    if bundled.kind != "litellm":
+        return entry
+    provider, _, bundled_name = bundled.model.partition("/")
+    model = str(entry.get("model", bundled_name))
+    prefix, _, bare = model.partition("/")
+    if provider not in OWN_PROTOCOLS or (prefix != provider and prefix in PROVIDERS):
+        return {"model": model} | entry
+    name = bare if prefix == provider else model
+    return entry | {"kind": "litellm", "model": f"{provider}/{name}"}
 
 
 def first_problem(error: ValidationError) -> str:

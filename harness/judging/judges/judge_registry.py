@@ -17,10 +17,11 @@ from harness.judging.judges.config import (
     EMBEDDING,
     ENSEMBLE,
     JudgeSpec,
+    bundled_judges,
     first_problem,
     with_strategy,
 )
-from harness.judging.judges.providers import PROVIDERS, provider_of
+from harness.judging.judges.providers import OPENAI, OWN_PROTOCOLS, PROVIDERS, provider_of
 from harness.judging.judges.reasoning import reasons_first
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import max_judges
@@ -434,7 +435,19 @@ def notice_of(spec: JudgeSpec) -> str:
     """Return a caveat about the results of a judge in one line, mostly empty."""
     if spec.kind == "litellm" and provider_of(spec.model) not in PROVIDERS:
         return f"{spec.name}: redirects are followed, with key and text (--allow-redirects)"
-    return ""
+    return _gateway_notice(spec) if spec.base_url and spec.kind in CHAT_KINDS else ""
+
+
+def _gateway_notice(spec: JudgeSpec) -> str:
+    """Return what a server is sent for a judge whose name or model is that of a provider."""
+    prefix, slash, bare = spec.model.partition("/")
+    is_prefixed = bool(slash) and prefix in PROVIDERS
+    if not (is_prefixed or spec.name.partition("@")[0] in bundled_judges()):
+        return ""
+    is_translated = spec.kind == "litellm"
+    protocol = OWN_PROTOCOLS.get(provider_of(spec.model)) if is_translated else None
+    model = bare if is_translated and is_prefixed else spec.model
+    return f"{spec.name}: {spec.base_url} is asked in {protocol or OPENAI} protocol for {model!r}"
 
 
 def build(spec: JudgeSpec, task: Task, prompts: Prompts, *, seed: int = 0) -> Judge:

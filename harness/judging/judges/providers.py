@@ -45,6 +45,14 @@ PROVIDERS = {
     "hosted_vllm": Provider("http", None, None),
 }
 
+OPENAI = "OpenAI's"  # the protocol of all but these
+OWN_PROTOCOLS = {
+    "anthropic": "Anthropic's",
+    "gemini": "Gemini's",
+    "ollama": "Ollama's",
+    "ollama_chat": "Ollama's",
+}
+
 
 def provider_of(model: str) -> str:
     """Return the provider of a litellm model string; without a prefix, OpenAI or Anthropic."""

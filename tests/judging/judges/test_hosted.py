@@ -18,6 +18,7 @@ from support.judge_calls import (
     FAULTS,
     KEY,
     MESSAGES,
+    NO_TASK,
     ODD_REPLIES,
     TEXT,
     ask,
@@ -27,9 +28,9 @@ from support.judge_calls import (
 from support.stub_server import letter_counts
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.config import JudgeSpec, bundled_judges, load_judges
 from harness.judging.judges.embedding import HostedEmbedding, decode_vector
-from harness.judging.judges.judge_registry import check
+from harness.judging.judges.judge_registry import build, check, notice_of
 from harness.judging.judges.pricing import Price, price_of
 from harness.judging.judges.providers import PROVIDERS
 from harness.judging.prompts.requests import Prompts, Unit
@@ -272,3 +273,67 @@ def test_an_embedding_model_is_asked_through_our_connection(stub):
     assert asyncio.run(vector()).tolist() == pytest.approx(expected)
     assert stub.requests()[0]["headers"]["Authorization"] == f"Bearer {KEY}"
     assert price_of(JudgeSpec(name="x", kind="embedding", model=name)).input == 0.02
+
+
+@pytest.mark.parametrize(
+    ("fields", "sent", "protocol"),
+    [
+        ("", "claude-haiku-4-5", "Anthropic's"),
+        ("model: anthropic/stub", "stub", "Anthropic's"),
+        ("model: team/stub", "team/stub", "Anthropic's"),
+        (
+            "model: anthropic/stub, kind: endpoint",
+            "anthropic/stub",
+            "OpenAI's",
+        ),
+        ("model: openai/stub", "openai/stub", "OpenAI's"),
+    ],
+)
+def test_claude_at_a_gateway_was_asked_in_another_protocol(stub, tmp_path, fields, sent, protocol):
+    """The address made it an OpenAI server's judge, and nothing said for which model."""
+    stub.reset()
+    spec = moved(tmp_path, "claude", stub.url(say="B"), fields)
+    assert ask(build(spec, NO_TASK, None)).text == "B"
+    [request] = [s for s in stub.requests() if TEXT in s["body"]]
+    is_own = protocol == "Anthropic's"
+    assert request["path"].endswith("/v1/messages" if is_own else "/v1/chat/completions")
+    assert json.loads(request["body"])["model"] == sent
+    assert [value for value in request["headers"].values() if KEY in value] == [
+        KEY if is_own else f"Bearer {KEY}"
+    ]
+    assert (
+        notice_of(spec) == f"claude: {spec.base_url} is asked in {protocol} protocol for {sent!r}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "sent"), [("", None), ("model: openai/stub", "openai/stub"), ("model: stub", "stub")]
+)
+def test_gpt_at_a_gateway_says_for_which_model_it_asks(stub, tmp_path, fields, sent):
+    """Names are sent as they stand in the file; without one, by the provider's own name."""
+    stub.reset()
+    spec = moved(tmp_path, "gpt", stub.url(say="B"), fields)
+    sent = sent or bundled_judges()["gpt"].model.removeprefix("openai/")
+    assert ask(build(spec, NO_TASK, None)).text == "B"
+    [request] = [s for s in stub.requests() if TEXT in s["body"]]
+    assert request["path"].endswith("/v1/chat/completions")
+    assert json.loads(request["body"])["model"] == sent
+    assert notice_of(spec) == f"gpt: {spec.base_url} is asked in OpenAI's protocol for {sent!r}"
+
+
+def test_a_moved_judge_takes_its_providers_key_along_only_if_named(stub, tmp_path, monkeypatch):
+    """The gateway gets the key that the entry names, and no other."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-the-provider")
+    stub.reset()
+    spec = moved(tmp_path, "claude", stub.url(say="B"), "key_env: null")
+    ask(build(spec, NO_TASK, None))
+    [request] = [s for s in stub.requests() if TEXT in s["body"]]
+    assert "sk-of-the-provider" not in json.dumps(request)
+
+
+def moved(folder, name, url, fields):
+    """Return the judge of an alias that a user's file moves to an address."""
+    file = folder / "judges.yaml"
+    key = "" if "key_env" in fields else "key_env: STUB_KEY, "
+    file.write_text(f"judges: {{{name}: {{{key}base_url: '{url}', {fields}}}}}", encoding="utf-8")
+    return load_judges(file)[name]
