@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.estimation.unrated_items import Estimation
+    from harness.estimation.unrated_items import Estimation, NeededLabels
     from harness.stats.estimation.population import Bounded, PopulationMean
 
 LEAST_WORTH = 1.05  # times the ratings, below which a judge adds nothing
@@ -42,8 +42,8 @@ def _lines(result: Estimation) -> Iterator[str]:
     if mean.worth is not None:
         yield ""
         yield _worth(result.judge, mean)
-    if result.n_labels is not None:
-        yield f"{result.n_labels:,} rated items would give an interval of that width."
+    if result.needed is not None:
+        yield _labels(result.needed, result)
     if result.n_unanswered:
         as_what = "not positive" if result.quantity.kind == "share" else "its mean score"
         yield f"{result.n_unanswered} of {n} answers are not usable; they count as {as_what}."
@@ -116,6 +116,16 @@ def _worth(judge: str, mean: PopulationMean) -> str:
         return f"{judge}'s answers add nothing to the ratings."
     return (
         f"With {judge}'s answers, {mean.n_labelled} rated items say as much as {n:,} would without."
+    )
+
+
+def _labels(needed: NeededLabels, result: Estimation) -> str:
+    if needed.n is not None:
+        return f"{needed.n:,} rated items would give an interval of that width."
+    least = _number(needed.least_width, result)
+    return (
+        f"No interval of that width: with all {needed.n_items:,} items rated it is {least} wide. "
+        "A narrower one takes more items."
     )
 
 

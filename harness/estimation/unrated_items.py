@@ -15,7 +15,7 @@ from harness.estimation.unlabelled import read_parts
 from harness.ledger import tried_in_run
 from harness.run_plans import plan_other_items
 from harness.sources import source_of, verdicts_of
-from harness.stats.estimation.labelling import labels_for_width
+from harness.stats.estimation.labelling import labels_for_width, least_width
 from harness.stats.estimation.population import (
     Labelled,
     PopulationMean,
@@ -42,6 +42,25 @@ FOLDER = "estimates"
 MIN_LABELLED = 10  # rated items, below which nothing is estimated
 
 
+@dataclass(frozen=True, slots=True)
+class NeededLabels:
+    """How many items must be rated for an interval of a wanted width.
+
+    Attributes
+    ----------
+    n : int or None
+        Rated items, those there are among them; None where all items are not enough.
+    n_items : int
+        Items, rated or not.
+    least_width : float
+        Of the interval, once all of them are rated.
+    """
+
+    n: int | None
+    n_items: int
+    least_width: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimation:
     """What a judge says of items that nobody rated.
@@ -64,9 +83,8 @@ class Estimation:
         Of these, items without a usable answer: not positive, or with the judge's mean score.
     n_left_out : int
         Items of the task without a rating, or about which the judge was not asked.
-    n_labels : int or None
-        Labels that would give an interval of the wanted width; None where no width is wanted, or
-        no number of labels gives it.
+    needed : NeededLabels or None
+        Labels that would give an interval of the wanted width; None where no width is wanted.
     beta_range : (low, high) or None
         Where beta was said to lie: the share is then that of raters whose set holds a positive
         option, from their forced choices.
@@ -85,7 +103,7 @@ class Estimation:
     n_unlabelled: int
     n_unanswered: int
     n_left_out: int
-    n_labels: int | None
+    needed: NeededLabels | None
     beta_range: tuple[float, float] | None
     cost_usd: float
     exit_code: ExitCode
@@ -191,7 +209,7 @@ def estimate(
         n_unanswered=judged.n_unanswered,
         n_left_out=len(source.items) - len(labelled.labels),
         beta_range=wanted.options.beta_range,
-        n_labels=_n_labels(labelled, judged, wanted) if done else None,
+        needed=_needed(labelled, judged, wanted) if done else None,
         cost_usd=judged.cost_usd,
         exit_code=exit_code,
     )
@@ -288,22 +306,25 @@ def _mean(
     return population_score(filled, sums, bounds=quantity.bounds, level=level, n_judges=n_judges)
 
 
-def _n_labels(labelled: Labelled, judged: _Judged, wanted: Wanted) -> int | None:
+def _needed(labelled: Labelled, judged: _Judged, wanted: Wanted) -> NeededLabels | None:
     """Return the labels that an interval of the wanted width takes."""
     if wanted.options.n_labels is None:
         return None
-    filled, unanswered = _filled(labelled, judged.quantity)
+    filled, _ = _filled(labelled, judged.quantity)
     fitted = np.empty_like(filled.labels)
     for value in np.unique(filled.verdicts):
         rows = filled.verdicts == value
         fitted[rows] = filled.labels[rows].mean()
-    return labels_for_width(
-        float(np.mean((filled.labels - fitted) ** 2)),
+    residual, explained = float(np.mean((filled.labels - fitted) ** 2)), float(fitted.var())
+    n_items = len(filled.labels) + judged.n
+    n = labels_for_width(
+        residual,
         wanted.options.n_labels,
-        judge_variance=float(fitted.var()),
-        n_unlabelled=judged.filled(unanswered).n,
+        judge_variance=explained,
+        n_items=n_items,
         level=wanted.level,
     )
+    return NeededLabels(n, n_items, least_width(residual + explained, n_items, level=wanted.level))
 
 
 def _answers(labelled: Labelled, judged: _Judged) -> tuple[IntArray, IntArray]:

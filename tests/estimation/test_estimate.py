@@ -123,10 +123,21 @@ def test_number_of_labels_for_a_width_is_printed(run, tmp_path):
     """--n-labels says how many ratings would do, and more for a narrower interval."""
     items = write_items(tmp_path / "new.jsonl", 500)
     wide, narrow = (
-        estimated(run, "--judge", "lexicon", "--items", items, "--n-labels", width)["n_labels"]
+        estimated(run, "--judge", "lexicon", "--items", items, "--n-labels", width)["needed"]["n"]
         for width in ("0.4", "0.2")
     )
     assert 0 < wide < narrow
+
+
+def test_width_that_cannot_be_reached_is_said_with_the_least(run, tmp_path):
+    """--n-labels below the width with all items rated printed nothing."""
+    arguments = ("--judge", "lexicon", "--items", write_items(tmp_path / "new.jsonl", 60))
+    needed = estimated(run, *arguments, "--n-labels", "0.01")["needed"]
+    assert (needed["n"], needed["n_items"]) == (None, N + 60)
+    text = invoke("estimate", run, *arguments, "--out", "runs", "-q", "--n-labels", "0.01").stdout
+    assert f"with all 100 items rated it is {needed['least_width']:.1%} wide" in text
+    wider = f"{1.001 * needed['least_width']:.4f}"
+    assert 90 < estimated(run, *arguments, "--n-labels", wider)["needed"]["n"] <= 100
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def labels_for_width(
     width: float,
     *,
     judge_variance: float = 0.0,
-    n_unlabelled: int | None = None,
+    n_items: int | None = None,
     level: float = 0.95,
 ) -> int | None:
     """Return how many labels give an interval of a wanted width.
@@ -37,15 +37,15 @@ def labels_for_width(
         Wanted, end to end.
     judge_variance : float, optional
         Variance over items of what the judge explains, and
-    n_unlabelled : int, optional
-        the items over which it is averaged.
+    n_items : int, optional
+        the items, labelled or not, over which it is averaged; no more can be labelled.
     level : float, optional
         Of the interval.
 
     Returns
     -------
     int or None
-        None where no number of labels is enough, as too few items are unlabelled.
+        None where labels of all items are not enough; see `least_width`.
 
     Examples
     --------
@@ -53,8 +53,31 @@ def labels_for_width(
     (97, 20)
     """
     error = width / (2.0 * NormalDist().inv_cdf(0.5 + level / 2.0))
-    left = error**2 - (judge_variance / n_unlabelled if n_unlabelled else 0.0)
-    return ceil(residual_variance / left) if left > 0.0 else None
+    left = error**2 - (judge_variance / n_items if n_items else 0.0)
+    if left <= 0.0:
+        return None
+    n_labels = ceil(residual_variance / left)
+    return n_labels if n_items is None or n_labels <= n_items else None
+
+
+def least_width(variance: float, n_items: int, *, level: float = 0.95) -> float:
+    """Return the width of the interval that labels of all items give.
+
+    Parameters
+    ----------
+    variance : float
+        Of the label over items.
+    n_items : int
+        Items that are labelled or can be.
+    level : float, optional
+        Of the interval.
+
+    Examples
+    --------
+    >>> round(least_width(0.25, 97), 2)
+    0.2
+    """
+    return float(2.0 * NormalDist().inv_cdf(0.5 + level / 2.0) * (variance / n_items) ** 0.5)
 
 
 def draw_probabilities(chance: FloatArray, n_labels: int) -> FloatArray:

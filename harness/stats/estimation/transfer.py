@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray, IntArray
 
+MIN_EXPECTED = 5.0  # items of an answer among either items, below which answers are pooled
+
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
@@ -49,7 +51,8 @@ def transfer(
     Parameters
     ----------
     labelled_verdicts, unlabelled_verdicts : (A,) arrays of int
-        How often the judge gave each answer, unanswered items among them.
+        How often the judge gave each answer, unanswered items among them. Rare answers are pooled;
+        see `pooled`.
     labelled_lengths, unlabelled_lengths : sequences of float
         Lengths of the items' texts.
     alpha : float, optional
@@ -57,10 +60,9 @@ def transfer(
     """
     from scipy import stats as scipy_stats  # noqa: PLC0415  # heavy; only estimates need it
 
-    table = np.stack([labelled_verdicts, unlabelled_verdicts])
-    table = table[:, table.sum(axis=0) > 0]
+    table = pooled(np.stack([labelled_verdicts, unlabelled_verdicts]))
     p_values: dict[str, float] = {}
-    if table.shape[1] > 1 and table.sum(axis=1).min() > 0:
+    if table.shape[1] > 1:
         p_values["verdicts"] = float(scipy_stats.chi2_contingency(table, correction=False).pvalue)
     if min(len(labelled_lengths), len(unlabelled_lengths)) > 0:
         p_values["lengths"] = float(
@@ -73,3 +75,33 @@ def transfer(
         p_lengths=p_values.get("lengths"),
         alpha=alpha,
     )
+
+
+def pooled(table: IntArray) -> IntArray:
+    """Pool the rarest answers until each is expected at least five times in either row.
+
+    The rarest answers of both rows together are added up until their sum is expected five times
+    (Cochran, Some methods for strengthening the common chi-square tests, 1954); the others stay.
+    What is pooled follows from the sums of rows and columns alone, so that the chi-square test of
+    the result keeps its level.
+
+    Parameters
+    ----------
+    table : (2, A) array of int
+        Counts of each answer.
+
+    Returns
+    -------
+    pooled : (2, B) array of int
+        Rarest answers first; B is 1 or 0 where there is nothing to compare.
+    """
+    by_total = table[:, np.argsort(table.sum(axis=0), kind="stable")]
+    total = by_total.sum()
+    share = by_total.sum(axis=1).min() / total if total else 0.0
+    expected = share * by_total.sum(axis=0).cumsum()  # of the answers up to each
+    rare = share * by_total.sum(axis=0) < MIN_EXPECTED
+    if not rare.any():
+        return by_total
+    n_pooled = max(int(rare.sum()), 1 + int(np.searchsorted(expected, MIN_EXPECTED)))
+    merged = by_total[:, :n_pooled].sum(axis=1, keepdims=True)
+    return np.concatenate([merged, by_total[:, n_pooled:]], axis=1)

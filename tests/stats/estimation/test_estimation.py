@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import binom
 
@@ -13,6 +15,7 @@ from harness.stats.estimation.labelling import (
     confidence_sequence,
     draw_probabilities,
     labels_for_width,
+    least_width,
 )
 from harness.stats.estimation.population import (
     Labelled,
@@ -22,7 +25,7 @@ from harness.stats.estimation.population import (
 )
 from harness.stats.estimation.prediction_powered import JudgedMean, powered_mean
 from harness.stats.estimation.rogan_gladen import corrected_share
-from harness.stats.estimation.transfer import transfer
+from harness.stats.estimation.transfer import MIN_EXPECTED, pooled, transfer
 from harness.stats.estimation.two_phase import (
     TwoPhaseCounts,
     _at_share,
@@ -277,11 +280,66 @@ def test_items_that_look_different_are_named():
     assert np.mean(wrong) <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 300)
 
 
+def test_rare_answers_are_pooled_by_hand():
+    """Of 10 and 90 items, answers seen less than 50 times go together, the rarest first."""
+    table = np.array([[0, 1, 4, 0, 5], [1, 2, 26, 0, 61]])
+    assert pooled(table).tolist() == [[10], [90]]  # 4 + 30 in all are too few; with the rest, one
+    table = np.array([[8, 2, 0, 10], [52, 18, 30, 80]])
+    assert pooled(table).tolist() == [[2, 8, 10], [48, 52, 80]]
+    assert pooled(np.array([[0, 0], [3, 4]])).shape[1] == 1
+    assert pooled(np.array([[0, 0], [0, 0]])).shape[1] <= 1
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 4000)), min_size=1, max_size=12).map(
+        lambda cells: np.array(cells).T
+    )
+)
+def test_pooled_answers_are_expected_often_enough(table):
+    """No item is lost, and with two answers or more none is expected less than five times."""
+    found = pooled(table)
+    assert found.sum(axis=1).tolist() == table.sum(axis=1).tolist()
+    if found.shape[1] > 1:
+        expected = np.outer(found.sum(axis=1), found.sum(axis=0)) / found.sum()
+        assert expected.min() >= MIN_EXPECTED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "chances"),
+    [
+        (12, [0.5, 0.5]),
+        (30, [0.97, 0.01, 0.01, 0.01]),
+        (30, [0.05] * 20),
+        (100, [0.9, 0.05] + [0.05 / 8] * 8),
+        (300, [0.6, 0.35] + [0.05 / 40] * 40),
+    ],
+)
+def test_sparse_answers_keep_the_level(n, chances):
+    """Where items are alike, 5 % of data sets are said to differ at most, rare answers or not."""
+    rng = np.random.default_rng(n + len(chances))
+    wrong = []
+    for _ in range(4000):
+        drawn = rng.multinomial(n, chances), rng.multinomial(5000, chances)
+        wrong.append(bool(transfer(*drawn, [], []).differs))
+    assert np.mean(wrong) <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 4000)
+
+
 def test_planned_number_of_labels_gives_the_width():
     """So many labels have the wanted width; the judge's part must be below it."""
-    n = labels_for_width(0.09, 0.1, judge_variance=0.16, n_unlabelled=10_000)
+    n = labels_for_width(0.09, 0.1, judge_variance=0.16, n_items=10_000)
     assert 2 * 1.959964 * np.sqrt(0.09 / n + 0.16 / 10_000) == pytest.approx(0.1, abs=1e-3)
-    assert labels_for_width(0.09, 0.01, judge_variance=0.16, n_unlabelled=1000) is None
+    assert labels_for_width(0.09, 0.01, judge_variance=0.16, n_items=1000) is None
+
+
+@pytest.mark.parametrize("n_items", [20, 500, 20_000])
+def test_least_width_is_where_all_items_are_labelled(n_items):
+    """A little more than it can be reached, with nearly all items; a little less cannot."""
+    least = least_width(0.25, n_items)
+    parts = {"judge_variance": 0.16, "n_items": n_items}
+    n = labels_for_width(0.09, 1.0001 * least, **parts)
+    assert 0.99 * n_items < n <= n_items
+    assert labels_for_width(0.09, 0.999 * least, **parts) is None
 
 
 def test_active_draws_are_unbiased_and_narrower():
