@@ -13,12 +13,18 @@ QUICK_START = next(block for block in BLOCKS if block.note == "setup")
 QUICK_START_RUN = "harness run --task toxicity --judges smollm2,smollm2@verbalised,lexicon"
 
 
-def test_quick_start_has_two_lines():
-    """The first sets up and runs the main job, the second passes the tests."""
-    first, second = QUICK_START.text.splitlines()
+QUICK_START_ESTIMATE = (
+    "harness estimate --judge smollm2@verbalised --items datasets/toxicity/unlabelled.jsonl"
+)
+
+
+def test_quick_start_has_three_lines():
+    """The first sets up and runs the main job, the second passes the tests, the third estimates."""
+    first, second, third = QUICK_START.text.splitlines()
     assert first.startswith("python3 -m venv .venv && ")
     assert f".venv/bin/uv run {QUICK_START_RUN}" in first
     assert second == ".venv/bin/uv run pytest"
+    assert third == f".venv/bin/uv run {QUICK_START_ESTIMATE}"
 
 
 def test_what_the_readme_shows_is_what_happens(tmp_path, monkeypatch, stub, request):
@@ -69,5 +75,9 @@ def test_story_of_the_readme_is_that_of_its_output():
     n_unreadable = re.search(r"asked for one option, (\d+) of its replies cannot be read", text)[1]
     assert int(n_unreadable) <= int(re.search(r"smollm2: (\d+) of 240 replies", shown)[1])
     assert "even the best is not significantly better than always giving the most common" in text
+    low, high = map(
+        float, re.search(r"reasonable: [\d.]+% \[([\d.]+)%, ([\d.]+)%\]", text).groups()
+    )
+    assert low <= float(re.search(r"The truth, .* is ([\d.]+)%\.", text)[1]) <= high
     assert "Don't use any of these." in shown
     assert "The best, smollm2@verbalised, is not significantly better than always" in shown

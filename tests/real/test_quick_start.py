@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.processes import invoke
 
 import harness
 from harness.errors import JudgeUnavailable
@@ -15,6 +16,7 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 JUDGES = ("smollm2", "smollm2@verbalised", "lexicon")
 ROUNDING = 0.05  # of a 135-million-parameter model, whose replies depend on the processor
 FEW = 6  # replies that may differ for the same reason
+SHARE = re.compile(r"reasonable: ([\d.]+)% \[([\d.]+)%, ([\d.]+)%\]")
 ROW = re.compile(r"^[\d-]+ +(\S+) +([\d.]+) \[", re.MULTILINE)
 
 
@@ -48,3 +50,22 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
     assert (choices["outcome"] == "invalid").sum() == pytest.approx(int(n_unreadable), abs=FEW)
     assert "Don't use any of these." in text
     assert "The best, smollm2@verbalised, is not significantly better than" in text
+
+
+@pytest.mark.slow
+@pytest.mark.real
+@pytest.mark.skipif(not available(), reason="xllamacpp or the weights are not installed")
+@pytest.mark.timeout(1800)
+def test_the_readme_tells_what_the_estimate_shows(tmp_path, monkeypatch):
+    """The share of toxic comments is shown with its interval, and the interval holds the truth."""
+    monkeypatch.chdir(tmp_path)
+    text = README.read_text(encoding="utf-8")
+    run = harness.run("toxicity", JUDGES, out=tmp_path, new_ledger=True)
+    items = README.parent / "datasets" / "toxicity" / "unlabelled.jsonl"
+    command = ("estimate", run.path, "--judge", "smollm2@verbalised", "--items", items)
+    printed = invoke(*command, "--quiet").stdout
+    shown, found = (tuple(map(float, SHARE.search(part).groups())) for part in (text, printed))
+    assert found == pytest.approx(shown, abs=100 * ROUNDING)
+    truth = float(re.search(r"The truth, .*? is ([\d.]+)%", " ".join(text.split()))[1])
+    assert found[1] <= truth <= found[2]
+    assert "do not look like the rated ones" not in printed

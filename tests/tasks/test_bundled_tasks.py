@@ -8,14 +8,18 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import ks_2samp
 
 from harness.tasks import bundled, load_task
+from harness.tasks.load import item_rows
 
 TOXICITY = bundled("datasets") / "toxicity"
 DIAGNOSES = bundled("datasets") / "diagnoses"
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +164,38 @@ def test_forced_choice_hides_toxicity(model):
     readme = (TOXICITY / "README.md").read_text(encoding="utf-8")
     assert f"{chosen:.0%}".replace("%", " %") in readme
     assert f"{endorsed:.0%}".replace("%", " %") in readme
+
+
+def unlabelled():
+    """Kinds, grades and texts of the comments that nobody rated."""
+    with (TOXICITY / "unlabelled_grades.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    texts = {item.id: item.fields["text"] for item in item_rows(TOXICITY / "unlabelled.jsonl")}
+    assert [row["item"] for row in rows] == list(texts)
+    return [row["kind"] for row in rows], [float(row["grade"]) for row in rows], [*texts.values()]
+
+
+def test_200_unlabelled_comments_look_like_the_rated_ones(toxicity):
+    """None occurs elsewhere; their kinds are as frequent, and their texts as long."""
+    kinds_of_new, _, texts = unlabelled()
+    rated = [toxicity.text_of(item) for item in toxicity.items]
+    with (TOXICITY / "wording.csv").open(encoding="utf-8", newline="") as file:
+        wording = [row["text"] for row in csv.DictReader(file)]
+    assert len({*texts, *rated, *wording}) == 200 + len(rated) + len(wording)
+    counts, rated_counts = Counter(kinds_of_new), Counter(kinds().values())
+    for kind, n in rated_counts.items():
+        assert counts[kind] / 200 == pytest.approx(n / 120, abs=0.01)
+    assert ks_2samp([*map(len, texts)], [*map(len, rated)]).pvalue > 0.5
+
+
+def test_shares_of_the_unlabelled_comments_follow_from_their_grades(model):
+    """READMEs tell the truth that `harness estimate` is to find."""
+    theta = model.theta(np.array(unlabelled()[1]))
+    endorsed, chosen = (theta[:, 0] + theta[:, 2]).mean(), (theta @ model.F[0]).mean()
+    own = (TOXICITY / "README.md").read_text(encoding="utf-8")
+    assert f"{endorsed:.1%} would name".replace("%", " %") in own
+    assert f"{chosen:.1%} would choose".replace("%", " %") in own
+    assert f"{endorsed:.1%}" in (CHECKOUT / "README.md").read_text(encoding="utf-8")
 
 
 # Fleiss (1971), table 1: psychiatrists (of 6) who chose each category, patient by patient
