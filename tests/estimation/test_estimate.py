@@ -8,6 +8,7 @@ import pytest
 from support.processes import call_harness, invoke
 from support.task_folders import make_task_folder
 
+from benchmarks.estimate_memory import LARGEST_MB, peak_mb
 from harness.estimation.unlabelled import PART, read_parts
 from harness.runs import RunFolder
 from harness.tasks import load_task
@@ -174,3 +175,10 @@ def test_items_that_do_not_fit_are_refused(run, tmp_path, fields, message):
     assert message in result.stderr
     assert RunFolder.open(tmp_path / "runs" / run).manifest.state == "done"
     assert not (tmp_path / "runs" / run / "estimates").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_100_000_items_take_less_than_500_mb(tmp_path):
+    """Items are streamed: the peak resident memory of the whole process stays bounded."""
+    assert peak_mb(tmp_path, 100_000) <= LARGEST_MB
