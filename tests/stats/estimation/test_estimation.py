@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import binom
 
-from benchmarks.estimation import Cell, draw, identified, intervals
+from benchmarks.estimation import (
+    REPLAYED,
+    Cell,
+    StoredAnswers,
+    draw,
+    identified,
+    intervals,
+    replayed,
+)
 from harness.stats.estimation.identified_set import identified_interval, partial_critical
 from harness.stats.estimation.labelling import (
     confidence_sequence,
@@ -108,6 +116,19 @@ def test_intervals_hold_the_share_although_the_judge_was_chosen(n, prevalence, k
     found = intervals(draw(cell, SIMULATED), n_judges)
     assert found.coverage(prevalence) >= 0.93 - ERROR
     assert found.ratio <= 1.05
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("truth")
+@pytest.mark.parametrize("name", REPLAYED)
+@pytest.mark.parametrize("n", [50, 300])
+def test_intervals_hold_the_share_of_stored_answers(name, n):
+    """The raters' share over all items is covered at least 93 %, judge named or chosen of six."""
+    answers = StoredAnswers.read(name, REPLAYED[name])
+    for judges in (answers.best, answers):
+        covered, ratio = replayed(judges, n, SIMULATED)
+        assert covered >= 0.93 - ERROR
+        assert ratio <= 1.05
 
 
 def test_interval_of_one_judge_misses_where_it_was_chosen_among_ten():

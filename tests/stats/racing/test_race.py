@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.racing import boundary_pool, null_rate, race, seeded, tied_pool
+from benchmarks.racing import (
+    DATA_SETS,
+    LARGEST_SHARE,
+    boundary_pool,
+    error_shares,
+    median_share,
+    null_rate,
+    race,
+    replayed,
+    seeded,
+    tied_pool,
+)
 from harness.stats.racing.betting import Draws, draw_order, log_growth
 from harness.stats.racing.losses import hit_loss, loss_table, random_rater_loss, squared_loss
 from harness.stats.racing.race import RaceDesign, advance, start
@@ -211,3 +222,15 @@ def test_tied_judges_are_found_to_be_tied_early():
         race(tied_pool(2000, 6, 0.85, rng, correlated=True), 0.05, rng).share for _ in range(5)
     ]
     assert np.median(shares) <= 0.18
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("truth")
+@pytest.mark.parametrize(("within", "bound"), LARGEST_SHARE.items())
+def test_races_of_stored_answers_cost_what_is_claimed(within, bound):
+    """Median over six data sets of the median share of calls, 20 orders each; wrong in 5 %."""
+    n_orders = 20
+    races = {name: replayed(name, within, n_orders) for name in DATA_SETS}
+    assert np.median([median_share(outcomes) for outcomes in races.values()]) <= bound
+    most = ALPHA + 3.0 * np.sqrt(ALPHA * (1.0 - ALPHA) / n_orders)
+    assert max(max(error_shares(outcomes, within)) for outcomes in races.values()) <= most
