@@ -15,7 +15,7 @@ HARNESS = Path(__file__).resolve().parent.parent / "harness"
 # Each module may import only from those in earlier rows (errors may be imported by all but stats).
 LAYERS = (
     ("stats",),
-    ("plugins", "files", "plain_text", "command_options"),
+    ("plugins", "files", "plain_text", "scoped_state", "command_options"),
     ("checksummed_log", "user_folders"),
     ("tasks",),
     ("judging.prompts", "judging.parsing", "judging.strategies"),

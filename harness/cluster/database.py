@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
@@ -12,6 +11,7 @@ from psycopg_pool import ConnectionPool
 
 from harness.errors import RunError
 from harness.judging.storage.response_cache import CacheUnwritable
+from harness.scoped_state import SharedBlock, silenced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from harness.cluster.store_address import StoreAddress
 
 T = TypeVar("T")
+
+_QUIET = SharedBlock(lambda: silenced(("psycopg", "psycopg.pool")))
 
 CONNECTIONS = 3  # at most: for claims, for replies that wait for a disk, and for the lease
 CONNECT_S = 3
@@ -92,7 +94,6 @@ class Database:
 
     def __init__(self, address: StoreAddress) -> None:
         self._address = address
-        logging.getLogger("psycopg").setLevel(logging.CRITICAL + 1)  # errors are raised
         limits = {
             "connect_timeout": CONNECT_S,
             "tcp_user_timeout": int(STATEMENT_S * 1000),
@@ -100,22 +101,25 @@ class Database:
             "client_encoding": "UTF8",
         }
         parameters = address.parameters | limits | {"autocommit": True}
-        # Without the pool, which does not say why it cannot connect
-        with explained(address), TimedConnection.connect(**parameters) as first:  # type: ignore[arg-type]  # libpq checks them
-            first.ends_s = time.monotonic() + EXCHANGE_S
-            configure(first)
-            prepare(first)
-        self._pool = ConnectionPool(
-            kwargs=parameters,
-            connection_class=TimedConnection,
-            configure=configure,
-            min_size=1,
-            max_size=CONNECTIONS,
-            timeout=CONNECT_S,
-            reconnect_timeout=CONNECT_S,
-            num_workers=1,
-            open=True,
-        )
+        with ExitStack() as opened:
+            opened.enter_context(_QUIET.entered())  # errors are raised
+            # Without the pool, which does not say why it cannot connect
+            with explained(address), TimedConnection.connect(**parameters) as first:  # type: ignore[arg-type]  # libpq checks them
+                first.ends_s = time.monotonic() + EXCHANGE_S
+                configure(first)
+                prepare(first)
+            self._pool = ConnectionPool(
+                kwargs=parameters,
+                connection_class=TimedConnection,
+                configure=configure,
+                min_size=1,
+                max_size=CONNECTIONS,
+                timeout=CONNECT_S,
+                reconnect_timeout=CONNECT_S,
+                num_workers=1,
+                open=True,
+            )
+            self._opened = opened.pop_all()
 
     def exchange(
         self, action: Callable[[psycopg.Connection], T], within_s: float = EXCHANGE_S
@@ -146,6 +150,7 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
+        self._opened.close()
 
 
 def configure(connection: psycopg.Connection) -> None:

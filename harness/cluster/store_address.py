@@ -11,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 
 from harness.errors import RunError
+from harness.scoped_state import variables_set
 
 SCHEMES = ("postgresql://", "postgres://")
 VARIABLE = "HARNESS_STORE"  # the whole address, password included
@@ -59,9 +60,9 @@ def store_address(text: str) -> StoreAddress:
         )
     if text in SCHEMES and VARIABLE in os.environ:
         explicit = _parsed(os.environ[VARIABLE], f"${VARIABLE}")
-    if service := explicit.pop("service", None):
-        os.environ["PGSERVICE"] = service  # so that libpq says what the service stands for
-    effective = _defaults() | explicit
+    service = explicit.get("service", os.environ.get("PGSERVICE", ""))
+    with variables_set(**({"PGSERVICE": service} if service else {})):
+        effective = _defaults() | explicit
     if not _is_local(effective):
         mode = effective.get("sslmode", "prefer")
         if mode not in {"prefer", VERIFIED}:  # the first is libpq's default

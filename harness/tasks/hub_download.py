@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from io import BytesIO
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
 from harness.files import write_file, writing_to
+from harness.scoped_state import silenced, variables_set
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
@@ -75,12 +75,23 @@ def download_split(name: str, split: Split, file: Path) -> int:
 
 
 def _split_table(name: str, split: Split) -> pa.Table:
-    os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")  # contacts another server
-    from datasets import disable_progress_bars, load_dataset_builder  # noqa: PLC0415 -- heavy
+    counts = os.environ.get("HF_UPDATE_DOWNLOAD_COUNTS", "0")  # counting contacts another server
+    with variables_set(HF_UPDATE_DOWNLOAD_COUNTS=counts):
+        import datasets  # noqa: PLC0415 -- heavy
 
-    disable_progress_bars()
-    for library in ("huggingface_hub", "datasets"):
-        logging.getLogger(library).setLevel(logging.ERROR)
+    shows_progress = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        with silenced(("huggingface_hub", "datasets")):
+            return _table_of(name, split)
+    finally:
+        if shows_progress:
+            datasets.enable_progress_bars()
+
+
+def _table_of(name: str, split: Split) -> pa.Table:
+    from datasets import load_dataset_builder  # noqa: PLC0415 -- heavy
+
     try:
         builder = load_dataset_builder(name, split.configuration, revision=split.revision)
         kind = builder.name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import CallFailed
 from harness.judging.judges.endpoint import EndpointJudge, HttpJudge, clean, document_of
-from harness.judging.judges.hosted import HostedJudge, load_litellm
+from harness.judging.judges.hosted import QUIET, HostedJudge, load_litellm
 from harness.judging.judges.pricing import cost_of, token_counts
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Message, Request
@@ -83,15 +83,17 @@ class HostedEmbedding(EmbeddingJudge, HostedJudge):
 
     async def _complete(self, request: Request, n: int, exchange: Exchange) -> Any:  # noqa: ANN401 -- litellm's
         del n
-        return await load_litellm().aembedding(
-            **request.params,
-            **self._connection(exchange),
-            model=request.model,
-            input=[request.messages[0].content],
-            max_retries=0,
-            num_retries=0,
-            caching=False,
-        )
+        litellm = load_litellm()
+        with QUIET.entered():
+            return await litellm.aembedding(
+                **request.params,
+                **self._connection(exchange),
+                model=request.model,
+                input=[request.messages[0].content],
+                max_retries=0,
+                num_retries=0,
+                caching=False,
+            )
 
 
 def encode_vector(vector: Sequence[float]) -> str:

@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import os
-import warnings
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +23,7 @@ from harness.judging.judges.config import current_key, key_of
 from harness.judging.judges.endpoint import HttpJudge, document_of, filtered_reply, sent_turns
 from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
+from harness.scoped_state import SharedBlock, silenced, variables_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +39,8 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 PLACEHOLDER = "replaced-by-the-key-when-sent"
-LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")  # they quote prompts
+WARNINGS = (".*using the `ReadOnly` qualifier", "Pydantic serializer warnings")  # and replies
 NOT_SENT = frozenset(
     {"host", "content-length", "accept-encoding", "connection", "transfer-encoding"}
 )
@@ -70,6 +69,7 @@ class Exchange:
 
 
 _EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
+QUIET = SharedBlock(lambda: silenced(LOGGERS, WARNINGS))
 
 
 class HostedJudge(HttpJudge):
@@ -131,7 +131,8 @@ class HostedJudge(HttpJudge):
         start = perf_counter()
         try:
             answer = await self._complete(requests[0], len(requests), exchange)
-            replies = self._replies_in(answer.model_dump(), requests, perf_counter() - start)
+            document = answer.model_dump(warnings=False)
+            replies = self._replies_in(document, requests, perf_counter() - start)
         except Exception as error:  # noqa: BLE001 -- litellm raises anything; all of it is classified
             failure = exchange.failure or _classify(error, exchange)
         else:
@@ -151,16 +152,17 @@ class HostedJudge(HttpJudge):
 
     async def _complete(self, request: Request, n: int, exchange: Exchange) -> Any:  # noqa: ANN401 -- litellm's
         litellm = load_litellm()
-        return await litellm.acompletion(
-            **request.params,
-            **({"n": n} if n > 1 else {}),
-            **self._connection(exchange),
-            model=request.model,
-            messages=json.loads(sent_turns(request)),
-            max_retries=0,
-            num_retries=0,
-            caching=False,
-        )
+        with QUIET.entered():
+            return await litellm.acompletion(
+                **request.params,
+                **({"n": n} if n > 1 else {}),
+                **self._connection(exchange),
+                model=request.model,
+                messages=json.loads(sent_turns(request)),
+                max_retries=0,
+                num_retries=0,
+                caching=False,
+            )
 
     def _connection(self, exchange: Exchange) -> dict[str, Any]:
         """Return litellm's arguments for address, key and HTTP client."""
@@ -209,17 +211,12 @@ def _reads_images(spec: JudgeSpec) -> bool:
 
 
 def load_litellm() -> ModuleType:
-    """Import litellm without network look-ups, `.env` files and logging."""
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    os.environ["LITELLM_MODE"] = "PRODUCTION"
-    warnings.filterwarnings("ignore", message=".*using the `ReadOnly` qualifier")  # of its types
-    warnings.filterwarnings("ignore", message="Pydantic serializer warnings")  # they quote replies
-    import litellm  # noqa: PLC0415 -- takes seconds; only for hosted models
+    """Import litellm without network look-ups and `.env` files."""
+    with variables_set(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION"):
+        import litellm  # noqa: PLC0415 -- takes seconds; only for hosted models
 
     litellm.suppress_debug_info = True
     litellm.drop_params = litellm.telemetry = False
-    for name in LOGGERS:  # they quote prompts
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     module: ModuleType = litellm
     return module
 

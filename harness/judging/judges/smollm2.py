@@ -27,6 +27,7 @@ import numpy as np
 
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.endpoint import EndpointJudge, ServerList
+from harness.scoped_state import variables_set
 from harness.user_folders import cache_folder
 
 if TYPE_CHECKING:
@@ -135,8 +136,9 @@ class SmolLM2(EndpointJudge):
         return self._key
 
     def _load(self) -> Any:  # noqa: ANN401 -- xllamacpp has no types
-        os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # long spinning starves other threads
-        import xllamacpp  # noqa: PLC0415 -- only when the model is loaded
+        spins = os.environ.get("GOMP_SPINCOUNT", "20000")  # long spinning starves other threads
+        with variables_set(GOMP_SPINCOUNT=spins):
+            import xllamacpp  # noqa: PLC0415 -- only when the model is loaded
 
         params = xllamacpp.CommonParams()
         params.model.path = str(self._unpack())

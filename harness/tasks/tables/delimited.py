@@ -54,7 +54,6 @@ def csv_cells(
     path: Path, limits: Limits, separator: str = "", encoding: str = ""
 ) -> Generator[tuple[int, list[str], str]]:
     """Yield the first line of each row, its cells and the separator; blank lines are skipped."""
-    csv.field_size_limit(limits.field_chars)  # the only limit of the csv module, process-wide
     with open_text(path, limits, encoding) as file:
         texts = (text for _, text in _lines(file, limits))
         header = _header(texts)
@@ -62,13 +61,26 @@ def csv_cells(
         table = csv.reader(chain(header, texts), delimiter=separator, strict=True)
         line = 1
         try:
-            for cells in table:
+            for cells in _rows(table, limits.field_chars):
                 if cells:
                     yield line, cells, separator
                 line = table.line_num + 1
         except csv.Error as error:
             problem = f"cannot be read as CSV ({error}); is a quote left open?"
             raise PlaceError(problem, f"line {line}") from None
+
+
+def _rows(table: Iterator[list[str]], field_chars: int) -> Iterator[list[str]]:
+    """Yield the rows of a `csv.reader`; the limit of its module is changed while one is read."""
+    while True:
+        own = csv.field_size_limit(field_chars)
+        try:
+            row = next(table, None)
+        finally:
+            csv.field_size_limit(own)
+        if row is None:
+            return
+        yield row
 
 
 def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
