@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         validate,
     )
     from harness.errors import HarnessError
+    from harness.experiments.self_test import selftest
     from harness.tasks import Task
 
 __version__ = "0.1.0"
@@ -40,9 +41,15 @@ __all__ = [
     "load_task",
     "revalidate",
     "run",
+    "selftest",
     "validate",
 ]
-_MODULES = {"HarnessError": "errors", "Task": "tasks", "Validation": "analysis"}
+_MODULES = {
+    "HarnessError": "errors",
+    "Task": "tasks",
+    "Validation": "analysis",
+    "selftest": "experiments.self_test",
+}
 
 
 def __getattr__(name: str) -> object:

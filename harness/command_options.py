@@ -64,6 +64,8 @@ N_PAIRS = 100  # enough to estimate beta
 RUN, RESUME = "run", "run --resume"
 CONFIRM, CONFIRM_VERDICTS = "confirm", "confirm --verdicts"
 ESTIMATE = "estimate"
+SELFTEST = "selftest"
+SIMULATE = "simulate"
 VALIDATE, VALIDATE_RUN = "validate", "validate RUN"
 PROBE, PROBE_RESUME = "probe", "probe --resume"
 PROMPT = "prompt"
@@ -406,9 +408,20 @@ class Seed(Options):
     seed: int = option(
         0,
         "Seed of everything random.",
-        (RUN, VALIDATE, CONFIRM_VERDICTS, PROBE, PROMPT, REVALIDATE, EXPORT),
+        (RUN, VALIDATE, CONFIRM_VERDICTS, SELFTEST, SIMULATE, PROBE, PROMPT, REVALIDATE, EXPORT),
         texts={REVALIDATE: "Seed of the random anchor.", EXPORT: "Seed of the random anchor."},
         ge=0,
+    )
+
+
+class Quick(Options):
+    """How much is simulated."""
+
+    quick: bool = option(
+        False,
+        "Few data sets: a minute on two cores.",
+        (SELFTEST, SIMULATE),
+        texts={SIMULATE: "Fewer and smaller populations: seconds, not minutes."},
     )
 
 
@@ -418,8 +431,9 @@ class Samples(Options):
     samples: int | None = option(
         None,
         "Times each judge is asked per item; its own default if absent.",
-        (RUN, PROBE, REVALIDATE, SCHEDULE),
+        (RUN, PROBE, REVALIDATE, SCHEDULE, SELFTEST),
         texts={
+            SELFTEST: "Without verdicts: replies of each judge to an item; 1 by default.",
             PROBE: "Times each judge is asked per item, changed or not.",
             REVALIDATE: "Times each judge is asked per item in this look; 1 by default.",
             SCHEDULE: "Times each judge is asked per item in a look; 1 by default.",
@@ -767,7 +781,7 @@ class Printing(Options):
     as_json: bool = option(
         False,
         "Print JSON instead of a table.",
-        (*ASKING, *VALIDATING, EXCLUDE),
+        (*ASKING, *VALIDATING, EXCLUDE, SELFTEST, SIMULATE),
         flag="--json",
     )
 

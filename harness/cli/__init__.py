@@ -79,6 +79,9 @@ COMMANDS = {
     ),
     "schedule": CommandSource("schedule:schedule", "Emit a schedule that re-validates a run."),
     "gate": CommandSource("gate:gate", "Check a finished run against requirements."),
+    "selftest": CommandSource(
+        "selftest:selftest", "Test the whole analysis on a design like yours."
+    ),
     "simulate": CommandSource(
         "simulate:simulate", "Reproduce published experiments with known truth."
     ),

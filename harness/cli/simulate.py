@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show
+from harness.command_options import SIMULATE, Printing, Quick, Seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,19 +17,18 @@ if TYPE_CHECKING:
     from harness.experiments.simulation import ExperimentRow
 
 
+@takes(SIMULATE)
 def simulate(
     figures: Annotated[
         list[int] | None, typer.Argument(help="Figures to redo: 4, 5, 6, 10 to 15; 4 by default.")
     ] = None,
     *,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer and smaller populations: seconds, not minutes.")
-    ] = False,
+    size: Quick,
     populations: Annotated[
         int | None, typer.Option(min=2, help="Populations per setting; 20 by default, 3 if quick.")
     ] = None,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    seed: Seed,
+    printing: Printing,
 ) -> None:
     """Select judges by each metric in simulated populations (Guerdan et al. 2025, section 6).
 
@@ -51,11 +51,11 @@ def simulate(
         if number not in FIGURES:
             numbers = ", ".join(map(str, FIGURES))
             raise typer.BadParameter(f"{number} is none of {numbers}", param_hint="FIGURES")
-    size = QUICK if quick else FULL
+    wanted = QUICK if size.quick else FULL
     if populations is not None:
-        size = replace(size, n_populations=populations)
-    rows_of_figures = {number: FIGURES[number].rows(seed, size) for number in chosen}
-    if as_json:
+        wanted = replace(wanted, n_populations=populations)
+    rows_of_figures = {number: FIGURES[number].rows(seed.seed, wanted) for number in chosen}
+    if printing.as_json:
         table = [
             {"figure": number} | asdict(row)
             for number, rows in rows_of_figures.items()

@@ -1,0 +1,65 @@
+"""`harness selftest`: the whole analysis on a design like the user's, with a planted truth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from harness.cli.binding import takes
+from harness.cli.output import echo, echo_json
+from harness.command_options import SELFTEST, Printing, Seed
+from harness.experiments.selftest_options import SelftestOptions
+
+
+@takes(SELFTEST)
+def selftest(
+    task: Annotated[
+        str | None, typer.Argument(help="Task whose design is tested; by default the options'.")
+    ] = None,
+    *,
+    verdicts: Annotated[
+        Path | None, typer.Option(help="Verdicts that show how its judges answer.")
+    ] = None,
+    wanted: SelftestOptions,
+    seed: Seed,
+    printing: Printing,
+) -> None:
+    """Test the whole analysis on a design like yours, where the truth is known.
+
+    Data sets are drawn from raters and judges that are set to a task's, or to the options, and each
+    is analysed as `validate` does: how often is the right judge recommended, how often are claims
+    made that are true or false, and how often do intervals hold the truth?
+
+    \b
+    Examples:
+      harness selftest diagnoses --quick
+      harness selftest TASK --verdicts FILE --data-sets 1000
+      harness selftest --items 200 --raters 3 --agreement 0.8 --quick
+    """
+    from harness.experiments.planted_design import design_of, given_design
+    from harness.experiments.self_test import run_selftest
+    from harness.experiments.self_test_text import described
+
+    if task is None:
+        if verdicts is not None:
+            raise typer.BadParameter("verdicts need a TASK", param_hint="--verdicts")
+        design = given_design(wanted)
+    else:
+        design = design_of(_source(task, verdicts, seed.seed), wanted)
+    result = run_selftest(design, wanted, seed.seed)
+    if printing.as_json:
+        echo_json(asdict(result))
+    else:
+        echo(described(result))
+
+
+def _source(task: str, verdicts: Path | None, seed: int) -> Any:  # noqa: ANN401 -- a source
+    from harness.sources import source_of_verdicts, source_on_task
+    from harness.tasks import load_task
+
+    if verdicts is None:
+        return source_of_verdicts(task, None)
+    return source_on_task(load_task(task), verdicts, seed=seed)

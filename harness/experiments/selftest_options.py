@@ -1,0 +1,71 @@
+"""Options of `harness selftest`."""
+
+from __future__ import annotations
+
+from harness.command_options import SELFTEST, Quick, Samples, option
+
+OF_DESIGN = (SELFTEST,)
+
+
+class SelftestOptions(Quick, Samples):
+    """The design that is tested, where no task says it, and how often."""
+
+    n_items: int = option(
+        100, "Without a task: items.", OF_DESIGN, flag="--items", ge=10, le=100_000
+    )
+    n_raters: int = option(
+        5,
+        "Without a task: raters, each of whom rates every item.",
+        OF_DESIGN,
+        flag="--raters",
+        ge=1,
+        le=1000,
+    )
+    n_judges: int = option(
+        3, "Without verdicts: judges.", OF_DESIGN, flag="--n-judges", ge=1, le=50
+    )
+    prevalence: float = option(
+        0.5,
+        "Without a task: share of the ratings that are positive (2 options).",
+        OF_DESIGN,
+        ge=0.001,
+        le=0.999,
+    )
+    rater_agreement: float = option(
+        0.8, "Without a task: how often two raters agree.", OF_DESIGN, gt=0, le=1
+    )
+    agreement: float = option(
+        0.75,
+        "Without verdicts: how often the best judge agrees with a rater.",
+        OF_DESIGN,
+        gt=0,
+        le=1,
+    )
+    gap: float = option(
+        0.05,
+        "Without verdicts: how much less often each further judge agrees.",
+        OF_DESIGN,
+        ge=0,
+        lt=1,
+    )
+    self_consistency: float = option(
+        1.0,
+        "Without verdicts: how often two replies of a judge to an item agree.",
+        OF_DESIGN,
+        gt=0,
+        le=1,
+    )
+    abstention: float = option(
+        0.0,
+        "Share of raters' and judges' answers that abstain, where nothing tells it.",
+        OF_DESIGN,
+        ge=0,
+        le=0.5,
+    )
+    reply_cost: float | None = option(
+        None, "Cost of a judge's reply in USD, where the verdicts do not tell it.", OF_DESIGN, ge=0
+    )
+    data_sets: int | None = option(
+        None, "Data sets of each kind; 500 by default, 25 if quick.", OF_DESIGN, ge=1, le=100_000
+    )
+    processes: int = option(2, "Processes that analyse data sets.", OF_DESIGN, ge=1, le=256)

@@ -1,0 +1,172 @@
+"""`harness selftest`: planted designs are what they say, and a broken analysis is found out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+from support.analysis_inputs import source_of, task_of
+from support.processes import call_harness, invoke
+
+import harness
+from harness.analysis import validate
+from harness.errors import HarnessError
+from harness.experiments.planted_design import design_of, given_design
+from harness.experiments.self_test import NEXT, REPLACE, USE
+from harness.experiments.selftest_options import SelftestOptions
+from harness.stats.planning.planted import PlantedJudge, PlantedRaters
+
+HALF = 0.6729  # the level at which a 95 % normal interval is half as wide
+
+
+def with_half_the_width(source):
+    """Analyse wrongly: with intervals of half the width."""
+    return validate(replace(source, confidence=HALF))
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.05, 0.95), (0.2, 0.3, 0.5)])
+@pytest.mark.parametrize("agreement", [0.91, 0.95, 1.0])
+def test_raters_agree_as_often_as_planted(shares, agreement):
+    """Shares of options and agreement of two raters, on 200,000 items."""
+    raters, rng = PlantedRaters(shares, agreement), np.random.default_rng(1)
+    chances = raters.chances(200_000, rng)
+    first, second = raters.choose(chances, rng), raters.choose(chances, rng)
+    assert (first == second).mean() == pytest.approx(agreement, abs=0.004)
+    observed = np.bincount(first, minlength=len(shares)) / len(first)
+    assert observed == pytest.approx(np.array(shares), abs=0.005)
+
+
+@pytest.mark.parametrize(("agreement", "consistency"), [(0.5, 0.8), (0.65, 0.9), (0.75, 1.0)])
+def test_judges_agree_as_often_as_planted(agreement, consistency):
+    """With a rater and with themselves, and they abstain as often."""
+    raters, rng = PlantedRaters((0.5, 0.5), 0.8), np.random.default_rng(2)
+    judge = PlantedJudge.that_agrees(
+        raters, agreement, self_consistency=consistency, abstention=0.1
+    )
+    chances = raters.chances(200_000, rng)
+    replies = judge.replies(chances, np.array(raters.shares), 2, rng)
+    answered = (replies >= 0).all(axis=1)
+    assert (replies < 0).mean() == pytest.approx(0.1, abs=0.003)
+    chosen = raters.choose(chances, rng)
+    assert (replies[:, 0] == chosen)[answered].mean() == pytest.approx(agreement, abs=0.005)
+    same = (replies[:, 0] == replies[:, 1])[answered].mean()
+    assert same == pytest.approx(consistency, abs=0.005)
+
+
+def test_rates_out_of_reach_are_refused(tmp_path):
+    """With what is in reach, from the options and on the command line."""
+    with pytest.raises(HarnessError, match=r"from 0.500 to 1; change rater_agreement"):
+        harness.selftest(rater_agreement=0.4)
+    with pytest.raises(HarnessError, match=r"a judge agrees 0.990 .* change agreement"):
+        harness.selftest(agreement=0.99)
+    refused = call_harness("selftest", "--agreement", "0.99", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "change --agreement, --gap or --n-judges" in refused.stderr
+
+
+def test_a_design_is_estimated_from_a_task_and_its_verdicts():
+    """Items, who rates what, shares, agreement, abstention, replies: as they were planted."""
+    given = SelftestOptions(
+        n_items=3000, n_raters=4, n_judges=2, samples=3, self_consistency=0.9, prevalence=0.3,
+        abstention=0.1, agreement=0.7,
+    )  # fmt: skip
+    planted = given_design(given)
+    found = design_of(planted.draw((7,)), SelftestOptions())
+    assert (found.n_items, len(found.of_item)) == (3000, 12_000)
+    assert found.raters.agreement == pytest.approx(0.8, abs=0.02)
+    assert found.raters.shares[0] == pytest.approx(0.3, abs=0.02)
+    assert found.abstention == pytest.approx(0.1, abs=0.01)
+    for judge, wanted in zip(found.judges, planted.judges, strict=True):
+        assert judge.n_replies == 3
+        assert judge.planted.insight == pytest.approx(wanted.planted.insight, abs=0.06)
+        assert judge.planted.fidelity == pytest.approx(wanted.planted.fidelity, abs=0.02)
+        assert judge.planted.abstention == pytest.approx(0.1, abs=0.01)
+
+
+def test_a_task_without_two_choices_of_an_item_tells_no_design():
+    """Nothing tells how often raters agree."""
+    task = task_of({"r1": {f"i{i}": "A" for i in range(12)}})
+    with pytest.raises(HarnessError, match="no item has two forced choices"):
+        harness.selftest(source_of(task, {}))
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_result_in_one_process_or_two():
+    """And another seed another one."""
+    results = [
+        harness.selftest(n_items=20, data_sets=3, seed=seed, processes=n)
+        for seed, n in ((0, 1), (0, 2), (1, 1))
+    ]
+    assert results[0] == results[1]
+    assert results[0] != results[2]
+
+
+@pytest.mark.slow
+def test_every_share_has_its_n_and_interval(tmp_path, monkeypatch):
+    """In JSON, and with a price the cost."""
+    monkeypatch.chdir(tmp_path)
+    arguments = ("--items", "20", "--data-sets", "3", "--reply-cost", "0.01", "--processes", "1")
+    result = json.loads(invoke("selftest", *arguments, "--json").stdout)
+    assert {row["kind"] for row in result["shares"]} == {"choice", "power", "size", "coverage"}
+    for row in result["shares"]:
+        assert (row["n"] == 0) == (row["share"] is None)
+        assert row["n"] == 0 or row["interval"]["low"] <= row["share"] <= row["interval"]["high"]
+    assert result["n_calls"] == 60
+    assert result["cost_usd"] == pytest.approx(0.6)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_intervals_of_half_the_width_are_found_out():
+    """Coverage falls to what it must be, far below that of the analysis itself."""
+    options = {"n_items": 60, "data_sets": 40, "processes": 1}
+    right = harness.selftest(**options)
+    wrong = harness.selftest(**options, analyse=with_half_the_width)
+    for name in ("metric of judge 2", "fleiss_kappa of the raters"):
+        covered, missed = (result.share("coverage", name) for result in (right, wrong))
+        assert covered.interval.high > 0.95
+        assert missed.interval.high < 0.85
+        assert missed.share < covered.share - 0.15
+    assert wrong.share("size", NEXT).share > right.share("size", NEXT).share
+
+
+DESIGNS = {
+    "balanced": {"n_items": 100, "n_raters": 5},
+    "rare": {"n_items": 200, "n_raters": 4, "prevalence": 0.15, "rater_agreement": 0.85,
+             "agreement": 0.85, "gap": 0.03},
+    "abstaining": {"n_items": 80, "n_raters": 6, "abstention": 0.05, "samples": 3,
+                   "self_consistency": 0.9, "agreement": 0.7},
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", DESIGNS)
+def test_sizes_and_coverage_hold_on_three_designs(name):
+    """Claims that are false at most in 5 %, intervals in 95 %, within three standard errors."""
+    n = 60
+    result = harness.selftest(**DESIGNS[name], data_sets=n, seed=3, processes=1)
+    slack = 3.0 * sqrt(0.05 * 0.95 / n)
+    for row in result.shares:
+        if row.kind == "size" and row.n:
+            assert row.share <= 0.05 + slack, row
+    assert result.share("size", USE).n == n
+    for judge in result.truths:
+        covered = result.share("coverage", f"metric of {judge.judge}")
+        assert covered.share >= 0.95 - slack, covered
+    assert result.share("size", REPLACE).world == "judges at the margin"
+
+
+@pytest.mark.slow
+def test_a_claim_that_is_false_of_the_design_itself_counts_as_size():
+    """Judges that guess: what they would be credited with is no power."""
+    result = harness.selftest(
+        n_items=20, n_judges=2, agreement=0.5, gap=0.0, data_sets=2, processes=1
+    )
+    own = {(row.kind, row.name) for row in result.shares if row.world == "your design"}
+    assert ("size", USE) in own
+    assert ("size", REPLACE) in own
+    assert not {("power", USE), ("power", REPLACE)} & own
