@@ -85,6 +85,7 @@ REFUSED = {
         "its answers are no numbers|the file was not found",  # of texts; of numbers, which go on
         *("estimate", "RUN", "--judge", "j", "--items", "none.jsonl"),
     ),
+    "selftest": (f"no item has two forced choices|{NEEDS_OPTIONS}", "selftest", "./task"),
     "confirm": ("holds no items out", "confirm", "RUN", "--judge", "j"),
     "self": ("who wrote the texts is not known", "probe", "self-preference", "RUN", "--own", "j=a"),
 }
