@@ -118,7 +118,7 @@ def test_every_share_has_its_n_and_interval(tmp_path, monkeypatch):
     assert result["cost_usd"] == pytest.approx(0.6)
 
 
-@pytest.mark.slow
+@pytest.mark.hour
 @pytest.mark.timeout(900)
 def test_intervals_of_half_the_width_are_found_out():
     """Coverage falls to what it must be, far below that of the analysis itself."""
@@ -142,7 +142,7 @@ DESIGNS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.hour
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", DESIGNS)
 def test_sizes_and_coverage_hold_on_three_designs(name):
