@@ -19,14 +19,17 @@ from pathlib import Path
 LARGEST_MB = 500.0
 TEXTS = ("You are an idiot and a coward, number {}.", "Thank you, that helped, number {}.")
 CODE = """
-import resource, sys
+import re, sys
+from pathlib import Path
+
 from harness.cli import main
 
 sys.argv = ["harness", *sys.argv[1:]]
 try:
     main()
 finally:
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, file=sys.stderr)
+    status = Path("/proc/self/status").read_text()  # not ru_maxrss, which a child inherits
+    print(int(re.search("VmHWM:[^0-9]*([0-9]+)", status)[1]) * 1024, file=sys.stderr)
 """
 
 
