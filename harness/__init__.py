@@ -13,17 +13,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.api import (
-        Run,
-        arun,
-        confirm,
-        confirm_verdicts,
-        load_run,
-        load_task,
-        revalidate,
-        run,
-        validate,
-    )
+    from harness.api.asked_runs import Run, arun, confirm, load_run, run
+    from harness.api.revalidations import revalidate
+    from harness.api.tasks import load_task
+    from harness.api.validations import confirm_verdicts, validate
     from harness.errors import HarnessError
     from harness.experiments.self_test import selftest
     from harness.tasks import Task
@@ -44,19 +37,28 @@ __all__ = [
     "selftest",
     "validate",
 ]
-_MODULES = {
+_MODULES = {  # where each stands
     "HarnessError": "errors",
+    "Run": "api.asked_runs",
     "Task": "tasks",
     "Validation": "analysis",
+    "arun": "api.asked_runs",
+    "confirm": "api.asked_runs",
+    "confirm_verdicts": "api.validations",
+    "load_run": "api.asked_runs",
+    "load_task": "api.tasks",
+    "revalidate": "api.revalidations",
+    "run": "api.asked_runs",
     "selftest": "experiments.self_test",
+    "validate": "api.validations",
 }
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used."""
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    attribute: object = getattr(import_module(f"harness.{_MODULES.get(name, 'api')}"), name)
+    attribute: object = getattr(import_module(f"harness.{_MODULES[name]}"), name)
     globals()[name] = attribute
     return attribute
 

@@ -17,7 +17,7 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
-from harness import api
+from harness.api import asked_runs, revalidations, tasks, validations
 from harness.errors import ExitCode
 
 RATINGS = [
@@ -69,7 +69,11 @@ def test_import_is_light():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("module", [harness, api], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [harness, asked_runs, revalidations, tasks, validations],
+    ids=lambda module: module.__name__,
+)
 def test_examples_in_docstrings_run(module):
     """Every example of the API prints what its docstring shows."""
     globs = {"harness": harness, "asyncio": asyncio}
@@ -109,7 +113,7 @@ def test_command_line_runs_what_the_api_runs(monkeypatch):
         raise harness.HarnessError("enough")
 
     monkeypatch.setattr("harness.app.run_plan", stand_in)
-    monkeypatch.setattr("harness.api.run_plan", stand_in)
+    monkeypatch.setattr("harness.api.asked_runs.run_plan", stand_in)
     with pytest.raises(harness.HarnessError, match="enough"):
         harness.run("toxicity", ["random"], tau=0.4, seed=3, samples=2)
     words = ("run", "--task", "toxicity", "--judges", "random", "--tau", "0.4", "--seed", "3")

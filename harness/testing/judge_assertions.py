@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Validation
-    from harness.api import Run
+    from harness.api.asked_runs import Run
     from harness.gates import End
     from harness.revalidation.ending import LookEnding
 
@@ -30,7 +30,7 @@ def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
         If the run has no such judge.
     """
     __tracebackhide__ = True
-    from harness.api import Run  # noqa: PLC0415 -- heavy, and there where a run is
+    from harness.api.asked_runs import Run  # noqa: PLC0415 -- heavy, and there where a run is
 
     validation = run.validation if isinstance(run, Run) else run
     names = [judge.name for judge in validation.judges]
@@ -66,7 +66,7 @@ def assert_unchanged(
         If the run, a judge or an option is wrong.
     """
     __tracebackhide__ = True
-    from harness.api import revalidate  # noqa: PLC0415 -- heavy
+    from harness.api.revalidations import revalidate  # noqa: PLC0415 -- heavy
 
     ending = revalidate(run, **options)
     if ending.exit_code:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from harness.api import Run
+    from harness.api.asked_runs import Run
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

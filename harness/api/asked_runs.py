@@ -1,40 +1,28 @@
-"""The Python API: run judges, validate verdicts, load tasks and runs."""
+"""Runs of judges: asked, resumed, confirmed and opened."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from functools import cached_property, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from harness.app import LineObserver, run_plan, validate_run, validate_verdicts
-from harness.app import confirm_verdicts as decide_on_verdicts
+from harness.api.calling import TURN, LogObserver, wait_for
+from harness.api.tasks import load_task
+from harness.app import run_plan, validate_run
 from harness.command_options import (
-    ACCEPT,
     CONFIRM,
-    CONFIRM_VERDICTS,
-    EXCLUDE,
     RESUME,
-    REVALIDATE,
     RUN,
-    VALIDATE,
-    VALIDATE_RUN,
     Choices,
     Given,
     Limit,
-    Out,
     RunOptions,
     RunPlace,
     Server,
-    Validating,
     check_place,
     in_python,
     keywords,
@@ -42,22 +30,11 @@ from harness.command_options import (
 from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError
 from harness.report.rebuild import stored_validation
-from harness.revalidation.look_options import LookOptions, use_of_look
-from harness.revalidation.revalidate import revalidate as revalidate_run
 from harness.run_plans import plan_confirmation, plan_resumed_run, plan_run
 from harness.runs import RunFolder, find_run
 from harness.sources import verdicts_of
 from harness.stopping import StopRequests
-from harness.table_tasks import (
-    NO_MAPPING,
-    Rows,
-    TableMapping,
-    TaskLike,
-    read_task,
-    strings,
-    verdict_file,
-    without_folder,
-)
+from harness.table_tasks import NO_MAPPING, strings
 from harness.tasks import Task
 
 if TYPE_CHECKING:
@@ -66,11 +43,9 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.services import Observer
-    from harness.revalidation.ending import LookEnding
     from harness.run_plans import Plan
+    from harness.table_tasks import TableMapping, TaskLike
 
-Result = TypeVar("Result")
-LOG = logging.getLogger("harness")
 VERDICT_COLUMNS = {
     "item": "string",
     "judge": "string",
@@ -87,7 +62,6 @@ VERDICT_COLUMNS = {
     "latency_s": "float64",
 }
 OF_REPLY = frozenset({"model", "prompt_tokens", "completion_tokens", "cost_usd", "latency_s"})
-_turn = threading.Lock()  # runs of one process ask in turn: request locks are held per process
 
 
 class Run:
@@ -207,7 +181,7 @@ def run(
     stop = StopRequests()
     asked = _Asked(task, _names(judges), mapping, resume, observer)
     function = partial(_run, asked, options, stop)
-    return _in_thread(function, stop) if _loop_is_running() else function()
+    return wait_for(function, stop)
 
 
 @keywords(RunOptions, Server, RunPlace, Choices, uses=(RUN, RESUME))
@@ -250,95 +224,6 @@ async def arun(
         raise
 
 
-@keywords(Validating, Choices, uses=(VALIDATE, VALIDATE_RUN))
-def validate(
-    task: TaskLike | Run,
-    verdicts: str | Path | Rows | None = None,
-    *,
-    mapping: TableMapping | None = None,
-    **options: Any,  # noqa: ANN401 -- see its signature
-) -> Validation:
-    """Validate verdicts of judges against the human ratings of a task.
-
-    Like the command, it counts the judges in the ledger of these ratings, which lies in the user's
-    data folder (``$XDG_DATA_HOME``) or beside ``task.yaml``.
-
-    Parameters
-    ----------
-    task : str, Path, Task, list of dict, DataFrame or Run
-        Name or path of a task, a loaded task, or a table of ratings. A run is validated anew;
-        without options its results are written again, unless ``metrics.json`` is of another
-        version of the schema.
-    verdicts : str, Path, list of dict, or DataFrame, optional
-        At least the columns ``item``, ``judge`` and ``value``. By default the verdicts that the
-        table holds, if ``task`` is one; without verdicts the human ratings are described.
-    mapping : dict, optional
-        For a table of ratings: which column is what, see `TableMapping`.
-    **options
-
-    Raises
-    ------
-    HarnessError
-        If the task, the verdicts or an option is wrong.
-
-    Examples
-    --------
-    >>> ratings = [
-    ...     {"id": "a", "text": "Thank you!", "ann": "polite", "bob": "polite"},
-    ...     {"id": "b", "text": "Read the manual.", "ann": "rude", "bob": "polite"},
-    ...     {"id": "c", "text": "Go away.", "ann": "rude", "bob": "rude"},
-    ... ]
-    >>> verdicts = [
-    ...     {"item": "a", "judge": "mine", "value": "polite"},
-    ...     {"item": "b", "judge": "mine", "value": "rude"},
-    ...     {"item": "c", "judge": "mine", "value": "rude"},
-    ... ]
-    >>> mapping = {"id": "id", "text": "text", "raters": ["ann", "bob"], "positive": ["polite"]}
-    >>> validation = harness.validate(ratings, verdicts, mapping=mapping)
-    >>> validation.judge("mine").metrics["hit_rate(h/h)"].value
-    0.8333333333333334
-    """
-    given = Given(options, VALIDATE_RUN if isinstance(task, Run) else VALIDATE, Validating, Choices)
-    validating, choices = given.read(Validating), given.read(Choices)
-    if isinstance(task, Run):
-        if verdicts is not None or mapping:
-            raise HarnessError("a run is validated with its own verdicts, items and seed")
-        return validate_run(task._folder, choices, new_ledger=validating.new_ledger)  # noqa: SLF001 -- its own module
-    with TemporaryDirectory() as scratch:
-        loaded, own_verdicts = read_task(task, mapping, Path(scratch))
-        file = own_verdicts if verdicts is None else verdict_file(verdicts, Path(scratch))
-        call = partial(validate_verdicts, loaded, file, validating, choices)
-        try:
-            return _in_thread(call, StopRequests()) if _loop_is_running() else call()
-        except HarnessError as error:
-            raise without_folder(error, Path(scratch)) from None
-
-
-def load_task(task: TaskLike, *, mapping: TableMapping | None = None) -> Task:
-    """Load a task, and check everything in it.
-
-    Parameters
-    ----------
-    task : str, Path, list of dict, or DataFrame
-        Name or path of a task folder, or a table of ratings.
-    mapping : dict, optional
-        For a table: which column is what, see `TableMapping`.
-
-    Raises
-    ------
-    TaskError
-        If there is no such task, or something in it is wrong.
-
-    Examples
-    --------
-    >>> task = harness.load_task("toxicity")
-    >>> len(task.items), [option.key for option in task.options]
-    (120, ['A', 'B'])
-    """
-    with TemporaryDirectory() as scratch:
-        return read_task(task, mapping, Path(scratch))[0]
-
-
 def load_run(run: str | Path | None = None, *, out: str | Path | None = None) -> Run:
     """Open a run folder.
 
@@ -360,50 +245,7 @@ def load_run(run: str | Path | None = None, *, out: str | Path | None = None) ->
     >>> harness.load_run(run.path).verdicts.shape[0]
     40
     """
-    return Run(_run_folder(run, _path(out)))
-
-
-@keywords(LookOptions, Out, uses=(REVALIDATE, ACCEPT, EXCLUDE), without=("dry_run",))
-def revalidate(
-    run: Run | str | Path | None = None,
-    *,
-    observer: Observer | None = None,
-    **options: Any,  # noqa: ANN401 -- see its signature
-) -> LookEnding:
-    """Ask the judges of a finished run again, and tell drift from their own noise.
-
-    Does what ``harness revalidate`` does.
-
-    Parameters
-    ----------
-    run : Run, str or Path, optional
-        The run, or the folder of an exported baseline; the newest run by default.
-    observer : Observer, optional
-        As for `run`.
-    **options
-
-    Returns
-    -------
-    LookEnding
-        Sentence, exit code, the conditions that failed, and the verdict of each judge. A look that
-        was interrupted is returned, too, and resumed by the next call.
-
-    Raises
-    ------
-    HarnessError
-        If the run, a judge or an option is wrong, or no judge can be asked.
-
-    Examples
-    --------
-    >>> run = harness.run("toxicity", judges=["lexicon"], limit=20, samples=2)
-    >>> ending = harness.revalidate(run)
-    >>> ending.exit_code, ending.verdicts, ending.failed
-    (0, {'lexicon': 'stable'}, ())
-    """
-    stop = StopRequests()
-    given = Given(options, use_of_look(options), LookOptions, Out)
-    function = partial(_revalidate, run, given, observer or _LogObserver(), stop)
-    return _in_thread(function, stop) if _loop_is_running() else function()
+    return Run(folder_of(run, _path(out)))
 
 
 @keywords(Limit, Server, RunPlace, uses=(CONFIRM,))
@@ -451,78 +293,8 @@ def confirm(
     folder = find_run(place.out, str(run))
     plan = plan_confirmation(folder, judge, limit=given.read(Limit), server=given.read(Server))
     place = place.model_copy(update={"out": folder.path})
-    function = partial(_run_plan, plan, place, observer or _LogObserver(), stop)
-    return _in_thread(function, stop) if _loop_is_running() else function()
-
-
-@keywords(Validating, Choices, uses=(CONFIRM_VERDICTS,))
-def confirm_verdicts(
-    task: TaskLike,
-    verdicts: str | Path | Rows,
-    judge: str,
-    *,
-    mapping: TableMapping | None = None,
-    **options: Any,  # noqa: ANN401 -- see its signature
-) -> Validation:
-    """Validate one judge on the items that the ``holdout`` of `validate` kept out, and decide.
-
-    Only one judge can be confirmed, once. It is tested as the only judge.
-
-    Parameters
-    ----------
-    task : str, Path, Task, list of dict, or DataFrame
-        As for `validate`.
-    verdicts : str, Path, list of dict, or DataFrame
-        Verdicts of the judge on the held-out items; those of others, and on other items, are left
-        out.
-    judge : str
-        Its name there.
-    mapping : dict, optional
-        As for `validate`.
-    **options
-
-    Raises
-    ------
-    HarnessError
-        If nothing is held out, the judge has no verdicts there, or the items were used.
-    """
-    given = Given(options, CONFIRM_VERDICTS, Validating, Choices)
-    validating, choices = given.read(Validating), given.read(Choices)
-    with TemporaryDirectory() as scratch:
-        loaded, _ = read_task(task, mapping, Path(scratch))
-        file = verdict_file(verdicts, Path(scratch))
-        call = partial(decide_on_verdicts, loaded, file, judge, validating, choices)
-        try:
-            return _in_thread(call, StopRequests()) if _loop_is_running() else call()
-        except HarnessError as error:
-            raise without_folder(error, Path(scratch)) from None
-
-
-class _LogObserver(LineObserver):
-    """Logs what the user should know."""
-
-    def say(self, line: str) -> None:
-        """Log a line."""
-        LOG.warning("%s", line)
-
-
-def _loop_is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _in_thread(function: partial[Result], stop: StopRequests) -> Result:
-    """Call a function in a thread; turn interrupts of this thread into requests to stop."""
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(function)
-        while True:
-            try:
-                return running.result()
-            except KeyboardInterrupt:
-                stop.request()
+    function = partial(_run_plan, plan, place, observer or LogObserver(), stop)
+    return wait_for(function, stop)
 
 
 class _Asked(NamedTuple):
@@ -541,24 +313,15 @@ def _run(asked: _Asked, options: Mapping[str, object], stop: StopRequests) -> Ru
     place = given.read(RunPlace)
     check_place(place)
     plan = _plan_resumed(asked, given, place.out) if asked.resume else _plan_new(asked, given)
-    return _run_plan(plan, place, asked.observer or _LogObserver(), stop)
+    return _run_plan(plan, place, asked.observer or LogObserver(), stop)
 
 
 def _run_plan(plan: Plan, place: RunPlace, observer: Observer, stop: StopRequests) -> Run:
-    with _turn:
+    with TURN:
         result = run_plan(plan, observer=observer, out=place.out, place=place, stop=stop)
     run = Run(result.folder)
     run.validation, run.cost_usd = result.validation, result.cost_usd
     return run
-
-
-def _revalidate(
-    run: Run | str | Path | None, given: Given, observer: Observer, stop: StopRequests
-) -> LookEnding:
-    options, out = given.read(LookOptions), given.read(Out).out
-    folder = run._folder if isinstance(run, Run) else _run_folder(run, out)  # noqa: SLF001 -- its own module
-    with _turn:
-        return revalidate_run(folder, options, lambda _: nullcontext(observer), stop=stop)
 
 
 def _plan_new(asked: _Asked, given: Given) -> Plan:
@@ -584,7 +347,10 @@ def _plan_resumed(asked: _Asked, given: Given, out: Path | None) -> Plan:
     return plan_resumed_run(folder, limit=given.read(Limit), task=task, server=given.read(Server))
 
 
-def _run_folder(run: str | Path | None, out: Path | None) -> RunFolder:
+def folder_of(run: Run | str | Path | None, out: Path | None) -> RunFolder:
+    """Return the folder of a run, of its name or path, or of the newest one."""
+    if isinstance(run, Run):
+        return run._folder  # noqa: SLF001 -- its own module
     return find_run(out, None if run is None else str(run))
 
 

@@ -1,0 +1,1 @@
+"""The Python API: what `harness` offers by name, one module per subject."""

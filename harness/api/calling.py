@@ -1,0 +1,52 @@
+"""How functions of the API are called: in scripts, in notebooks, and one run at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from harness.app import LineObserver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.stopping import StopRequests
+
+Result = TypeVar("Result")
+LOG = logging.getLogger("harness")
+TURN = threading.Lock()  # runs of one process ask in turn: request locks are held per process
+
+
+class LogObserver(LineObserver):
+    """Logs what the user should know."""
+
+    def say(self, line: str) -> None:
+        """Log a line."""
+        LOG.warning("%s", line)
+
+
+def wait_for(function: Callable[[], Result], stop: StopRequests) -> Result:
+    """Call a function; where an event loop is running, as in a notebook, in a thread.
+
+    Interrupts of this thread then become requests to stop.
+    """
+    if not _loop_is_running():
+        return function()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(function)
+        while True:
+            try:
+                return running.result()
+            except KeyboardInterrupt:
+                stop.request()
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

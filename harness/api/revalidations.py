@@ -1,0 +1,73 @@
+"""Looks at the judges of a run, as `harness revalidate` takes them."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from harness.api.asked_runs import folder_of
+from harness.api.calling import TURN, LogObserver, wait_for
+from harness.command_options import ACCEPT, EXCLUDE, REVALIDATE, Given, Out, keywords
+from harness.revalidation.look_options import LookOptions, use_of_look
+from harness.revalidation.revalidate import revalidate as revalidate_run
+from harness.stopping import StopRequests
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.api.asked_runs import Run
+    from harness.judging.running.services import Observer
+    from harness.revalidation.ending import LookEnding
+
+
+@keywords(LookOptions, Out, uses=(REVALIDATE, ACCEPT, EXCLUDE), without=("dry_run",))
+def revalidate(
+    run: Run | str | Path | None = None,
+    *,
+    observer: Observer | None = None,
+    **options: Any,  # noqa: ANN401 -- see its signature
+) -> LookEnding:
+    """Ask the judges of a finished run again, and tell drift from their own noise.
+
+    Does what ``harness revalidate`` does.
+
+    Parameters
+    ----------
+    run : Run, str or Path, optional
+        The run, or the folder of an exported baseline; the newest run by default.
+    observer : Observer, optional
+        As for `run`.
+    **options
+
+    Returns
+    -------
+    LookEnding
+        Sentence, exit code, the conditions that failed, and the verdict of each judge. A look that
+        was interrupted is returned, too, and resumed by the next call.
+
+    Raises
+    ------
+    HarnessError
+        If the run, a judge or an option is wrong, or no judge can be asked.
+
+    Examples
+    --------
+    >>> run = harness.run("toxicity", judges=["lexicon"], limit=20, samples=2)
+    >>> ending = harness.revalidate(run)
+    >>> ending.exit_code, ending.verdicts, ending.failed
+    (0, {'lexicon': 'stable'}, ())
+    """
+    stop = StopRequests()
+    given = Given(options, use_of_look(options), LookOptions, Out)
+    function = partial(_revalidate, run, given, observer or LogObserver(), stop)
+    return wait_for(function, stop)
+
+
+def _revalidate(
+    run: Run | str | Path | None, given: Given, observer: Observer, stop: StopRequests
+) -> LookEnding:
+    options, out = given.read(LookOptions), given.read(Out).out
+    folder = folder_of(run, out)
+    with TURN:
+        return revalidate_run(folder, options, lambda _: nullcontext(observer), stop=stop)

@@ -1,0 +1,136 @@
+"""Verdicts of judges that were asked already, validated and confirmed."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from harness.api.asked_runs import Run
+from harness.api.calling import wait_for
+from harness.app import confirm_verdicts as decide_on_verdicts
+from harness.app import validate_run, validate_verdicts
+from harness.command_options import (
+    CONFIRM_VERDICTS,
+    VALIDATE,
+    VALIDATE_RUN,
+    Choices,
+    Given,
+    Validating,
+    keywords,
+)
+from harness.errors import HarnessError
+from harness.stopping import StopRequests
+from harness.table_tasks import read_task, verdict_file, without_folder
+
+if TYPE_CHECKING:
+    from harness.analysis import Validation
+    from harness.table_tasks import Rows, TableMapping, TaskLike
+
+
+@keywords(Validating, Choices, uses=(VALIDATE, VALIDATE_RUN))
+def validate(
+    task: TaskLike | Run,
+    verdicts: str | Path | Rows | None = None,
+    *,
+    mapping: TableMapping | None = None,
+    **options: Any,  # noqa: ANN401 -- see its signature
+) -> Validation:
+    """Validate verdicts of judges against the human ratings of a task.
+
+    Like the command, it counts the judges in the ledger of these ratings, which lies in the user's
+    data folder (``$XDG_DATA_HOME``) or beside ``task.yaml``.
+
+    Parameters
+    ----------
+    task : str, Path, Task, list of dict, DataFrame or Run
+        Name or path of a task, a loaded task, or a table of ratings. A run is validated anew;
+        without options its results are written again, unless ``metrics.json`` is of another
+        version of the schema.
+    verdicts : str, Path, list of dict, or DataFrame, optional
+        At least the columns ``item``, ``judge`` and ``value``. By default the verdicts that the
+        table holds, if ``task`` is one; without verdicts the human ratings are described.
+    mapping : dict, optional
+        For a table of ratings: which column is what, see `TableMapping`.
+    **options
+
+    Raises
+    ------
+    HarnessError
+        If the task, the verdicts or an option is wrong.
+
+    Examples
+    --------
+    >>> ratings = [
+    ...     {"id": "a", "text": "Thank you!", "ann": "polite", "bob": "polite"},
+    ...     {"id": "b", "text": "Read the manual.", "ann": "rude", "bob": "polite"},
+    ...     {"id": "c", "text": "Go away.", "ann": "rude", "bob": "rude"},
+    ... ]
+    >>> verdicts = [
+    ...     {"item": "a", "judge": "mine", "value": "polite"},
+    ...     {"item": "b", "judge": "mine", "value": "rude"},
+    ...     {"item": "c", "judge": "mine", "value": "rude"},
+    ... ]
+    >>> mapping = {"id": "id", "text": "text", "raters": ["ann", "bob"], "positive": ["polite"]}
+    >>> validation = harness.validate(ratings, verdicts, mapping=mapping)
+    >>> validation.judge("mine").metrics["hit_rate(h/h)"].value
+    0.8333333333333334
+    """
+    given = Given(options, VALIDATE_RUN if isinstance(task, Run) else VALIDATE, Validating, Choices)
+    validating, choices = given.read(Validating), given.read(Choices)
+    if isinstance(task, Run):
+        if verdicts is not None or mapping:
+            raise HarnessError("a run is validated with its own verdicts, items and seed")
+        return validate_run(task._folder, choices, new_ledger=validating.new_ledger)  # noqa: SLF001 -- its own module
+    with TemporaryDirectory() as scratch:
+        loaded, own_verdicts = read_task(task, mapping, Path(scratch))
+        file = own_verdicts if verdicts is None else verdict_file(verdicts, Path(scratch))
+        call = partial(validate_verdicts, loaded, file, validating, choices)
+        try:
+            return wait_for(call, StopRequests())
+        except HarnessError as error:
+            raise without_folder(error, Path(scratch)) from None
+
+
+@keywords(Validating, Choices, uses=(CONFIRM_VERDICTS,))
+def confirm_verdicts(
+    task: TaskLike,
+    verdicts: str | Path | Rows,
+    judge: str,
+    *,
+    mapping: TableMapping | None = None,
+    **options: Any,  # noqa: ANN401 -- see its signature
+) -> Validation:
+    """Validate one judge on the items that the ``holdout`` of `validate` kept out, and decide.
+
+    Only one judge can be confirmed, once. It is tested as the only judge.
+
+    Parameters
+    ----------
+    task : str, Path, Task, list of dict, or DataFrame
+        As for `validate`.
+    verdicts : str, Path, list of dict, or DataFrame
+        Verdicts of the judge on the held-out items; those of others, and on other items, are left
+        out.
+    judge : str
+        Its name there.
+    mapping : dict, optional
+        As for `validate`.
+    **options
+
+    Raises
+    ------
+    HarnessError
+        If nothing is held out, the judge has no verdicts there, or the items were used.
+    """
+    given = Given(options, CONFIRM_VERDICTS, Validating, Choices)
+    validating, choices = given.read(Validating), given.read(Choices)
+    with TemporaryDirectory() as scratch:
+        loaded, _ = read_task(task, mapping, Path(scratch))
+        file = verdict_file(verdicts, Path(scratch))
+        call = partial(decide_on_verdicts, loaded, file, judge, validating, choices)
+        try:
+            return wait_for(call, StopRequests())
+        except HarnessError as error:
+            raise without_folder(error, Path(scratch)) from None
