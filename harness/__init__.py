@@ -58,7 +58,12 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    attribute: object = getattr(import_module(f"harness.{_MODULES[name]}"), name)
+    try:
+        module = import_module(f"harness.{_MODULES[name]}")
+    except ModuleNotFoundError as error:  # of an edge that was left out
+        problem = f"harness.{name} needs {error.name}, which is not installed"
+        raise AttributeError(problem) from None
+    attribute: object = getattr(module, name)
     globals()[name] = attribute
     return attribute
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis import validate
 from harness.command_options import ALL_ITEMS, HERE, NO_CHOICES, check_place
+from harness.edges import edge
 from harness.embeddings import embed, embedded, run_cost_usd
 from harness.errors import (
     ExitCode,
@@ -37,7 +38,6 @@ from harness.ledger import (
     spend_holdout,
     unspent_holdout,
 )
-from harness.plugins import edge
 from harness.report import write_report
 from harness.run_plans import Plan, check_judges, overshoots
 from harness.runs import RunConfig, RunFolder, default_out, model_change

@@ -1,12 +1,8 @@
-"""What is loaded by name: plug-ins of other distributions, and edges of this package.
-
-An edge is a package that the core does not need: without it, what it offers is refused in one line.
-"""
+"""Plug-ins: objects of other distributions that are loaded by name."""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +14,6 @@ if TYPE_CHECKING:
 JUDGES = "judge_harness.judges"
 METRICS = "judge_harness.metrics"
 STRATEGIES = "judge_harness.strategies"
-EDGES = {name: f"harness.{name}" for name in ("batch", "cluster", "interop")}
 MAX_PROBLEM_CHARS = 200
 
 
@@ -70,22 +65,6 @@ def load(group: str, name: str, own: Mapping[str, EntryPoint] | None = None) -> 
     raise PluginError(
         f"plug-in {name!r} of {source} cannot be loaded ({problem}); fix or remove it."
     )
-
-
-def edge(name: str) -> Any:  # noqa: ANN401 -- its `__init__` says what it offers
-    """Load an edge of this package, one of `EDGES`.
-
-    Raises
-    ------
-    PluginError
-        If it was left out of this installation.
-    """
-    try:
-        return import_module(EDGES[name])
-    except ModuleNotFoundError as error:
-        if error.name != EDGES[name]:
-            raise
-    raise PluginError(f"this installation of judge-harness has no {EDGES[name]}.")
 
 
 def in_one_line(error: BaseException) -> str:

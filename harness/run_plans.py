@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.analysis import check_choices
 from harness.command_options import NO_CHOICES, NO_LIMIT, NO_SERVER, RunOptions, check_limit
+from harness.edges import edge
 from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of, orders_of
 from harness.embeddings import embedder_of
 from harness.errors import (
@@ -50,7 +51,6 @@ from harness.ledger import (
     check_unspent,
     holdout_of,
 )
-from harness.plugins import edge
 from harness.ratings import is_held_out
 from harness.runs import CONFIRMATION, RunConfig, RunFolder
 from harness.stats.selection.replies import MIN_SAMPLES

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import msgspec
 
-from harness.curation import AnswerSettings, make_plans, make_task, read_source
+from harness.edges import edge
 from harness.errors import HarnessError, OptionError, TaskError
 from harness.files import write_file
 from harness.tasks import Task
@@ -98,6 +98,7 @@ def read_task(
 
 def _import_rows(rows: Rows, mapping: TableMapping, scratch: Path) -> tuple[Task, Path | None]:
     """Make a task of a table of ratings, as ``harness curate import`` does."""
+    curation = edge("curation")
     columns: dict[str, Any] = dict(mapping)
     name = columns.pop("name", "rows")
     property_rated = columns.pop("property", "")
@@ -105,18 +106,18 @@ def _import_rows(rows: Rows, mapping: TableMapping, scratch: Path) -> tuple[Task
     settings: dict[str, Any] = {"scale": answers.pop("scale", None)}
     settings |= {key: strings(labels) for key, labels in answers.items()}
     raters = {key: columns.pop(key) for key in ("kind", "rater_ids") if key in columns}
-    plan, *others = make_plans(
+    plan, *others = curation.make_plans(
         name,
-        read_source(_write_rows(rows, scratch / "rows.jsonl")),
+        curation.read_source(_write_rows(rows, scratch / "rows.jsonl")),
         {role: [*strings(names)] for role, names in columns.items()},
-        settings=AnswerSettings(**settings),
+        settings=curation.AnswerSettings(**settings),
         property_rated=property_rated,
         **raters,
     )
     if others:
         criteria = ", ".join(plan.criterion or "" for plan in (plan, *others))
         raise TaskError(f"rows: {criteria} have scales of their own; give the rows of one of them.")
-    folder = make_task(plan, scratch / name).folder
+    folder: Path = curation.make_task(plan, scratch / name).folder
     task = load_task_folder(folder).model_copy(update={"folder": Path(name)})
     verdicts = folder / "verdicts.csv"
     return task, verdicts if verdicts.exists() else None

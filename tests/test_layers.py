@@ -10,12 +10,14 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+from harness.edges import EDGES
+
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
 
 # Each module may import only from those in earlier rows (errors may be imported by all but stats).
 LAYERS = (
     ("stats",),
-    ("plugins", "files", "plain_text", "scoped_state", "command_options"),
+    ("plugins", "edges", "files", "plain_text", "scoped_state", "command_options"),
     ("checksummed_log", "user_folders"),
     ("tasks",),
     ("judging.prompts", "judging.parsing", "judging.strategies"),
@@ -51,6 +53,7 @@ LAYERS = (
     ("testing",),
     ("cli",),
 )
+CLIENTS_OF_EDGES = {"api.revalidations"}  # modules of the API that an edge needs
 HEAVY = {
     "litellm",
     "datasets",
@@ -142,6 +145,21 @@ def test_a_module_imports_only_from_layers_left_of_it():
             if other is not None and other > own:
                 faults.append(f"{module.name} imports {name}")
     assert faults == []
+
+
+def test_the_core_imports_no_edge():
+    """All but the command line and the API of an edge loads edges by name, see `harness.edges`."""
+    clients = {"cli", "testing", ""}  # of the pytest plug-in, types alone; "" is the package itself
+    found = {
+        (module.name, name)
+        for module in modules()
+        for name in module.imports
+        for edge in EDGES
+        if name.startswith(f"harness.{edge}")
+        and module.name.split(".")[0] not in {*EDGES, *clients}
+        and module.name not in CLIENTS_OF_EDGES
+    }
+    assert found == set()
 
 
 def test_stats_needs_numpy_and_scipy_alone():

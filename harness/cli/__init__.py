@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from harness import __version__
+from harness.edges import has_edge
 from harness.errors import ExitCode, HarnessError
 from harness.plain_text import visible
 
@@ -44,6 +45,8 @@ class CommandSource(NamedTuple):
         Module in `harness.cli` and the name of a function or `typer.Typer` in it: ``run:run``.
     summary : str
         Its line in the help of the group.
+    edges : tuple of str
+        Edges that it needs, see `harness.edges`: without one of them there is no such command.
     settings : dict or None
         Of its context, where they are not the default ones.
     on_error : str
@@ -53,6 +56,7 @@ class CommandSource(NamedTuple):
 
     place: str
     summary: str
+    edges: tuple[str, ...] = ()
     settings: dict[str, Any] | None = None
     on_error: str = ""
 
@@ -64,7 +68,9 @@ COMMANDS = {
         "confirm:confirm", "Ask a judge of a run about the items that were held out."
     ),
     "estimate": CommandSource(
-        "estimate:estimate", "Estimate a share or a score over items without ratings."
+        "estimate:estimate",
+        "Estimate a share or a score over items without ratings.",
+        ("estimation",),
     ),
     "systems": CommandSource("systems:systems", "Rank the systems that a pairwise task compares."),
     "study": CommandSource("study:study", "Put the results of several tasks together."),
@@ -72,36 +78,52 @@ COMMANDS = {
     "revalidate": CommandSource(
         "revalidate:revalidate",
         "Ask the judges of a run again: are they still the same?",
+        ("revalidation",),
         on_error="revalidate:print_error",
     ),
     "history": CommandSource(
-        "revalidate:history", "Print the looks at a run's judges as control charts."
+        "revalidate:history",
+        "Print the looks at a run's judges as control charts.",
+        ("revalidation",),
     ),
-    "schedule": CommandSource("schedule:schedule", "Emit a schedule that re-validates a run."),
+    "schedule": CommandSource(
+        "schedule:schedule", "Emit a schedule that re-validates a run.", ("revalidation",)
+    ),
     "gate": CommandSource("gate:gate", "Check a finished run against requirements."),
     "selftest": CommandSource(
-        "selftest:selftest", "Test the whole analysis on a design like yours."
+        "selftest:selftest", "Test the whole analysis on a design like yours.", ("experiments",)
     ),
     "simulate": CommandSource(
-        "simulate:simulate", "Reproduce published experiments with known truth."
+        "simulate:simulate", "Reproduce published experiments with known truth.", ("experiments",)
     ),
     "doctor": CommandSource("doctor:doctor", "Check keys, addresses, cache and store."),
     "new-task": CommandSource(
-        "curate:new_task", "Write a task folder, also from a table.", PASSES_ON
+        "curate:new_task", "Write a task folder, also from a table.", ("curation",), PASSES_ON
     ),
-    "annotate": CommandSource("annotate:annotate", "Rate items of a task on a local page."),
+    "annotate": CommandSource(
+        "annotate:annotate", "Rate items of a task on a local page.", ("annotation",)
+    ),
     "tasks": CommandSource("lists:tasks", "List tasks."),
     "prompt": CommandSource("prompt:prompt", "Print what a judge is sent for an item."),
     "judges": CommandSource("lists:judges", "List judges and what each still needs."),
     "runs": CommandSource("lists:runs", "List run folders, newest first."),
     "metrics": CommandSource("lists:metrics", "List metrics: range, direction and paper."),
     "schema": CommandSource("lists:schema", "Print the JSON schema of a file."),
-    "curate": CommandSource("curate:app", "Import, check, sample and export ratings."),
-    "plan": CommandSource("plan:app", "Plan items, raters and replies."),
+    "curate": CommandSource(
+        "curate:app", "Import, check, sample and export ratings.", ("curation",)
+    ),
+    "plan": CommandSource("plan:app", "Plan items, raters and replies.", ("curation",)),
     "cache": CommandSource("cache:app", "Show or clear the response cache."),
-    "baseline": CommandSource("revalidate:baseline_app", "Export the baseline of a run."),
-    "probe": CommandSource("probe:app", "Test what a judge should resist."),
+    "baseline": CommandSource(
+        "revalidate:baseline_app", "Export the baseline of a run.", ("revalidation",)
+    ),
+    "probe": CommandSource("probe:app", "Test what a judge should resist.", ("probe",)),
 }
+
+
+def sources() -> dict[str, CommandSource]:
+    """Return the commands whose edges are in this installation."""
+    return {name: s for name, s in COMMANDS.items() if all(map(has_edge, s.edges))}
 
 
 class _LazyCommands(Mapping[str, "Command"]):
@@ -112,18 +134,18 @@ class _LazyCommands(Mapping[str, "Command"]):
 
     def __getitem__(self, name: str) -> Command:
         if name not in self._imported:
-            self._imported[name] = _import_command(name, COMMANDS[name])
+            self._imported[name] = _import_command(name, sources()[name])
         return self._imported[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
+        return iter(sources())
 
     def __len__(self) -> int:
-        return len(COMMANDS)
+        return len(sources())
 
 
 class _LazyGroup(TyperGroup):
-    """The commands in `COMMANDS`; the help imports none of them."""
+    """The commands of this installation; the help imports none of them."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 -- those of a group
         super().__init__(**settings)
@@ -131,14 +153,14 @@ class _LazyGroup(TyperGroup):
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # of the same class
         del ctx
-        return list(COMMANDS)
+        return list(sources())
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]  # of the same class
         words = [*ctx._protected_args, *ctx.args]  # noqa: SLF001 -- typer has no other name for them
         try:
             return super().invoke(ctx)
         except (HarnessError, USAGE_ERROR) as error:
-            source = COMMANDS.get(words[0]) if words else None
+            source = sources().get(words[0]) if words else None
             if source and source.on_error:
                 _attribute(source.on_error)(words[1:], error)
             raise
@@ -146,7 +168,7 @@ class _LazyGroup(TyperGroup):
     def format_commands(self, ctx: typer.Context, formatter: HelpFormatter) -> None:  # type: ignore[override]  # of the same class
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, source.summary) for name, source in COMMANDS.items()])
+            formatter.write_dl([(name, source.summary) for name, source in sources().items()])
 
 
 def _attribute(place: str) -> Any:  # noqa: ANN401 -- a function or a group

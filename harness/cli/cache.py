@@ -84,7 +84,7 @@ def copy(
       harness cache copy postgresql:// ./cache
       harness cache copy runs/toxicity-20261125T120000Z-3fa9c1 ./cache
     """
-    from harness.plugins import edge
+    from harness.edges import edge
 
     n_replies = edge("cluster").copy_replies(source, target)
     echo(f"Copied {n_replies} replies to {target}.")

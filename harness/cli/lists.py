@@ -197,6 +197,9 @@ def schema_of(name: str) -> Mapping[str, object]:
 
             return verdict_schema()
         case "audit":
+            from harness.edges import edge
+
+            edge("curation")
             from harness.curation.audit import Audit
 
             return Audit.json_schema()

@@ -9,7 +9,7 @@ import typer
 
 from harness.cli.annotate import check_own_files, check_property, merge_summary
 from harness.cli.output import echo, echo_json
-from harness.plugins import edge
+from harness.edges import edge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

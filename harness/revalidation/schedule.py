@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from harness.command_options import NO_SERVER
+from harness.edges import edge
 from harness.errors import JudgeError, RunError, TaskError
 from harness.judging.judges.config import bundled_judges, load_judges
 from harness.judging.judges.judge_registry import own_judges
-from harness.plugins import edge
 from harness.revalidation.watched_judges import judges_in_use, watched_judges
 from harness.tasks.folders import bundled, find_task
 from harness.tasks.schema import TASK_FILE, read_task_file
