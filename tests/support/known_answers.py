@@ -1,7 +1,8 @@
 """Known answers of the truth folder: golden cases, data sets and the comparison with both.
 
 The folders are named by HARNESS_TRUTH, separated by colons; by default ``../shared/truth`` beside
-the checkout. Golden cases come from the first folder, data sets from any.
+the checkout. Golden cases come from the first folder, data sets from any. Cases that need no data
+set are in ``tests/golden/answers`` as well, written by ``golden/write_answers.py``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+ANSWERS = Path(__file__).resolve().parents[1] / "golden" / "answers"
 DEFAULT_FOLDER = Path(__file__).resolve().parents[3] / "shared" / "truth"
 
 
@@ -27,14 +29,22 @@ def truth_folders() -> list[Path]:
     return [path for path in paths if path.is_dir()]
 
 
-def golden_cases(kind: str) -> list[dict]:
-    """Return all golden cases of one kind."""
+def truth_cases() -> list[dict]:
+    """Return the golden cases of the first truth folder; none without one."""
     return [
         case
-        for file in sorted((truth_folders()[0] / "golden").glob("*.json"))
+        for folder in truth_folders()[:1]
+        for file in sorted((folder / "golden").glob("*.json"))
         for case in json.loads(file.read_text(encoding="utf-8"))
-        if case["kind"] == kind
     ]
+
+
+def golden_cases(kind: str) -> list[dict]:
+    """Return all golden cases of one kind: those of the truth folder, and those kept here."""
+    cases = {case["id"]: case for case in truth_cases() if case["kind"] == kind}
+    kept = ANSWERS / f"{kind}.jsonl"
+    lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+    return list(({case["id"]: case for case in map(json.loads, lines)} | cases).values())
 
 
 @dataclass(frozen=True)
