@@ -12,7 +12,8 @@ def test_kept_answers_are_those_of_the_truth_folder(truth):
     """A case that was corrected there is written here again by the script."""
     assert truth
     known = {case["id"]: case for case in truth_cases()}
-    kept = [json.loads(line) for file in ANSWERS.glob("*.jsonl") for line in file.open()]
+    files = [file.read_text(encoding="utf-8") for file in ANSWERS.glob("*.jsonl")]
+    kept = [json.loads(line) for text in files for line in text.splitlines()]
     assert kept
     for case in kept:
         if case["id"] in known:
