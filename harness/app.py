@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import secrets
-import signal
-import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,7 +24,6 @@ from harness.judging.judges.judge_registry import (
 from harness.judging.judges.response_errors import explain
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.services import NoObserver, NoStore
-from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage.response_cache import ResponseCache
 from harness.ledger import (
     count_run,
@@ -38,31 +32,23 @@ from harness.ledger import (
     spend_holdout,
     unspent_holdout,
 )
+from harness.open_units import Asked, ask_open_units, note_paid, shared_store
 from harness.report import write_report
 from harness.run_plans import Plan, check_judges, overshoots
-from harness.runs import RunConfig, RunFolder, default_out, model_change
+from harness.runs import RunFolder, default_out, model_change
 from harness.sources import source_of, source_of_verdicts
-from harness.stopping import StopRequests, run_until_stopped
 from harness.user_folders import cache_folder, resume_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from harness.analysis import Validation
     from harness.command_options import Choices, Place, Validating
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.services import Job, Observer, Store
-    from harness.judging.storage.verdict_log import LogReading
+    from harness.judging.running.services import Observer, Store
+    from harness.stopping import StopRequests
     from harness.tasks import Task
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How asking ended, and what the run has cost so far."""
-
-    exit_code: ExitCode
-    budget: CostBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +229,7 @@ def execute(
                 stop=stop,
             )
         finally:
-            _note_paid(folder, budget)
+            note_paid(folder, budget)
     try:
         validation = finish(folder, task=plan.task if plan.config.item_text else None)
     except KeyboardInterrupt:
@@ -268,107 +254,6 @@ def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> 
     return NoStore
 
 
-def ask_open_units(
-    plan: Plan,
-    folder: RunFolder,
-    store: Store,
-    *,
-    observer: Observer,
-    retry: RetryPolicy | None = None,
-    stop: StopRequests | None = None,
-    follow: Callable[[Store, Observer, StopRequests], str] | None = None,
-) -> Asked:
-    """Ask what the log of a run folder does not answer; the store is closed at the end.
-
-    Parameters
-    ----------
-    plan, folder, observer, retry, stop
-        See `run_plan`.
-    store : Store
-        Where replies are looked up and stored.
-    follow : callable, optional
-        Starts other processes of the run and returns when they have ended, with the reason if they
-        did not end well. Their replies are then taken from the store.
-
-    Raises
-    ------
-    RunError
-        If the run folder or the store cannot be used.
-    """
-    stop = stop or StopRequests()
-    with folder.open_log() as log:
-        logged = folder.read_verdicts()
-        _quarantine(folder, logged, observer)
-        folder.update(state="running", ended={}, exit_code=None, config=plan.config)
-        limits = _limits(store, plan.config, folder, logged)
-        budget = limits.budget
-        lost = follow(store, observer, stop) if follow else ""
-        session = Session(
-            plan.task,
-            _jobs(plan, folder, store, observer),
-            log=log,
-            store=store,
-            done=logged.final,
-            observer=observer,
-            retry=retry,
-            limits=limits,
-        )
-        if lost:
-            observer.say(lost)
-            session.stop("cluster_lost")
-        ends, asking_s = _ask(session, folder, store, observer, stop)
-        if budget.refused_usd:
-            observer.say(f"the next request may cost up to ${budget.refused_usd:.4f}")
-        _note_paid(folder, budget)
-    exit_code = _exit_code(ends, budget, stop)
-    folder.update(
-        state="asked" if exit_code == ExitCode.DONE else "stopped",
-        ended={judge: reason for judge, reason in ends.items() if reason},
-        exit_code=None if exit_code == ExitCode.DONE else int(exit_code),
-        asking_s=round((folder.manifest.asking_s or 0.0) + asking_s, 3),
-    )
-    return Asked(exit_code, _unshared(budget, plan.config, folder))
-
-
-def _jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> Sequence[Job]:
-    """Return what is asked, in batches if the run uses them.
-
-    Where processes share the run each begins at an item of its own, so that they do not all wait
-    for the same replies.
-    """
-    jobs: Sequence[Job] = plan.jobs
-    if plan.config.batch:
-        jobs = edge("batch").batched_jobs(plan, folder, store, observer)
-    if store.shared_progress() is not None:
-        jobs = [replace(job, begins_at=secrets.randbelow(len(job.items))) for job in jobs]
-    return jobs
-
-
-def shared_store(
-    address: str,
-    plan: Plan,
-    run: str,
-    observer: Observer,
-    *,
-    budget: str = "",
-    is_private: bool = False,
-) -> Store:
-    """Return the store at an address for a run of some name; see `open_store` of the cluster.
-
-    Raises
-    ------
-    RunError
-        If it cannot be used.
-    """
-    if plan.config.batch:
-        raise RunError("--batch cannot be used with --store; leave one of the two out.")
-    longest_call_s = max(spec.deadline_s for spec in plan.specs)
-    store: Store = edge("cluster").open_store(
-        address, run, longest_call_s, observer.say, budget=budget, is_private=is_private
-    )
-    return store
-
-
 def _launched(
     plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
 ) -> Callable[[Store, Observer, StopRequests], str] | None:
@@ -381,51 +266,6 @@ def _launched(
         plan, folder, place, retry
     )
     return follow
-
-
-def _limits(
-    store: Store, config: RunConfig, folder: RunFolder, logged: LogReading
-) -> SessionLimits:
-    """Return the budget of a session and what makes its rate limits."""
-    budget = _budget(config, folder, run_cost_usd(folder, logged))
-    if store.shared_progress() is None:
-        return SessionLimits(budget)
-    limits: SessionLimits = edge("cluster").session_limits(
-        store, config.max_cost, budget.spent_usd, is_soft=config.max_cost_soft
-    )
-    limits.budget.assumed_usd = budget.assumed_usd
-    return limits
-
-
-def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudget:
-    """Return the budget of a run whose logged replies cost so much.
-
-    What was recorded before a call counts even if the run was killed before its reply was logged;
-    what is reserved for batches is reserved anew.
-    """
-    most_usd = folder.manifest.paid_at_most_usd or 0.0
-    if config.batch:
-        most_usd -= edge("batch").reserved_usd(folder)
-    budget = CostBudget(
-        config.max_cost,
-        max(logged_usd, most_usd) if config.max_cost is not None else logged_usd,
-        is_soft=config.max_cost_soft,
-        record=lambda usd: folder.update(paid_at_most_usd=usd),
-    )
-    budget.assumed_usd = budget.spent_usd - logged_usd
-    return budget
-
-
-def _unshared(budget: CostBudget, config: RunConfig, folder: RunFolder) -> CostBudget:
-    """Return a budget of this process alone: the store of a shared one is closed."""
-    logged_usd = budget.spent_usd - budget.assumed_usd
-    return _budget(config, folder, logged_usd)
-
-
-def _note_paid(folder: RunFolder, budget: CostBudget) -> None:
-    """Record the most that a run under a limit may have cost; batches may still be billed."""
-    if budget.limit_usd is not None:
-        folder.update(paid_at_most_usd=budget.spent_usd + budget.reserved_usd)
 
 
 def _complete(plan: Plan, folder: RunFolder) -> RunResult:
@@ -526,62 +366,6 @@ def confirm_verdicts(
     validation = validate(replace(embedded(source), tried=tried))
     spend_holdout(source, options.criterion)
     return validation
-
-
-def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> None:
-    """Move the damaged lines of a log into a file beside it."""
-    if logged.damaged:
-        file = folder.write("verdicts.damaged", b"".join(logged.damaged))
-        observer.say(
-            f"{len(logged.damaged)} damaged lines of verdicts.jsonl were moved to {file}; their "
-            "replies are read from the cache, or asked for again"
-        )
-
-
-def _ask(
-    session: Session,
-    folder: RunFolder,
-    store: Store,
-    observer: Observer,
-    stop: StopRequests,
-) -> tuple[dict[str, str], float]:
-    """Run to the end or to a stop; return why each judge is incomplete, and the seconds it took."""
-    import uvloop  # noqa: PLC0415 -- takes 10 ms, and most commands ask nothing
-
-    started_s = time.monotonic()
-    try:
-        ends = uvloop.run(run_until_stopped(session, observer, stop))
-        return ends, time.monotonic() - started_s
-    finally:
-        _log_rates(folder, session)
-        store.close()
-
-
-def _log_rates(folder: RunFolder, session: Session) -> None:
-    """Append to ``rate.jsonl`` how fast each remote judge was asked, and why that changed."""
-    monotonic_zero = time.time() - time.monotonic()
-    lines = [
-        {
-            "judge": judge,
-            "at": datetime.fromtimestamp(monotonic_zero + event.at_s, UTC).isoformat(),
-            "limit": event.limit,
-            "reason": event.reason,
-        }
-        for judge, events in session.rate_history.items()
-        for event in events
-    ]
-    if lines:
-        folder.append("rate.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-
-
-def _exit_code(ends: Mapping[str, str], budget: CostBudget, stop: StopRequests) -> ExitCode:
-    codes = [ExitCode.INCOMPLETE] if any(ends.values()) else []
-    if budget.exhausted:
-        codes.append(ExitCode.COST_LIMIT)
-    if stop.signals:
-        interrupted = stop.signals[0] == signal.SIGINT
-        codes.append(ExitCode.INTERRUPTED if interrupted else ExitCode.TERMINATED)
-    return ExitCode.most_important(codes)
 
 
 def how_to_resume(command: str, exit_code: ExitCode, max_cost: float | None) -> str:

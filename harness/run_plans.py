@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import check_choices
@@ -51,11 +50,10 @@ from harness.ledger import (
     check_unspent,
     holdout_of,
 )
+from harness.plan_checks import check_property, check_replies, check_strategies
 from harness.ratings import is_held_out
 from harness.runs import CONFIRMATION, RunConfig, RunFolder
-from harness.stats.selection.replies import MIN_SAMPLES
 from harness.tasks import Item, Task, load_task
-from harness.tasks.options import DEFAULT_PROPERTY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -161,7 +159,7 @@ def plan_run(
     if options.max_tokens is not None:
         asked = [with_max_tokens(spec, options.max_tokens) for spec in asked]
     specs = tuple(_configured(spec, config, loaded, both_orders) for spec in asked)
-    _check_property(loaded, specs)
+    check_property(loaded, specs)
     strategies = [spec.asking for spec in specs]
     shown = _shown(pool or loaded, holdout)
     drawn = _drawn(shown, items_by_elicitation(loaded, config), strategies, config.seed)
@@ -478,15 +476,6 @@ def _drawn(
     return draw_demonstrations(pool, judged, n, seed=seed)
 
 
-def _check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
-    remote = next((spec.name for spec in specs if spec.remote), "")
-    if remote and task.property == DEFAULT_PROPERTY:
-        raise TaskError(
-            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
-            "would be asked for that; describe there what was rated, as a phrase."
-        )
-
-
 def _plan(
     task: Task,
     config: RunConfig,
@@ -520,29 +509,10 @@ def _plan(
         for spec in specs
         if spec.kind != ENSEMBLE
     )
-    _check_strategies(specs, jobs, task, prompts)
-    _check_replies(config.choices.replies, jobs, len(task.options))
+    check_strategies(specs, jobs, task, prompts)
+    check_replies(config.choices.replies, jobs, len(task.options))
     ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
     return Plan(task, config, prompts, jobs, ensembles=ensembles, **fields)
-
-
-def _check_strategies(
-    specs: Sequence[JudgeSpec], jobs: Sequence[Job], task: Task, prompts: Prompts
-) -> None:
-    """Refuse strategies that do not fit the options, their order or the elicitations."""
-    for spec in specs:
-        if spec.asking.needs_options:
-            task.require_options(spec.name)
-    in_order = [spec.strategy for spec in specs if spec.asking.keeps_order]
-    if prompts.orders and in_order:
-        raise JudgeError(f"{min(in_order)} is for one order of the options; drop --shuffle-options")
-    for spec in (job.judge.spec for job in jobs if not job.elicitations):
-        raise JudgeError(
-            f"{spec.name} endorses options one by one; add --elicitation response_set"
-            if spec.asking.asks_each_option
-            else f"{spec.name} gives probabilities of single options; add --elicitation "
-            "forced_choice"
-        )
 
 
 def make_job(
@@ -575,20 +545,3 @@ def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[
             f"task {task.name}: {spec.name} needs the id {taken[0]!r}; rename the item."
         )
     return (*added, *items)
-
-
-def _check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int) -> None:
-    """Refuse a number of replies per item that no judge is asked for."""
-    specs = [job.judge.spec for job in jobs]
-    samples = [
-        job.samples // spec.asking.replies_per_verdict(n_options)
-        for job, spec in zip(jobs, specs, strict=True)
-        if not spec.asking.gives_distribution
-    ]
-    most = max(samples, default=inf)
-    needed = MIN_SAMPLES if replies == "inf" else int(replies or 1)
-    if needed > most:
-        raise JudgeError(
-            f"--replies {replies} needs {needed} samples per item, but no judge is asked more than "
-            f"{most}; ask for more with --samples {needed}."
-        )

@@ -33,6 +33,8 @@ LAYERS = (
     ("report",),
     (
         "app",
+        "open_units",
+        "plan_checks",
         "run_plans",
         "embeddings",
         "stopping",

@@ -25,10 +25,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from harness.app import ask_open_units, shared_store, start
+from harness.app import start
 from harness.cluster.database import StoreAway
 from harness.errors import HarnessError
 from harness.judging.running.services import NoObserver
+from harness.open_units import ask_open_units, shared_store
 from harness.stopping import StopRequests
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from harness.analysis.judge_costs import cost_of, median_latency_s
-from harness.app import ask_open_units, shared_store
 from harness.errors import ExitCode, RunError
 from harness.files import writing_to
 from harness.judging.computed_verdicts import computed_verdicts
 from harness.judging.judges.config import ENSEMBLE
 from harness.judging.storage.response_cache import CacheUnusable, ResponseCache
 from harness.judging.storage.verdict_log import read_log
+from harness.open_units import ask_open_units, shared_store
 from harness.revalidation.history import KEPT
 from harness.revalidation.records import Provider
 from harness.runs import FolderUnwritable, Manifest, RunFolder, versions

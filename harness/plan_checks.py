@@ -1,0 +1,64 @@
+"""Checks of a plan before anything is asked."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from harness.errors import JudgeError, TaskError
+from harness.stats.selection.replies import MIN_SAMPLES
+from harness.tasks.options import DEFAULT_PROPERTY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.judging.judges.config import JudgeSpec
+    from harness.judging.prompts.requests import Prompts
+    from harness.judging.running.services import Job
+    from harness.tasks import Task
+
+
+def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
+    """Refuse a task whose property was not described, where it would be sent anywhere."""
+    remote = next((spec.name for spec in specs if spec.remote), "")
+    if remote and task.property == DEFAULT_PROPERTY:
+        raise TaskError(
+            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
+            "would be asked for that; describe there what was rated, as a phrase."
+        )
+
+
+def check_strategies(
+    specs: Sequence[JudgeSpec], jobs: Sequence[Job], task: Task, prompts: Prompts
+) -> None:
+    """Refuse strategies that do not fit the options, their order or the elicitations."""
+    for spec in specs:
+        if spec.asking.needs_options:
+            task.require_options(spec.name)
+    in_order = [spec.strategy for spec in specs if spec.asking.keeps_order]
+    if prompts.orders and in_order:
+        raise JudgeError(f"{min(in_order)} is for one order of the options; drop --shuffle-options")
+    for spec in (job.judge.spec for job in jobs if not job.elicitations):
+        raise JudgeError(
+            f"{spec.name} endorses options one by one; add --elicitation response_set"
+            if spec.asking.asks_each_option
+            else f"{spec.name} gives probabilities of single options; add --elicitation "
+            "forced_choice"
+        )
+
+
+def check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int) -> None:
+    """Refuse a number of replies per item that no judge is asked for."""
+    specs = [job.judge.spec for job in jobs]
+    samples = [
+        job.samples // spec.asking.replies_per_verdict(n_options)
+        for job, spec in zip(jobs, specs, strict=True)
+        if not spec.asking.gives_distribution
+    ]
+    most = max(samples, default=inf)
+    needed = MIN_SAMPLES if replies == "inf" else int(replies or 1)
+    if needed > most:
+        raise JudgeError(
+            f"--replies {replies} needs {needed} samples per item, but no judge is asked more than "
+            f"{most}; ask for more with --samples {needed}."
+        )
