@@ -1,6 +1,10 @@
 """Formula and reading of each metric, by the name without its forms."""
 
 FORMULAS: dict[str, tuple[str, str]] = {
+    "advantage": (
+        "mean over raters j of the share of j's items on which [S(judge) >= S(j)]",
+        "rho: how often the judge is as close to the others as j is; S: the annotator test's score",
+    ),
     "hit_rate": (
         "mean of [mode(O^H) = mode(O^J)]",
         "share of items whose most frequent options agree; blind to how close the vote was",

@@ -33,6 +33,7 @@ from harness.judging.parsing.verdict import (
 )
 from harness.report.glossary import GLOSSARY, PAPER_SYMBOLS
 from harness.stats.metrics import confusion
+from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 from harness.stats.metrics.registry import METRICS
 from harness.tasks.dataset_fields import DatasetFields
@@ -214,7 +215,7 @@ def _type(field: Mapping[str, Any]) -> str:
 
 def metrics() -> str:
     """Every row of the metric table with formula, paper and reading."""
-    bases = list(dict.fromkeys(base_name(row.name) for row in METRICS))
+    bases = list(dict.fromkeys(base_name(row.name) for row in (*METRICS, ADVANTAGE)))
     measures = (*confusion.BINARY, *confusion.DIAGNOSTICS)
     parts = [
         fragment("metrics"),
@@ -232,7 +233,7 @@ def metrics() -> str:
         "| row | better | bounds | unit | source |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for row in METRICS:
+    for row in (*METRICS, ADVANTAGE):
         low, high = (f"{x:.3g}".replace("inf", "∞") for x in row.bounds)
         name = row.name.replace("|", "\\|")
         parts.append(f"| `{name}` | {row.better} | {low} to {high} | {row.unit} | {row.paper} |")

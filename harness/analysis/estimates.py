@@ -20,6 +20,7 @@ from harness.analysis.inputs import (
     sampling_weights,
 )
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
+from harness.analysis.rater_wins import with_rater_wins
 from harness.errors import TaskError
 from harness.ratings import human_table, judge_table, rater_panel, without_rater
 from harness.stats import (
@@ -47,6 +48,7 @@ from harness.stats.indeterminacy.sensitivity import distributions_at_beta
 from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.interval_methods import check_level
 from harness.stats.inference.non_inferiority import Margin
+from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.selection.footing import common_footing
 from harness.stats.selection.replies import (
     CommonItems,
@@ -305,7 +307,9 @@ def prepare(source: Source, *, ranking_only: bool = False, with_intervals: bool 
 def footing_without(p: Prepared, rater: str, judge: str) -> Footing | None:
     """Compare a judge by itself with the baselines without a rater, and without resamples."""
     judges = tuple(facts for facts in p.source.judges if facts.name == judge)
-    source = replace(p.source, judges=judges, n_resamples=0)
+    ratings = tuple(rating for rating in p.task.ratings if rating.rater != rater)
+    task = p.task.model_copy(update={"ratings": ratings})
+    source = replace(p.source, task=task, judges=judges, n_resamples=0)
     human = without_rater(p.human, p.task, source.items, rater)
     tables = tuple(table for table in p.judges if table.name == judge)
     compared = _compared(source, human, tables, p.groups)
@@ -557,7 +561,7 @@ def _compared(
 ) -> Compared:
     task, positive = source.task, source.task.positive
     weights = sampling_weights(source.items)
-    tables, criteria = [human, *judges], None
+    tables, criteria = [with_rater_wins(source, human), *judges], None
     if source.mode != "exclude":
         option = _recoded_to(task) if source.mode == "recode" else CANNOT_ASSESS
         tables = [resolve_abstentions(table, source.mode, option=option) for table in tables]
@@ -580,9 +584,11 @@ def _compared(
 def _rows(
     task: Task, space: OptionSpace, positive: Sequence[str], metric: str | None
 ) -> tuple[Metric, ...]:
-    """Return the metrics of a task, and the ranking metric if it comes from a plug-in."""
+    """Return the metrics of a task, and the one that ranks where it is none that all have."""
     scale = cast("ClosedScale", task.scale)
     rows = metrics_for(space, scale=scale, positive=positive)
+    if metric == ADVANTAGE.name:
+        return (*rows, ADVANTAGE)
     if metric is None or any(row.name == metric for row in rows):
         return rows
     return (*rows, plugin_metric(metric)) if metric in plugin_metric_names() else rows

@@ -17,6 +17,7 @@ from harness.stats import OptionSpace, metrics_for
 from harness.stats.indeterminacy.reconstruction import missing_pairs
 from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.cluster_robust import effective_number, inverse_probability_weights
+from harness.stats.metrics.advantage import ADVANTAGE
 from harness.stats.modes import AbstentionMode, IntervalMethod
 from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.open_scales.text_answers import SIMILARITY
@@ -300,7 +301,8 @@ def metric_definitions(
         rows = numeric_metrics(inf)
     else:
         space = OptionSpace.singletons(options)
-        rows = metrics_for(space, scale=cast("ClosedScale", scale), positive=positive)
+        closed = cast("ClosedScale", scale)
+        rows = (*metrics_for(space, scale=closed, positive=positive), ADVANTAGE)
     return {row.name: row for row in rows}
 
 

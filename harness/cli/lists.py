@@ -106,10 +106,9 @@ def _minute(time: str) -> str:
 def metrics(*, as_json: options.Json = False) -> None:
     """List all metrics: what they apply to, how to read them, and the paper.
 
-    Those of all tasks, ordinal scales, positive options and plug-ins compare a judge with the
-    raters and are accepted by --metric. Forms in a name are judge/human: h the most frequent
-    option, s shares of options, srs shares of raters who allow each option, hrs the options that
-    enough raters allow.
+    All but those of raters alone compare a judge with the raters and are accepted by --metric.
+    Forms in a name are judge/human: h the most frequent option, s shares of options, srs shares of
+    raters who allow each option, hrs the options that enough raters allow.
 
     \b
     Examples:
@@ -140,6 +139,7 @@ def _plugin_metrics() -> Iterator[Metric]:
 def metrics_by_scope() -> dict[str, Sequence[Metric]]:
     """Return all metrics by what they apply to."""
     from harness.stats import HUMAN_AGREEMENT, METRICS, OptionSpace
+    from harness.stats.metrics.advantage import ADVANTAGE
     from harness.stats.metrics.confusion import binary_metrics
     from harness.stats.metrics.ordinal import ordinal_metrics
 
@@ -147,6 +147,7 @@ def metrics_by_scope() -> dict[str, Sequence[Metric]]:
         "all tasks": METRICS,
         "ordinal scales": ordinal_metrics([1.0, 2.0, 3.0]),
         "positive options": binary_metrics(OptionSpace.powerset(("no", "yes")), ("yes",)),
+        "named raters": (ADVANTAGE,),
         "raters alone": HUMAN_AGREEMENT,
     }
 

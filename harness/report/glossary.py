@@ -31,6 +31,7 @@ PAPER_SYMBOLS = {  # by the kind of a metric or coefficient
     "prevalence_bias": "B^tau",
     "majority_share": "PA, % Agreement",
     "two_rater_agreement": "PA, % Agreement",
+    "advantage": "rho",
     "share_agreeing": "omega of one rater, without margin",
 }
 

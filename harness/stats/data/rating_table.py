@@ -67,6 +67,8 @@ class RatingTable:
     exact : bool
         Whether the rows of ``forced_choice`` and ``response_set`` are distributions in place of
         counts, zeros where there is none: what endlessly many replies would show.
+    wins : (n, m, 1 + K) int array or None
+        Of raters with names, which options would win against each; see `option_wins`.
 
     Raises
     ------
@@ -83,6 +85,7 @@ class RatingTable:
     joint: IntArray | None
     outcomes: IntArray
     exact: bool = False
+    wins: IntArray | None = None
 
     def __post_init__(self) -> None:
         n, K, V = len(self.items), len(self.space.options), len(self.space.sets)
@@ -103,6 +106,10 @@ class RatingTable:
                 )
             elif counts is not None or field != "joint":
                 object.__setattr__(self, field, _check_counts(counts, shape, self.name, field))
+        if self.wins is not None:
+            of_raters = (n, np.shape(self.wins)[1], 1 + K)
+            wins = _check_counts(self.wins, of_raters, self.name, "wins")
+            object.__setattr__(self, "wins", wins)
 
     @property
     def choice_counts(self) -> IntArray:
@@ -128,17 +135,19 @@ class RatingTable:
             joint=None if self.joint is None else self.joint[rows],
             outcomes=self.outcomes[rows],
             exact=self.exact,
+            wins=None if self.wins is None else self.wins[rows],
         )
 
     def masked(self, kept: BoolArray) -> RatingTable:
         """Return the table with the ratings of some items alone, (n,) bool; it keeps all items."""
-        joint = self.joint
+        joint, wins = self.joint, self.wins
         return replace(
             self,
             forced_choice=self.forced_choice * kept[:, None],
             response_set=self.response_set * kept[:, None],
             joint=None if joint is None else joint * kept[:, None, None],
             outcomes=self.outcomes * kept[:, None, None],
+            wins=None if wins is None else wins * kept[:, None, None],
         )
 
     @classmethod
@@ -235,6 +244,8 @@ class Distributions:
         Number of forced-choice ratings behind each row of ``O``.
     n_sets : (n,) array
         Number of ratings behind each row of ``theta``.
+    wins : (n, m, 1 + K) int array or None
+        As in `RatingTable`.
     """
 
     space: OptionSpace
@@ -243,6 +254,7 @@ class Distributions:
     omega: FloatArray
     n_forced: FloatArray
     n_sets: FloatArray
+    wins: IntArray | None = None
 
     def __post_init__(self) -> None:
         for field in ("O", "theta", "omega", "n_forced", "n_sets"):
@@ -281,6 +293,7 @@ class Distributions:
             omega=ratio(endorsed, sums[:, None]),
             n_forced=n_forced,
             n_sets=_numbers(sets, exact=table.exact),
+            wins=table.wins,
         )
 
 
@@ -420,9 +433,9 @@ def aggregate(
 
     Returns
     -------
-    (n, K) array, (n, 1) for decision, (n, 2 K) for the noisy forms
-        nan rows where nobody answered the elicitation that the form needs; for the noisy forms,
-        where fewer than two did.
+    (n, K) array, (n, 1) for decision, (n, 2 K) for the noisy forms, (n, m (1 + K)) for raters
+        nan rows where nobody answered the elicitation that the form needs; for the noisy forms and
+        raters, where fewer than two did.
 
     Raises
     ------
@@ -453,6 +466,15 @@ def _with_noise(shares: FloatArray, m: FloatArray) -> FloatArray:
     noise = ratio(shares * (1.0 - shares), (m - 1.0)[:, None])
     both = np.hstack([shares, noise])
     return np.where((m >= MIN_RATINGS)[:, None], both, np.nan)
+
+
+def _by_rater(dist: Distributions) -> FloatArray:
+    """Return (n, m (1 + K)): which options win against each rater; nan where none is compared."""
+    n, K = dist.O.shape
+    if dist.wins is None:
+        return np.full((n, 1 + K), np.nan)
+    compared = np.asarray(dist.wins[:, :, 0].any(axis=1), dtype=np.bool_)
+    return np.where(compared[:, None], dist.wins.reshape(n, -1), np.nan)
 
 
 def _meeting(dist: Distributions, positive: tuple[str, ...]) -> FloatArray:
@@ -491,6 +513,8 @@ class Aggregation:
     counts_ratings : bool
         Whether vectors depend on the number of ratings, so that those of a judge are of all its
         replies.
+    names_raters : bool
+        Whether vectors tell the raters apart, so that they stay as they are.
     """
 
     vectors: Callable[[Distributions, tuple[str, ...]], FloatArray]
@@ -503,6 +527,7 @@ class Aggregation:
     needs_positive: bool = False
     needs_pairs: bool = False
     counts_ratings: bool = False
+    names_raters: bool = False
 
     def __repr__(self) -> str:
         return f"Aggregation({self.words!r})"
@@ -569,6 +594,14 @@ FORMS: dict[Form, Aggregation] = {
         words="response set shares",
         needs_pairs=True,
         counts_ratings=True,
+    ),
+    "raters": Aggregation(  # of the raters alone: what wins against each of them
+        vectors=lambda dist, _: _by_rater(dist),
+        elicitation="forced_choice",
+        symbol="",
+        words="single raters",
+        needs_pairs=True,
+        names_raters=True,
     ),
     "decision": Aggregation(
         vectors=_meeting,

@@ -81,7 +81,7 @@ class Side:
         common: Mapping[str, CommonItems] | None = None,
     ) -> Side:
         """Aggregate a table, or what is implied of it, into the forms that some rows ask for."""
-        dist = Distributions.of(table) if implied is None else implied
+        dist = Distributions.of(table) if implied is None else replace(implied, wins=table.wins)
         needed = {form for row in rows for form in (row.human_form, row.judge_form)}
         forms = {form: aggregate(dist, form, tau=cut.tau, positive=cut.positive) for form in needed}
         for form in forms if implied is not None else ():
@@ -280,7 +280,9 @@ def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
 def _why_unusable(side: Side, form: Form) -> str:
     if side.undecided(form):
         return NO_POSITIVE
-    if side.implied and FORMS[form].needs_pairs:
+    if FORMS[form].names_raters and side.dist.wins is None:
+        return "positional_raters"
+    if side.implied and FORMS[form].needs_pairs and not FORMS[form].names_raters:
         return "not_computed"
     if side.single(form).any():
         return "single_rating"

@@ -327,7 +327,13 @@ def _alike(
     counts = [
         table_counts
         for table in tables
-        for table_counts in (table.forced_choice, table.response_set, table.joint, table.outcomes)
+        for table_counts in (
+            table.forced_choice,
+            table.response_set,
+            table.joint,
+            table.outcomes,
+            table.wins,
+        )
         if table_counts is not None
     ]
     shared = [items.shared[:, None].astype(np.int64) for items in common.values()]

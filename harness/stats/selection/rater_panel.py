@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.data.arrays import ratio
-from harness.stats.data.rating_table import ELICITATION_OF
+from harness.stats.data.rating_table import ELICITATION_OF, FORMS
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.metric import by_contributions
 from harness.stats.selection.replies import counts_of, vectors_of
@@ -40,7 +40,12 @@ class RaterPanel:
     response_set: CrossedRatings | None
 
     def of(self, human: RatingTable, form: Form) -> CrossedRatings | None:
-        """Return the ratings behind a form of the raters' table; None where they are not known."""
+        """Return the ratings behind a form of the raters' table.
+
+        None where they are not known, and for a form that is of these raters alone.
+        """
+        if FORMS[form].names_raters:
+            return None
         counts = counts_of(human, form)
         is_choice = ELICITATION_OF[form] == "forced_choice" or counts is human.forced_choice
         ratings = self.forced_choice if is_choice else self.response_set

@@ -56,6 +56,7 @@ def test_failed_sample_stays_in_the_divisor():
         vectors = aggregate(dist, form, tau=0.5, positive=("toxic",))
         assert np.isnan(vectors[2]).all()
         shown = 1 if form.startswith("noisy") else 2  # one answer shows no noise
+        shown = 0 if form == "raters" else shown  # a judge is no panel of raters
         assert not np.isnan(vectors[:shown]).any()
     estimates = evaluate_judges(human, judge).estimates["z"]
     for name in ("hit_rate(h/h)", "mse(srs/srs)", "decision_consistency"):
