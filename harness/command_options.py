@@ -2,8 +2,9 @@
 
 A model holds the options of one concern. A field has its default and bounds, and by `option` the
 help and the uses that it goes with. Derived from it are the parameters of the command line
-(`harness.cli.binding`), the keyword arguments of the API (`keywords`), and fields of the manifest
-(`harness.runs.RunConfig`). `check_use` refuses an option that does not go with a use, everywhere.
+(`harness.cli.binding`), the keyword arguments of the API (`harness.keyword_options`), and fields of
+the manifest (`harness.runs.RunConfig`). `check_use` refuses an option that does not go with a use,
+everywhere.
 
 A text names another option as ``{max_cost}``: ``--max-cost`` on the command line, ``max_cost`` in
 Python.
@@ -11,13 +12,9 @@ Python.
 
 from __future__ import annotations
 
-import inspect
-import re
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cache, wraps
-from inspect import Parameter
+from functools import cache
 from math import inf
 from pathlib import Path
 from types import NoneType, UnionType
@@ -37,7 +34,7 @@ from typing import (
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from harness.errors import NAMED, HarnessError, OptionError, fault_of
+from harness.errors import NAMED, OptionError, fault_of
 from harness.stats.modes import AbstentionMode, IntervalMethod
 
 if TYPE_CHECKING:
@@ -811,102 +808,3 @@ NO_CHOICES, NO_LIMIT, NO_SERVER, HERE, ALL_ITEMS = (
     Place(),
     Validating(),
 )
-
-
-# The Python API
-
-
-class Given:
-    """The keyword arguments of a call, checked to go with what it does."""
-
-    def __init__(self, values: Mapping[str, object], use: str, *models: type[Options]) -> None:
-        self._values = {name: value for name, value in values.items() if value is not None}
-        check_use(self._values, use, *models)
-
-    def read(self, model: type[Model]) -> Model:
-        """Return the options of one concern."""
-        return read_options(model, self._values)
-
-
-def keywords(
-    *models: type[Options], uses: Sequence[str], without: Sequence[str] = ()
-) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """Give a function the options of some uses as keyword arguments, in place of ``**options``.
-
-    They stand in its signature and in its docstring, those ``without`` that are for the command
-    line alone. Errors name arguments, not flags.
-    """
-
-    def derived(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-        taken = {
-            name: declared
-            for model in models
-            for name, declared in options_of(model).items()
-            if set(uses) & set(declared.uses) and name not in without
-        }
-        signature = inspect.signature(function)
-        own = [p for p in signature.parameters.values() if p.kind != Parameter.VAR_KEYWORD]
-        added = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=o.default, annotation=o.annotation)
-            for name, o in taken.items()
-        ]
-
-        def check_names(values: Mapping[str, object]) -> None:
-            for name in values:
-                if name not in signature.parameters and name not in taken:
-                    near = get_close_matches(name, taken, n=1)
-                    advice = f"did you mean {{{near[0]}}}?" if near else ""
-                    problem = f"harness.{function.__name__} has no such option"
-                    raise OptionError(name, problem, advice, found=values[name])
-
-        @wraps(function)
-        def called(*args: Parameters.args, **values: Parameters.kwargs) -> Returned:
-            check_names(values)
-            try:
-                return function(*args, **values)
-            except HarnessError as error:
-                raise in_python(error) from None
-
-        called.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # read by inspect
-        called.__doc__ = (function.__doc__ or "").replace(
-            "    **options\n", "".join(map(_described, taken.values()))
-        )
-        return called
-
-    return derived
-
-
-def _described(declared: Option) -> str:
-    """Return the paragraph of an option in a docstring."""
-    kind = getattr(declared.kind, "__name__", str(declared.kind))
-    if declared.values:
-        kind = f"{{{', '.join(map(repr, declared.values))}}}"
-        kind = f"sequence of {kind}" if declared.kind is tuple else kind
-    default = "optional" if declared.default is None else f"default {declared.default!r}"
-    text = declared.text("", lambda name: f"``{name}``")
-    return f"    {declared.name} : {kind}, {default}\n        {text}\n"
-
-
-def in_python(error: HarnessError) -> HarnessError:
-    """Name arguments in place of flags in the message of an error; commands in it stay."""
-    by_flag = {name.flag: name for name in declared_options().values()}
-
-    def renamed(found: re.Match[str]) -> str:
-        declared, value = by_flag.get(found[1]), found[2] or ""
-        if declared is None:
-            return found[0]
-        if value and re.fullmatch(r"[\d.]+(?<!\.)", value) and declared.kind in {int, float, str}:
-            return f"{declared.name}={value}"
-        if value in declared.values:
-            return f"{declared.name}={value!r}"
-        return f"{declared.name} {value}".rstrip() if value else declared.name
-
-    def outside_commands(text: str) -> str:
-        parts = re.split(r"(`[^`]*`|\bharness [a-z][^.;]*)", text)
-        return "".join(
-            part if k % 2 else re.sub(r"(--[a-z][a-z-]+)(?: ([\w.]*[\w]))?", renamed, part)
-            for k, part in enumerate(parts)
-        )
-
-    error.reword(outside_commands)
-    return error

@@ -18,6 +18,7 @@ HARNESS = Path(__file__).resolve().parent.parent / "harness"
 LAYERS = (
     ("stats",),
     ("plugins", "edges", "files", "plain_text", "scoped_state", "command_options"),
+    ("keyword_options",),
     ("checksummed_log", "user_folders"),
     ("tasks",),
     ("judging.prompts", "judging.parsing", "judging.strategies"),

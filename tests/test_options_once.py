@@ -20,10 +20,10 @@ from harness.command_options import (
     RunOptions,
     check_use,
     declared_options,
-    in_python,
     options_of,
 )
 from harness.errors import HarnessError, OptionError
+from harness.keyword_options import in_python
 from harness.revalidation.look_options import LookOptions
 
 HARNESS = Path(harness.__file__).resolve().parent
@@ -86,14 +86,15 @@ def test_no_layer_below_declares_an_option_again():
     """No keyword of the API, no bundle of keywords of a plan, no field of the manifest."""
     declared = set(declared_options()) - SUBJECTS
     again = []
-    for name in ("api.py", "app.py", "run_plans.py"):
+    api = [f"api/{path.name}" for path in (HARNESS / "api").glob("*.py")]
+    for name in (*api, "app.py", "run_plans.py"):
         for function in functions_of(name):
             taken = {parameter.arg for parameter in function.args.kwonlyargs} & declared
-            if len(taken) > (name != "api.py" or function.name == "load_run"):
+            if len(taken) > (name not in api or function.name == "load_run"):
                 again.append(f"{name}:{function.name}:{taken}")
-    for parts in (("api.py",), ("app.py",), ("runs.py",), ("revalidation", "asking.py")):
-        fields = fields_of_classes(source(*parts))
-        again += [f"{parts[-1]}:{owner}.{field}" for owner, field in fields if field in declared]
+    for name in (*api, "app.py", "runs.py", "revalidation/asking.py"):
+        fields = fields_of_classes(source(name))
+        again += [f"{name}:{owner}.{field}" for owner, field in fields if field in declared]
     assert again == []
 
 

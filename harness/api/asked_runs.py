@@ -18,17 +18,15 @@ from harness.command_options import (
     RESUME,
     RUN,
     Choices,
-    Given,
     Limit,
     RunOptions,
     RunPlace,
     Server,
     check_place,
-    in_python,
-    keywords,
 )
 from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError
+from harness.keyword_options import Given, in_python, keywords
 from harness.report.rebuild import stored_validation
 from harness.run_plans import plan_confirmation, plan_resumed_run, plan_run
 from harness.runs import RunFolder, find_run

@@ -16,11 +16,10 @@ from harness.command_options import (
     VALIDATE,
     VALIDATE_RUN,
     Choices,
-    Given,
     Validating,
-    keywords,
 )
 from harness.errors import HarnessError
+from harness.keyword_options import Given, keywords
 from harness.stopping import StopRequests
 from harness.table_tasks import read_task, verdict_file, without_folder
 

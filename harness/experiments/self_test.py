@@ -13,9 +13,14 @@ import numpy as np
 
 from harness.analysis import validate
 from harness.analysis.rater_replacement import eps_of
-from harness.command_options import SELFTEST, Seed, keywords, read_options
+from harness.command_options import (
+    SELFTEST,
+    Seed,
+    read_options,
+)
 from harness.experiments.planted_design import Design, design_of, given_design
 from harness.experiments.selftest_options import SelftestOptions
+from harness.keyword_options import keywords
 from harness.stats.inference.estimate import wilson_interval
 from harness.stats.inference.metric import losses_of
 
