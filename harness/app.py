@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -40,7 +41,7 @@ from harness.sources import source_of, source_of_verdicts
 from harness.user_folders import cache_folder, resume_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from harness.analysis import Validation
@@ -172,6 +173,38 @@ def run_plan(
     check_place(place)
     if plan.folder is not None and plan.folder.manifest.state == "asked" and not plan.embedder:
         return _complete(plan, plan.folder)
+    with _folder_of(plan, out, place, observer) as folder:
+        return execute(
+            plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop
+        )
+
+
+def ask_plan(
+    plan: Plan,
+    *,
+    observer: Observer,
+    out: Path | None = None,
+    place: Place = HERE,
+    verb: str = "run",
+    retry: RetryPolicy | None = None,
+    stop: StopRequests | None = None,
+) -> tuple[RunFolder, Asked]:
+    """Ask all that is open of a plan, in its run folder; nothing is validated.
+
+    Parameters are those of `run_plan`, and so are the errors.
+    """
+    with _folder_of(plan, out, place, observer) as folder:
+        return folder, _ask(
+            plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop
+        )
+
+
+@contextmanager
+def _folder_of(
+    plan: Plan, out: Path | None, place: Place, observer: Observer
+) -> Iterator[RunFolder]:
+    """Check the judges of a plan and yield its run folder, which is removed if nothing is asked."""
+    check_place(place)
     check_judges(plan)
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")
@@ -181,9 +214,7 @@ def run_plan(
         observer.say(line)
     folder = plan.folder or start(plan, out or default_out())
     try:
-        return execute(
-            plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop
-        )
+        yield folder
     except HarnessError:
         if plan.folder is None and folder.manifest.state == "planned":  # nothing was asked
             folder.remove()
@@ -201,20 +232,7 @@ def execute(
     stop: StopRequests | None = None,
 ) -> RunResult:
     """Ask all open units, then validate the verdicts and write the results; see `run_plan`."""
-    follow = _launched(plan, folder, place, retry)
-    open_cache = _opener(plan, folder, observer, place)
-    asked = ask_open_units(
-        plan,
-        folder,
-        open_cache(),
-        observer=observer,
-        retry=retry,
-        stop=stop,
-        follow=follow,
-    )
-    if asked.exit_code != ExitCode.DONE:
-        command = resume_command(folder.path, place.cache, verb, place.store)
-        observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
+    asked = _ask(plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop)
     budget = asked.budget
     if plan.embedder:
         try:
@@ -222,7 +240,7 @@ def execute(
                 source_of(folder, plan.task),
                 plan.embedder,
                 folder.embeddings,
-                open_cache(),
+                _opener(plan, folder, observer, place)(),
                 observer=observer,
                 budget=budget,
                 retry=retry,
@@ -242,6 +260,28 @@ def execute(
         observer.say(line)
     cost_usd = budget.spent_usd - budget.assumed_usd
     return RunResult(folder, validation, cost_usd, asked.exit_code, budget.assumed_usd)
+
+
+def _ask(
+    plan: Plan,
+    folder: RunFolder,
+    *,
+    observer: Observer,
+    place: Place,
+    verb: str,
+    retry: RetryPolicy | None,
+    stop: StopRequests | None,
+) -> Asked:
+    """Ask all open units, and say how the rest is asked if some stay open."""
+    follow = _launched(plan, folder, place, retry)
+    store = _opener(plan, folder, observer, place)()
+    asked = ask_open_units(
+        plan, folder, store, observer=observer, retry=retry, stop=stop, follow=follow
+    )
+    if asked.exit_code != ExitCode.DONE:
+        command = resume_command(folder.path, place.cache, verb, place.store)
+        observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
+    return asked
 
 
 def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> Callable[[], Store]:

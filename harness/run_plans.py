@@ -54,6 +54,7 @@ from harness.plan_checks import check_property, check_replies, check_strategies
 from harness.ratings import is_held_out
 from harness.runs import CONFIRMATION, RunConfig, RunFolder
 from harness.tasks import Item, Task, load_task
+from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -117,7 +118,7 @@ def plan_run(
     choices: Choices = NO_CHOICES,
     server: Server = NO_SERVER,
     pool: Task | None = None,
-    both_orders: bool = True,
+    changed_by: str = "",
 ) -> Plan:
     """Check everything that a new run needs; nothing is asked and nothing is written.
 
@@ -135,8 +136,9 @@ def plan_run(
         Where judges are that are not aliases.
     pool : Task, optional
         Where demonstrations of few-shot judges are drawn from, by default the task.
-    both_orders : bool
-        Whether the answers of pairwise items are shown in both orders.
+    changed_by : str
+        Name of the probe that changed the items, which are then shown in one order of the answers;
+        "" for none.
 
     Raises
     ------
@@ -151,6 +153,7 @@ def plan_run(
         task=task if isinstance(task, str) else str(task.folder),
         choices=choices,
         judges_from=str(file.absolute()) if file else None,
+        changed_by=changed_by,
         **dict(options) | {"holdout": holdout, "reply_cap": options.added_cap},
     )
     registry = load_judges(server.judges_file)
@@ -158,10 +161,10 @@ def plan_run(
     asked = resolved.specs
     if options.max_tokens is not None:
         asked = [with_max_tokens(spec, options.max_tokens) for spec in asked]
-    specs = tuple(_configured(spec, config, loaded, both_orders) for spec in asked)
+    specs = tuple(_configured(spec, config, loaded) for spec in asked)
     check_property(loaded, specs)
     strategies = [spec.asking for spec in specs]
-    shown = _shown(pool or loaded, holdout)
+    shown = without_held_out(pool or loaded, holdout)
     drawn = _drawn(shown, items_by_elicitation(loaded, config), strategies, config.seed)
     prompts = Prompts.load(
         loaded,
@@ -187,6 +190,7 @@ def plan_resumed_run(
     limit: Limit = NO_LIMIT,
     task: str | None = None,
     server: Server = NO_SERVER,
+    probe: str = "",
 ) -> Plan:
     """Plan the rest of a run from its own folder: same task, same judges, same prompts.
 
@@ -199,18 +203,34 @@ def plan_resumed_run(
     task, server
         For a run that was made elsewhere: the task where its folder keeps no texts, and the user's
         own judges, by whose definitions its judges are asked.
+    probe : str
+        The probe that it must be; "" for a run that ranks judges.
 
     Raises
     ------
     RunError
-        If the task or the prompts have changed since the run was started, or options are given
-        for a run of this user's own.
+        If the task or the prompts have changed since the run was started, options are given for a
+        run of this user's own, or it is another probe, or none.
     JudgeError
         If the user does not have a judge of a run that was made elsewhere.
     """
+    _check_probe(folder, probe)
     loaded = _task_and_own_judges(folder, task, server)
     folder.sealed = True
     return _plan_rest(folder, loaded, limit)
+
+
+def _check_probe(folder: RunFolder, probe: str) -> None:
+    changed_by = folder.manifest.config.changed_by
+    if changed_by == probe:
+        return
+    if not changed_by:
+        raise RunError(f"{folder.path}: this run is not a probe; resume it with harness run.")
+    command = resume_command(folder.path, None, f"probe {changed_by}")
+    raise RunError(
+        f"{folder.path}: this run is a probe, whose items are changed, so judges are not ranked on "
+        f"them; resume it with: {command}"
+    )
 
 
 def _task_and_own_judges(folder: RunFolder, task: str | None, server: Server) -> Task:
@@ -333,7 +353,7 @@ def plan_other_items(
     return _plan(task, config, specs, prompts)
 
 
-def _shown(pool: Task, holdout: float | None) -> Task:
+def without_held_out(pool: Task, holdout: float | None) -> Task:
     """Return where demonstrations are drawn from: a task without the items that are held out."""
     if holdout is None:
         return pool
@@ -442,16 +462,11 @@ def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
     return (*plan.specs, *([plan.embedder] if plan.embedder else []))
 
 
-def _configured(
-    spec: JudgeSpec,
-    config: RunConfig,
-    task: Task,
-    both_orders: bool,  # noqa: FBT001 -- a value, not an option
-) -> JudgeSpec:
+def _configured(spec: JudgeSpec, config: RunConfig, task: Task) -> JudgeSpec:
     """Apply the run's options to a judge; in a batch it has the batch's price."""
     changes: dict[str, object] = {
         "allow_redirects": spec.allow_redirects or config.allow_redirects,
-        "both_orders": both_orders and asks_in_both_orders(spec, task),
+        "both_orders": not config.changed_by and asks_in_both_orders(spec, task),
     }
     if _in_batches(config, spec):
         price = price_of(spec)

@@ -87,12 +87,16 @@ class RunConfig(RunOptions):
         Path of the user's file of judges, absolute; None where there was none.
     confirms : str
         Name of the run whose held-out items these are; "" for a run that is no confirmation.
+    changed_by : str
+        Name of the probe that changed the items, so that judges are not ranked on them; "" for a
+        run that is no probe.
     """
 
     task: str
     choices: Choices = Choices()
     judges_from: str | None = None
     confirms: str = ""
+    changed_by: str = ""
 
 
 ASKED = {  # fields of the configuration that decide which requests are made
@@ -493,7 +497,7 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
     out : Path or None
         Folder of the run folders; None for `default_out`.
     name : str or None
-        Name below ``out``, or path; None for the newest run.
+        Name below ``out``, or path; None for the newest run that is no probe.
     unfinished : bool
         Whether the newest run is the newest unfinished one; sealed runs come first.
 
@@ -507,7 +511,11 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
         path = Path(name)
         return RunFolder.open(path if path.exists() else out / name)
     runs = list_runs(out)
-    matches = [run for run in runs.readable if not unfinished or run.manifest.state != "done"]
+    matches = [
+        run
+        for run in runs.readable
+        if (run.manifest.state != "done" if unfinished else not run.manifest.config.changed_by)
+    ]
     if matches:
         return next((run for run in matches if run.sealed and unfinished), matches[0])
     message = (

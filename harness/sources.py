@@ -51,10 +51,15 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     Raises
     ------
     HarnessError
-        If the folder's task or verdicts cannot be read.
+        If the folder's task or verdicts cannot be read, or its items are changed by a probe.
     """
     manifest = folder.manifest
     config = manifest.config
+    if config.changed_by:
+        raise RunError(
+            f"{folder.path}: its items are changed by a probe, so judges are not ranked on them; "
+            f"its flip rates: harness probe {config.changed_by} --resume {folder.path}"
+        )
     task = task or load_task(str(folder.path / "task"))
     folder.check_judges(task)
     items = items_by_elicitation(task, config)

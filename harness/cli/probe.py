@@ -24,10 +24,12 @@ from harness.command_options import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.app import RunResult
+    from harness.judging.parsing.verdict import Verdict
+    from harness.open_units import Asked
     from harness.probe.flip_rates import Probe
     from harness.probe.perturbations import TextProbe
     from harness.run_plans import Plan
+    from harness.runs import RunFolder
     from harness.tasks import Item, Task
 
 N_ITEMS, WIDTH = 20, 80
@@ -55,7 +57,8 @@ DESCRIPTIONS = {
 }
 CONTROLS = (
     "Each item is asked as it is, with each change, and with harmless ones (control), which "
-    "give the baseline flip rate. The run folder also holds probe.json."
+    "give the baseline flip rate. The run folder holds all rates in probe.json; judges are not "
+    "ranked on changed items."
 )
 EXAMPLES = """Examples:
   harness probe {name} --task toxicity
@@ -101,26 +104,37 @@ def _ask_probe(
     place: RunPlace,
     handling: Handling,
 ) -> None:
-    from harness.cli.run import print_costs, run_with_progress
-    from harness.probe.flip_rates import check_judges, check_probe, write_probe
+    from harness.app import ask_plan
+    from harness.cli.progress import watch
+    from harness.cli.run import print_costs
+    from harness.probe.flip_rates import check_judges, write_probe
     from harness.run_plans import plan_resumed_run
     from harness.runs import find_run
 
     probe = context.info_name or ""
     if handling.resume:
         folder = find_run(place.out, run_name, unfinished=True)
-        plan = plan_resumed_run(folder, limit=settings, task=subject.task, server=server)
-        check_probe(plan.task, probe)
+        plan = plan_resumed_run(
+            folder, limit=settings, task=subject.task, server=server, probe=probe
+        )
     else:
         plan = _plan_probe(probe, subject, settings, server, perturbations)
     check_judges(plan)
     if handling.dry_run:
         print_costs(plan, as_json=handling.as_json)
         return
-    result = run_with_progress(plan, place, quiet=handling.quiet, verb=f"probe {probe}")
-    flips = write_probe(result.folder, plan)
-    _print(flips, result, quiet=handling.quiet, as_json=handling.as_json)
-    raise typer.Exit(result.exit_code)
+    with watch(plan.n_planned, quiet=handling.quiet) as observer:
+        folder, asked = ask_plan(
+            plan, observer=observer, out=place.out, place=place, verb=f"probe {probe}"
+        )
+    flips = write_probe(folder, plan)
+    if handling.as_json:
+        echo_json(flips.model_dump_json(indent=1))
+    else:
+        _print(flips, quiet=handling.quiet)
+        if not handling.quiet:
+            echo(f"\nFlip rates: {folder.path / 'probe.json'}   {_cost(folder, asked)}")
+    raise typer.Exit(asked.exit_code)
 
 
 def _plan_probe(
@@ -133,7 +147,7 @@ def _plan_probe(
     """Plan to ask about the changed items of a task."""
     from harness.ledger import recorded_holdout
     from harness.ratings import select_items
-    from harness.run_plans import plan_run
+    from harness.run_plans import plan_run, without_held_out
     from harness.tasks import load_task
 
     loaded = load_task(options.required_task(subject.task))
@@ -146,8 +160,8 @@ def _plan_probe(
         subject.judges,
         settings.model_copy(update={"limit": None, "criterion": None}),
         server=server,
-        pool=loaded,
-        both_orders=False,
+        pool=without_held_out(loaded, holdout),
+        changed_by=probe,
     )
 
 
@@ -212,13 +226,9 @@ for _name, (_short_help, _description) in DESCRIPTIONS.items():
     app.command(_name, short_help=_short_help, help=_help)(_ask_probe)
 
 
-def _print(probe: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> None:
-    from harness.cli.run import print_folder
+def _print(probe: Probe, *, quiet: bool) -> None:
     from harness.probe.flip_rates import flip_table, headline, summaries
 
-    if as_json:
-        echo_json(probe.model_dump_json(indent=1))
-        return
     echo(headline(probe))
     for judge in probe.judges:
         echo("")
@@ -227,5 +237,15 @@ def _print(probe: Probe, result: RunResult, *, quiet: bool, as_json: bool) -> No
         if not quiet:
             echo("")
             show(flip_table(judge))
-    if not quiet:
-        print_folder(result)
+
+
+def _cost(folder: RunFolder, asked: Asked) -> str:
+    from harness.analysis.judge_costs import cost_of
+    from harness.cli.run import cost_text
+
+    by_judge: dict[str, list[Verdict]] = {}
+    for verdict in folder.read_verdicts().final.values():
+        by_judge.setdefault(verdict.judge, []).append(verdict)
+    unknown = [judge for judge, own in by_judge.items() if cost_of(own).usd is None]
+    budget = asked.budget
+    return cost_text(budget.spent_usd - budget.assumed_usd, budget.assumed_usd, unknown)

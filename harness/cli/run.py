@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -18,7 +17,6 @@ from harness.command_options import (
     RUN,
     Choices,
     Handling,
-    Limit,
     Printing,
     RunOptions,
     RunPlace,
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from harness.app import RunResult
     from harness.judging.running.cost_estimate import JudgeQuote
     from harness.run_plans import Plan
-    from harness.runs import RunFolder
 
 STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
@@ -67,13 +64,13 @@ def run(
       harness run --resume
       harness run --resume toxicity-20260101T120000Z-1a2b3c --max-cost 5
     """
-    from harness.run_plans import plan_run
+    from harness.run_plans import plan_resumed_run, plan_run
     from harness.runs import find_run
 
     check_place(place)
     if handling.resume:
         folder = find_run(place.out, run_name, unfinished=True)
-        plans = [_plan_unfinished(folder, subject.task, settings, server, place.cache)]
+        plans = [plan_resumed_run(folder, limit=settings, task=subject.task, server=server)]
     else:
         plans = [
             plan_run(task, subject.judges, settings, choices=choices, server=server)
@@ -115,32 +112,13 @@ def _with_rest(plan: Plan, spent_usd: float) -> Plan:
     return replace(plan, config=plan.config.model_copy(update={"max_cost": rest}))
 
 
-def _plan_unfinished(
-    folder: RunFolder, task: str | None, limit: Limit, server: Server, cache: Path | None
-) -> Plan:
-    """Plan the rest of a run; a probe is resumed by its own command."""
-    from harness.errors import RunError
-    from harness.probe.flip_rates import is_perturbed, probe_of
-    from harness.run_plans import plan_resumed_run
-    from harness.user_folders import resume_command
-
-    plan = plan_resumed_run(folder, limit=limit, task=task, server=server)
-    if is_perturbed(plan.task):
-        command = resume_command(folder.path, cache, f"probe {probe_of(plan.task)}")
-        raise RunError(
-            f"task {plan.task.name}: its items are changed by a probe, so judges are not ranked on "
-            f"them; resume the probe with: {command}"
-        )
-    return plan
-
-
-def run_with_progress(plan: Plan, place: RunPlace, *, quiet: bool, verb: str = "run") -> RunResult:
+def run_with_progress(plan: Plan, place: RunPlace, *, quiet: bool) -> RunResult:
     """Run a plan with progress bars, or with lines where there is no terminal."""
     from harness.app import run_plan
     from harness.cli.progress import watch
 
-    with watch(plan.n_planned, quiet=quiet, says_why=verb != "run") as observer:
-        return run_plan(plan, observer=observer, out=place.out, place=place, verb=verb)
+    with watch(plan.n_planned, quiet=quiet, says_why=False) as observer:
+        return run_plan(plan, observer=observer, out=place.out, place=place)
 
 
 def print_result(result: RunResult, printing: Printing) -> None:
@@ -157,20 +135,26 @@ def print_result(result: RunResult, printing: Printing) -> None:
 
 
 def print_folder(result: RunResult) -> None:
-    """Print where the page is, and the cost; judges of unknown price are named."""
+    """Print where the page is, and the cost."""
     from harness.judging.judges.pricing import price_of
 
-    cost = dollars(result.cost_usd)
-    if result.assumed_usd:
-        most = dollars(result.cost_usd + result.assumed_usd)
-        cost += f", at most {most} with calls that may have been billed without a price"
     unknown = [judge.name for judge in result.validation.judges if judge.cost.usd is None]
     embedder = result.folder.manifest.embedder
     if embedder and price_of(embedder) is None:
         unknown.append(embedder.name)
+    cost = cost_text(result.cost_usd, result.assumed_usd, unknown)
+    echo(f"\nReport: {result.folder.path / 'report.html'}   {cost}")
+
+
+def cost_text(cost_usd: float, assumed_usd: float, unknown: Sequence[str]) -> str:
+    """Write the cost of a run; judges of unknown price are named."""
+    cost = dollars(cost_usd)
+    if assumed_usd:
+        most = dollars(cost_usd + assumed_usd)
+        cost += f", at most {most} with calls that may have been billed without a price"
     if unknown:
         cost += f", not counting {', '.join(unknown)} (unknown price)"
-    echo(f"\nReport: {result.folder.path / 'report.html'}   cost: {cost}")
+    return f"cost: {cost}"
 
 
 def print_costs(*plans: Plan, as_json: bool) -> None:

@@ -18,7 +18,7 @@ from harness.analysis.order_bias import (
     item_mean,
     points_on_items,
 )
-from harness.errors import JudgeError, RunError
+from harness.errors import ExitCode, JudgeError, RunError
 from harness.judging.parsing.verdict import PairValue, with_swapped_answers
 from harness.probe.perturbations import (
     CONTROL,
@@ -170,14 +170,6 @@ def probe_of(task: Task) -> ProbeName:
     return cast("ProbeName", names.pop())
 
 
-def check_probe(task: Task, probe: str) -> None:
-    """Raise `RunError` if the items of a task are not perturbed, or belong to another probe."""
-    if (name := probe_of(task)) != probe:
-        raise RunError(
-            f"task {task.name}: this run is a probe of {name}; see harness probe {name}."
-        )
-
-
 def check_judges(plan: Plan) -> None:
     """Check that a probe can compare the verdicts of all judges of a plan.
 
@@ -200,18 +192,15 @@ def check_judges(plan: Plan) -> None:
 def write_probe(folder: RunFolder, plan: Plan) -> Probe:
     """Measure the flip rates of a run that followed a plan, and write them as ``probe.json``."""
     probe = measure_flips(
-        folder.load_task(),
+        plan.task,
         folder.read_verdicts().final,
         {job.judge.spec.name: job.samples for job in plan.jobs},
         plan.jobs[0].elicitations,
     )
     folder.write("probe.json", probe.model_dump_json(indent=1) + "\n")
+    if folder.manifest.state == "asked":
+        folder.update(state="done", exit_code=int(ExitCode.DONE))
     return probe
-
-
-def is_perturbed(task: Task) -> bool:
-    """Whether items of a task are perturbed, so that judges are not ranked on them."""
-    return any(PROBE_ITEM in item.fields for item in task.items)
 
 
 def _judge_flips(

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from support.processes import invoke
 from support.task_folders import make_pairwise_folder, make_task_folder
 
+import harness
 from harness.errors import RunError, TaskError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.verdict import PairValue, Verdict, mirrored
 from harness.judging.prompts.requests import Prompts
 from harness.judging.storage.verdict_log import unit_key
+from harness.ledger import LEDGER, read_ledger
 from harness.probe.flip_rates import Probe, flip_table, mean_change, measure_flips, summaries
 from harness.probe.perturbations import (
     TEXT_PROBES,
@@ -25,7 +27,8 @@ from harness.probe.perturbations import (
     read_perturbations,
     swapped_task,
 )
-from harness.runs import RunConfig, RunFolder
+from harness.ratings import is_held_out
+from harness.runs import RunConfig, RunFolder, find_run
 from harness.tasks import Task, load_task, write_task
 
 ATTACKS = (
@@ -272,7 +275,7 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     assert by_name["far"].perturbed.flipped.counts["n"] == 4 * (n_attacks - 2)
     [folder] = (tmp_path / "runs").iterdir()
     assert folder.name.startswith("small-injection-")
-    assert {"verdicts.jsonl", "metrics.json", "probe.json"} <= {p.name for p in folder.iterdir()}
+    assert {"verdicts.jsonl", "probe.json"} <= {p.name for p in folder.iterdir()}
     assert Probe.model_validate_json((folder / "probe.json").read_text()) == result
     (folder / "probe.json").unlink()
     again = invoke("probe", "injection", "--resume", folder.name)
@@ -299,7 +302,7 @@ def test_every_probe_runs_and_is_resumed_by_its_own_command(probe, tmp_path, mon
 def test_a_stopped_probe_is_not_resumed_as_a_ranking(tmp_path, monkeypatch, attacked):
     """`run --resume` recommended a judge by its answers to attacked items, and counted no flip."""
     monkeypatch.chdir(tmp_path)
-    config = RunConfig(task="task", elicitations=("forced_choice",))
+    config = RunConfig(task="task", elicitations=("forced_choice",), changed_by="injection")
     judge = JudgeSpec(name="random", kind="random")
     folder = RunFolder.create(
         tmp_path / "runs", attacked, config, (judge,), skipped={}, prompts=Prompts.load(attacked)
@@ -308,6 +311,48 @@ def test_a_stopped_probe_is_not_resumed_as_a_ranking(tmp_path, monkeypatch, atta
     assert isinstance(refused.exception, RunError)
     assert f"harness probe injection --resume runs/{folder.path.name}" in str(refused.exception)
     assert not folder.verdicts.exists()
+
+
+def test_a_probe_ranked_judges_on_changed_items_and_counted_them_as_tried(tmp_path, monkeypatch):
+    """It asks and counts flips: no page, no verdict, no line in a ledger, no newest run."""
+    monkeypatch.chdir(tmp_path)
+    task = make_task_folder(tmp_path / "task", 6)
+    (task / LEDGER).touch()
+    assert invoke("run", "--task", "task", "--judges", "random").exit_code == 0
+    [ranked] = (tmp_path / "runs").iterdir()
+    counted = read_ledger(task / LEDGER)
+    done = invoke("probe", "injection", "--task", "task", "--judges", "random")
+    assert done.exit_code == 0, done.output
+    [probe] = (folder for folder in (tmp_path / "runs").iterdir() if folder != ranked)
+    files = {file.name for file in probe.iterdir()}
+    assert not files & {"metrics.json", "report.html", "ranking.csv", "judge-card.md", LEDGER}
+    assert RunFolder.open(probe).manifest.state == "done"
+    assert read_ledger(task / LEDGER) == counted
+    assert find_run(None, None).path.name == ranked.name
+    for command in ("validate", "report"):
+        refused = invoke(command, probe)
+        assert isinstance(refused.exception, RunError)
+        assert "not ranked" in str(refused.exception)
+    with pytest.raises(RunError, match="harness probe injection --resume"):
+        harness.run(resume=probe)
+
+
+def test_demonstrations_of_a_probe_showed_items_that_are_held_out(tmp_path, monkeypatch, stub):
+    """A few-shot judge sees, in a run and in a probe alike, no item that is held out."""
+    monkeypatch.chdir(tmp_path)
+    make_task_folder(tmp_path / "task", 30)
+    judges = {"far": {"model": "stub", "base_url": stub.url(), "strategy": "few-shot:4"}}
+    (tmp_path / "judges.yaml").write_text(json.dumps({"judges": judges}), encoding="utf-8")
+    words = ("--task", "task", "--judges", "far", "--judges-file", "judges.yaml")
+    assert invoke("run", *words, "--holdout", "0.6", "--limit", "3").exit_code == 0
+    stub.reset()
+    done = invoke("probe", "injection", *words, "--limit", "2")
+    assert done.exit_code == 0, done.output
+    made = load_task("task")
+    sent = json.dumps(stub.requests())
+    hidden = [item for item in made.items if is_held_out(item, 0.6)]
+    assert hidden
+    assert not [item.id for item in hidden if json.dumps(item.fields["text"])[1:-1] in sent]
 
 
 def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch):
