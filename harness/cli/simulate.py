@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli.binding import takes
-from harness.cli.output import echo, echo_json, show
-from harness.command_options import SIMULATE, Printing, Quick, Seed
+from harness.cli.output import echo, echo_json, show, write
+from harness.command_options import SIMULATE, Printing, Seed
+from harness.errors import HarnessError
+from harness.experiments.simulation import over_cutoffs
+from harness.experiments.simulation_options import SimulationOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from harness.experiments.simulation import ExperimentRow
 
@@ -23,9 +27,9 @@ def simulate(
         list[int] | None, typer.Argument(help="Figures to redo: 4, 5, 6, 10 to 15; 4 by default.")
     ] = None,
     *,
-    size: Quick,
-    populations: Annotated[
-        int | None, typer.Option(min=2, help="Populations per setting; 20 by default, 3 if quick.")
+    model: SimulationOptions,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the figures into this file, as charts.")
     ] = None,
     seed: Seed,
     printing: Printing,
@@ -34,16 +38,20 @@ def simulate(
 
     Raters and judges are drawn from the rating model: fully specified tasks and underspecified
     ones, selection effects that humans and judges share or not, rater error, few ratings or many.
-    The table shows means over populations and cut-offs; --json gives every value with its error.
+    The table shows means over populations and cut-offs, in brackets the standard error over
+    populations; --json gives every value with its own.
 
     \b
     Examples:
       harness simulate --quick
       harness simulate 5 14 --seed 1
       harness simulate 6 --quick --json
+      harness simulate 4 --options 3 --set-size 2 --gammas 0.5,1.3 --taus 0.5
+      harness simulate 4 5 6 --page figures.html
     """
     from dataclasses import replace
 
+    from harness.experiments.figure_page import figures_page
     from harness.experiments.paper_figures import FIGURES, FULL, QUICK
 
     chosen = list(dict.fromkeys(figures or [4]))
@@ -51,10 +59,17 @@ def simulate(
         if number not in FIGURES:
             numbers = ", ".join(map(str, FIGURES))
             raise typer.BadParameter(f"{number} is none of {numbers}", param_hint="FIGURES")
-    wanted = QUICK if size.quick else FULL
-    if populations is not None:
-        wanted = replace(wanted, n_populations=populations)
-    rows_of_figures = {number: FIGURES[number].rows(seed.seed, wanted) for number in chosen}
+    wanted = replace(QUICK if model.quick else FULL, model=model.rating_model(chosen))
+    if model.populations is not None:
+        wanted = replace(wanted, n_populations=model.populations)
+    try:
+        rows_of_figures = {number: FIGURES[number].rows(seed.seed, wanted) for number in chosen}
+    except ValueError as error:
+        raise HarnessError(f"{error}; change --gammas, --options or the sets.") from None
+    if page is not None:
+        write(page, figures_page(rows_of_figures, wanted, seed.seed))
+        echo(str(page))
+        return
     if printing.as_json:
         table = [
             {"figure": number} | asdict(row)
@@ -80,13 +95,15 @@ def _table(quantity: str, rows: Sequence[ExperimentRow]) -> None:
             line["metric"] = metric
         for n in columns:
             head = "all ratings" if n is None else f"{n} rating{'s' if n > 1 else ''}"
-            line[head] = _mean(row.value for row in rows_of_line if row.n_ratings == n)
+            line[head] = _mean([row for row in rows_of_line if row.n_ratings == n])
         lines.append(line)
-    echo(f"\n{quantity.replace('_', ' ')}, mean over cut-offs")
+    echo(f"\n{quantity.replace('_', ' ')}, mean over cut-offs (standard error)")
     show(lines)
     echo("")
 
 
-def _mean(values: Iterable[float | None]) -> str:
-    defined = [value for value in values if value is not None]
-    return f"{sum(defined) / len(defined):.3f}" if defined else "NA"
+def _mean(rows: Sequence[ExperimentRow]) -> str:
+    value, error = over_cutoffs(rows)
+    if value is None:
+        return "NA"
+    return f"{value:.3f} ({'NA' if error is None else f'{error:.3f}'})"

@@ -58,21 +58,34 @@ class Cell:
         return f"Cell({M} metrics, {J} judges, {T} cut-offs)"
 
 
-def standard_scenarios(space: OptionSpace, full: OptionSpace) -> dict[str, Scenario]:
+def standard_scenarios(
+    space: OptionSpace,
+    full: OptionSpace,
+    *,
+    Gammas: tuple[float, float] = (0.5, 2.0),
+    epsilon: float = 0.3,
+    eta: float = 1.0,
+) -> dict[str, Scenario]:
     """Return the settings of the main experiment (Guerdan et al. 2025, figure 4).
 
-    Fully specified; symmetric and asymmetric selection effects; random and additive rater error on
-    top of the asymmetric ones. ``space`` has three options or more: the raters' Gamma of 2 needs
-    them.
+    Fully specified; symmetric and asymmetric selection effects, of the raters the second of
+    ``Gammas``, of the judges the first; random and additive rater error on top of the asymmetric
+    ones.
+
+    Raises
+    ------
+    ValueError
+        If ``space`` does not allow a Gamma; three options or more allow 2.
     """
-    up, down = gamma_for(space, min(2.0, _greatest(space))), gamma_for(space, 0.5)
+    least, most = Gammas
+    up, down = gamma_for(space, most), gamma_for(space, least)
     asymmetric = Scenario(space=space, gamma_human=up, gamma_judge=down)
     return {
         "fully specified": Scenario(space=full),
         "symmetric": Scenario(space=space, gamma_human=up, gamma_judge=up),
         "asymmetric": asymmetric,
-        "random error": replace(asymmetric, epsilon=0.3),
-        "additive error": replace(asymmetric, epsilon=0.3, eta=1.0),
+        "random error": replace(asymmetric, epsilon=epsilon),
+        "additive error": replace(asymmetric, epsilon=epsilon, eta=eta),
     }
 
 
@@ -200,8 +213,3 @@ def spearman(first: FloatArray, second: FloatArray) -> float:
     a, b = (rankdata(side[defined]) - (defined.sum() + 1) / 2 for side in (first, second))
     spread = float(np.sqrt((a**2).sum() * (b**2).sum()))
     return float((a * b).sum() / spread) if spread > 0 else float("nan")
-
-
-def _greatest(space: OptionSpace) -> float:
-    sizes = space.membership.sum(axis=0)[space.membership[0]]
-    return float(sizes.mean()) - 1e-6

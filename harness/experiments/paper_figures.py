@@ -7,7 +7,7 @@ figures, not their third digit.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.experiments.judge_selection import (
     CORRELATED,
@@ -20,7 +20,7 @@ from harness.experiments.rater_effects import (
     prevalence_experiment,
     sampling_experiment,
 )
-from harness.experiments.simulation import Scenario, gamma_for
+from harness.experiments.simulation import TAUS, Scenario, gamma_for
 from harness.stats import METRICS, OptionSpace, find_metric
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from harness.experiments.simulation import ExperimentRow
     from harness.stats import Metric
 
-Settings: TypeAlias = "dict[str, int]"  # seed and number of populations
+Settings: TypeAlias = "dict[str, Any]"  # seed, number of populations and cut-offs
 N_OPTIONS = 4  # of the underspecified task: every set of them may be endorsed
+LETTERS = "ABCDEFGHIJ"  # names of options
 GAMMAS = (0.5, 1.0, 2.0)
 EPSILONS = (0.0, 0.2, 0.4)
 ETAS = (-1.0, 0.0, 1.0)
@@ -49,6 +50,52 @@ RANKINGS = ("hit_rate(h/h)", "cohen_kappa(h/h)", "js_divergence(s/s)", "mse(srs/
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RatingModel:
+    """The rating model of the experiments; by default the paper's.
+
+    Attributes
+    ----------
+    n_options : int
+        K, of the underspecified task.
+    set_size : int or None
+        Most options of a response set; None for all.
+    sets : tuple of str or None
+        The response sets, if not all of a size: "AC" holds the first option and the third.
+    Gammas, epsilons, etas : tuple of float
+        Selection effects, and sizes and skews of rater error, that are compared. The standard
+        settings take the least and greatest Gamma.
+    error : (float, float)
+        Size and skew of the rater error of the standard settings.
+    taus : tuple of float
+        Cut-offs.
+    """
+
+    n_options: int = N_OPTIONS
+    set_size: int | None = None
+    sets: tuple[str, ...] | None = None
+    Gammas: tuple[float, ...] = GAMMAS
+    epsilons: tuple[float, ...] = EPSILONS
+    etas: tuple[float, ...] = ETAS
+    error: tuple[float, float] = (0.3, 1.0)
+    taus: tuple[float, ...] = TAUS
+
+    def space(self) -> OptionSpace:
+        """Return the options, and the sets that may be endorsed.
+
+        Raises
+        ------
+        ValueError
+            If a set names an unknown option, or an option is in no set.
+        """
+        options = tuple(LETTERS[: self.n_options])
+        if self.sets is not None:
+            return OptionSpace(options, tuple(map(tuple, self.sets)))
+        full = OptionSpace.powerset(options)
+        most = self.set_size or self.n_options
+        return OptionSpace(options, tuple(s for s in full.sets if len(s) <= most))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
     """How much is simulated.
 
@@ -60,26 +107,27 @@ class Size:
         Per population.
     ratings : tuple of int
         Human ratings per item that are compared.
+    model : RatingModel
+        What raters and judges are drawn from.
     """
 
     n_populations: int = 20
     n_items: int = 100
     n_judges: int = 50
     ratings: tuple[int, ...] = (1, 3, 5, 10, 100)
+    model: RatingModel = RatingModel()
 
 
 FULL = Size()
 QUICK = Size(n_populations=3, n_items=40, n_judges=12, ratings=(1, 3, 10))
 
 
-def _space() -> OptionSpace:
-    return OptionSpace.powerset(f"option {k}" for k in range(N_OPTIONS))
-
-
 def _standard(size: Size) -> dict[str, Scenario]:
-    space = _space()
+    model = size.model
+    space, (epsilon, eta) = model.space(), model.error
     full = OptionSpace.singletons(space.options)
-    return _sized(standard_scenarios(space, full), size)
+    Gammas = (min(model.Gammas), max(model.Gammas))
+    return _sized(standard_scenarios(space, full, Gammas=Gammas, epsilon=epsilon, eta=eta), size)
 
 
 def _sized(scenarios: Mapping[str, Scenario], size: Size) -> dict[str, Scenario]:
@@ -91,21 +139,21 @@ def _sized(scenarios: Mapping[str, Scenario], size: Size) -> dict[str, Scenario]
 
 def _effects(size: Size) -> dict[str, Scenario]:
     """Every pair of selection effects of humans and judges."""
-    space = _space()
-    gammas = {Gamma: gamma_for(space, Gamma) for Gamma in GAMMAS}
+    space = size.model.space()
+    gammas = {Gamma: gamma_for(space, Gamma) for Gamma in size.model.Gammas}
     scenarios = {
         f"Gamma humans {h:g}, judges {j:g}": Scenario(
             space=space, gamma_human=gammas[h], gamma_judge=gammas[j]
         )
-        for h in GAMMAS
-        for j in GAMMAS
+        for h in size.model.Gammas
+        for j in size.model.Gammas
     }
     return _sized(scenarios, size)
 
 
 def _errors(size: Size, *, judges: float = 1.0) -> dict[str, Scenario]:
     """Rater error of every size and skew on top of every selection effect of the humans."""
-    space = _space()
+    space = size.model.space()
     scenarios = {
         f"Gamma {Gamma:g}, epsilon {epsilon:g}, eta {eta:g}": Scenario(
             space=space,
@@ -114,9 +162,9 @@ def _errors(size: Size, *, judges: float = 1.0) -> dict[str, Scenario]:
             gamma_human=gamma_for(space, Gamma),
             gamma_judge=gamma_for(space, judges),
         )
-        for Gamma in GAMMAS
-        for epsilon in EPSILONS
-        for eta in (ETAS if epsilon else (0.0,))
+        for Gamma in size.model.Gammas
+        for epsilon in size.model.epsilons
+        for eta in (size.model.etas if epsilon else (0.0,))
     }
     return _sized(scenarios, size)
 
@@ -130,7 +178,7 @@ def _chosen(
     ratings: Sequence[int | None],
     metrics: Iterable[str],
     quantities: Sequence[str],
-    **settings: int,
+    **settings: Any,  # noqa: ANN401 -- of `repeat`
 ) -> list[ExperimentRow]:
     """Return some quantities of judges that are chosen by metrics, one after the other."""
     rows = selection_experiment(scenarios, ratings, rows=_rows_of(metrics), **settings)
@@ -153,14 +201,20 @@ def _raters(size: Size, settings: Settings) -> list[ExperimentRow]:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What a figure shows, and how its rows are made of sizes, and of seed and populations."""
+    """What a figure shows, and how its rows are made of sizes, and of seed and populations.
+
+    ``has_errors`` says whether rater error plays a part.
+    """
 
     title: str
     make: Callable[[Size, Settings], list[ExperimentRow]]
+    has_errors: bool = True
 
     def rows(self, seed: int, size: Size) -> list[ExperimentRow]:
         """Redo the experiment; ``seed`` determines every draw."""
-        return self.make(size, {"seed": seed, "n_populations": size.n_populations})
+        return self.make(
+            size, {"seed": seed, "n_populations": size.n_populations, "taus": size.model.taus}
+        )
 
 
 FIGURES: dict[int, Experiment] = {
@@ -172,7 +226,11 @@ FIGURES: dict[int, Experiment] = {
         "Rank correlation of metrics with downstream performance",
         lambda size, settings: _chosen(_standard(size), [None], WIDE, CORRELATED, **settings),
     ),
-    6: Experiment("What few ratings and forced choices do to decisions and prevalence", _raters),
+    6: Experiment(
+        "What few ratings and forced choices do to decisions and prevalence",
+        _raters,
+        has_errors=False,
+    ),
     10: Experiment(
         "Selecting by hit rate under rater error",
         lambda size, settings: _chosen(
@@ -194,6 +252,7 @@ FIGURES: dict[int, Experiment] = {
     14: Experiment(
         "As figure 5, for every pair of selection effects",
         lambda size, settings: _chosen(_effects(size), [None], WIDE, CORRELATED, **settings),
+        has_errors=False,
     ),
     15: Experiment(
         "Decisions and prevalence from few ratings",

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from harness.stats import Distributions, OptionSpace
-from harness.stats.data.arrays import FloatArray, frozen, ratio
+from harness.stats.data.arrays import TOLERANCE, FloatArray, frozen, ratio
 from harness.stats.indeterminacy.rater_error import error_matrix, selection_effect
 
 TAUS = (0.3, 0.5, 0.7)
@@ -123,6 +123,9 @@ def gamma_for(space: OptionSpace, Gamma: float) -> float:
         return float(selection_effect(F, space, option=space.options[0])) - Gamma
 
     least, most = gap(-STEEPEST) + Gamma, gap(STEEPEST) + Gamma
+    for end, steepest in ((most, STEEPEST), (least, -STEEPEST)):
+        if abs(Gamma - end) <= TOLERANCE:
+            return steepest
     if not least < Gamma < most:
         raise ValueError(f"Gamma is {Gamma!r}; {space!r} allows {least:.3g} to {most:.3g}")
     return float(brentq(gap, -STEEPEST, STEEPEST))
@@ -301,3 +304,16 @@ def repeat(
                         )
                     )
     return table
+
+
+def over_cutoffs(rows: Sequence[ExperimentRow]) -> tuple[float | None, float | None]:
+    """Return the mean over cut-offs and its standard error; None where undefined.
+
+    The error is at most the mean of theirs, as if the cut-offs of a population erred alike.
+    """
+    values = [row.value for row in rows if row.value is not None]
+    errors = [row.standard_error for row in rows if row.standard_error is not None]
+    if not values:
+        return None, None
+    known = len(errors) == len(values)
+    return sum(values) / len(values), sum(errors) / len(errors) if known else None

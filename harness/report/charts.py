@@ -39,6 +39,7 @@ AXIS = 34.0  # tick labels and title below an axis
 LINE = 13.0  # from one line of text to the next
 ROW, ROW_GAP = 22.0, 8.0  # of an interval chart, and between the dots of one row
 STRIP = 22.0  # above the lines, for regions without a height
+BAR_GAP = 3.0  # between the bars of two lines
 HEIGHT = 220.0  # of a line chart between its axis and its labels
 KEY_LINE, KEY_ROW = 22.0, 17.0
 CELL, HEAT_HEAD = 30.0, 40.0
@@ -253,11 +254,20 @@ def draw_interval(row: IntervalRow, scale: Scale, y: float) -> list[Mark]:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a line chart; ``style`` names its colour and dash."""
+    """One line of a line chart; ``style`` names its colour and dash.
+
+    ``errors`` are standard errors of its points, drawn as bars; all lines have them, or none.
+    """
 
     name: str
     points: tuple[tuple[float, float | None], ...]
     style: str
+    errors: tuple[float | None, ...] = ()
+
+    def bars(self) -> list[tuple[float, float, float]]:
+        """Return x and both ends of each bar."""
+        pairs = zip(self.points, self.errors, strict=False)
+        return [(x, y - error, y + error) for (x, y), error in pairs if y is not None and error]
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +309,7 @@ def line_chart(
     reach: tuple[float, ...] = (),
     within: tuple[float, float] = (0.0, 1.0),
     gaps: Sequence[Gap] = (),
+    ticks: Sequence[tuple[float, str]] = (),
     is_dated: bool = False,
 ) -> Chart:
     """Draw lines and regions, their key, and a hidden cursor for a script.
@@ -321,6 +332,8 @@ def line_chart(
         Limits of the axis.
     gaps : sequence of Gap
         Where there are no values, and why.
+    ticks : sequence of (x, text)
+        Labels of the x axis; round numbers by default.
     is_dated : bool
         Whether x is days since 1970, and lines are broken where a value is None.
     """
@@ -331,9 +344,11 @@ def line_chart(
     top = TOP + LINE * max(levels, default=0)
     bottom = top + HEIGHT
     ys = [*reach, *(dot.y for dot in dots), *(y for s in series for _, y in s.points)]
+    ys += [end for s in series for _, *ends in s.bars() for end in ends]
     up = Scale.around(ys, bottom, top + STRIP, within=within)
     start = min((x for s in series for x, _ in s.points), default=low)
-    ticks = date_ticks(start, high) if is_dated else _number_ticks(across)
+    named = dict(ticks)
+    ticks = ticks or (date_ticks(start, high) if is_dated else _number_ticks(across))
     marks = _x_axis(across, top + STRIP, bottom, titles.x, ticks) + _y_axis(up, across)
     marks += [m for gap in gaps for m in _draw_gap(gap, across, top + STRIP, bottom)]
     marks += [_draw_region(region, across, up, top + TOP) for region in regions]
@@ -344,8 +359,14 @@ def line_chart(
         marks.append(label(middle, y + 3, text, "small rule-label", "middle"))
     if not rules:  # rule labels would stand here
         marks.append(label(0, TOP + 4, titles.y, "small"))
-    for s in series:
-        marks += _draw_series(s, across, up, is_broken=is_dated)
+    for i, s in enumerate(series):
+        aside = BAR_GAP * (i - (len(series) - 1) / 2) if s.errors else 0.0
+        beside = replace(across, start=across.start + aside, end=across.end + aside)
+        marks += _draw_series(s, beside, up, is_broken=is_dated)
+        marks += [
+            line(beside(x), up(least), beside(x), up(most), f"whisker {s.style}")
+            for x, least, most in s.bars()
+        ]
     x_text = date_text if is_dated else "{:.3f}".format
     for x, name, style in rug:
         place = {"cx": across(x), "cy": bottom, "r": 4.0}
@@ -358,10 +379,15 @@ def line_chart(
     marks.append(replace(cursor, attributes={**cursor.attributes, "visibility": "hidden"}))
     for i, s in enumerate(series):
         marks += _key(s, bottom + AXIS + KEY_ROW * i)
-    columns = ("name", titles.x or "x", titles.y or "y")
+    columns: tuple[str, ...] = ("name", titles.x or "x", titles.y or "y")
     values = [(s.name, x, y) for s in series for x, y in s.points]
     values += [(dot.name, dot.x, dot.y) for dot in dots]
-    cells = tuple((name, date_text(x) if is_dated else x, y) for name, x, y in values)
+    cells: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, date_text(x) if is_dated else named.get(x, x), y) for name, x, y in values
+    )
+    if errors := [error for s in series for error in s.errors]:
+        columns = (*columns, "standard error")
+        cells = tuple((*row, error) for row, error in zip(cells, errors, strict=True))
     height = bottom + AXIS + KEY_ROW * len(series)
     fields = (titles.name, titles.title, titles.alt, WIDTH, height, tuple(marks))
     return Chart(*fields, columns, cells, (across, up))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
-from support.processes import call_harness
+from support.processes import call_harness, invoke
 
-from harness.experiments.paper_figures import FIGURES, Size
+from harness.experiments.figure_page import figure_charts
+from harness.experiments.paper_figures import FIGURES, RatingModel, Size
+from harness.experiments.simulation import ExperimentRow
 
 SMALL = Size(n_populations=6, n_items=60, n_judges=20, ratings=(1, 3, 30))
 
@@ -96,3 +99,89 @@ def test_simulate_prints_tables_and_json(tmp_path):
     wrong = call_harness("simulate", "7", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "none of 4, 5, 6" in wrong.stderr
+
+
+def test_simulate_takes_a_model_of_ones_own(tmp_path):
+    """K, sets, Gamma, rater error and cut-offs reach the rows; the paper's stand by default."""
+    arguments = ("--options", "3", "--set-size", "2", "--gammas", "0.7,1.3", "--taus", "0.6")
+    errors = ("--epsilons", "0,0.1", "--etas", "0.5")
+    command = ("simulate", "12", "--quick", "--populations", "2", *arguments, *errors)
+    rows = json.loads(call_harness(*command, "--json", cwd=tmp_path).stdout)
+    assert {row["tau"] for row in rows} == {0.6}
+    assert {row["scenario"] for row in rows} == {
+        f"Gamma {Gamma}, epsilon {error}"
+        for Gamma in ("0.7", "1.3")
+        for error in ("0, eta 0", "0.1, eta 0.5")
+    }
+    assert all(row["standard_error"] is not None for row in rows)
+    model = RatingModel(n_options=3, set_size=2).space()
+    assert (len(model.options), len(model.sets)) == (3, 6)
+    shown = call_harness(*command, cwd=tmp_path)
+    assert "mean over cut-offs (standard error)" in shown.stdout
+    named = RatingModel(n_options=3, sets=("A", "B", "C", "AC")).space()
+    assert named.sets == (("A",), ("B",), ("C",), ("A", "C"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("4 --options 2", "Gamma is 2.0; .* allows 0.5 to 1.5; change --gammas"),
+        ("4 --options 3 --gammas 0.5,2.1", "Gamma is 2.1; .* change --gammas"),
+        ("4 --set-size 5", "--set-size 5 is more than 4 options; raise --options"),
+        ("4 --set-size 1 --sets A,B,C,D", "leave --set-size out"),
+        ("4 --sets A,B", "C, D is in no response set; .* change --sets or --options"),
+        ("4 --sets A,B,C,D,AE", "'E'.* change --sets or --options"),
+        ("12 --epsilons 0 --etas 1", "no effect without rater error; raise --epsilons"),
+        ("6 14 --epsilons 0.1", "--epsilons has no effect on figure 6, 14; leave it out"),
+        ("4 --taus 0.5,0.5", "--taus: 0.5 is named twice"),
+        ("4 --epsilons 2", "--epsilons.* less than or equal to 1"),
+    ],
+)
+def test_models_that_cannot_be_simulated_are_refused_in_one_line(arguments, message, tmp_path):
+    """With exit code 2, and what to change."""
+    refused = call_harness("simulate", "--quick", *arguments.split(), cwd=tmp_path)
+    assert refused.returncode == 2
+    assert re.search(message, refused.stderr)
+    assert len(refused.stderr.strip().splitlines()) == 1
+
+
+def test_figures_are_drawn_with_their_standard_errors(tmp_path, monkeypatch):
+    """Each of 4 to 6 and 10 to 15 has charts; whiskers and data hold the errors of the rows."""
+    monkeypatch.chdir(tmp_path)
+    tiny = Size(n_populations=3, n_items=15, n_judges=5, ratings=(1, 5))
+    for figure, experiment in FIGURES.items():
+        rows = experiment.rows(0, tiny)
+        charts = figure_charts(figure, rows)
+        assert len({chart.name for chart in charts}) == len(charts)
+        drawn = sum(len(chart.rows) for chart in charts)
+        lines = {
+            (row.quantity, row.scenario, row.metric, row.n_ratings, row.metric or row.tau)
+            if row.n_ratings and not row.metric
+            else (row.quantity, row.scenario, row.metric, row.n_ratings)
+            for row in rows
+        }
+        assert drawn == len(lines)
+        whiskers = [m for chart in charts for m in chart.marks if "whisker" in str(m.attributes)]
+        assert bool(whiskers) == (len({row.n_ratings for row in rows}) > 1)
+    done = invoke("simulate", "12", "--quick", "--populations", "2", "--page", "figures.html")
+    assert done.exit_code == 0
+    assert "Figure 12. Prevalence" in (tmp_path / "figures.html").read_text(encoding="utf-8")
+
+
+def test_a_bar_is_one_standard_error_to_either_side():
+    """In the drawing and in the data, where the mean of cut-offs is drawn."""
+    rows = [
+        ExperimentRow(
+            quantity="consistency", scenario="full", metric="hit_rate(h/h)", n_ratings=n,
+            tau=0.5, value=value, standard_error=0.1, n_populations=3,
+        )
+        for n, value in ((1, 0.4), (3, 0.8))
+    ]  # fmt: skip
+    [chart] = figure_charts(4, rows)
+    assert chart.columns[-1] == "standard error"
+    assert [row[1:] for row in chart.rows] == [("1", 0.4, 0.1), ("3", 0.8, 0.1)]
+    _, up = chart.frame
+    bars = [m.attributes for m in chart.marks if m.attributes["class"].startswith("whisker")]
+    ends = [(float(bar["y1"]), float(bar["y2"])) for bar in bars]
+    expected = [(up(0.3), up(0.5)), (up(0.7), up(0.9))]
+    assert ends == [pytest.approx(pair, abs=0.01) for pair in expected]
