@@ -16,7 +16,6 @@ import msgspec
 from harness.curation.new_folder import new_folder
 from harness.curation.task_description import describe_task
 from harness.errors import TaskError
-from harness.files import write_file
 from harness.tasks.changelog import record_change
 from harness.tasks.columns.cell_values import labels_of, name_of, readable
 from harness.tasks.columns.table_columns import JOINT, item_names
@@ -24,6 +23,7 @@ from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import MAX_POWERSET_OPTIONS, TASK_FILE, read_task_file
 from harness.tasks.tables.checks import MAX_ID_CHARS
+from harness.tasks.write import write_task_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -208,8 +208,8 @@ def make_task(
         if max_rejected and not max_rejected.allows(summary.n_rejected, summary.n_answers):
             _keep_rejected(part, summary, max_rejected)
         ranks_by = _ranks_by(plan, summary)
-        description = describe_task(plan, summary.raters, summary.fields, ranks_by=ranks_by)
-        write_file(part / TASK_FILE, description.encode())
+        fields = describe_task(plan, summary.raters, summary.fields, ranks_by=ranks_by)
+        write_task_file(part, fields)
         _record(plan, part, folder)
         _rejected_beside(folder).unlink(missing_ok=True)
     return summary

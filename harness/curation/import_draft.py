@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.curation.option_guess import AnswerSettings
-from harness.curation.task_description import sequence
 from harness.tasks.columns.column_mapping import NONE, ColumnMapping
+from harness.tasks.write import Field, task_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ DEFAULTS = AnswerSettings()
 
 def columns_block(plan: Plan) -> list[str]:
     """Return the lines of the ``columns:`` block of a draft."""
-    roles = plan.mapping.by_role()
-    return ["columns:", *(f"  {role}: {sequence(names)}" for role, names in roles.items())]
+    roles = {role: list(names) for role, names in plan.mapping.by_role().items()}
+    return task_yaml([Field("columns", roles)]).splitlines()
 
 
 def accepting(plan: Plan) -> Iterator[list[str]]:

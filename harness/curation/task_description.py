@@ -2,132 +2,86 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING
 
 from harness.tasks.options import DEFAULT_PROPERTY
-from harness.tasks.schema import OPEN_SCALES, number_text
+from harness.tasks.schema import OPEN_SCALES
+from harness.tasks.write import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from harness.command_options import RanksBy
     from harness.curation.import_plan import Plan
     from harness.curation.option_guess import Answers
 
-PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 _./()'-]*")
-WORDS = frozenset({"yes", "no", "true", "false", "null", "on", "off", "y", "n", "none"})
-
-
-def scalar(text: str) -> str:
-    """Write a text as a YAML value.
-
-    Examples
-    --------
-    >>> scalar("Not toxic"), scalar("4"), scalar("a: b")
-    ('Not toxic', '"4"', '"a: b"')
-    """
-    plain = PLAIN.fullmatch(text) and text == text.strip() and text.casefold() not in WORDS
-    return text if plain else json.dumps(text, ensure_ascii=False)
-
-
-def sequence(texts: Sequence[str]) -> str:
-    """Write texts as a YAML list."""
-    return f"[{', '.join(map(scalar, texts))}]"
-
-
-def _source(plan: Plan) -> str:
-    file = plan.table.path.name
-    return f"{plan.source}; imported from {file}" if plan.source else file
+PROPERTY = """
+What is rated, as a phrase. Judges read it: say what your raters were asked."""
+SCALE = """
+binary, nominal, ordinal (options in order), pairwise, continuous or text."""
+SIMILARITY = """\
+How similar texts are: a table with the columns text, other and similarity, or
+{embedding: NAME} for the cosine of vectors by a model of judges.yaml; without
+it, the share of their words that two texts have in common."""
+RATERS = """
+expert, skilled or crowd: how much better than one rater a judge must be (eps)."""
+RATER_IDS = """\
+real: a rater's name is a person. positional: it is only a place within the item, and
+then no test of single raters makes sense."""
 
 
 def describe_task(
     plan: Plan, raters: Mapping[str, int], fields: Collection[str], *, ranks_by: RanksBy
-) -> str:
-    """Return the commented `task.yaml` of a planned task."""
-    answers, mapping = plan.answers, plan.mapping
-    shown = [plan.fields[name] for name in mapping.text if plan.fields[name] in fields]
-    lines = [
-        f"# Made from {plan.table.path.name}. `harness schema task` lists every field.",
-        f"name: {scalar(plan.name)}",
-        "",
-        "# What is rated, as a phrase. Judges read it: say what your raters were asked.",
-        f"property: {scalar(plan.property or DEFAULT_PROPERTY)}",
-        "# What else raters were told, if anything; judges are told the same.",
-        "# instructions: ...",
-        "",
-        "# binary, nominal, ordinal (options in order), pairwise, continuous or text.",
-        f"scale: {answers.scale}",
-        *_scale_lines(answers),
-        "# Whether CANNOT_ASSESS is an answer.",
-        f"abstain: {'true' if answers.abstain else 'false'}",
-        *_ranking_lines(answers, ranks_by),
-        "",
-        "# expert, skilled or crowd: how much better than one rater a judge must be (eps).",
-        f"raters: {plan.kind}",
-        "# real: a rater's name is a person. positional: it is only a place within the item, and",
-        "# then no test of single raters makes sense.",
-        f"rater_ids: {plan.rater_ids}",
-        f"# {len(raters)} raters gave {sum(raters.values())} ratings.",
-    ]
+) -> Iterator[Field]:
+    """Yield the commented fields of a planned task."""
+    answers, table = plan.answers, plan.table.path.name
+    made = f"Made from {table}. `harness schema task` lists every field."
+    yield Field("name", plan.name, made)
+    yield Field("property", plan.property or DEFAULT_PROPERTY, PROPERTY)
+    instructions = "What else raters were told, if anything; judges are told the same."
+    yield Field("instructions", "what they were told", instructions, is_example=True)
+    yield Field("scale", answers.scale, SCALE)
+    yield from _scale_fields(answers)
+    yield Field("abstain", answers.abstain, "Whether CANNOT_ASSESS is an answer.")
+    if answers.scale not in OPEN_SCALES:
+        ranking = (
+            "Ratings that rank judges, forced_choice or response_set, whatever is collected later."
+        )
+        yield Field("ranks_by", ranks_by, ranking)
+    yield Field("raters", plan.kind, RATERS)
+    yield Field("rater_ids", plan.rater_ids, RATER_IDS)
+    yield Field("", comment=f"{len(raters)} raters gave {sum(raters.values())} ratings.")
     if answers.ignore:
-        lines += [
-            "# Labels that are counted and left out.",
-            f"ignore_labels: {sequence(answers.ignore)}",
-        ]
+        ignored = "Labels that are counted and left out."
+        yield Field("ignore_labels", list(answers.ignore), ignored)
+    shown = [plan.fields[name] for name in plan.mapping.text if plan.fields[name] in fields]
     if shown:
-        lines += ["", "# The fields of items.jsonl that judges see.", f"text: {sequence(shown)}"]
-    lines += [
-        "",
-        "# Where the data come from, and on what terms.",
-        f"source: {scalar(_source(plan))}",
-        f"licence: {scalar(plan.licence)}" if plan.licence else "# licence: ...",
-    ]
-    return "\n".join(lines) + "\n"
+        yield Field("text", shown, "\nThe fields of items.jsonl that judges see.")
+    source = f"{plan.source}; imported from {table}" if plan.source else table
+    yield Field("source", source, "\nWhere the data come from, and on what terms.")
+    yield Field("licence", plan.licence or "CC-BY-4.0", is_example=not plan.licence)
 
 
-def _scale_lines(answers: Answers) -> list[str]:
-    """Return the options or, of a continuous scale, the bounds."""
+def _scale_fields(answers: Answers) -> Iterator[Field]:
+    """Yield the options or, of a continuous scale, the bounds."""
     if answers.scale == "text":
-        return [
-            "# How similar texts are: a table with the columns text, other and similarity, or",
-            "# {embedding: NAME} for the cosine of vectors by a model of judges.yaml; without",
-            "# it, the share of their words that two texts have in common.",
-            "# similarity: similarity.csv",
+        yield Field("similarity", "similarity.csv", SIMILARITY, is_example=True)
+    elif answers.scale == "continuous":
+        bounds = "The least and the greatest number; without them, any number is an answer."
+        yield Field(
+            "bounds", list(answers.bounds or (0, 100)), bounds, is_example=not answers.bounds
+        )
+    else:
+        keys = "Each option has the key that the files use, and may have a label and a description."
+        options = [
+            {"key": key} | ({"label": label} if label != key else {})
+            for key, label in answers.labels.items()
         ]
-    if answers.scale == "continuous":
-        low, high = map(number_text, answers.bounds or (0.0, 100.0))
-        bounds = f"bounds: [{low}, {high}]"
-        return [
-            "# The least and the greatest number; without them, any number is an answer.",
-            bounds if answers.bounds else f"# {bounds}",
-        ]
-    return [
-        "# Each option has the key that the files use, and may have a label and a description.",
-        "options:",
-        *(_option_line(key, label) for key, label in answers.labels.items()),
-        "# The options that count as positive, for decisions at the cut-off tau.",
-        _field_or_example("positive", answers.positive, list(answers.labels)[:1]),
-        "# An item is positive when at least this share of raters would accept a positive option.",
-        "# tau: 0.5",
-    ]
-
-
-def _ranking_lines(answers: Answers, ranks_by: RanksBy) -> list[str]:
-    if answers.scale in OPEN_SCALES:
-        return []
-    return [
-        "# Ratings that rank judges, forced_choice or response_set, whatever is collected later.",
-        f"ranks_by: {ranks_by}",
-    ]
-
-
-def _option_line(key: str, label: str) -> str:
-    more = f", label: {scalar(label)}" if label != key else ""
-    return f"  - {{key: {scalar(key)}{more}}}"
-
-
-def _field_or_example(field: str, values: Sequence[str], example: Sequence[str]) -> str:
-    """Return a field with its values, or a commented example."""
-    return f"{field}: {sequence(values)}" if values else f"# {field}: {sequence(example)}"
+        yield Field("options", options, keys)
+        positive = list(answers.positive) or list(answers.labels)[:1]
+        decided = "The options that count as positive, for decisions at the cut-off tau."
+        yield Field("positive", positive, decided, is_example=not answers.positive)
+        accepted = (
+            "An item is positive when at least this share of raters would accept a positive option."
+        )
+        yield Field("tau", 0.5, accepted, is_example=True)

@@ -23,7 +23,7 @@ from harness.tasks.schema import read_task_file
 from harness.tasks.tables import LIMITS, read_rows
 from harness.tasks.tables.checks import as_text
 from harness.tasks.tables.writer import csv_text, jsonl_text, neutralized, restored
-from harness.tasks.write import described_yaml
+from harness.tasks.write import described, task_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -102,7 +102,7 @@ def export_task(task: Task, path: Path) -> ExportSummary:
     rows = [*_rating_rows(task), *verdicts]
     with writing_to(path, TaskError):
         write_file(path, _written(rows, task, path).encode())
-        write_file(sidecar_of(path), described_yaml(task).encode())
+        write_file(sidecar_of(path), task_yaml(described(task)).encode())
         for name in names:
             _copy(task.folder, files_of(path), name)
     return ExportSummary(len(task.items), len(rows) - len(verdicts), len(verdicts))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from math import inf
+from textwrap import indent
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import yaml
@@ -12,6 +14,7 @@ from harness.files import read_file, write_file
 from harness.tasks.schema import TASK_FILE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from harness.tasks.model import Task
@@ -37,7 +40,7 @@ def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
         If the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / TASK_FILE, described_yaml(task).encode())
+    write_task_file(folder, described(task))
     gold = task.alt_test and task.alt_test.gold
     items = [
         {"id": item.id}
@@ -89,9 +92,60 @@ def _write_images(task: Task, field: str, folder: Path) -> None:
             write_file(target, read_file(image.path))
 
 
-def described_yaml(task: Task) -> str:
+def write_task_file(folder: Path, fields: Iterable[Field]) -> None:
+    """Write ``task.yaml``."""
+    write_file(folder / TASK_FILE, task_yaml(fields).encode())
+
+
+class Field(NamedTuple):
+    """A field of ``task.yaml``.
+
+    Attributes
+    ----------
+    name : str
+        Of the field; "" for a comment alone.
+    value : object
+        A text, number, boolean, list or mapping.
+    comment : str
+        Lines above the field; empty lines stand for themselves.
+    is_example : bool
+        Whether the field is commented out.
+    """
+
+    name: str
+    value: object = ""
+    comment: str = ""
+    is_example: bool = False
+
+
+def described(task: Task) -> list[Field]:
+    """Return the fields of a task."""
+    return [Field(name, value) for name, value in task.described().items()]
+
+
+def task_yaml(fields: Iterable[Field]) -> str:
     """Return the content of ``task.yaml``; texts with any line breaks are read back the same."""
-    return yaml.dump(task.described(), Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
+    return "".join(map(_field_yaml, fields))
+
+
+def _field_yaml(field: Field) -> str:
+    comments = [f"# {line}\n" if line else "\n" for line in field.comment.splitlines()]
+    text = f"{field.name}:{_value_yaml(field.value)}" if field.name else ""
+    return "".join(comments) + (f"# {text}" if field.is_example else text)
+
+
+def _value_yaml(value: object) -> str:
+    """Write a value behind its name, or, if it has parts of its own, indented below it."""
+    text = yaml.dump(
+        value,
+        Dumper=_PlainDumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,
+        width=inf,
+    ).removesuffix("...\n")
+    is_block = isinstance(value, dict | list) and text[0] not in "[{"
+    return "\n" + indent(text, "  ") if is_block else f" {text}"
 
 
 class _PlainDumper(yaml.SafeDumper):

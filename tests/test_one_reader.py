@@ -1,0 +1,36 @@
+"""A table is read in one place, and ``task.yaml`` is written in one."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+HARNESS = Path(__file__).resolve().parent.parent / "harness"
+
+
+def modules_that(*names: str) -> set[str]:
+    """Return the modules that use an attribute or a name, each dotted as it is written."""
+    return {
+        str(path.relative_to(HARNESS).with_suffix("")).replace("/", ".")
+        for path in HARNESS.rglob("*.py")
+        if set(names) & set(used_names(path))
+    }
+
+
+def used_names(path: Path) -> list[str]:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute | ast.Name)]
+
+
+def test_one_module_writes_task_yaml():
+    """The others describe fields; the example of ``curate new`` is a file that is copied."""
+    assert modules_that("yaml.dump", "yaml.safe_dump") == {"tasks.write"}
+    for path in HARNESS.rglob("*.py"):
+        calls = [n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Call)]
+        written = [
+            ast.unparse(call)
+            for call in calls
+            if ast.unparse(call.func).endswith(("write_file", "write_text", "write_bytes"))
+            and "TASK_FILE" in ast.unparse(call)
+        ]
+        assert bool(written) is (path.name == "write.py"), (path, written)
