@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.inference.multiple_testing import LATER, share_in_series
+from harness.stats.inference.multiple_testing import LATER, holm, share_in_series
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=60))
@@ -32,3 +33,12 @@ def test_numbers_that_are_no_series_are_refused(n, n_new):
     """A share is defined for new hypotheses alone."""
     with pytest.raises(ValueError, match="n_new must be from 1 to n"):
         share_in_series(n, n_new)
+
+
+def test_holm_takes_every_probability_and_nothing_else():
+    """0 and 1 are probabilities; nan stays nan."""
+    assert holm([0.0, 1.0]).tolist() == [0.0, 1.0]
+    assert np.isnan(holm([0.5, np.nan])).tolist() == [False, True]
+    for p in (-1e-9, 1.0 + 1e-9):
+        with pytest.raises(ValueError, match="numbers between 0 and 1"):
+            holm([p])

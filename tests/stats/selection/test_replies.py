@@ -16,7 +16,7 @@ from harness.stats.metrics.confusion import hit_rate
 from harness.stats.metrics.distributional import js_divergence
 from harness.stats.metrics.multi_label import mse
 from harness.stats.selection import replies as at_replies
-from harness.stats.selection.replies import Replies, contributions_at_replies
+from harness.stats.selection.replies import Replies, contributions_at_replies, drawn_replies
 
 
 def same(shares):
@@ -112,3 +112,15 @@ def test_number_of_samples_does_not_rank():
         )
         means.append(float(mean(sums.sum(axis=0))))
     assert means[0] == pytest.approx(means[1], abs=0.02)
+
+
+@given(counts, st.integers(1, 4))
+def test_drawn_replies_are_as_many_and_of_those_given(judge, n_replies):
+    """r of the replies to each item that has so many; all of them where it has just r."""
+    given_counts = np.array(judge)
+    drawn = drawn_replies(Replies.of_counts(given_counts), n_replies, np.random.default_rng)
+    n_given = given_counts.sum(axis=1)
+    assert drawn.sum(axis=1).tolist() == np.where(n_given >= n_replies, n_replies, 0).tolist()
+    assert (drawn <= given_counts).all()
+    assert (drawn == np.rint(drawn)).all()
+    assert (drawn[n_given == n_replies] == given_counts[n_given == n_replies]).all()
