@@ -168,7 +168,7 @@ def study(validations: Mapping[str, Validation]) -> Study:
     Raises
     ------
     RunError
-        If there are fewer than two, or two of the same task.
+        If two are of the same task.
     """
     tasks = [validation.task.name for validation in validations.values()]
     if repeated := sorted({task for task in tasks if tasks.count(task) > 1}):
@@ -176,8 +176,6 @@ def study(validations: Mapping[str, Validation]) -> Study:
             f"{len(tasks)} runs, several of task {', '.join(repeated)}; name one run of each task, "
             "or compare two runs of a task with harness report."
         )
-    if len(tasks) < 2:  # noqa: PLR2004 -- several are at least two
-        raise RunError("a study needs runs of at least two tasks; name them.")
     by_task = dict(zip(tasks, validations.values(), strict=True))
     metrics = _metrics(validations.values())
     pairs = [(metric, goal) for goal in GOALS for metric in metrics]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.analysis import Validation
+    from harness.analysis.inputs import Source
 
 
 def study(
@@ -27,6 +28,9 @@ def study(
 ) -> None:
     """Compare runs of several tasks: decisions, beta-hat per judge, cost of choosing by a metric.
 
+    The page has figures of each task, too: the annotator test by items and by margin, and agreement
+    by the certainty of the raters.
+
     \b
     Examples:
       harness study runs/coherence-20260101T120000Z-1a2b3c RUN_B
@@ -38,14 +42,21 @@ def study(
     from harness.sources import source_of
 
     folders = [find_run(out, run) for run in runs]
-    validations = {folder.path.name: validation_of(folder, source_of(folder)) for folder in folders}
-    print_study(validations, page=page, as_json=as_json)
+    sources = {folder.path.name: source_of(folder) for folder in folders}
+    validations = {
+        folder.path.name: validation_of(folder, sources[folder.path.name]) for folder in folders
+    }
+    print_study(validations, page=page, sources=sources, as_json=as_json)
 
 
 def print_study(
-    validations: Mapping[str, Validation], *, page: Path | None = None, as_json: bool = False
+    validations: Mapping[str, Validation],
+    *,
+    page: Path | None = None,
+    sources: Mapping[str, Source] | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Print the results of several tasks, or write them as a page."""
+    """Print the results of several tasks, or write them as a page with figures of the sources."""
     from harness.analysis.study import study as study_of
     from harness.report.judge_charts import metric_label
     from harness.report.study_page import study_page, study_text
@@ -58,7 +69,14 @@ def print_study(
         for name in judge.metrics
     }
     if page is not None:
-        write(page, study_page(found, names))
+        from harness.analysis.study_figures import task_figures
+
+        figures = {
+            validations[run].task.name: task_figures(source, validations[run])
+            for run, source in (sources or {}).items()
+        }
+        by_task = {v.task.name: v for v in validations.values()}
+        write(page, study_page(found, names, figures, by_task))
         echo(str(page))
     elif as_json:
         echo_result(found)

@@ -95,7 +95,8 @@ def _over_ratings(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
     for i, (name, of_line) in enumerate(lines.items()):
         means = [over_cutoffs([row for row in of_line if row.n_ratings == n]) for n in ratings]
         points = tuple((float(place), value) for place, (value, _) in enumerate(means))
-        series.append(Series(name, points, f"j{i % STYLES}", tuple(error for _, error in means)))
+        spans = tuple(map(_span, means))
+        series.append(Series(name, points, f"j{i % STYLES}", spans))
     titles = Titles(
         f"figure-{figure}-{slug(quantity)}-{slug(scenario)}",
         f"{quantity}: {scenario}",
@@ -146,11 +147,8 @@ def _by_setting(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
     quantity = _words(rows[0].quantity)
     drawn = []
     for setting in dict.fromkeys(row.scenario for row in rows):
-        value, error = over_cutoffs([row for row in rows if row.scenario == setting])
-        if value is None or error is None:
-            drawn.append(IntervalRow(setting, value))
-        else:
-            drawn.append(IntervalRow(setting, value, value - error, value + error))
+        mean = over_cutoffs([row for row in rows if row.scenario == setting])
+        drawn.append(IntervalRow(setting, mean[0], *(_span(mean) or (None, None))))
     titles = Titles(
         f"figure-{figure}-{slug(quantity)}",
         quantity,
@@ -158,6 +156,12 @@ def _by_setting(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
         x=quantity,
     )
     return interval_chart(titles, drawn, within=WITHIN)
+
+
+def _span(mean: tuple[float | None, float | None]) -> tuple[float, float] | None:
+    """Return one standard error to either side of a mean."""
+    value, error = mean
+    return None if value is None or error is None else (value - error, value + error)
 
 
 def _words(quantity: str) -> str:

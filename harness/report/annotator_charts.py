@@ -53,7 +53,7 @@ def annotator_charts(v: Validation) -> list[Chart]:
     charts = [
         _estimates(v, test, "winning_rate", "Winning rate", test.judges[0].test.threshold),
         _estimates(v, test, "advantage", "Advantage probability", None),
-        _winning_rate_by_eps(v, test),
+        winning_rate_by_eps(v, test),
     ]
     return [chart for chart in charts if chart is not None]
 
@@ -78,7 +78,8 @@ def _n_raters(test: Replacement) -> str:
     return counted((result.test.n_tested for result in test.judges), "rater")
 
 
-def _winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
+def winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
+    """Draw each judge's winning rate over the margin (Calderon et al. 2025, figure 3)."""
     curves = {
         result.judge: ([p.eps for p in result.sweep], [p.winning_rate for p in result.sweep])
         for result in judges_by_advantage(v)

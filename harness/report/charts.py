@@ -256,18 +256,13 @@ def draw_interval(row: IntervalRow, scale: Scale, y: float) -> list[Mark]:
 class Series:
     """One line of a line chart; ``style`` names its colour and dash.
 
-    ``errors`` are standard errors of its points, drawn as bars; all lines have them, or none.
+    ``spans`` are (low, high) of the bars at its points; None for no bar.
     """
 
     name: str
     points: tuple[tuple[float, float | None], ...]
     style: str
-    errors: tuple[float | None, ...] = ()
-
-    def bars(self) -> list[tuple[float, float, float]]:
-        """Return x and both ends of each bar."""
-        pairs = zip(self.points, self.errors, strict=False)
-        return [(x, y - error, y + error) for (x, y), error in pairs if y is not None and error]
+    spans: tuple[tuple[float, float] | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +339,7 @@ def line_chart(
     top = TOP + LINE * max(levels, default=0)
     bottom = top + HEIGHT
     ys = [*reach, *(dot.y for dot in dots), *(y for s in series for _, y in s.points)]
-    ys += [end for s in series for _, *ends in s.bars() for end in ends]
+    ys += [end for s in series for span in s.spans for end in span or ()]
     up = Scale.around(ys, bottom, top + STRIP, within=within)
     start = min((x for s in series for x, _ in s.points), default=low)
     named = dict(ticks)
@@ -360,13 +355,10 @@ def line_chart(
     if not rules:  # rule labels would stand here
         marks.append(label(0, TOP + 4, titles.y, "small"))
     for i, s in enumerate(series):
-        aside = BAR_GAP * (i - (len(series) - 1) / 2) if s.errors else 0.0
+        aside = BAR_GAP * (i - (len(series) - 1) / 2) if s.spans else 0.0
         beside = replace(across, start=across.start + aside, end=across.end + aside)
         marks += _draw_series(s, beside, up, is_broken=is_dated)
-        marks += [
-            line(beside(x), up(least), beside(x), up(most), f"whisker {s.style}")
-            for x, least, most in s.bars()
-        ]
+        marks += _draw_bars(s, beside, up)
     x_text = date_text if is_dated else "{:.3f}".format
     for x, name, style in rug:
         place = {"cx": across(x), "cy": bottom, "r": 4.0}
@@ -385,9 +377,11 @@ def line_chart(
     cells: tuple[tuple[Cell, ...], ...] = tuple(
         (name, date_text(x) if is_dated else named.get(x, x), y) for name, x, y in values
     )
-    if errors := [error for s in series for error in s.errors]:
-        columns = (*columns, "standard error")
-        cells = tuple((*row, error) for row, error in zip(cells, errors, strict=True))
+    if any(s.spans for s in series):
+        columns = (*columns, "low", "high")
+        spans = [span or (None, None) for s in series for span in s.spans or [None] * len(s.points)]
+        spans += [(None, None)] * len(dots)
+        cells = tuple((*row, *span) for row, span in zip(cells, spans, strict=True))
     height = bottom + AXIS + KEY_ROW * len(series)
     fields = (titles.name, titles.title, titles.alt, WIDTH, height, tuple(marks))
     return Chart(*fields, columns, cells, (across, up))
@@ -498,6 +492,16 @@ def _draw_series(series: Series, across: Scale, up: Scale, *, is_broken: bool) -
             marks.append(mark("circle", f"rug {series.style}", place, title=series.name))
         elif points:
             marks.append(path(points, f"series {series.style}", series.name))
+    return marks
+
+
+def _draw_bars(series: Series, across: Scale, up: Scale) -> list[Mark]:
+    """Draw the bars of a line, as far as the axis goes."""
+    marks = []
+    for (x, _), span in zip(series.points, series.spans, strict=False):
+        if span is not None:
+            low, high = (up(min(max(end, up.low), up.high)) for end in span)
+            marks.append(line(across(x), low, across(x), high, f"whisker {series.style}"))
     return marks
 
 

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.beta_sensitivity import CURVE_BETAS
 from harness.report.charts import Series, Titles, line_chart
-from harness.report.formatting import COMPLETENESS_HEADS, basis, estimate, number, share
+from harness.report.formatting import COMPLETENESS_HEADS, basis, counted, estimate, number, share
 from harness.report.html.page import render
+from harness.report.study_charts import figure_groups
 from harness.report.text_table import draw_table, paragraph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.analysis import Validation
     from harness.analysis.evidence import JudgeEvidence
     from harness.analysis.study import Prevalence, RegretCurve, Study
+    from harness.analysis.study_figures import TaskFigures
     from harness.report.charts import Chart
 
 SECTIONS = (
@@ -22,6 +25,7 @@ SECTIONS = (
     ("betas", "beta-hat"),
     ("regret", "Cost of the metric"),
     ("by-beta", "Selections by beta"),
+    ("figures", "Figures of the papers"),
 )
 VERDICTS = {"use": "use", "best_not_proven": "best, not proven", "none": "use none"}
 GOALS = {
@@ -200,8 +204,13 @@ def metric_name(metric: str, names: Mapping[str, str]) -> str:
     return NAMES.get(metric) or names.get(metric, metric).partition(" (")[0]
 
 
-def study_page(study: Study, names: Mapping[str, str]) -> str:
-    """Render a study as a page; see `study_text`."""
+def study_page(
+    study: Study,
+    names: Mapping[str, str],
+    figures: Mapping[str, TaskFigures],
+    validations: Mapping[str, Validation],
+) -> str:
+    """Render a study as a page; see `study_text`. Figures and validations are by task."""
     goals = defined_goals(study)
     regrets = [(title, *regret_table(study, goal, names)) for goal, title in goals.items()]
     return render(
@@ -219,6 +228,7 @@ def study_page(study: Study, names: Mapping[str, str]) -> str:
                 for goal, title in GOALS.items()
             ],
             "selection_note": SELECTION_NOTE,
+            "figure_groups": figure_groups(figures, validations),
             "prevalence": [_prevalence_chart(*row) for row in study.prevalence.items()],
             "charts": [
                 chart
@@ -227,7 +237,7 @@ def study_page(study: Study, names: Mapping[str, str]) -> str:
             ],
         },
         block={"grid": None, "items": None},
-        title=f"Study of {len(study.tasks)} tasks",
+        title=f"Study of {counted([len(study.tasks)], 'task')}",
         sections=SECTIONS,
     )
 

@@ -15,7 +15,11 @@ from support.processes import invoke
 from harness.analysis import Validation
 from harness.analysis.serialize import to_json
 from harness.analysis.study import study
+from harness.analysis.study_figures import task_figures
 from harness.errors import RunError
+from harness.report.annotator_charts import judges_by_advantage
+from harness.runs import find_run
+from harness.sources import source_of
 from harness.tasks import bundled
 
 WORDS = (
@@ -105,11 +109,10 @@ def test_prevalence_of_a_study_is_that_of_the_sweep(validations):
         assert (np.diff(shares, axis=0) <= 0).all()
 
 
-def test_one_task_is_no_study(validations):
-    """One run, or two of the same task, are refused in one line."""
+def test_a_study_may_be_of_one_task_but_has_no_task_twice(validations):
+    """Means are then of that task; two runs of the same task are refused in one line."""
     first = next(iter(validations.values()))
-    with pytest.raises(RunError, match="at least two tasks"):
-        study({"run-1": first})
+    assert [row.task for row in study({"run-1": first}).tasks] == [first.task.name]
     with pytest.raises(RunError, match="several of task toxicity"):
         study({"run-1": first, "again": first})
 
@@ -129,6 +132,27 @@ def test_study_of_finished_runs_is_that_of_the_command_that_ran_them(place, vali
     assert_headings_are_numbered_as_listed(page)
     assert page.count("<svg") >= 2
     assert "rudeness" in page
+    for name in ("items", "winning-rate-by-eps"):
+        for task in ("toxicity", "rudeness"):
+            assert f'id="chart-{name}-{task}"' in page
+    assert (
+        "No figure for toxicity: all raters agree on" in page or "chart-certainty-toxicity" in page
+    )
+
+
+def test_figures_of_a_task_are_those_of_the_plan_and_of_the_test(place, validations):
+    """Power by items as `harness plan annotators` draws it; 0.1 and 0.2 on the same draws."""
+    run, v = next(iter(validations.items()))
+    folder = find_run(place / "runs", run)
+    found = task_figures(source_of(folder), v)
+    curve = found.items
+    assert curve.judge == judges_by_advantage(v)[0].judge
+    assert tuple(curve.by_margin) == (0.1, 0.2)
+    low, high = curve.by_margin.values()
+    assert [row.n_items for row in low] == [10, 20, 30, 50, 75, 100, 150, 200]
+    assert [row.advantage for row in low] == [row.advantage for row in high]
+    assert all(a.power <= b.power for a, b in zip(low, high, strict=True))
+    assert (found.certainty is None) == bool(found.certainty_reason)
 
 
 def test_cost_limit_holds_for_all_tasks_together(place, stub):

@@ -178,8 +178,10 @@ def test_a_bar_is_one_standard_error_to_either_side():
         for n, value in ((1, 0.4), (3, 0.8))
     ]  # fmt: skip
     [chart] = figure_charts(4, rows)
-    assert chart.columns[-1] == "standard error"
-    assert [row[1:] for row in chart.rows] == [("1", 0.4, 0.1), ("3", 0.8, 0.1)]
+    assert chart.columns[-2:] == ("low", "high")
+    assert [row[1] for row in chart.rows] == ["1", "3"]
+    ends = [row[3:] for row in chart.rows]
+    assert ends == [pytest.approx(pair) for pair in ((0.3, 0.5), (0.7, 0.9))]
     _, up = chart.frame
     bars = [m.attributes for m in chart.marks if m.attributes["class"].startswith("whisker")]
     ends = [(float(bar["y1"]), float(bar["y2"])) for bar in bars]
