@@ -34,3 +34,25 @@ def test_one_module_writes_task_yaml():
             and "TASK_FILE" in ast.unparse(call)
         ]
         assert bool(written) is (path.name == "write.py"), (path, written)
+
+
+def test_one_package_opens_tables():
+    """Whatever a table is for, its bytes are read by ``harness.tasks.tables``."""
+    opening = {
+        "csv.reader",
+        "csv.DictReader",
+        "pandas.read_csv",
+        "parquet.ParquetFile",
+        "parquet.read_table",
+        "pq.ParquetFile",
+        "pq.read_table",
+        "load_workbook",
+    }
+    assert modules_that(*opening) <= {"tasks.tables.delimited", "tasks.tables.native_readers"}
+
+
+def test_one_class_turns_rows_into_ratings():
+    """An import and a data set in place differ in what they do with what the reader yields."""
+    assert modules_that("TableReader") == {"curation.convert", "tasks.dataset_table"}
+    cells = modules_that("labels_of") - {"tasks.columns.cell_values"}
+    assert all(name.startswith("tasks.columns.") or "guess" in name for name in cells), cells

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
@@ -17,12 +17,19 @@ from harness.curation.new_folder import new_folder
 from harness.curation.task_description import describe_task
 from harness.errors import TaskError
 from harness.tasks.changelog import record_change
-from harness.tasks.columns.cell_values import labels_of, name_of, readable
-from harness.tasks.columns.table_columns import JOINT, item_names
+from harness.tasks.columns.table_columns import item_names
+from harness.tasks.columns.table_reader import (
+    ItemColumns,
+    Rejected,
+    TableAnswer,
+    TableItem,
+    TableReader,
+)
 from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import MAX_POWERSET_OPTIONS, TASK_FILE, read_task_file
-from harness.tasks.tables.checks import MAX_ID_CHARS
+from harness.tasks.tables import LIMITS
+from harness.tasks.tables.delimited import csv_cells
 from harness.tasks.write import write_task_file
 
 if TYPE_CHECKING:
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     from harness.command_options import RanksBy
     from harness.curation.import_plan import Plan
     from harness.tasks import TaskFile
-    from harness.tasks.columns.answer_cells import Answer
+    from harness.tasks.model import Item
 
 
 CHUNK = 10_000  # rows whose JSON is hashed at once
@@ -83,17 +90,22 @@ def _items(folder: Path) -> Iterator[str]:
 def _ratings(folder: Path, file: TaskFile, *, ignored: bool) -> Iterator[str]:
     """Yield ratings, or those that the task ignores, as JSON arrays."""
     values: dict[str, tuple[bool, str]] = {}  # whether it is ignored, and its JSON
-    with (folder / "ratings.csv").open(encoding="utf-8", newline="") as lines:
-        rows = csv.reader(lines)
+    for item, rater, elicitation, text in _rating_cells(folder / "ratings.csv"):
+        key = elicitation + text
+        if key not in values:
+            values[key] = _value(file, elicitation, text)
+        is_foreign, value = values[key]
+        if is_foreign is ignored:
+            names = f"{encode_basestring_ascii(item)},{encode_basestring_ascii(rater)}"
+            yield f'[{names},"{elicitation}",{value}]'
+
+
+def _rating_cells(path: Path) -> Iterator[list[str]]:
+    """Yield the cells of the ratings that were written, without their times."""
+    with closing(csv_cells(path, LIMITS, ",")) as rows:
         next(rows)
-        for item, rater, elicitation, text, *_ in rows:
-            key = elicitation + text
-            if key not in values:
-                values[key] = _value(file, elicitation, text)
-            is_foreign, value = values[key]
-            if is_foreign is ignored:
-                names = f"{encode_basestring_ascii(item)},{encode_basestring_ascii(rater)}"
-                yield f'[{names},"{elicitation}",{value}]'
+        for _, cells, _ in rows:
+            yield cells[: len(RATING)]
 
 
 def _value(file: TaskFile, elicitation: str, text: str) -> tuple[bool, str]:
@@ -106,11 +118,8 @@ def _value(file: TaskFile, elicitation: str, text: str) -> tuple[bool, str]:
     return False, _encode([option.key for option in file.options if option.key in named])
 
 
-USED, REFUSED = 1, 2  # marks of a row
-
-
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedLine:
     """A row, or a cell of it, that could not be used."""
 
     line: int
@@ -132,7 +141,7 @@ class ImportSummary:
         Share of the rated items that have response sets; see `harness.tasks.model.share_with_sets`.
     n_rejected : int
         Number of rows and cells that were not used; ``rejected.csv`` lists all of them.
-    rejected : list of Rejected
+    rejected : list of RejectedLine
         The first rejected rows and cells.
     n_outside : int
         Pairs of a rater's set and choice whose choice lies outside the set: kept as two ratings, of
@@ -152,7 +161,7 @@ class ImportSummary:
     judges: dict[str, int] = field(default_factory=dict)
     share_with_sets: float | None = None
     n_rejected: int = 0
-    rejected: list[Rejected] = field(default_factory=list)
+    rejected: list[RejectedLine] = field(default_factory=list)
 
     @property
     def n_answers(self) -> int:
@@ -250,17 +259,11 @@ def _record(plan: Plan, part: Path, folder: Path) -> None:
 def _write(plan: Plan, part: Path, summary: ImportSummary) -> None:
     with ExitStack() as stack:
         writer = _Writer(plan, part, summary, stack)
-        for line, problem in plan.table.ragged:
-            writer.reject_line(line, "", problem.rstrip("."))
-        for answer in plan.reader.answers():
-            if plan.criterion is None or answer.criterion == plan.criterion:
-                writer.add(answer)
-        writer.end()
-        if not writer.items:
+        writer.write()
+        if not summary.n_items:
             first = summary.rejected[:1]
             reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
             raise TaskError(f"{plan.table.path}: no row could be used{reason}.")
-    summary.n_items = len(writer.items)
     summary.n_outside = _pairs_outside(part / "ratings.csv") if writer.has_sets else 0
     summary.share_with_sets = share_with_sets(writer.answered)
     if not summary.judges:
@@ -273,39 +276,26 @@ def _pairs_outside(ratings: Path) -> int:
     """Count the pairs whose choice is not in the set that the same rater gave the item."""
     choices: dict[tuple[str, str], str] = {}
     sets: dict[tuple[str, str], str] = {}
-    with ratings.open(encoding="utf-8", newline="") as lines:
-        rows = csv.reader(lines)
-        next(rows)
-        for item, rater, elicitation, value, *_ in rows:
-            if value != CANNOT_ASSESS:
-                (sets if elicitation == "response_set" else choices)[item, rater] = value
+    for item, rater, elicitation, value in _rating_cells(ratings):
+        if value != CANNOT_ASSESS:
+            (sets if elicitation == "response_set" else choices)[item, rater] = value
     pairs = choices.keys() & sets.keys()
     return sum(choices[pair] not in json.loads(sets[pair]) for pair in pairs)
 
 
 class _Writer:
-    """Writes the files of a task answer by answer and refuses repeated ratings."""
+    """Writes what a table's reader yields into the files of a task."""
 
     def __init__(self, plan: Plan, part: Path, summary: ImportSummary, stack: ExitStack) -> None:
-        self.plan = plan
-        self.summary = summary
-        self.items: dict[str, int] = {}  # number of the item's fields, by id
+        self._plan = plan
+        self._summary = summary
+        self._unrated: dict[str, Item] = {}  # items that have no rating yet
         self.answered: set[tuple[str, str]] = set()  # items by elicitation
-        self._rated: set[tuple[str, str, str]] = set()
-        self._judged: dict[tuple[str, str, str], str] = {}  # verdict by item, judge, elicitation
-        self._late_verdicts: list[Answer] = []
-        self._values: dict[tuple[str, str], tuple[str, str, str]] = {}
-        table, mapping = plan.table, plan.mapping
-        self._lines = table.lines.tolist()
-        self._names = item_names(table, mapping.id)
-        self._fields = table.keys(plan.fields).tolist()
-        self._groups = self._cells_of(mapping.group)
-        self._criteria = self._cells_of(mapping.criterion)
-        self._elicitations = self._cells_of(mapping.elicitation)
-        self._times = self._cells_of(mapping.rated_at)
-        self._first_row: dict[str, int] = {}
-        self._used_rows = bytearray(table.n_rows)
         self.has_sets = False
+        columns = ItemColumns(fields=plan.fields, criterion=plan.criterion, joint=plan.joint)
+        self._reader = TableReader(plan.reader, plan.answers.reader, columns)
+        rated_at = plan.mapping.rated_at
+        self._times = item_names(plan.table, (rated_at,)) if rated_at else []
 
         def file(name: str, columns: Sequence[str]) -> Any:  # noqa: ANN401 -- csv names no type
             opened = (part / name).open("x", encoding="utf-8", newline="")
@@ -319,186 +309,59 @@ class _Writer:
         self._verdicts = file(VERDICTS, VERDICT)
         self._rejected = file(REJECTED_FILE, ("line", "column", "reason"))
 
-    def _cells_of(self, column: str) -> list[str]:
-        """Return the cells of a column as names; nothing where there is no column."""
-        return item_names(self.plan.table, (column,)) if column else []
+    def write(self) -> None:
+        """Write the table."""
+        for line, problem in self._plan.table.ragged:
+            self._reject(line, "", problem.rstrip("."))
+        for entry in self._reader.read():
+            if isinstance(entry, Rejected):
+                self._reject(self._reader.line(entry.row), entry.column, entry.reason)
+            elif isinstance(entry, TableItem):
+                self._take(entry)
+            elif entry.is_judge:
+                row = (entry.item, entry.name, entry.elicitation, _written(entry.value))
+                self._verdicts.writerow(row)
+                judges = self._summary.judges
+                judges[entry.name] = judges.get(entry.name, 0) + 1
+            else:
+                self._add_rating(entry)
 
-    def reject(self, row: int, column: str, reason: str) -> None:
-        """Record a row or cell that cannot be used."""
-        self.reject_line(self._lines[row], column, reason)
+    def _take(self, entry: TableItem) -> None:
+        """Keep an item until its first rating; a row that has none is listed."""
+        if entry.is_rated:
+            self._unrated[entry.item.id] = entry.item
+        elif self._plan.mapping.one_row_per_item:
+            self._reject(self._reader.line(entry.row), "", "no rater rated it")
 
-    def reject_line(self, line: int, column: str, reason: str) -> None:
-        """Record a line of the table that cannot be used."""
-        self.summary.n_rejected += 1
-        if len(self.summary.rejected) < N_LISTED:
-            self.summary.rejected.append(Rejected(line, column, reason))
+    def _reject(self, line: int, column: str, reason: str) -> None:
+        self._summary.n_rejected += 1
+        if len(self._summary.rejected) < N_LISTED:
+            self._summary.rejected.append(RejectedLine(line, column, reason))
         self._rejected.writerow((line, column, reason))
 
-    def add(self, answer: Answer) -> None:
-        """Write an answer; verdicts wait until all items are known."""
-        if answer.is_judge:
-            self._late_verdicts.append(answer)
-            return
-        self._used_rows[answer.row] = self._used_rows[answer.row] or USED
-        item = self._item(answer)
-        if not item:
-            return
-        if answer.problem:
-            self.reject(answer.row, answer.column, answer.problem)
-            return
-        elicitation, value, problem = self._value(answer)
-        key = (item, answer.name, elicitation)
-        problem = problem or self._problem(answer, key)
-        if problem:
-            self.reject(answer.row, answer.column, problem)
-        elif self._add_item(answer, item):
-            self._rated.add(key)
-            self.has_sets |= elicitation == "response_set"
-            if value != CANNOT_ASSESS:
-                self.answered.add((item, elicitation))
-            time = (self._times[answer.row],) if self._times else ()
-            self._ratings.writerow((*key, value, *time))
-            self.summary.raters[answer.name] = self.summary.raters.get(answer.name, 0) + 1
+    def _add_rating(self, rating: TableAnswer) -> None:
+        if unrated := self._unrated.pop(rating.item, None):
+            self._add_item(unrated)
+        self.has_sets |= rating.elicitation == "response_set"
+        if rating.value != CANNOT_ASSESS:
+            self.answered.add((rating.item, rating.elicitation))
+        time = (self._times[rating.row],) if self._times else ()
+        value = _written(rating.value)
+        self._ratings.writerow((rating.item, rating.name, rating.elicitation, value, *time))
+        raters = self._summary.raters
+        raters[rating.name] = raters.get(rating.name, 0) + 1
 
-    def end(self) -> None:
-        """Write the verdicts, and name the rows that hold no rating."""
-        criterion = self.plan.criterion if self._criteria else None
-        if self.plan.mapping.one_row_per_item:
-            for row, used in enumerate(self._used_rows):
-                is_own = criterion is None or self._criteria[row] == criterion
-                if not used and is_own:
-                    self.reject(row, "", "no rater rated it")
-        for answer in self._late_verdicts:
-            self._add_verdict(answer)
-
-    def _item(self, answer: Answer) -> str:
-        """Return the id of an answer's item; "" where it has none, or it is another row's."""
-        name = self._names[answer.row]
-        if not name:
-            self._reject_row(answer.row, "the item is not named")
-            return ""
-        if self.plan.mapping.one_row_per_item:
-            first = self._first_row.setdefault(name, answer.row)
-            if first != answer.row:
-                line = self._lines[first]
-                self._reject_row(answer.row, f"item {name!r} stands on line {line}, too")
-                return ""
-        return self._item_id(answer)
-
-    def _item_id(self, answer: Answer) -> str:
-        name = self._names[answer.row]
-        return f"{name}{JOINT}{answer.criterion}" if self.plan.joint else name
-
-    def _reject_row(self, row: int, reason: str) -> None:
-        """Reject a row once, whatever the number of its answers."""
-        if self._used_rows[row] != REFUSED:
-            self._used_rows[row] = REFUSED
-            self.reject(row, ", ".join(self.plan.mapping.id), reason)
-
-    def _value(self, answer: Answer) -> tuple[str, str, str]:
-        """Return elicitation and value of an answer, and why it cannot be used."""
-        key = (answer.text, self._elicitations[answer.row] if self._elicitations else "")
-        if key not in self._values:
-            self._values[key] = self._read_value(*key)
-        return self._values[key]
-
-    def _read_value(self, text: str, elicitation: str) -> tuple[str, str, str]:
-        labels, is_list = labels_of(text)
-        elicitation = elicitation or ("response_set" if is_list else "forced_choice")
-        if not labels:
-            return elicitation, "", "the label is empty"
-        keys = [self.plan.answers.key(label) for label in labels]
-        unknown = [label for label, key in zip(labels, keys, strict=True) if key is None]
-        if unknown:
-            return elicitation, "", f"label {unknown[0][:80]!r} is no option"
-        named = [key for key in keys if key]
-        if len(set(named)) < len(named):
-            return elicitation, "", "a label is named twice"
-        if CANNOT_ASSESS in named and len(named) > 1:
-            return elicitation, "", f"{CANNOT_ASSESS} stands beside other labels"
-        if elicitation == "forced_choice" and len(named) > 1:
-            return elicitation, "", "several labels where one was asked for"
-        return elicitation, _written(named, elicitation), ""
-
-    def _problem(self, answer: Answer, key: tuple[str, str, str]) -> str:
-        """Return why a rating cannot be used; "" if it can."""
-        rater = answer.name
-        if not rater or len(rater) > MAX_ID_CHARS:
-            return "the rater's name is too long" if rater else "the rater is not named"
-        return f"rater {rater!r} has rated this item before" if key in self._rated else ""
-
-    def _add_verdict(self, answer: Answer) -> None:
-        """Write a verdict on an item that has human ratings."""
-        mapping = self.plan.mapping
-        item = self._item_id(answer)
-        if item not in self.items or self._used_rows[answer.row] == REFUSED:
-            if mapping.rater:
-                reason = "no rater rated this item, so its verdict is not used"
-                self.reject(answer.row, answer.column, reason)
-            return
-        elicitation, value = self._verdict(answer)
-        if not value:
-            return
-        key = (item, answer.name, elicitation)
-        if key in self._judged:  # a judge's column may repeat its verdict on an item's rows
-            if (
-                answer.column in {mapping.label, mapping.set, *mapping.criteria}
-                or self._judged[key] != value
-            ):
-                reason = f"judge {answer.name!r} has rated this item before"
-                self.reject(answer.row, answer.column, reason)
-            return
-        self._judged[key] = value
-        self._verdicts.writerow((*key, value))
-        self.summary.judges[answer.name] = self.summary.judges.get(answer.name, 0) + 1
-
-    def _verdict(self, answer: Answer) -> tuple[str, str]:
-        """Write the answer of a judge; a label that is no option will count as invalid."""
-        labels, is_list = labels_of(answer.text)
-        elicitation = self._elicitations[answer.row] if self._elicitations else ""
-        elicitation = elicitation or ("response_set" if is_list else "forced_choice")
-        keys = [self.plan.answers.key(label) or label for label in labels]
-        return elicitation, _written(list(dict.fromkeys(keys)), elicitation) if keys else ""
-
-    def _add_item(self, answer: Answer, item: str) -> bool:
-        """Write an item the first time; False where its fields differ from an earlier row."""
-        row = answer.row
-        if item in self.items:
-            if self.items[item] == self._fields[row]:
-                return True
-            columns = ", ".join(self.plan.fields)
-            self.reject(row, columns, f"item {item!r} differs from an earlier row")
-            return False
-        entry = {"id": item} | self._place(answer)
-        fields = self._fields_of(row)
-        self._items.write(json.dumps(entry | fields, ensure_ascii=False) + "\n")
-        self.items[item] = self._fields[row]
-        self.summary.fields.update(fields)
-        shown = [self.plan.fields[name] for name in self.plan.mapping.text]
-        if len(self.summary.textless) < N_LISTED and any(name not in fields for name in shown):
-            self.summary.textless.append(item)
-        return True
-
-    def _place(self, answer: Answer) -> dict[str, str]:
-        """Return the group and the criterion of an answer's item."""
-        group = self._groups[answer.row] if self._groups else ""
-        if self.plan.joint:
-            group = group or self._names[answer.row]
-        criterion = self._criteria[answer.row] if self._criteria else name_of(answer.criterion)
-        place = {"group": group, "criterion": criterion}
-        return {role: name for role, name in place.items() if name}
-
-    def _fields_of(self, row: int) -> dict[str, str]:
-        """Return the texts of an item by the name of their field; conversations as text."""
-        fields = {}
-        for name, field_name in self.plan.fields.items():
-            column = self.plan.table.columns[name]
-            if text := column.texts[column.codes[row]]:
-                fields[field_name] = readable(text)
-        return fields
+    def _add_item(self, item: Item) -> None:
+        place = {"group": item.group, "criterion": item.criterion}
+        entry = {"id": item.id} | {role: name for role, name in place.items() if name}
+        self._items.write(json.dumps(entry | item.fields, ensure_ascii=False) + "\n")
+        summary = self._summary
+        summary.n_items += 1
+        summary.fields.update(item.fields)
+        shown = [self._plan.fields[name] for name in self._plan.mapping.text]
+        if len(summary.textless) < N_LISTED and any(name not in item.fields for name in shown):
+            summary.textless.append(item.id)
 
 
-def _written(keys: Sequence[str], elicitation: str) -> str:
-    if elicitation == "forced_choice" or CANNOT_ASSESS in keys:
-        return keys[0]
-    return json.dumps(list(keys), ensure_ascii=False)
+def _written(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import inf
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
@@ -18,9 +17,10 @@ from harness.curation.label_orders import ORDERS, known_order, plain_label, step
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import labels_of
+from harness.tasks.columns.label_reader import LabelReader
 from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
-from harness.tasks.schema import MAX_ANSWER_CHARS, OPEN_SCALES, Scale, as_number, number_text
+from harness.tasks.schema import OPEN_SCALES, Scale, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -206,21 +206,10 @@ class Answers:
     doubts: tuple[Doubt, ...] = ()
     bounds: tuple[float, float] | None = None
 
-    def key(self, label: str) -> str | None:
-        """Return the key of a label; CANNOT_ASSESS and ignored labels stand for themselves.
-
-        On a continuous scale, the number that a label is; on a text scale, the label.
-        """
-        if self.abstain and label == CANNOT_ASSESS:
-            return label
-        if self.scale in OPEN_SCALES and label.casefold() not in self.keys:
-            return self._number(label) if self.scale == "continuous" else label[:MAX_ANSWER_CHARS]
-        return self.keys.get(label.casefold())
-
-    def _number(self, label: str) -> str | None:
-        number = as_number(label)
-        low, high = self.bounds or (-inf, inf)
-        return None if number is None or not low <= number <= high else number_text(number)
+    @property
+    def reader(self) -> LabelReader:
+        """What reads the cells of the table."""
+        return LabelReader(self.scale, self.keys, self.abstain, self.bounds)
 
 
 def guess_answers(

@@ -68,9 +68,8 @@ def _scale_fields(answers: Answers) -> Iterator[Field]:
         yield Field("similarity", "similarity.csv", SIMILARITY, is_example=True)
     elif answers.scale == "continuous":
         bounds = "The least and the greatest number; without them, any number is an answer."
-        yield Field(
-            "bounds", list(answers.bounds or (0, 100)), bounds, is_example=not answers.bounds
-        )
+        ends = [int(end) if end.is_integer() else end for end in answers.bounds or (0.0, 100.0)]
+        yield Field("bounds", ends, bounds, is_example=not answers.bounds)
     else:
         keys = "Each option has the key that the files use, and may have a label and a description."
         options = [

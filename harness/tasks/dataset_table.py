@@ -6,29 +6,34 @@ from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
 from harness.tasks.columns.answer_cells import AnswerReader
-from harness.tasks.columns.cell_values import labels_of, readable
 from harness.tasks.columns.column_mapping import ColumnMapping, listed_columns, mapping_fields
-from harness.tasks.columns.table_columns import encode, item_names
+from harness.tasks.columns.label_reader import LabelReader
+from harness.tasks.columns.table_columns import encode
+from harness.tasks.columns.table_reader import (
+    ItemColumns,
+    Rejected,
+    TableAnswer,
+    TableItem,
+    TableReader,
+)
 from harness.tasks.dataset_fields import derived
 from harness.tasks.folders import path_inside
 from harness.tasks.hub_download import cached_split
-from harness.tasks.model import Item
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import TASK_FILE
+from harness.tasks.schema import TASK_FILE, numeric_keys
 from harness.tasks.tables import read_rows
-from harness.tasks.tables.checks import short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from harness.tasks.columns.answer_cells import Answer
     from harness.tasks.columns.table_columns import Table
     from harness.tasks.dataset_fields import DatasetFields
+    from harness.tasks.model import Item
     from harness.tasks.schema import TaskFile
     from harness.tasks.tables import Row
 
-REMEDY = "correct 'columns', 'derive' or 'n_raters' under 'datasets' in task.yaml"
+REMEDY = "correct 'columns', 'derive', 'rename' or 'n_raters' under 'datasets' in task.yaml"
 
 
 class DatasetTable:
@@ -43,79 +48,53 @@ class DatasetTable:
             if source.file
             else cached_split(source.name or "", source)
         )
-        self._table = encode(path, derived(source.derive, read_rows(path)))
-        self._mapping = _mapping(source, self._table, self.where)
-        self._names = item_names(self._table, self._mapping.id)
-        self._lines = self._table.lines.tolist()
-        self._source = source
-        self._task = file
+        table = encode(path, derived(source.derive, read_rows(path)))
+        mapping = _mapping(source, table, self.where)
+        self._one_row_per_item = mapping.one_row_per_item
+        answers = AnswerReader(table, mapping, source.n_raters)
+        numbers = numeric_keys(o.key for o in file.options) if file.scale == "ordinal" else {}
+        labels = LabelReader(file.scale, _keys(file, source), abstain=True, numbers=numbers)
+        columns = ItemColumns(fields={name: name for name in mapping.text})
+        self._reader = TableReader(answers, labels, columns)
+        self._entries = list(self._reader.read())
 
     def items(self) -> tuple[Item, ...]:
         """Return the items in the order of the rows, which must name them and not differ."""
         items: dict[str, Item] = {}
-        places = {role: self._cells(role) for role in ("group", "criterion")}
-        texts = {name: self._texts(name) for name in self._mapping.text}
-        for row, name in enumerate(self._names):
-            where = f"{self.where}: row {self._lines[row]}"
-            if not name:
-                raise TaskError(f"{where}: the item has no id; {REMEDY}.")
-            fields = {field: cells[row] for field, cells in texts.items() if cells[row]}
-            group, criterion = (cells[row] or None if cells else None for cells in places.values())
-            item = Item(name, fields, group, criterion)
-            if name not in items:
-                items[name] = item
-            elif self._mapping.one_row_per_item or items[name] != item:
-                raise TaskError(f"{where}: item {short(name)} stands in an earlier row; {REMEDY}.")
+        for entry in self._entries:
+            if not isinstance(entry, TableItem):
+                continue
+            item = entry.item
+            if items.setdefault(item.id, item) is not item and (
+                self._one_row_per_item or items[item.id] != item
+            ):
+                raise self._refusal(entry.row, "", f"item {item.id!r} stands in an earlier row")
         return tuple(items.values())
 
     def ratings(self) -> Iterator[tuple[str, Row]]:
         """Yield place and cells of each rating, as in a table of ratings; empty cells are none."""
-        keys = self._keys()
-        elicitations = self._cells("elicitation")
-        answers = AnswerReader(self._table, self._mapping, self._source.n_raters).answers()
-        for answer in answers:
-            where = f"{self.where}: row {self._lines[answer.row]}, {answer.column}"
-            if answer.problem:
-                raise TaskError(f"{where}: {answer.problem}; {REMEDY}.")
-            elicitation = elicitations[answer.row] if elicitations else ""
-            if answer.text:
-                value, is_list = self._value(answer, keys)
-                yield (
-                    where,
-                    {
-                        "item": self._names[answer.row],
-                        "rater": answer.name,
-                        "elicitation": elicitation or ("response_set" if is_list else ""),
-                        "value": value,
-                    },
-                )
+        for entry in self._entries:
+            if isinstance(entry, Rejected):
+                raise self._refusal(*entry)
+            if isinstance(entry, TableAnswer):
+                row = {"item": entry.item, "rater": entry.name, "elicitation": entry.elicitation}
+                value = list(entry.value) if isinstance(entry.value, tuple) else entry.value
+                yield self._place(entry.row, entry.column), row | {"value": value}
 
-    def _value(self, answer: Answer, keys: Mapping[str, str]) -> tuple[object, bool]:
-        """Return the value of a rating, and whether it is a response set."""
-        if self._task.scale == "text":
-            return answer.text, False
-        labels, is_list = labels_of(answer.text)
-        named = [keys.get(label.casefold(), label) for label in labels]
-        return (named if is_list else "".join(named)), is_list
+    def _place(self, row: int, column: str) -> str:
+        place = f"{self.where}: row {self._reader.line(row)}"
+        return f"{place}, {column}" if column else place
 
-    def _keys(self) -> dict[str, str]:
-        """Return the key that each label stands for, by the label in lower case."""
-        options = self._task.options
-        keys = {option.label.casefold(): option.key for option in options}
-        keys |= {option.key.casefold(): option.key for option in options}
-        keys |= {CANNOT_ASSESS.casefold(): CANNOT_ASSESS}
-        return keys | {label.casefold(): key for label, key in self._source.rename.items()}
+    def _refusal(self, row: int, column: str, reason: str) -> TaskError:
+        return TaskError(f"{self._place(row, column)}: {reason}; {REMEDY}.")
 
-    def _cells(self, role: str) -> list[str]:
-        """Return the cells of a role as names; nothing where it has no column."""
-        column = getattr(self._mapping, role)
-        return item_names(self._table, (column,)) if column else []
 
-    def _texts(self, name: str) -> list[str]:
-        """Return the cells of a column; conversations as text."""
-        column = self._table.columns[name]
-        texts = [readable(text) for text in column.texts]
-        return [texts[code] for code in column.codes.tolist()]
+def _keys(file: TaskFile, source: DatasetFields) -> dict[str, str]:
+    """Return what each label, in lower case, stands for."""
+    keys = {label.casefold(): label for label in (*file.ignore_labels, CANNOT_ASSESS)}
+    keys |= {option.label.casefold(): option.key for option in file.options}
+    keys |= {option.key.casefold(): option.key for option in file.options}
+    return keys | {label.casefold(): key for label, key in source.rename.items()}
 
 
 def _mapping(source: DatasetFields, table: Table, where: str) -> ColumnMapping:

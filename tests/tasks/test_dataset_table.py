@@ -154,16 +154,35 @@ def test_roles_that_do_not_fit_are_named(tmp_path, columns, message):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (WIDE.replace("yes", "maybe"), r"row 3, ann1: item 'd2', .* 'maybe' is no option"),
-        (WIDE.replace("d2", "d1"), r"row 3: item 'd1' stands in an earlier row"),
+        (
+            WIDE.replace("yes", "maybe"),
+            r"row 3, ann1: label 'maybe' is no option; .*'rename'",
+        ),
+        (WIDE.replace("d2", "d1"), r"row 3, doc: item 'd1' stands on line 2, too"),
         (WIDE.replace("yes", ""), r"table\.csv: item 'd2' has no ratings"),
-        (WIDE.replace("d2", ""), r"row 3: the item has no id"),
+        (WIDE.replace("d2", ""), r"row 3, doc: the item is not named"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_refused(tmp_path, table, message):
     """Nothing is left out in silence: the row, the column and the cell are named."""
     with pytest.raises(TaskError, match=message):
         load_task(make(tmp_path / "a", table))
+
+
+def test_numbers_are_matched_by_their_value(tmp_path):
+    """0.50 is the step 0.5 of an ordinal scale."""
+    table = WIDE.replace("yes", "0.50").replace("No", "1.0").replace("no", "0.5")
+    folder = make(tmp_path / "a", table, scale="ordinal", options=["0.5", "1"], positive=["1"])
+    assert [value for _, _, value in ratings_of(load_task(folder))] == ["1", "0.5", "0.5"]
+
+
+def test_answers_on_a_text_scale_are_read_whole(tmp_path):
+    """A list, or a text of several lines, is one answer: it is not split into labels."""
+    table = 'doc,body,ann1,ann2\nd1,Snow is black.,"[""red"", ""blue""]","one\r\ntwo"\n'
+    datasets = {"columns": {"id": "doc", "text": "body", "raters": ["ann1", "ann2"]}}
+    folder = make(tmp_path / "a", table, datasets, scale="text", options=[], positive=[])
+    values = [value for _, _, value in ratings_of(load_task(folder))]
+    assert values == ['["red", "blue"]', "one\ntwo"]
 
 
 def test_files_beside_a_data_set_are_refused(tmp_path):

@@ -1,0 +1,237 @@
+"""The one reader of tables whose columns have roles: items and answers, or why there are none.
+
+A data set that is read in place and an import go through it; they differ in what they do with what
+it yields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.tasks.columns.cell_values import name_of, readable
+from harness.tasks.columns.table_columns import JOINT, item_names
+from harness.tasks.model import Item
+from harness.tasks.tables.checks import MAX_ID_CHARS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from harness.tasks.columns.answer_cells import Answer, AnswerReader
+    from harness.tasks.columns.label_reader import LabelReader, LabelReading
+
+
+class TableItem(NamedTuple):
+    """An item, when it is first rated, or that of a row that holds no rating."""
+
+    row: int
+    item: Item
+    is_rated: bool
+
+
+class TableAnswer(NamedTuple):
+    """A rating or, where ``is_judge``, a verdict; ``name`` is that of the rater or judge."""
+
+    row: int
+    item: str
+    name: str
+    is_judge: bool
+    column: str
+    elicitation: str
+    value: str | tuple[str, ...]
+
+
+class Rejected(NamedTuple):
+    """A row, or a cell of it, that cannot be used."""
+
+    row: int
+    column: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemColumns:
+    """Which columns are the items'.
+
+    Attributes
+    ----------
+    fields : mapping of str to str
+        Columns that become fields, to the name of the field.
+    criterion : str or None
+        The only criterion that is read; None for all there are.
+    joint : bool
+        Whether an item is a row's item and a criterion.
+    """
+
+    fields: Mapping[str, str]
+    criterion: str | None = None
+    joint: bool = False
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What has been read so far."""
+
+    items: dict[str, int] = field(default_factory=dict)  # number of the item's fields, by id
+    first_row: dict[str, int] = field(default_factory=dict)
+    refused: set[int] = field(default_factory=set)  # rows
+    judged_rows: set[int] = field(default_factory=set)
+    rated: set[tuple[str, str, str]] = field(default_factory=set)
+    rated_items: set[str] = field(default_factory=set)
+    judged: dict[tuple[str, str, str], str | tuple[str, ...]] = field(default_factory=dict)
+
+
+class TableReader:
+    """Reads a table.
+
+    Parameters
+    ----------
+    answers : AnswerReader
+        Its cells, by the roles of the columns.
+    labels : LabelReader
+        What the labels in them stand for.
+    columns : ItemColumns
+        What an item is.
+    """
+
+    def __init__(self, answers: AnswerReader, labels: LabelReader, columns: ItemColumns) -> None:
+        self._answers, self._labels, self._columns = answers, labels, columns
+        table, mapping = answers.table, answers.mapping
+        self._table, self._mapping = table, mapping
+        self._lines: list[int] = table.lines.tolist()
+        self._names = item_names(table, mapping.id)
+        self._fields = table.keys(columns.fields).tolist()
+        self._groups, self._criteria, self._elicitations = (
+            item_names(table, (name,)) if name else []
+            for name in (mapping.group, mapping.criterion, mapping.elicitation)
+        )
+        self._readings: dict[tuple[str, str, bool], LabelReading] = {}
+        self._seen = _Seen()
+
+    def line(self, row: int) -> int:
+        """Return the line of a row in the file."""
+        return self._lines[row]
+
+    def read(self) -> Iterator[TableItem | TableAnswer | Rejected]:
+        """Yield items before their ratings, row by row, and verdicts at the end."""
+        next_row = 0
+        verdicts = []
+        for answer in self._answers.answers():
+            if self._columns.criterion not in {None, answer.criterion}:
+                continue
+            if answer.is_judge:
+                verdicts.append(answer)
+                self._seen.judged_rows.add(answer.row)
+                continue
+            yield from self._unrated(next_row, answer.row)
+            next_row = answer.row + 1
+            yield from self._rating(answer)
+        yield from self._unrated(next_row, self._table.n_rows)
+        for verdict in verdicts:
+            yield from self._verdict(verdict)
+
+    def _unrated(self, start: int, end: int) -> Iterator[TableItem | Rejected]:
+        """Yield the items of rows without a rating, unless the rows are those of a judge."""
+        one_row = self._mapping.one_row_per_item
+        criterion = self._columns.criterion if self._criteria else None
+        for row in range(start, end):
+            if criterion is not None and self._criteria[row] != criterion:
+                continue
+            if name := self._names[row]:
+                if one_row or row not in self._seen.judged_rows:
+                    yield TableItem(row, self._made(row, name, ""), is_rated=False)
+            elif one_row:
+                yield self._refused(row, "the item is not named")
+
+    def _item(self, row: int, criterion: str) -> Iterator[TableItem | Rejected]:
+        """Yield the item of a row the first time, or why the row has none."""
+        name, seen = self._names[row], self._seen
+        if row in seen.refused:
+            return
+        if not name:
+            yield self._refused(row, "the item is not named")
+            return
+        first = seen.first_row.setdefault(name, row)
+        if self._mapping.one_row_per_item and first != row:
+            line = self._lines[first]
+            yield self._refused(row, f"item {name!r} stands on line {line}, too")
+            return
+        item = self._id(row, criterion)
+        if item not in seen.items:
+            seen.items[item] = self._fields[row]
+            yield TableItem(row, self._made(row, item, criterion), is_rated=True)
+
+    def _refused(self, row: int, reason: str) -> Rejected:
+        """Refuse a row once, whatever the number of its answers."""
+        self._seen.refused.add(row)
+        return Rejected(row, ", ".join(self._mapping.id), reason)
+
+    def _id(self, row: int, criterion: str) -> str:
+        name = self._names[row]
+        return f"{name}{JOINT}{criterion}" if self._columns.joint else name
+
+    def _made(self, row: int, item: str, criterion: str) -> Item:
+        fields = {}
+        for column_name, name in self._columns.fields.items():
+            column = self._table.columns[column_name]
+            if text := column.texts[column.codes[row]]:
+                fields[name] = readable(text)
+        group = self._groups[row] if self._groups else ""
+        group = group or (self._names[row] if self._columns.joint else "")
+        criterion = self._criteria[row] if self._criteria else name_of(criterion)
+        return Item(item, fields, group or None, criterion or None)
+
+    def _rating(self, answer: Answer) -> Iterator[TableItem | TableAnswer | Rejected]:
+        row = answer.row
+        yield from self._item(row, answer.criterion)
+        if row in self._seen.refused:
+            return
+        item = self._id(row, answer.criterion)
+        elicitation, value, problem = self._reading(answer)
+        key = (item, answer.name, elicitation)
+        problem = answer.problem or problem or self._problem(answer.name, key)
+        if problem:
+            yield Rejected(row, answer.column, problem)
+        elif self._seen.items[item] != self._fields[row]:
+            columns = ", ".join(self._columns.fields)
+            yield Rejected(row, columns, f"item {item!r} differs from an earlier row")
+        else:
+            self._seen.rated.add(key)
+            self._seen.rated_items.add(item)
+            yield TableAnswer(row, item, answer.name, False, answer.column, elicitation, value)
+
+    def _problem(self, rater: str, key: tuple[str, str, str]) -> str:
+        """Return why a rating cannot be used; "" if it can."""
+        if not rater or len(rater) > MAX_ID_CHARS:
+            return "the rater's name is too long" if rater else "the rater is not named"
+        return f"rater {rater!r} has rated this item before" if key in self._seen.rated else ""
+
+    def _reading(self, answer: Answer) -> LabelReading:
+        elicitation = self._elicitations[answer.row] if self._elicitations else ""
+        key = (answer.text, elicitation, answer.is_judge)
+        if key not in self._readings:
+            read = self._labels.read_verdict if answer.is_judge else self._labels.read
+            self._readings[key] = read(answer.text, elicitation)
+        return self._readings[key]
+
+    def _verdict(self, answer: Answer) -> Iterator[TableAnswer | Rejected]:
+        """Yield a verdict on an item that has a rating."""
+        mapping, seen, row = self._mapping, self._seen, answer.row
+        item = self._id(row, answer.criterion)
+        if item not in seen.rated_items or row in seen.refused:
+            if mapping.rater:
+                reason = "no rater rated this item, so its verdict is not used"
+                yield Rejected(row, answer.column, reason)
+            return
+        elicitation, value, _ = self._reading(answer)
+        if not value:
+            return
+        key = (item, answer.name, elicitation)
+        if key not in seen.judged:
+            seen.judged[key] = value
+            yield TableAnswer(row, item, answer.name, True, answer.column, elicitation, value)
+        elif (
+            answer.column in {mapping.label, mapping.set, *mapping.criteria}
+            or seen.judged[key] != value
+        ):  # a judge's column may repeat its verdict on an item's rows
+            yield Rejected(row, answer.column, f"judge {answer.name!r} has rated this item before")

@@ -1,0 +1,66 @@
+"""Cells of labels as answers of a task."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.tasks.columns.label_reader import LabelReader
+from harness.tasks.options import CANNOT_ASSESS
+from harness.tasks.schema import MAX_ANSWER_CHARS
+
+KEYS = {"yes": "A", "no": "B", "n/a": CANNOT_ASSESS, "draft": "draft"}
+READER = LabelReader("binary", KEYS, abstain=True)
+
+
+@pytest.mark.parametrize(
+    ("cell", "elicitation", "value"),
+    [
+        ("YES", "forced_choice", "A"),
+        ('["no", "Yes"]', "response_set", ("B", "A")),
+        ("N/A", "forced_choice", CANNOT_ASSESS),
+        ('["n/a"]', "response_set", CANNOT_ASSESS),
+        ("draft", "forced_choice", "draft"),
+    ],
+)
+def test_labels_stand_for_keys(cell, elicitation, value):
+    """In any case; a list is a response set."""
+    assert READER.read(cell) == (elicitation, value, "")
+
+
+@pytest.mark.parametrize(
+    ("cell", "elicitation", "problem"),
+    [
+        ("maybe", "", "label 'maybe' is no option"),
+        ("[]", "", "the label is empty"),
+        ('["yes", "YES"]', "", "a label is named twice"),
+        ('["yes", "n/a"]', "", "CANNOT_ASSESS stands beside other labels"),
+        ('["yes", "no"]', "forced_choice", "several labels where one was asked for"),
+    ],
+)
+def test_a_cell_that_is_no_answer_says_why(cell, elicitation, problem):
+    """The value is empty then; of a judge, the label stays, to be counted as invalid."""
+    reading = READER.read(cell, elicitation)
+    assert (reading.value, reading.problem) == ("", problem)
+
+
+def test_a_judges_unknown_label_is_kept():
+    """It counts as an invalid verdict, which a rejected row would hide."""
+    assert READER.read_verdict("Maybe").value == "Maybe"
+
+
+def test_a_long_text_is_refused_and_not_cut():
+    """An import wrote the first 2,000 characters in silence."""
+    reading = LabelReader("text", {}).read("x" * (MAX_ANSWER_CHARS + 1))
+    assert (reading.value, reading.problem[:12]) == ("", "the text has")
+
+
+@given(named=st.lists(st.sampled_from(["yes", "no"]), min_size=1, unique=True), data=st.data())
+def test_sets_keep_their_members(named, data):
+    """Whatever the case of the labels."""
+    written = [data.draw(st.sampled_from([label, label.upper(), label.title()])) for label in named]
+    value = READER.read(json.dumps(written)).value
+    assert value == tuple(KEYS[label] for label in named)
