@@ -102,6 +102,14 @@ def _alpha(measures: Mapping[str, Estimate]) -> Estimate:
     return next(e for name, e in measures.items() if name.startswith("krippendorff_alpha"))
 
 
+def strata_measures(v: Validation) -> list[str]:
+    """Return the coefficients that the table of strata shows."""
+    judges = v.certainty.judges if v.certainty else ()
+    of_strata = (stratum.hw_mw for judge in judges for stratum in judge.strata)
+    names = dict.fromkeys(name for measures in of_strata for name in measures)
+    return [name for name in names if name.startswith("krippendorff_alpha")]
+
+
 def _ranked_results(v: Validation) -> list[JudgeCertainty]:
     results = {result.judge: result for result in v.certainty.judges} if v.certainty else {}
     return [results[judge.name] for judge in v.ranked_judges if judge.name in results]

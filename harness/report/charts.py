@@ -430,6 +430,7 @@ def heat_map(
                 f", n {n}" for n in counts
             )
             link = links[i][j] if links else ""
+            title = title if link else ""  # row, column and cell say it all
             marks += _heat_cell(box, value, top, digits, title=title, link=link, span=span)
             rows.append((row, column, value, *counts, *((span,) if spans else ())))
     count_width = max((len(f"n {n}") for n in row_counts), default=0) * CHARACTER
@@ -442,14 +443,20 @@ def heat_map(
 
 
 def _row_name(name: str, width: float, y: float) -> list[Mark]:
-    """Return the name of a heat map's row, on two lines where it needs them."""
-    if len(name) * CHARACTER <= width or " " not in name:
-        return [label(width, y + 19, clip(name, width), "name", "end")]
-    first, *rest = wrap_name(name, width)
-    lines = [first, clip(" ".join(rest), width)] if rest else [first]
+    """Return the name of a heat map's row, on two lines where it needs them.
+
+    The whole name is the tooltip of one that is too long for that.
+    """
+    lines = [name]
+    if len(name) * CHARACTER > width and " " in name:
+        first, *rest = wrap_name(name, width)
+        lines = [first, " ".join(rest)] if rest else [first]
+    shown = [clip(text, width) for text in lines]
+    title = "" if shown == lines else name
+    above = LINE * (len(lines) - 1) / 2
     return [
-        label(width, y + 19 + LINE * (k - (len(lines) - 1) / 2), text, "name", "end")
-        for k, text in enumerate(lines)
+        replace(label(width, y + 19 + LINE * k - above, text, "name", "end"), title=title)
+        for k, text in enumerate(shown)
     ]
 
 

@@ -31,6 +31,7 @@ REASONS = {
     "not_two_raters": "no item has just two ratings",
     "too_few_raters": "too few raters per item",
     "single_rating": "one rating shows no noise",
+    "positional_raters": "the ratings do not name their raters",
     "forced_choice_not_asked": "not asked for forced choices; "
     "--elicitation forced_choice,response_set asks for both",
     "response_set_not_asked": "not asked for response sets; "

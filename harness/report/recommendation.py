@@ -33,6 +33,7 @@ from harness.report.verdict_words import (
     why_undecided,
 )
 from harness.stats import Estimate
+from harness.stats.metrics.advantage import ADVANTAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,6 +71,10 @@ ANSWER_FIRST = (
     "Correct what kept the judges from answering, and run again; `harness run --resume` asks for "
     "what failed."
 )
+OTHER_METRIC = {  # where the advantage probability cannot rank, by the reason
+    "positional_raters": "Leave out --metric: other metrics need no names of raters.",
+    "forced_choice_not_asked": "Leave out --metric to rank by the ratings that were asked for.",
+}
 USE_IT = "Use it with this model and prompt, and validate again when either changes."
 WATCH_IT = (
     "Use it with this model and prompt. `harness revalidate --judges {}` says later whether it is "
@@ -141,8 +146,8 @@ def next_steps(v: Validation) -> list[str]:
         return [readable]
     if v.decision.reason == "no_verdicts":
         return [f"Run judges on it: `harness run --task {v.task.name} --judges NAME`."]
-    if _nothing_answered(v):
-        return [ANSWER_FIRST]
+    if first := ANSWER_FIRST if _nothing_answered(v) else _other_metric(v):
+        return [first]
     if v.decision.verdict == "none":
         wrong = "it gets" if len(v.judges) == 1 else "they get"
         return [TRY_OTHERS.format(wrong), *_missing_replies(v)]
@@ -174,11 +179,18 @@ def _undefined(v: Validation) -> str:
         needed = f"{evidence.min_answered:.0%} of {evidence.n_rated} items"
         return f"No judge can be recommended: none answered {needed}: {', '.join(names)}."
     first = v.judge(v.decision.unranked[0])
-    other = OTHER_RATINGS.get(first.own.reason, "")
+    other = "" if _other_metric(v) else OTHER_RATINGS.get(first.own.reason, "")
     return (
         f"No judge can be recommended: the {evidence.display_name} is NA for all of them "
         f"({why_na(first)}{other})."
     )
+
+
+def _other_metric(v: Validation) -> str:
+    """Say what to do where single choices of named raters rank and there are none, else nothing."""
+    if v.decision.leader is not None or v.settings.metric != ADVANTAGE.name:
+        return ""
+    return OTHER_METRIC.get(v.judge(v.decision.unranked[0]).own.reason, "")
 
 
 def _closeness(v: Validation) -> str:

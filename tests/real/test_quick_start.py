@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.html_pages import MOST_WORDS, n_words
 from support.processes import invoke
 
 import harness
@@ -50,6 +51,8 @@ def test_the_readme_tells_what_the_first_run_shows(tmp_path):
     assert (choices["outcome"] == "invalid").sum() == pytest.approx(int(n_unreadable), abs=FEW)
     assert "Don't use any of these." in text
     assert "The best, smollm2@verbalised, is not significantly better than" in text
+    report = next(tmp_path.glob("*/report.html"))
+    assert n_words(report.read_text(encoding="utf-8")) <= MOST_WORDS
 
 
 @pytest.mark.slow

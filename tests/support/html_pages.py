@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
+from html import unescape
+
+MOST_WORDS = 13_000  # half of what a page of the quick start once had
+SCRIPTS = re.compile(r"<(script|style)[^>]*>.*?</\1>", re.DOTALL)
+BLOCK = re.compile(r'<script type="application/json" id="block">(.*?)</script>', re.DOTALL)
+
+
+def texts_of(value):
+    """Yield every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from texts_of(member)
+
+
+def n_words(html: str) -> int:
+    """Count the words of a page with all of it unfolded, and those that its script can show."""
+    body = SCRIPTS.sub(" ", html[html.index("<body") :])
+    shown = unescape(re.sub(r"<[^>]+>", " ", body)).split()
+    block = json.loads(BLOCK.search(html)[1])
+    block.pop("chartStyle")
+    return len(shown) + sum(len(text.split()) for text in texts_of(block))
 
 
 def assert_headings_are_numbered_as_listed(page: str) -> None:

@@ -15,6 +15,7 @@ from support.analysis_inputs import source_of, task_of
 from harness import stats
 from harness.analysis import validate
 from harness.errors import TaskError
+from harness.report import render
 from harness.stats.alt_test.option_wins import option_wins
 from harness.stats.metrics.advantage import ADVANTAGE
 
@@ -148,7 +149,9 @@ def test_without_names_of_raters_it_is_na_with_the_reason():
     result = validate(source_of(task, verdicts, metric="advantage"))
     estimate = result.judge("better").metrics["advantage"]
     assert (estimate.value, estimate.reason) == (None, "positional_raters")
-    assert result.decision.verdict == "none"
+    text = " ".join(render(result).split())
+    assert "NA for all of them (the ratings do not name their raters)." in text
+    assert "Next: Leave out --metric: other metrics need no names of raters." in text
 
 
 def test_where_no_choice_was_asked_it_is_na_with_the_reason():

@@ -1,0 +1,51 @@
+"""How much there is to read on a page, shown and folded, and in the data of its script."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from support.html_pages import MOST_WORDS, n_words
+from support.processes import invoke
+
+
+def test_words_are_counted_once_wherever_they_stand():
+    """Text between tags, in drawings, and in the script's data; no code and no attribute."""
+    html = (
+        '<style>a b</style><body class="x y"><p title="not this">two words</p>'
+        "<svg><title>three more words</title></svg>"
+        '<script type="application/json" id="block">{"a": ["four", 1, {"b": "and five"}], '
+        '"chartStyle": "no"}</script><script>let code = 1;</script></body>'
+    )
+    assert n_words(html) == 8
+
+
+@pytest.fixture(scope="module")
+def bundled_page(tmp_path_factory):
+    """The page of three judges that cost nothing, on the bundled task."""
+    place = tmp_path_factory.mktemp("words")
+    judges = ("--judges", "lexicon,random", "--out", place / "runs")
+    result = invoke("run", "--task", "toxicity", *judges, "--cache", place / "cache", "--quiet")
+    assert result.exit_code == 0, result.output
+    return next(place.glob("runs/*/report.html")).read_text(encoding="utf-8")
+
+
+def test_page_of_the_bundled_task_is_half_as_long_as_it_was(bundled_page):
+    """Three judges on 120 items: at most 13,000 words, the folded ones included."""
+    assert n_words(bundled_page) <= MOST_WORDS
+
+
+def test_numbers_beside_a_small_chart_were_repeated_in_it(bundled_page):
+    """A chart in a row of a table has no text beyond what the row says."""
+    charts = re.findall(r'<svg class="rowchart".*?</svg>', bundled_page, re.DOTALL)
+    assert len(charts) > 100
+    assert not [chart for chart in charts if "<title>" in chart]
+
+
+def test_buttons_of_a_chart_repeated_its_title(bundled_page):
+    """They are named by the caption itself, which a screen reader adds."""
+    for button in re.findall(r"<button[^>]*data-save[^>]*>.*?</button>", bundled_page):
+        own, title = re.search(r'aria-labelledby="(\S+) (\S+)"', button).groups()
+        assert f'id="{own}"' in button
+        assert bundled_page.count(f'<figcaption id="{title}"') == 1
+        assert re.search(r">(\w+)</button>", button)[1] in {"CSV", "SVG"}
