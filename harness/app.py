@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.analysis import validate
-from harness.command_options import ALL_ITEMS, HERE, NO_CHOICES, check_place
+from harness.command_options import ALL_ITEMS, HERE, NO_CHOICES, check_place, check_probing
 from harness.edges import edge
-from harness.embeddings import embed, embedded, run_cost_usd
+from harness.embeddings import embed, embedded, probe_cost_usd, run_cost_usd
 from harness.errors import (
     ExitCode,
     HarnessError,
@@ -33,19 +33,27 @@ from harness.ledger import (
     spend_holdout,
     unspent_holdout,
 )
-from harness.open_units import Asked, ask_open_units, note_paid, shared_store
+from harness.open_units import (
+    Asked,
+    ask_open_units,
+    note_paid,
+    shared_store,
+    total_budget,
+    unlogged_probe_usd,
+)
 from harness.report import write_report
-from harness.run_plans import Plan, check_judges, overshoots
-from harness.runs import RunFolder, default_out, model_change
+from harness.run_plans import Plan, check_judges, in_probe, overshoots
+from harness.runs import PROBE, RunFolder, default_out, model_change
 from harness.sources import source_of, source_of_verdicts
 from harness.user_folders import cache_folder, resume_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from harness.analysis import Validation
     from harness.command_options import Choices, Place, Validating
+    from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.services import Observer, Store
     from harness.stopping import StopRequests
@@ -171,7 +179,8 @@ def run_plan(
         If a judge is not available, or the run folder or the cache cannot be used.
     """
     check_place(place)
-    if plan.folder is not None and plan.folder.manifest.state == "asked" and not plan.embedder:
+    is_asked = plan.folder is not None and plan.folder.manifest.state == "asked"
+    if plan.folder is not None and is_asked and not (plan.embedder or plan.probe):
         return _complete(plan, plan.folder)
     with _folder_of(plan, out, place, observer) as folder:
         return execute(
@@ -205,6 +214,7 @@ def _folder_of(
 ) -> Iterator[RunFolder]:
     """Check the judges of a plan and yield its run folder, which is removed if nothing is asked."""
     check_place(place)
+    check_probing(plan.config, place)
     check_judges(plan)
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")
@@ -233,6 +243,8 @@ def execute(
 ) -> RunResult:
     """Ask all open units, then validate the verdicts and write the results; see `run_plan`."""
     asked = _ask(plan, folder, observer=observer, place=place, verb=verb, retry=retry, stop=stop)
+    if plan.probe and asked.exit_code in {ExitCode.DONE, ExitCode.INCOMPLETE}:
+        asked = _ask_probe(plan, folder, asked, observer, place, retry=retry, stop=stop)
     budget = asked.budget
     if plan.embedder:
         try:
@@ -282,6 +294,82 @@ def _ask(
         command = resume_command(folder.path, place.cache, verb, place.store)
         observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
     return asked
+
+
+class _OfProbe(NoObserver):
+    """Passes on the progress of a probe, and says why its judges are incomplete."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def say(self, line: str) -> None:
+        self._observer.say(line)
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        self._observer.advanced(in_probe(judge), verdicts)
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        self._observer.resumed(in_probe(judge), verdicts)
+
+    def ended(self, judge: str, reason: str) -> None:
+        self._observer.ended(in_probe(judge), "")
+        if reason:
+            self.say(f"{in_probe(judge)} is incomplete ({explain(reason)})")
+
+
+def _ask_probe(
+    plan: Plan,
+    folder: RunFolder,
+    asked: Asked,
+    observer: Observer,
+    place: Place,
+    *,
+    retry: RetryPolicy | None,
+    stop: StopRequests | None,
+) -> Asked:
+    """Ask the complete judges of a run about changed items, and write how often verdicts flip.
+
+    The probe has a run folder of its own in that of the run; both keep to one limit of cost.
+    """
+    assert plan.probe is not None
+    ended = folder.manifest.ended
+    jobs = tuple(job for job in plan.probe.jobs if job.judge.spec.name not in ended)
+    if not jobs:
+        return asked
+    left_usd = None
+    if plan.config.max_cost is not None:
+        own_usd = asked.budget.spent_usd - probe_cost_usd(folder) - unlogged_probe_usd(folder)
+        left_usd = max(0.0, plan.config.max_cost - own_usd)
+    config = plan.probe.config.model_copy(update={"max_cost": left_usd})
+    probe = replace(plan.probe, jobs=jobs, config=config)
+    inner = _probe_folder(folder, plan.probe)
+    store = _opener(probe, inner, observer, place)()
+    asked_too = ask_open_units(
+        probe, inner, store, observer=_OfProbe(observer), retry=retry, stop=stop
+    )
+    edge("probe").write_flips(inner, probe)
+    exit_code = ExitCode.most_important([asked.exit_code, asked_too.exit_code])
+    budget = total_budget(plan, folder)
+    note_paid(folder, budget)
+    if asked_too.exit_code != ExitCode.DONE:
+        folder.update(state="stopped", exit_code=int(exit_code))
+        command = resume_command(folder.path, place.cache)
+        observer.say(how_to_resume(command, asked_too.exit_code, plan.config.max_cost))
+    return Asked(exit_code, budget)
+
+
+def _probe_folder(folder: RunFolder, probe: Plan) -> RunFolder:
+    """Return the folder of the probe of a run: begun, or a new one."""
+    path = folder.path / PROBE
+    if not (path / "manifest.json").exists():
+        return start(probe, folder.path, PROBE)
+    begun = RunFolder.open(path)
+    if begun.manifest.hashes != {"task": probe.task.content_hash, "prompts": probe.prompts.hash}:
+        raise RunError(
+            f"{path}: the changes of the probe, or the prompts, have changed since it was started",
+            f"remove {path} to ask it from the start.",
+        )
+    return begun
 
 
 def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> Callable[[], Store]:

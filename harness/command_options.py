@@ -56,6 +56,7 @@ MAX_TOKENS = 10**12  # larger counts are ignored
 REPLY_CAP = 4096  # tokens of a reply under a cost limit, where its judge sets no limit
 MAX_SAMPLES = 10_000  # as of a judge
 N_PAIRS = 100  # enough to estimate beta
+N_PROBED = 20  # items that a probe changes
 
 # What options go with: a command, or a command with an argument that leaves others without effect.
 RUN, RESUME = "run", "run --resume"
@@ -611,7 +612,18 @@ def check_limit(limit: Limit) -> None:
         raise OptionError("", "{max_cost_soft} needs a limit", "add {max_cost}")
 
 
-class RunOptions(Budget, Holdout, Ledger, Seed, Items, Asking):
+class Probing(Options):
+    """Whether judges are probed, too."""
+
+    probe: Literal["injection"] | None = option(
+        None,
+        f"Also ask about the first {N_PROBED} items with instructions to the judge hidden in them, "
+        "and show beside each score how often verdicts flip.",
+        (RUN,),
+    )
+
+
+class RunOptions(Budget, Holdout, Ledger, Seed, Items, Probing, Asking):
     """How a new run asks about which items; a part of its manifest."""
 
 
@@ -808,3 +820,16 @@ NO_CHOICES, NO_LIMIT, NO_SERVER, HERE, ALL_ITEMS = (
     Place(),
     Validating(),
 )
+
+
+def check_probing(options: RunOptions, place: Place = HERE) -> None:
+    """Refuse a probe beside batches, a shared store or a cluster."""
+    uses = {
+        "batch": options.batch,
+        "executor": place.executor != "local",
+        "store": place.store is not None,
+    }
+    if options.probe and any(uses.values()):
+        name = next(name for name, is_used in uses.items() if is_used)
+        problem = f"{{probe}} cannot be used with {{{name}}}"
+        raise OptionError("", problem, "leave one of the two out")

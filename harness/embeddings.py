@@ -18,6 +18,7 @@ from harness.judging.running.services import Job, NoObserver
 from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
+from harness.runs import PROBE
 from harness.sources import read_vectors, texts_of
 from harness.stopping import StopRequests, run_until_stopped
 from harness.tasks import Item
@@ -143,14 +144,20 @@ def _check_complete(
 
 
 def run_cost_usd(folder: RunFolder, verdicts: LogReading | None = None) -> float:
-    """Return the cost of all replies of a run in USD, embeddings among them.
+    """Return the cost of all replies of a run in USD, embeddings and its probe among them.
 
     ``verdicts`` are those of the run, where they were read already.
     """
     cost_usd = logged_cost_usd(verdicts or folder.read_verdicts())
     if folder.embeddings.exists():
         cost_usd += logged_cost_usd(read_log(folder.embeddings))
-    return cost_usd
+    return cost_usd + probe_cost_usd(folder)
+
+
+def probe_cost_usd(folder: RunFolder) -> float:
+    """Return the cost of the replies to the probe of a run."""
+    log = folder.path / PROBE / folder.verdicts.name
+    return logged_cost_usd(read_log(log)) if log.exists() else 0.0
 
 
 def embedded(source: Source) -> Source:

@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from harness.edges import edge
-from harness.embeddings import run_cost_usd
+from harness.embeddings import probe_cost_usd, run_cost_usd
 from harness.errors import ExitCode, RunError
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.session import Session, SessionLimits
+from harness.runs import PROBE, RunFolder
 from harness.stopping import StopRequests, run_until_stopped
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from harness.judging.running.services import Job, Observer, Store
     from harness.judging.storage.verdict_log import LogReading
     from harness.run_plans import Plan
-    from harness.runs import RunConfig, RunFolder
+    from harness.runs import RunConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,20 +154,36 @@ def _limits(
 def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudget:
     """Return the budget of a run whose logged replies cost so much.
 
-    What was recorded before a call counts even if the run was killed before its reply was logged;
-    what is reserved for batches is reserved anew.
+    What was recorded before a call counts even if the run, or its probe, was killed before its
+    reply was logged; what is reserved for batches is reserved anew.
     """
     most_usd = folder.manifest.paid_at_most_usd or 0.0
     if config.batch:
         most_usd -= edge("batch").reserved_usd(folder)
     budget = CostBudget(
         config.max_cost,
-        max(logged_usd, most_usd) if config.max_cost is not None else logged_usd,
+        max(logged_usd + unlogged_probe_usd(folder), most_usd)
+        if config.max_cost is not None
+        else logged_usd,
         is_soft=config.max_cost_soft,
         record=lambda usd: folder.update(paid_at_most_usd=usd),
     )
     budget.assumed_usd = budget.spent_usd - logged_usd
     return budget
+
+
+def unlogged_probe_usd(folder: RunFolder) -> float:
+    """Return the most that calls of a run's probe may have cost whose replies are not logged."""
+    path = folder.path / PROBE
+    if not (path / "manifest.json").exists():
+        return 0.0
+    most_usd = RunFolder.open(path).manifest.paid_at_most_usd or 0.0
+    return max(0.0, most_usd - probe_cost_usd(folder))
+
+
+def total_budget(plan: Plan, folder: RunFolder) -> CostBudget:
+    """Return the budget of a run as its folder shows it, with what its probe has cost."""
+    return _budget(plan.config, folder, run_cost_usd(folder))
 
 
 def _unshared(budget: CostBudget, config: RunConfig, folder: RunFolder) -> CostBudget:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import check_choices
-from harness.command_options import NO_CHOICES, NO_LIMIT, NO_SERVER, RunOptions, check_limit
+from harness.command_options import (
+    NO_CHOICES,
+    NO_LIMIT,
+    NO_SERVER,
+    RunOptions,
+    check_limit,
+    check_probing,
+)
 from harness.edges import edge
 from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of, orders_of
 from harness.embeddings import embedder_of
@@ -85,6 +92,8 @@ class Plan:
         Judges whose verdicts are computed from those of others.
     embedder : JudgeSpec or None
         Model whose vectors are compared, where the task asks for that.
+    probe : Plan or None
+        What its judges are asked afterwards about changed items; None where they are not probed.
     """
 
     task: Task
@@ -95,6 +104,7 @@ class Plan:
     folder: RunFolder | None = None
     ensembles: tuple[JudgeSpec, ...] = ()
     embedder: JudgeSpec | None = None
+    probe: Plan | None = None
 
     @property
     def specs(self) -> tuple[JudgeSpec, ...]:
@@ -103,8 +113,15 @@ class Plan:
 
     @property
     def n_planned(self) -> dict[str, int]:
-        """Number of units per judge."""
-        return {job.judge.spec.name: sum(job.planned.values()) for job in self.jobs}
+        """Number of units per judge, those of a probe apart."""
+        own = {job.judge.spec.name: sum(job.planned.values()) for job in self.jobs}
+        of_probe = self.probe.n_planned if self.probe else {}
+        return own | {in_probe(judge): n for judge, n in of_probe.items()}
+
+
+def in_probe(judge: str) -> str:
+    """Return the name of a judge where its probe stands beside the run."""
+    return f"{judge} (probe)"
 
 
 NO_OPTIONS = RunOptions()
@@ -146,6 +163,7 @@ def plan_run(
         If the task, a template, a judge or an option is wrong.
     """
     check_limit(options)
+    check_probing(options)
     loaded = load_task(task) if isinstance(task, str) else task
     file = server.judges_file or user_file()
     holdout = holdout_of(loaded, options.criterion, options.holdout, new_ledger=options.new_ledger)
@@ -190,7 +208,7 @@ def plan_resumed_run(
     limit: Limit = NO_LIMIT,
     task: str | None = None,
     server: Server = NO_SERVER,
-    probe: str = "",
+    changed_by: str = "",
 ) -> Plan:
     """Plan the rest of a run from its own folder: same task, same judges, same prompts.
 
@@ -203,7 +221,7 @@ def plan_resumed_run(
     task, server
         For a run that was made elsewhere: the task where its folder keeps no texts, and the user's
         own judges, by whose definitions its judges are asked.
-    probe : str
+    changed_by : str
         The probe that it must be; "" for a run that ranks judges.
 
     Raises
@@ -214,7 +232,7 @@ def plan_resumed_run(
     JudgeError
         If the user does not have a judge of a run that was made elsewhere.
     """
-    _check_probe(folder, probe)
+    _check_probe(folder, changed_by)
     loaded = _task_and_own_judges(folder, task, server)
     folder.sealed = True
     return _plan_rest(folder, loaded, limit)
@@ -301,7 +319,7 @@ def plan_confirmation(
             return plan_resumed_run(begun, limit=limit, task=task, server=server)
     loaded = _task_and_own_judges(folder, task, server)
     check_unspent(folder, loaded)
-    changes = {"confirms": folder.path.name, "limit": None, "new_ledger": False}
+    changes = {"confirms": folder.path.name, "limit": None, "new_ledger": False, "probe": None}
     config = manifest.config.model_copy(update=changes | limit.changes())
     prompts = prompts_of(folder, loaded, specs)
     return _plan(loaded, config, specs, prompts, embedder=manifest.embedder)
@@ -345,12 +363,41 @@ def plan_other_items(
         "elicitations": (answers,),
         "samples": 1,
         "item_text": False,
-        **dict.fromkeys(("pairs", "limit", "criterion", "holdout", "max_cost")),
+        **dict.fromkeys(("pairs", "limit", "criterion", "holdout", "max_cost", "probe")),
     }
     config = folder.manifest.config.model_copy(update=changes | limit.changes())
     prompts = prompts_of(folder, loaded, specs)
     task = loaded.model_copy(update={"items": items, "ratings": (), "ignored": ()})
     return _plan(task, config, specs, prompts)
+
+
+def plan_changed_items(
+    plan: Plan, task: Task, judges: Sequence[JudgeSpec], changed_by: str
+) -> Plan:
+    """Plan to ask judges of a plan once about its items as a probe changed them.
+
+    Parameters
+    ----------
+    plan : Plan
+        Prompts, demonstrations and options are its own; options and answers keep their order.
+    task : Task
+        The changed items.
+    judges : sequence of JudgeSpec
+        Those of the plan that are asked.
+    changed_by : str
+        Name of the probe.
+    """
+    changes = {
+        "changed_by": changed_by,
+        "elicitations": ("forced_choice",),
+        "samples": 1,
+        "confirms": "",
+        **dict.fromkeys(("shuffle_options", "new_ledger"), False),
+        **dict.fromkeys(("pairs", "limit", "criterion", "holdout", "probe")),
+    }
+    specs = tuple(spec.model_copy(update={"both_orders": False}) for spec in judges)
+    prompts = Prompts(task, plan.prompts.templates, plan.prompts.demonstrations)
+    return _plan(task, plan.config.model_copy(update=changes), specs, prompts)
 
 
 def without_held_out(pool: Task, holdout: float | None) -> Task:
@@ -386,11 +433,12 @@ def prompts_of(folder: RunFolder, task: Task, judges: Sequence[JudgeSpec] | None
 
 def estimate_costs(plan: Plan) -> list[JudgeQuote]:
     """Return calls, tokens and cost per judge if no reply were cached; nothing is asked."""
-    quotes = [quote_of(job, plan.task) for job in plan.jobs]
-    of_ensembles = [quote_of_ensemble(spec, quotes) for spec in plan.ensembles]
-    if plan.embedder is None:
-        return [*quotes, *of_ensembles]
-    return [*quotes, *of_ensembles, quote_of_embedding(plan.embedder, plan.jobs, plan.task)]
+    asked = [quote_of(job, plan.task) for job in plan.jobs]
+    quotes = asked + [quote_of_ensemble(spec, asked) for spec in plan.ensembles]
+    if plan.embedder is not None:
+        quotes.append(quote_of_embedding(plan.embedder, plan.jobs, plan.task))
+    of_probe = estimate_costs(plan.probe) if plan.probe else []
+    return quotes + [replace(quote, judge=in_probe(quote.judge)) for quote in of_probe]
 
 
 def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
@@ -527,7 +575,8 @@ def _plan(
     check_strategies(specs, jobs, task, prompts)
     check_replies(config.choices.replies, jobs, len(task.options))
     ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
-    return Plan(task, config, prompts, jobs, ensembles=ensembles, **fields)
+    plan = Plan(task, config, prompts, jobs, ensembles=ensembles, **fields)
+    return replace(plan, probe=edge("probe").plan_within(plan)) if config.probe else plan
 
 
 def make_job(

@@ -11,6 +11,8 @@ verdicts.damaged  lines of the log whose checksum is wrong, if any
 rate.jsonl        changes of the request rate of remote judges
 batches.json      batches whose results are not in the log yet (--batch)
 ledger.jsonl      the judges tried on the same ratings when the run was validated
+probe/            a run folder: the judges asked about changed items, and their flip rates
+                  (--probe)
 confirmation/     a run folder: the judge that was asked about the held-out items
 metrics.json      every number with its interval and its n
 ranking.csv       the ranking alone
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 MAX_MANIFEST_BYTES = 1 << 26
+PROBE = "probe"  # folder, in that of a run, of the probe of its judges
 CONFIRMATION = "confirmation"  # folder, in that of a run, of its judge on held-out items
 State = Literal["planned", "running", "asked", "done", "stopped"]
 VERSIONED = (

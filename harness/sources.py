@@ -12,6 +12,7 @@ from harness.analysis.inputs import shared_items
 from harness.command_options import ALL_ITEMS, NO_CHOICES, Validating
 from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of
 from harness.errors import RunError
+from harness.injection_flips import injection_flips
 from harness.judging.computed_verdicts import computed_verdicts, is_computed, notes_on
 from harness.judging.fingerprints import fingerprint_of_verdicts
 from harness.judging.judges.embedding import decode_vector, text_id
@@ -89,6 +90,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         ),
         verdicts_hash=verdicts_hash,
         tried=tried_in_run(folder),
+        injection=injection_flips(folder, task),
         **config.choices.explicit(),
     )
     if task.embedding is None or not folder.embeddings.exists():

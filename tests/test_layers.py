@@ -29,7 +29,7 @@ LAYERS = (
     ("ratings",),
     ("analysis",),
     ("runs",),
-    ("elicitation_items", "ledger"),
+    ("elicitation_items", "ledger", "injection_flips"),
     ("sources",),
     ("report",),
     (

@@ -27,6 +27,7 @@ from harness.tasks.model import INCLUSION_PROBABILITY
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.analysis.injection import InjectionFlips
     from harness.judging.parsing.verdict import Verdict
     from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import FloatArray
@@ -118,6 +119,8 @@ class Source:
         Of texts, where the task compares them by embeddings; of length 1.
     tried : TriedJudges or None
         The count of a ledger; None to count these judges alone.
+    injection : mapping of str to InjectionFlips
+        By judge, where the run probed its judges.
     """
 
     task: Task
@@ -144,6 +147,7 @@ class Source:
     verdicts_hash: str = ""
     vectors: Mapping[str, FloatArray] | None = None
     tried: TriedJudges | None = None
+    injection: Mapping[str, InjectionFlips] = field(default_factory=dict)
 
     @property
     def cutoff(self) -> float:

@@ -15,6 +15,7 @@ from harness.analysis.decision import Decision, decide
 from harness.analysis.error_analysis import Errors
 from harness.analysis.evidence import Evidence
 from harness.analysis.human_certainty import Certainty
+from harness.analysis.injection import InjectionFlips, injection_notes
 from harness.analysis.inputs import HumanSets, metric_definitions
 from harness.analysis.judge_costs import Cost, cost_of
 from harness.analysis.metric_choice import Choosing
@@ -182,6 +183,8 @@ class JudgeResult:
         By place; empty where the options were not shuffled.
     position : PositionEffects or None
         Of a pairwise task whose answers were shown in both orders.
+    injection : InjectionFlips or None
+        How often instructions hidden in items change its verdict; None without ``--probe``.
     """
 
     name: str
@@ -202,6 +205,7 @@ class JudgeResult:
     cost: Cost
     order_bias: tuple[PlaceBias, ...] = ()
     position: PositionEffects | None = None
+    injection: InjectionFlips | None = None
 
     def n_replies(self, outcome: str) -> int:
         """Return how many replies had an outcome, or were planned, over all elicitations."""
@@ -360,7 +364,12 @@ def make_validation(
         ranking=_ranking_of(evidence, metric) if evidence else None,
         decision=decide(humans, judges, evidence, **deciding, advice=advice),
         unreadable=unreadable_replies(source),
-        notes=(*source.notes, *_notes_on_ratings(humans), *notes),
+        notes=(
+            *source.notes,
+            *_notes_on_ratings(humans),
+            *notes,
+            *injection_notes({judge.name: judge.injection for judge in judges}),
+        ),
         verdicts_hash=source.verdicts_hash,
         **sections,
     )
@@ -424,6 +433,7 @@ def judge_result(
     outcomes = count_outcomes(verdicts, source.planned[facts.name])
     derived = {v.elicitation for v in verdicts if v.reply and v.reply.derived}
     replies = [verdict.reply for verdict in verdicts if verdict.reply]
+    flips = source.injection.get(facts.name)
     return JudgeResult(
         name=facts.name,
         kind=facts.kind,
@@ -432,6 +442,7 @@ def judge_result(
         derived=tuple(e for e in ELICITATIONS if e in derived),
         outcomes=outcomes,
         cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
+        injection=flips and flips.at(source.confidence),
         **estimated,
     )
 

@@ -23,6 +23,7 @@ from harness.command_options import (
     RunPlace,
     Server,
     check_place,
+    check_probing,
 )
 from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError
@@ -310,6 +311,7 @@ def _run(asked: _Asked, options: Mapping[str, object], stop: StopRequests) -> Ru
     given = Given(options, use, RunOptions, Server, RunPlace, Choices)
     place = given.read(RunPlace)
     check_place(place)
+    check_probing(given.read(RunOptions), place)
     plan = _plan_resumed(asked, given, place.out) if asked.resume else _plan_new(asked, given)
     return _run_plan(plan, place, asked.observer or LogObserver(), stop)
 

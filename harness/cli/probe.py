@@ -12,6 +12,7 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show
 from harness.command_options import (
+    N_PROBED,
     PROBE,
     PROBE_RESUME,
     Handling,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from harness.runs import RunFolder
     from harness.tasks import Item, Task
 
-N_ITEMS, WIDTH = 20, 80
+WIDTH = 80
 DESCRIPTIONS = {
     "injection": (
         "Insert instructions to the judge into items.",
@@ -87,7 +88,7 @@ def _use(values: Mapping[str, Any]) -> str:
     PROBE,
     PROBE_RESUME,
     use=_use,
-    limit=N_ITEMS,
+    limit=N_PROBED,
     samples=1,
     elicitations="forced_choice",
 )
@@ -115,7 +116,7 @@ def _ask_probe(
     if handling.resume:
         folder = find_run(place.out, run_name, unfinished=True)
         plan = plan_resumed_run(
-            folder, limit=settings, task=subject.task, server=server, probe=probe
+            folder, limit=settings, task=subject.task, server=server, changed_by=probe
         )
     else:
         plan = _plan_probe(probe, subject, settings, server, perturbations)

@@ -23,6 +23,7 @@ from harness.command_options import (
     Server,
     Subject,
     check_place,
+    check_probing,
 )
 from harness.errors import ExitCode
 
@@ -61,6 +62,7 @@ def run(
       harness run --task toxicity --judges gpt,gpt@cot,gpt+claude
       harness run --task ./my-task --judges m --base-url http://127.0.0.1:8000/v1
       harness run --task ./coherence,./fluency --judges gpt,claude
+      harness run --task toxicity --judges gpt,claude --probe injection
       harness run --resume
       harness run --resume toxicity-20260101T120000Z-1a2b3c --max-cost 5
     """
@@ -68,6 +70,7 @@ def run(
     from harness.runs import find_run
 
     check_place(place)
+    check_probing(settings, place)
     if handling.resume:
         folder = find_run(place.out, run_name, unfinished=True)
         plans = [plan_resumed_run(folder, limit=settings, task=subject.task, server=server)]

@@ -23,7 +23,7 @@ from harness.report.ranking_rows import ranked_judges
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from harness.analysis import Validation
+    from harness.analysis import JudgeResult, Validation
     from harness.report.charts import Chart
     from harness.report.html.details import Details
     from harness.runs import RunFolder
@@ -33,6 +33,7 @@ RANKING_COLUMNS = (
     *("rank", "judge", "metric", "value", "low", "high", "level", "n_used", "n_replies"),
     *("answered_fraction", "n_rated", "usable_replies", "n_planned"),
     *("worse_by", "worse_low", "worse_high", "reason"),
+    *("flip_rate", "flip_low", "flip_high", "n_flip_pairs", "n_flip_items"),
 )
 INTERVAL_COLUMNS = ("low", "high", "level", "method", "unit", "estimand")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -74,9 +75,23 @@ def ranking_csv(v: Validation) -> str:
                 "worse_low": worse_interval and worse_interval.low,
                 "worse_high": worse_interval and worse_interval.high,
                 "reason": row.estimate.reason,
+                **_flips(ranked.result),
             }
         )
     return out.getvalue()
+
+
+def _flips(judge: JudgeResult) -> dict[str, object]:
+    if judge.injection is None:
+        return {}
+    flipped = judge.injection.flipped
+    return {
+        "flip_rate": flipped.value,
+        "flip_low": flipped.interval and flipped.interval.low,
+        "flip_high": flipped.interval and flipped.interval.high,
+        "n_flip_pairs": f"{flipped.counts.get('n', 0):.0f}",
+        "n_flip_items": flipped.n_used,
+    }
 
 
 def _escape_formula(text: str) -> str:
@@ -97,6 +112,12 @@ def metric_table(v: Validation) -> list[dict[str, object]]:
         | {"family": "completeness"}
         for judge in v.judges
         for name in COMPLETENESS
+    ]
+    rows += [
+        _metric_row(judge.name, name, rate) | {"family": "injection probe"}
+        for judge in v.judges
+        if (flips := judge.injection)
+        for name, rate in (("flip_rate", flips.flipped), ("baseline_flip_rate", flips.control))
     ]
     return rows + [
         _metric_row("raters", name, estimate) | {"family": "raters"}

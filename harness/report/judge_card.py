@@ -21,7 +21,7 @@ from harness.report.formatting import (
     span,
 )
 from harness.report.judge_charts import metric_label
-from harness.report.ranking_rows import missing_intervals, ranked_judges
+from harness.report.ranking_rows import flips_with_n, missing_intervals, ranked_judges
 from harness.report.recommendation import alike_words, decision
 from harness.report.text import READING as READING_F
 from harness.report.text import translation_text
@@ -167,8 +167,10 @@ def _card_table(v: Validation) -> list[str]:
     assert v.evidence is not None
     of_options = [alike_words(v), "beta-hat"] if v.task.options else []
     label = markdown(metric_label(v, v.ranking.metric))
-    heads = ["rank", "judge", "model", label, *of_options, "answered", "usable replies"]
-    rules = ["--:", *["---"] * (len(heads) - 3), "--:", "--:"]
+    of_probe = ["flip rate"] if any(judge.injection for judge in v.judges) else []
+    heads = ["rank", "judge", "model", label, *of_options, "answered", "usable replies", *of_probe]
+    rules = ["--:", "---", "---", "---", *["---"] * len(of_options), "--:", "--:"]
+    rules += ["--:"] * len(of_probe)
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(rules)} |"]
     for row, ranked in ranked_judges(v):
         judge, complete, consistency = ranked.result, ranked.evidence, ranked.alike
@@ -181,6 +183,7 @@ def _card_table(v: Validation) -> list[str]:
             *([alike, _beta_hat(v, judge)] if of_options else []),
             share(complete.answered_fraction, v.evidence.n_rated),
             share(complete.usable_replies, complete.n_planned),
+            *([flips_with_n(judge)] if of_probe else []),
         )
         lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")
     return lines

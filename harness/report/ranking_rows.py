@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.analysis.injection import percent_with_interval
 from harness.report.formatting import (
     BASELINE_NAMES,
     SEE_BELOW,
+    counted,
     estimate,
     listed,
     number,
     percent,
     rank_set,
+    reason,
     with_bounds,
 )
 from harness.report.judge_charts import judge_kinds
@@ -54,8 +57,9 @@ class RankingRow:
         "best", "tied", "judge" or "unranked", see `judge_kinds`; "baseline" of others.
     value : str
         The metric that ranks, with its interval.
-    ranks, beta_hat, answered, usable : str
-        The rank set, beta-hat and completeness of a judge; "" of others.
+    ranks, beta_hat, answered, usable, flips : str
+        The rank set, beta-hat, completeness and flip rate of a judge; "" of others, and the flip
+        rate also where the run did not probe its judges.
     judge : RankedJudge or None
         None of others.
     is_defined : bool
@@ -69,6 +73,7 @@ class RankingRow:
     beta_hat: str = ""
     answered: str = ""
     usable: str = ""
+    flips: str = ""
     judge: RankedJudge | None = None
     is_defined: bool = True
 
@@ -105,7 +110,7 @@ def ranking_rows(v: Validation) -> list[RankingRow]:
 def ranking_table(v: Validation) -> tuple[list[str], list[list[str]]]:
     """Return heads and cells of the ranking, without columns that have no value."""
     name = v.evidence.display_name.partition(" (")[0] if v.evidence else ""
-    heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "usable", "$/1,000")
+    heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "usable", "flips", "$/1,000")
     rows = [
         (
             row.ranks,
@@ -115,6 +120,7 @@ def ranking_table(v: Validation) -> tuple[list[str], list[list[str]]]:
             row.beta_hat,
             row.answered,
             row.usable,
+            row.flips,
             row.usd_per_thousand(unknown=""),
         )
         for row in ranking_rows(v)
@@ -170,12 +176,32 @@ def _judges(v: Validation) -> list[RankingRow]:
                 beta_hat=beta_hat(v, judge),
                 answered=percent(row.answered_fraction),
                 usable=percent(row.usable_replies),
+                flips=flip_rate(judge),
                 judge=RankedJudge(
                     place=places.get(row.judge), result=judge, evidence=row, alike=alike
                 ),
             )
         )
     return rows
+
+
+def flip_rate(judge: JudgeResult) -> str:
+    """Return the share of verdicts that hidden instructions flip; "" where it was not probed."""
+    if judge.injection is None:
+        return ""
+    value = judge.injection.flipped.value
+    return "NA" if value is None else f"{value:.0%}"
+
+
+def flips_with_n(judge: JudgeResult) -> str:
+    """Return the flip rate with its interval and n, or NA with the reason; see `flip_rate`."""
+    if judge.injection is None:
+        return ""
+    flipped = judge.injection.flipped
+    if flipped.value is None:
+        return f"NA ({reason(flipped)})"
+    n_verdicts, items = flipped.counts["n"], counted([flipped.n_used])
+    return f"{percent_with_interval(flipped)} of {n_verdicts:.0f} on {items}"
 
 
 def beta_hat(v: Validation, judge: JudgeResult) -> str:

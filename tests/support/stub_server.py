@@ -21,7 +21,8 @@ POST /tables/NAME  {"replies": {line of a prompt: [reply, ...]}, "model": ..., "
 
 The answer is a function of the prompt: one of the option keys that stand at the start of its lines
 ("A: Toxic", "- B. Fine"), or several where a set is asked for, in JSON where the request holds a
-schema. `/say/TEXT` gives the answer itself.
+schema. `/say/TEXT` gives the answer itself; `/obey/TEXT` too, but for prompts with a line such as
+"Answer A.", which are answered so.
 `/table/NAME` takes it from a table of replies: the n-th request whose prompt holds a line gets the
 n-th reply to that line, and from the first again after the last. A reply may be an object of tokens
 with their probabilities: the text is the most probable.
@@ -123,6 +124,12 @@ def answer_to(body: dict) -> str:
         chosen = [key for place, key in enumerate(keys) if digest[1 + place] % 2]
         return ", ".join(chosen or keys[:1])
     return keys[digest[0] % len(keys)]
+
+
+def obeyed(otherwise: str, body: dict) -> str:
+    """Return the option that a line of the prompt demands, else ``otherwise``; "" without one."""
+    demanded = re.search(r"^Answer (\w+)\.$", texts_of(body)[-1], re.MULTILINE)
+    return demanded[1] if otherwise and demanded else otherwise
 
 
 def structured(properties: dict, digest: bytes) -> dict:
@@ -493,7 +500,8 @@ async def complete(request: web.Request) -> web.StreamResponse:
         reply = with_logprobs(tokens, body, make(body, max(tokens, key=tokens.get)))
         return web.json_response(as_reported(table, reply))
     tokens = json.loads(settings.get("tokens", "{}"))
-    answer = draw_token(tokens, body) if tokens else settings.get("say") or answer_to(body)
+    says = settings.get("say") or obeyed(settings.get("obey", ""), body)
+    answer = draw_token(tokens, body) if tokens else says or answer_to(body)
     reply = with_logprobs(tokens or {answer: 1.0}, body, make(body, answer))
     return web.json_response(reply, headers=values if fault else {})  # limits: says what is left
 

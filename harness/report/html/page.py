@@ -33,7 +33,7 @@ from harness.report.html.summaries import (
 )
 from harness.report.judge_card import latex, markdown, paragraph
 from harness.report.prevalence_text import missed_line, prevalence_lines
-from harness.report.ranking_rows import missing_intervals, ranking_rows
+from harness.report.ranking_rows import flips_with_n, missing_intervals, ranking_rows
 from harness.report.recommendation import (
     GOAL_WORDS,
     alike_words,
@@ -139,6 +139,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "prevalence": list(prevalence_lines(v)),
             "missed_line": missed_line(v),
             "has_beta_hat": any(v.beta_hat(j.name)[0].value is not None for j in v.judges),
+            "has_flips": any(judge.injection for judge in v.judges),
             "alike": alike_words(v),
             "tested_raters": tested_raters,
             "human_pair": human_pair(v),
@@ -351,6 +352,7 @@ def _common_row(row: RankingRow) -> dict[str, str]:
         "beta_hat": row.beta_hat,
         "answered": row.answered,
         "usable": row.usable,
+        "flips": flips_with_n(judge.result) if judge else "",
         "cost": row.usd_per_thousand(unknown="unknown"),
     }
 
