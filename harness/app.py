@@ -111,6 +111,12 @@ def start(plan: Plan, out: Path, name: str | None = None) -> RunFolder:
     return folder
 
 
+def part_name(plan: Plan) -> str:
+    """Return the name of the folder of a part, which follows from what is asked."""
+    asked_for = [plan.task.content_hash, plan.prompts.hash, *map(repr, plan.specs)]
+    return hashlib.sha256("\0".join(asked_for).encode()).hexdigest()[:16]
+
+
 def ask_part(
     plan: Plan, out: Path, *, observer: Observer, place: Place = HERE
 ) -> tuple[RunFolder, Asked]:
@@ -132,8 +138,7 @@ def ask_part(
     """
     check_place(place)
     check_judges(plan)
-    asked_for = [plan.task.content_hash, plan.prompts.hash, *map(repr, plan.specs)]
-    path = out / hashlib.sha256("\0".join(asked_for).encode()).hexdigest()[:16]
+    path = out / part_name(plan)
     has_begun = (path / "manifest.json").exists()
     folder = RunFolder.open(path) if has_begun else start(plan, out, path.name)
     if folder.manifest.state == "asked":

@@ -10,25 +10,18 @@ import typer
 
 from harness.cli import import_table, options, verdicts
 from harness.cli.output import echo, echo_json, echo_result, show, write
+from harness.cli.rating_queue import FINDING, finding_of, next_ratings
 from harness.cli.team import Project, export_project
 from harness.errors import TaskError, fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.curation.audit.finding import Finding
-    from harness.tasks import Task
     from harness.tasks.dataset_fields import HubDataset
 
 app = typer.Typer(
     help="Import, check, sample and export ratings.", cls=options.Group, rich_markup_mode=None
 )
-
-EVIDENCE = {
-    "consistency": "In simulations this beats random picking once each item has one answer.",
-    "annotator-test": "In simulations the standard error of judge less rater is 10 to 14 % smaller "
-    "than with random picking.",
-}
 
 
 @app.callback()
@@ -215,9 +208,6 @@ def _of_recipe(name: str) -> HubDataset:
     return recipe.datasets
 
 
-FINDING = typer.Option(help="Items and raters of a finding of `harness curate audit`, by its kind.")
-
-
 @app.command("drop", short_help="Write a task without some items or raters.")
 def drop(
     task: options.TaskName,
@@ -260,7 +250,7 @@ def drop(
     left_out_items = options.split(items, "--items") or []
     left_out_raters = options.split(raters, "--raters") or []
     if finding:
-        found = _finding(loaded, finding, verdicts, seed)
+        found = finding_of(loaded, finding, verdicts, seed)
         left_out_items += found.left_out_items
         left_out_raters += found.left_out_raters
     result = write_without(loaded, folder, items=left_out_items, raters=left_out_raters)
@@ -276,86 +266,7 @@ def drop(
     )
 
 
-def _finding(task: Task, kind: str, verdicts: Path | None, seed: int) -> Finding:
-    """Return a finding of the audit by its kind."""
-    from harness.curation.audit import audit_task
-
-    findings = {f.kind: f for f in audit_task(task, verdicts, seed=seed).findings}
-    named = [name for name, f in findings.items() if f.items or f.raters]
-    if kind not in named:
-        kinds = f"has {', '.join(named)}" if named else "names no items or raters"
-        raise TaskError(f"--finding {kind}: the audit of {task.name} {kinds}.")
-    return findings[kind]
-
-
-@app.command("next", short_help="List the items to rate next.")
-def next_ratings(
-    task: options.TaskName,
-    *,
-    budget: Annotated[int, typer.Option(min=1, help="Answers to collect; a pair is two.")],
-    quantity: Annotated[
-        Literal["consistency", "annotator-test"],
-        typer.Option("--for", help="What the ratings are for."),
-    ] = "consistency",
-    finding: Annotated[str | None, FINDING] = None,
-    verdicts: Annotated[
-        Path | None,
-        typer.Option(help="With --finding: verdicts of judges, where the audit had them."),
-    ] = None,
-    queue_file: Annotated[
-        Path | None, typer.Option("--queue", help="Write a csv file for harness annotate --queue.")
-    ] = None,
-    tau: options.Tau = None,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
-) -> None:
-    """List the ratings that are worth most: choices of one more rater, and pairs with a set.
-
-    The value, per answer, is the expected fall of the number of items on the wrong side of the
-    cut-off (consistency), or the growth of what the annotator test rests on (annotator-test). With
-    --finding, the items are those of a finding of the audit, in its order. Repeat it with the new
-    ratings.
-
-    Of up to 20 raters, "raters" names those who have not rated the item so. Raters whom the audit
-    suspects are not offered. harness annotate asks the named raters alone, and everybody where
-    none is named.
-
-    \b
-    Examples:
-      harness curate next ./mine --budget 100 --queue queue.csv
-      harness curate next ./mine --budget 20 --finding single_rater_items
-    """
-    from harness.curation.audit import suspected_raters
-    from harness.curation.audit.audit_report import TITLES
-    from harness.curation.rating_queue import next_ratings as best_ratings
-    from harness.curation.rating_queue import queue_csv, ratings_again, rows_of_queue
-    from harness.report.text_table import paragraph
-    from harness.tasks import load_task
-
-    loaded = load_task(task)
-    suspected = {} if loaded.is_open else suspected_raters(loaded)
-    if finding:
-        items = _finding(loaded, finding, verdicts, seed).items
-        queue = ratings_again(loaded, items, budget, suspected=suspected)
-        notes = []
-    else:
-        queue = best_ratings(
-            loaded, budget, quantity=quantity, suspected=suspected, tau=tau, seed=seed
-        )
-        notes = [EVIDENCE[quantity]]
-    names = ", ".join(f"{rater} ({TITLES[kind]})" for rater, kind in suspected.items())
-    notes += [f"Not offered, as the audit suspects them: {names}."] if names else []
-    if as_json:
-        echo_json([asdict(row) for row in queue])
-    elif queue_file is None:
-        show(rows_of_queue(queue), empty=f"No rating changes what is expected for {quantity}.")
-        echo("\n".join(["", *map(paragraph, notes)]) if queue else "")
-    if queue_file is not None:
-        write(queue_file, queue_csv(queue))
-    if queue_file is not None and not as_json:
-        n_pairs = sum(row.elicitation == "paired" for row in queue)
-        echo(f"Wrote {queue_file}: {len(queue)} ratings, {n_pairs} of them pairs.")
-        echo("\n".join(map(paragraph, notes)))
+app.command("next", short_help="List the items to rate next.")(next_ratings)
 
 
 @app.command("sample", short_help="Draw items of a task.")

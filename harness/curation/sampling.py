@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from harness.errors import TaskError
 from harness.ratings import human_table
 from harness.tasks.changelog import record_change
-from harness.tasks.model import INCLUSION_PROBABILITY
+from harness.tasks.model import INCLUSION_PROBABILITY, SOURCE_ITEM
 from harness.tasks.write import write_version
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ By: TypeAlias = Literal["disagreement", "criterion", "group"]
 LEVELS = (10, 20, 30, 40, 50)  # per cent positive: Guerdan et al. 2025, appendix E
 STEP = 10
 MIN_RATINGS = 2
-SOURCE_ITEM = "source_item"
 ID_DIGITS = 12
 PARTS = ("calibration", "validation")
 

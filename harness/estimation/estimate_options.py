@@ -23,7 +23,6 @@ class EstimateOptions(Options):
         (ESTIMATE,),
         metavar="WIDTH",
         gt=0,
-        lt=1,
     )
 
     @field_validator("beta_range")

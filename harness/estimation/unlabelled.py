@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
 from harness.tasks.load import item_rows
+from harness.tasks.model import INCLUSION_PROBABILITY, SOURCE_ITEM
 from harness.tasks.tables.reader import READERS
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
 
 PART = 2000  # items that are asked about, counted and let go together
+OF_SAMPLES = {INCLUSION_PROBABILITY, SOURCE_ITEM}  # fields that no prompt shows
 
 
 def read_parts(path: Path, task: Task, limit: int | None = None) -> Iterator[tuple[Item, ...]]:
@@ -26,7 +28,8 @@ def read_parts(path: Path, task: Task, limit: int | None = None) -> Iterator[tup
     path : Path
         A csv, jsonl or parquet table like the task's items, or a folder of such tables.
     task : Task
-        The items must have the fields of its items, and none of its ids.
+        The items must have the fields of its items. Only items that were drawn from them for
+        labelling, with known probabilities, may be items of it, too.
     limit : int, optional
         How many items are read at most.
 
@@ -35,7 +38,8 @@ def read_parts(path: Path, task: Task, limit: int | None = None) -> Iterator[tup
     TaskError
         If there is no table, or an item has not the fields of the task's items or an id of theirs.
     """
-    wanted = set.intersection(*(set(item.fields) for item in task.items)) if task.items else set()
+    fields = [set(item.fields) - OF_SAMPLES for item in task.items]
+    wanted = set.intersection(*fields) if fields else set()
     items = islice((item for file in _tables(path) for item in item_rows(file)), limit)
     while part := tuple(islice(items, PART)):
         for item in part:
@@ -60,7 +64,8 @@ def _check(item: Item, path: Path, task: Task, wanted: set[str]) -> None:
             f"{path}: item {item.id!r} has no field {missing[0]!r}",
             f"give it the fields of task {task.name}: {', '.join(sorted(wanted))}",
         )
-    if item.id in task.by_id:
+    rated = task.by_id.get(item.id)
+    if rated is not None and INCLUSION_PROBABILITY not in rated.fields:
         raise TaskError(
             f"{path}: item {item.id!r} is an item of task {task.name}, too",
             "give unlabelled items ids of their own",

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.analysis.inputs import sampling_weights
 from harness.app import ask_part
 from harness.errors import ExitCode, OptionError, RunError, TaskError
 from harness.estimation.quantity import Quantity
-from harness.estimation.unlabelled import read_parts
+from harness.estimation.unlabelled import OF_SAMPLES, read_parts
 from harness.ledger import tried_in_run
 from harness.run_plans import plan_other_items
 from harness.sources import source_of, verdicts_of
@@ -24,7 +25,7 @@ from harness.stats.estimation.population import (
 )
 from harness.stats.estimation.prediction_powered import JudgedMean
 from harness.stats.estimation.transfer import Transfer, transfer
-from harness.tasks.model import unit_numbers
+from harness.tasks.model import INCLUSION_PROBABILITY, unit_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +77,8 @@ class Estimation:
     mean : PopulationMean or None
         None until all items were asked about.
     likeness : Transfer or None
-        Whether the labelled items look like the unlabelled ones.
+        Whether the labelled items look like the unlabelled ones; None where they were drawn with
+        known probabilities and need not.
     n_unlabelled : int
         Items that were asked about.
     n_unanswered : int
@@ -175,7 +177,14 @@ def estimate(
     quantity = Quantity.of(source.task, chosen)
     if wanted.options.beta_range and quantity.kind == "score":
         raise OptionError("beta_range", "mean scores have no beta", "leave {beta_range} out")
-    labelled, lengths = _labelled(source, judge, quantity)
+    if (wanted.options.n_labels or 0.0) >= quantity.bounds[1] - quantity.bounds[0]:
+        raise OptionError(
+            "n_labels",
+            f"the scale itself is {quantity.bounds[1] - quantity.bounds[0]:g} wide",
+            "give a smaller width",
+            found=wanted.options.n_labels,
+        )
+    labelled, lengths = labelled_items(source, judge, quantity)
     judged = _Judged(quantity)
     path = folder.path / FOLDER
     exit_code = ExitCode.DONE
@@ -204,12 +213,12 @@ def estimate(
         judge=judge,
         quantity=quantity,
         mean=_mean(labelled, judged, quantity, n_judges, wanted) if done else None,
-        likeness=transfer(*_answers(labelled, judged), lengths, judged.lengths) if done else None,
+        likeness=_likeness(labelled, lengths, judged) if done else None,
         n_unlabelled=judged.n,
         n_unanswered=judged.n_unanswered,
         n_left_out=len(source.items) - len(labelled.labels),
         beta_range=wanted.options.beta_range,
-        needed=_needed(labelled, judged, wanted) if done else None,
+        needed=_needed(labelled, judged, n_judges, wanted) if done else None,
         cost_usd=judged.cost_usd,
         exit_code=exit_code,
     )
@@ -251,13 +260,14 @@ class _Judged:
 
 def length_of(item: Item) -> int:
     """Return the characters of an item's texts."""
-    return sum(map(len, item.fields.values()))
+    return sum(len(text) for name, text in item.fields.items() if name not in OF_SAMPLES)
 
 
-def _labelled(source: Source, judge: str, quantity: Quantity) -> tuple[Labelled, list[int]]:
+def labelled_items(source: Source, judge: str, quantity: Quantity) -> tuple[Labelled, list[int]]:
     """Return labels and first verdicts of the rated items that the judge was asked about.
 
-    The verdict of an item without a usable answer is nan. Beside them the lengths of the texts.
+    The verdict of an item without a usable answer is nan. Items that were drawn with known
+    probabilities have weights. Beside them the lengths of the texts.
 
     Raises
     ------
@@ -278,15 +288,22 @@ def _labelled(source: Source, judge: str, quantity: Quantity) -> tuple[Labelled,
         )
     items = [source.items[i] for i in used]
     groups = np.array(unit_numbers(items))
+    try:
+        weights = sampling_weights(items)
+    except ValueError as error:
+        raise TaskError(f"task {source.task.name}: {error}") from None
+    if weights is None and any(INCLUSION_PROBABILITY in item.fields for item in items):
+        weights = np.ones(len(items))  # drawn from the others all the same
     labelled = Labelled(
         labels[used],
         quantity.first_verdicts(items, verdicts),
         groups=None if len(set(groups.tolist())) == len(items) else groups,
+        weights=weights,
     )
     return labelled, [length_of(item) for item in items]
 
 
-def _filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
+def filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
     """Return verdicts in which items without a usable answer have a number, and that number."""
     is_missing = np.isnan(labelled.verdicts)
     answered = labelled.verdicts[~is_missing]
@@ -297,34 +314,49 @@ def _filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
 def _mean(
     labelled: Labelled, judged: _Judged, quantity: Quantity, n_judges: int, wanted: Wanted
 ) -> PopulationMean:
-    filled, unanswered = _filled(labelled, quantity)
+    completed, unanswered = filled(labelled, quantity)
     sums, level = judged.filled(unanswered), wanted.level
     if quantity.kind == "share":
         return population_share(
-            filled, sums, level=level, n_judges=n_judges, betas=wanted.options.beta_range
+            completed, sums, level=level, n_judges=n_judges, betas=wanted.options.beta_range
         )
-    return population_score(filled, sums, bounds=quantity.bounds, level=level, n_judges=n_judges)
+    return population_score(completed, sums, bounds=quantity.bounds, level=level, n_judges=n_judges)
 
 
-def _needed(labelled: Labelled, judged: _Judged, wanted: Wanted) -> NeededLabels | None:
-    """Return the labels that an interval of the wanted width takes."""
-    if wanted.options.n_labels is None:
+def _needed(
+    labelled: Labelled, judged: _Judged, n_judges: int, wanted: Wanted
+) -> NeededLabels | None:
+    """Return the labels that an interval of the wanted width takes.
+
+    As the interval is chosen: right for all judges at once, or that of the labels alone.
+    """
+    width = wanted.options.n_labels
+    if width is None:
         return None
-    filled, _ = _filled(labelled, judged.quantity)
-    fitted = np.empty_like(filled.labels)
-    for value in np.unique(filled.verdicts):
-        rows = filled.verdicts == value
-        fitted[rows] = filled.labels[rows].mean()
-    residual, explained = float(np.mean((filled.labels - fitted) ** 2)), float(fitted.var())
-    n_items = len(filled.labels) + judged.n
-    n = labels_for_width(
-        residual,
-        wanted.options.n_labels,
-        judge_variance=explained,
-        n_items=n_items,
-        level=wanted.level,
+    completed, _ = filled(labelled, judged.quantity)
+    labels, shares = completed.labels, completed.shares
+    fitted = np.empty_like(labels)
+    for value in np.unique(completed.verdicts):
+        rows = completed.verdicts == value
+        fitted[rows] = np.average(labels[rows], weights=shares[rows])
+    residual = float(shares @ (labels - fitted) ** 2)
+    explained = float(shares @ (fitted - shares @ fitted) ** 2)
+    n_items = judged.n + (len(labels) if labelled.weights is None else 0)
+    for_all = 1.0 - (1.0 - wanted.level) / n_judges
+    with_judge = labels_for_width(
+        residual, width, judge_variance=explained, n_items=n_items, level=for_all
     )
-    return NeededLabels(n, n_items, least_width(residual + explained, n_items, level=wanted.level))
+    alone = labels_for_width(residual + explained, width, n_items=n_items, level=wanted.level)
+    least = least_width(residual + explained, n_items, level=wanted.level)
+    enough = [n for n in (with_judge, alone) if n is not None]
+    return NeededLabels(min(enough, default=None), n_items, least)
+
+
+def _likeness(labelled: Labelled, lengths: Sequence[int], judged: _Judged) -> Transfer | None:
+    """Compare labelled and unlabelled items, unless the former were drawn to be unlike."""
+    if labelled.weights is not None:
+        return None
+    return transfer(*_answers(labelled, judged), lengths, judged.lengths)
 
 
 def _answers(labelled: Labelled, judged: _Judged) -> tuple[IntArray, IntArray]:

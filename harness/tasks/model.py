@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("text", "other", "similarity")
 INCLUSION_PROBABILITY = "inclusion_probability"  # field of items that were sampled
+SOURCE_ITEM = "source_item"  # field of sampled items: their id in the task
 
 
 def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:

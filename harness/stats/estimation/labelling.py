@@ -80,19 +80,18 @@ def least_width(variance: float, n_items: int, *, level: float = 0.95) -> float:
     return float(2.0 * NormalDist().inv_cdf(0.5 + level / 2.0) * (variance / n_items) ** 0.5)
 
 
-def draw_probabilities(chance: FloatArray, n_labels: int) -> FloatArray:
+def draw_probabilities(spread: FloatArray, n_labels: int) -> FloatArray:
     """Return the chance with which each item is drawn for labelling.
 
     Half of it is alike for all items, half is proportional to the spread of the label that is to be
-    expected, the square root of p (1 - p): labels are then collected where they say most, and no
-    item has a chance so small that its weight is large (Zrnic and Candes, Active statistical
-    inference, 2024).
+    expected: labels are then collected where they say most, and no item has a chance so small that
+    its weight is large (Zrnic and Candes, Active statistical inference, 2024).
 
     Parameters
     ----------
-    chance : (N,) array in [0, 1]
-        Expected label of each item, e.g. the share of positive labels among the labelled items
-        with the judge's verdict.
+    spread : (N,) array
+        Expected standard deviation of each item's label around what the judge's verdict says of it;
+        see `label_spreads`.
     n_labels : int
         Labels to collect, on average; at most N.
 
@@ -107,10 +106,9 @@ def draw_probabilities(chance: FloatArray, n_labels: int) -> FloatArray:
     ValueError
         If more labels are wanted than there are items.
     """
-    n = len(chance)
+    n = len(spread)
     if n_labels > n:
         raise ValueError(f"{n_labels} labels are wanted of {n} items")
-    spread = np.sqrt(np.clip(chance * (1.0 - chance), 0.0, None))
     total = spread.sum()
     active = spread / total if total > 0.0 else np.full(n, 1.0 / n)
     wanted = n_labels * (UNIFORM_SHARE / n + (1.0 - UNIFORM_SHARE) * active)
@@ -120,6 +118,26 @@ def draw_probabilities(chance: FloatArray, n_labels: int) -> FloatArray:
         rest = n_labels - certain.sum()
         wanted = np.where(certain, 1.0, wanted * rest / wanted[~certain].sum())
     return np.asarray(wanted, dtype=np.float64)
+
+
+def label_spreads(labels: FloatArray, verdicts: FloatArray, asked: FloatArray) -> FloatArray:
+    """Return the standard deviation of the label to expect of each item, given its verdict.
+
+    Parameters
+    ----------
+    labels, verdicts : (n,) arrays
+        Of labelled items.
+    asked : (N,) array
+        The judge's verdicts about other items. Of a verdict with few labels or none, the spread is
+        drawn towards that of all labels, as by one label more.
+    """
+    overall = float(labels.var())
+    spreads = np.empty(len(asked))
+    for verdict in np.unique(asked):
+        found = labels[verdicts == verdict]
+        squares = float(((found - found.mean()) ** 2).sum()) if found.size else 0.0
+        spreads[asked == verdict] = np.sqrt((squares + overall) / (len(found) + 1.0))
+    return spreads
 
 
 @dataclass(frozen=True, slots=True)

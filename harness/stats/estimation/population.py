@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -51,6 +51,11 @@ class Labelled:
             values = getattr(self, name)
             if values is not None and len(values) != len(self.labels):
                 raise ValueError(f"{len(values)} {name} for {len(self.labels)} labels")
+
+    @property
+    def independent(self) -> bool:
+        """Whether items are independent draws from the population, each as likely as any."""
+        return self.groups is None and self.weights is None
 
     @property
     def shares(self) -> FloatArray:
@@ -164,27 +169,27 @@ def population_share(
     the simulation.
     """
     counts = two_phase_counts(labelled, judged)
-    said_yes = labelled.verdicts > 0.0
-    fitted = np.where(said_yes, _ratio(counts.yes_yes, counts.no_yes), 0.0)
-    fitted = np.where(said_yes, fitted, _ratio(counts.yes_no, counts.no_no))
-    judged_counts = counts.scaled(1.0 / dispersion(labelled, fitted))
+    effective = effective_counts(labelled, judged)
     mean = float(labelled.shares @ labelled.labels)
-    n_alone = len(labelled.labels) / dispersion(labelled, np.full_like(labelled.labels, mean))
+    n_alone, between = effective_number(labelled), freedom(labelled)
 
     def alone(wanted: float) -> tuple[float, float]:
         n = np.array([n_alone])
-        low, high = share_interval(mean * n, n, squared_critical(wanted))
+        low, high = share_interval(mean * n, n, squared_critical(wanted, freedom=between))
         return float(low[0]), float(high[0])
 
     def with_judge(wanted: float) -> tuple[float, float]:
-        low, high = two_phase_interval(judged_counts, squared_critical(wanted, n_judges))
+        critical = squared_critical(wanted, n_judges, freedom=between)
+        low, high = two_phase_interval(effective, critical)
         return float(low[0]), float(high[0])
 
     labels_alone = Bounded(mean, *alone(level))
-    both = Bounded(float(counts.estimate[0]), *with_judge(level))
-    enough = min(mean, 1.0 - mean) * len(labelled.labels) >= MIN_LABELS
+    most_likely = float((counts if labelled.independent else effective).estimate[0])
+    both = Bounded(most_likely, *with_judge(level))
+    n_yes = float(labelled.labels.sum())
+    enough = min(n_yes, len(labelled.labels) - n_yes) >= MIN_LABELS
     helps = n_judges == 1 or both.width < labels_alone.width
-    value, chosen = (counts.estimate[0], both) if helps else (mean, labels_alone)
+    value, chosen = (most_likely, both) if helps else (mean, labels_alone)
     if betas is not None:
         reported = with_judge if helps else alone
         ends = identified_interval(reported, betas, level, pointwise=enough)
@@ -200,7 +205,7 @@ def population_share(
         labels_alone=labels_alone,
         judge_alone=judged.mean,
         powered=_powered(labelled, judged, (0.0, 1.0)) if enough else None,
-        corrected=corrected_share(counts),
+        corrected=corrected_share(counts if labelled.independent else effective),
         worth=(labels_alone.width / both.width) ** 2,
     )
 
@@ -278,6 +283,43 @@ def two_phase_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
     )
 
 
+def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
+    """Return counts of as many independent items as say as much.
+
+    Labels are scaled by their `dispersion` about the verdicts. Where labelled items come in groups,
+    so do the others: their verdicts count for fewer items, by the dispersion of verdicts. With
+    groups or weights, how often the judge says which is taken from the unlabelled items alone, to
+    which weighted items belong.
+    """
+    counts = two_phase_counts(labelled, judged)
+    said_yes = labelled.verdicts > 0.0
+    fitted = np.where(
+        said_yes, _ratio(counts.yes_yes, counts.no_yes), _ratio(counts.yes_no, counts.no_no)
+    )
+    of_labels = 1.0 / dispersion(labelled, fitted)
+    if labelled.independent:
+        return counts.scaled(of_labels)
+    of_verdicts = 1.0
+    if labelled.groups is not None:
+        said = Labelled(said_yes.astype(np.float64), labelled.verdicts, labelled.groups)
+        of_verdicts = max(dispersion(said, np.full(len(said_yes), said_yes.mean())), 1.0)
+    scaled = counts.scaled(of_labels, 1.0 / of_verdicts)
+    rest_yes = scaled.judged_yes - scaled.yes_yes - scaled.no_yes
+    rest_no = scaled.judged_no - scaled.yes_no - scaled.no_no
+    return replace(scaled, judged_yes=np.maximum(rest_yes, 0.0), judged_no=np.maximum(rest_no, 0.0))
+
+
+def freedom(labelled: Labelled) -> int | None:
+    """Return the degrees of freedom of a spread between groups; None where there are none."""
+    return None if labelled.groups is None else len(np.unique(labelled.groups)) - 1
+
+
+def effective_number(labelled: Labelled) -> float:
+    """Return how many independent yes-or-no labels the labels alone are worth."""
+    mean = labelled.shares @ labelled.labels
+    return len(labelled.labels) / dispersion(labelled, np.full_like(labelled.labels, mean))
+
+
 def dispersion(labelled: Labelled, fitted: FloatArray) -> float:
     """Return the variance of the labels' mean over that of as many independent yes-or-no labels.
 
@@ -293,20 +335,21 @@ def dispersion(labelled: Labelled, fitted: FloatArray) -> float:
 
     Notes
     -----
-    Drawn towards 1 as by five items more, since a few items say little about a spread.
+    Drawn towards 1 as by five items more, since a few items say little about a spread. Of groups,
+    which say still less, the spread is taken as it is, but not below that of their items.
     """
     weights = labelled.shares * len(labelled.labels)
     residuals = weights * (labelled.labels - fitted)
-    groups = labelled.groups
-    place = (
-        np.arange(len(residuals)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    )
-    observed = float((np.bincount(place, weights=residuals) ** 2).sum())
     largest = float(weights @ (fitted * (1.0 - fitted)))
     if largest <= 0.0:
         return 1.0
     prior = PRIOR_ITEMS * largest / len(residuals)
-    return (observed + prior) / (largest + prior)
+    of_items = (float(residuals @ residuals) + prior) / (largest + prior)
+    if labelled.groups is None:
+        return of_items
+    sums = np.bincount(np.unique(labelled.groups, return_inverse=True)[1], weights=residuals)
+    of_groups = float(sums @ sums) * len(sums) / max(len(sums) - 1, 1) / largest
+    return max(of_groups, of_items)
 
 
 def _ratio(yes: FloatArray, no: FloatArray) -> float:

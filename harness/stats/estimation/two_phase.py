@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.inference.special_functions import stdtrit
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -63,27 +65,24 @@ class TwoPhaseCounts:
         share = (said_yes + judged_yes) / (said_yes + said_no + judged_yes + judged_no)
         return share * yes_yes / said_yes + (1.0 - share) * yes_no / said_no
 
-    def scaled(self, factor: float) -> TwoPhaseCounts:
-        """Return counts whose labelled items count for ``factor`` items each."""
-        yes_yes, yes_no, no_yes, no_no, *judged = astuple(self)
-        return TwoPhaseCounts(
-            factor * yes_yes, factor * yes_no, factor * no_yes, factor * no_no, *judged
-        )
+    def scaled(self, labelled: float, judged: float = 1.0) -> TwoPhaseCounts:
+        """Return counts whose items count for so many items each."""
+        factors = (labelled, labelled, labelled, labelled, judged, judged)
+        cells = zip(factors, astuple(self), strict=True)
+        return TwoPhaseCounts(*(factor * cell for factor, cell in cells))
 
 
-def squared_critical(level: float, n_judges: int = 1) -> float:
+def squared_critical(level: float, n_judges: int = 1, *, freedom: int | None = None) -> float:
     """Return what the statistic is held against: chi-square at 1 - (1 - level) / n_judges.
 
     The judge whose verdicts are used may have been chosen among ``n_judges`` by the same labels;
-    an interval that is right for all of them at once is right for the one chosen.
+    an interval that is right for all of them at once is right for the one chosen. Where the spread
+    of labels is one between groups, the squared t quantile with ``freedom`` takes its place.
     """
-    return (
-        DISCRETENESS
-        * NormalDist().inv_cdf(
-            0.5 + level / 2.0 if n_judges == 1 else 1.0 - (1.0 - level) / (2.0 * n_judges)
-        )
-        ** 2
-    )
+    upper = 0.5 + level / 2.0 if n_judges == 1 else 1.0 - (1.0 - level) / (2.0 * n_judges)
+    if freedom is None:
+        return DISCRETENESS * NormalDist().inv_cdf(upper) ** 2
+    return DISCRETENESS * float(stdtrit(freedom, upper)) ** 2
 
 
 def two_phase_interval(

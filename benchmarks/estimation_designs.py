@@ -1,0 +1,257 @@
+"""How often intervals of `harness estimate` hold where items are no independent yes-or-no labels.
+
+    python benchmarks/estimation_designs.py [--data-sets 2000] [--write]
+
+Labels that were drawn actively, items that come in groups, labels drawn by stratum, and items with
+a few raters each, with one judge or the best of five by the labels. Prints Markdown tables and
+exits with 1 if a coverage is below 93 %; ``--write`` puts the tables into docs/estimation.md.
+Takes ten minutes of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import astuple, dataclass
+from itertools import product
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.estimation import JUDGES, LEAST_COVERAGE, LEVEL, PAGE  # noqa: E402
+from harness.stats.estimation.labelling import draw_probabilities, label_spreads  # noqa: E402
+from harness.stats.estimation.population import (  # noqa: E402
+    Labelled,
+    effective_counts,
+    effective_number,
+    freedom,
+)
+from harness.stats.estimation.prediction_powered import JudgedMean  # noqa: E402
+from harness.stats.estimation.two_phase import (  # noqa: E402
+    TwoPhaseCounts,
+    share_interval,
+    squared_critical,
+    two_phase_interval,
+)
+
+START = "<!-- benchmarks/estimation_designs.py writes what follows -->"
+END = "<!-- benchmarks/estimation_designs.py wrote this -->"
+N_UNLABELLED = 2000
+N_FIRST = 100  # labels by which the judge is chosen and the spreads of active draws are fitted
+N_TRIED = 5
+GROUP = 5  # items of a group
+RARE, COMMON = 0.05, 0.4  # prevalence in the strata
+COMMON_SHARE = 0.2  # of the items that lie in the stratum where positive items are common
+
+
+@dataclass(frozen=True)
+class Design:
+    """How items are drawn and rated.
+
+    Attributes
+    ----------
+    labels : str
+        "active", "groups", "strata" or "raters".
+    n : int
+        Labelled items.
+    prevalence : float
+        Share of positive ratings over the population; of strata, it follows from them.
+    kind : str
+        Of the judges.
+    n_raters : int
+        Of each item.
+    n_judges : int
+        Of which the best by the labels is used.
+    """
+
+    labels: str
+    n: int
+    prevalence: float
+    kind: str
+    n_raters: int = 1
+    n_judges: int = 1
+
+    @property
+    def truth(self) -> float:
+        """Share of positive ratings over the population."""
+        if self.labels != "strata":
+            return self.prevalence
+        return COMMON_SHARE * COMMON + (1.0 - COMMON_SHARE) * RARE
+
+    def draw(self, rng: np.random.Generator) -> tuple[Labelled, JudgedMean]:
+        """Draw labelled items and the judge's verdicts about others."""
+        return {
+            "active": _active,
+            "groups": _groups,
+            "strata": _strata,
+            "raters": _raters,
+        }[self.labels](self, rng)
+
+
+def _verdicts(design: Design, rng: np.random.Generator, yes: np.ndarray) -> np.ndarray:
+    """Return (J, n) verdicts about items that are positive or not."""
+    sensitivity, specificity = JUDGES[design.kind]
+    right = rng.random((design.n_judges, len(yes))) < np.where(yes, sensitivity, specificity)
+    return np.where(right, yes, ~yes).astype(float)
+
+
+def _best(labels: np.ndarray, verdicts: np.ndarray) -> np.ndarray:
+    return verdicts[np.abs(verdicts - labels).mean(axis=1).argmin()]
+
+
+def _judged(design: Design, rng: np.random.Generator, yes: np.ndarray) -> JudgedMean:
+    """Judges are alike, so that the chosen one answers as any."""
+    return JudgedMean.of(_verdicts(design, rng, yes)[0])
+
+
+def _active(design: Design, rng: np.random.Generator) -> tuple[Labelled, JudgedMean]:
+    """The judge is chosen by other labels; those drawn then are weighted."""
+    first = rng.random(N_FIRST) < design.prevalence
+    said = _verdicts(Design("", N_FIRST, 0.0, design.kind, 1, N_TRIED), rng, first)
+    first_verdicts = _best(first.astype(float), said)
+    yes = rng.random(N_UNLABELLED) < design.prevalence
+    verdicts = _verdicts(design, rng, yes)[0]
+    spreads = label_spreads(first.astype(float), first_verdicts, verdicts)
+    chances = draw_probabilities(spreads, design.n)
+    drawn = rng.random(N_UNLABELLED) < chances
+    labelled = Labelled(yes[drawn].astype(float), verdicts[drawn], weights=1.0 / chances[drawn])
+    return labelled, JudgedMean.of(verdicts)
+
+
+def _groups(design: Design, rng: np.random.Generator) -> tuple[Labelled, JudgedMean]:
+    """Groups differ in their share of positive items: intraclass correlation 1/3."""
+    a, b = 2.0 * design.prevalence, 2.0 * (1.0 - design.prevalence)
+
+    def items(n: int) -> np.ndarray:
+        return rng.random(n) < rng.beta(a, b, n // GROUP).repeat(GROUP)
+
+    yes, others = items(design.n), items(N_UNLABELLED)
+    labels = yes.astype(float)
+    groups = np.arange(design.n) // GROUP
+    labelled = Labelled(labels, _best(labels, _verdicts(design, rng, yes)), groups=groups)
+    return labelled, _judged(design, rng, others)
+
+
+def _strata(design: Design, rng: np.random.Generator) -> tuple[Labelled, JudgedMean]:
+    """Half of the labels are in the stratum where positive items are common."""
+    common = np.arange(design.n) < design.n // 2
+    yes = rng.random(design.n) < np.where(common, COMMON, RARE)
+    weights = np.where(common, COMMON_SHARE, 1.0 - COMMON_SHARE)
+    labels = yes.astype(float)
+    labelled = Labelled(labels, _best(labels, _verdicts(design, rng, yes)), weights=weights)
+    in_common = rng.random(N_UNLABELLED) < COMMON_SHARE
+    others = rng.random(N_UNLABELLED) < np.where(in_common, COMMON, RARE)
+    return labelled, _judged(design, rng, others)
+
+
+def _raters(design: Design, rng: np.random.Generator) -> tuple[Labelled, JudgedMean]:
+    """Raters of an item disagree: its share of positive ones is beta-distributed."""
+
+    def shares(n: int) -> np.ndarray:
+        return rng.beta(design.prevalence, 1.0 - design.prevalence, n)
+
+    p, others = shares(design.n), shares(N_UNLABELLED)
+    labels = rng.binomial(design.n_raters, p) / design.n_raters
+    verdicts = _verdicts(design, rng, rng.random(design.n) < p)
+    labelled = Labelled(labels, _best(labels, verdicts))
+    return labelled, _judged(design, rng, rng.random(N_UNLABELLED) < others)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Coverage of the truth, and the median width over that of the labels alone."""
+
+    coverage: float
+    ratio: float
+
+
+def simulate(design: Design, n_data_sets: int) -> Result:
+    """Draw data sets; the interval is that of `population_share`."""
+    rng = np.random.default_rng(crc32(repr(design).encode()))
+    drawn = [design.draw(rng) for _ in range(n_data_sets)]
+    cells = [astuple(effective_counts(labelled, judged)) for labelled, judged in drawn]
+    counts = TwoPhaseCounts(*np.concatenate(cells, axis=1))
+    n_alone = np.array([effective_number(labelled) for labelled, _ in drawn])
+    means = np.array([labelled.shares @ labelled.labels for labelled, _ in drawn])
+    between = freedom(drawn[0][0])
+    alone = share_interval(means * n_alone, n_alone, squared_critical(LEVEL, freedom=between))
+    critical = squared_critical(LEVEL, design.n_judges, freedom=between)
+    both = two_phase_interval(counts, critical)
+    helps = (design.n_judges == 1) | (both[1] - both[0] < alone[1] - alone[0])
+    low, high = (np.where(helps, *ends) for ends in zip(both, alone, strict=True))
+    covered = (low <= design.truth) & (design.truth <= high)
+    return Result(
+        float(covered.mean()), float(np.median(high - low) / np.median(alone[1] - alone[0]))
+    )
+
+
+def designs() -> dict[str, list[Design]]:
+    """Return the designs of each table."""
+    kinds = ("weak", "good", "near-perfect")
+    numbers = (50, 100, 300)
+    return {
+        "Labels drawn actively": [
+            Design("active", n, prevalence, kind)
+            for n, prevalence, kind in product(numbers, (0.05, 0.1, 0.3, 0.5), kinds)
+        ],
+        "Items in groups of five": [
+            Design("groups", n, prevalence, kind, n_judges=n_judges)
+            for n, prevalence, kind, n_judges in product(
+                (100, 300), (0.1, 0.3, 0.5), kinds, (1, N_TRIED)
+            )
+        ],
+        "Labels drawn by stratum": [
+            Design("strata", n, 0.0, kind, n_judges=n_judges)
+            for n, kind, n_judges in product(numbers, kinds, (1, N_TRIED))
+        ],
+        "Items with several raters": [
+            Design("raters", n, prevalence, kind, n_raters, n_judges)
+            for n, prevalence, kind, n_raters, n_judges in product(
+                (50, 100), (0.1, 0.3), ("weak", "near-perfect"), (2, 3, 5), (1, N_TRIED)
+            )
+        ],
+    }
+
+
+def table(rows: list[Design], n_data_sets: int) -> tuple[list[str], bool]:
+    """Return a Markdown table, and whether every coverage is high enough."""
+    lines = [
+        "| labels | prevalence | judge | raters | judges tried | covered | width |",
+        "| --: | --: | --- | --: | --: | --: | --: |",
+    ]
+    holds = True
+    for design in rows:
+        found = simulate(design, n_data_sets)
+        holds &= found.coverage >= LEAST_COVERAGE
+        lines.append(
+            f"| {design.n} | {design.truth:.2g} | {design.kind} | {design.n_raters} "
+            f"| {design.n_judges} | {found.coverage:.1%} | {found.ratio:.2f} |"
+        )
+    return lines, holds
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-sets", type=int, default=2000)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    parts, all_hold = [], True
+    for title, rows in designs().items():
+        lines, holds = table(rows, arguments.data_sets)
+        all_hold &= holds
+        parts.append(f"{title}:\n\n" + "\n".join(lines))
+    text = "\n\n".join(parts)
+    print(text)
+    if arguments.write:
+        page = PAGE.read_text(encoding="utf-8")
+        before, after = page[: page.index(START) + len(START)], page[page.index(END) :]
+        PAGE.write_text(f"{before}\n\n{text}\n\n{after}", encoding="utf-8")
+    return 0 if all_hold else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,151 @@
+"""Items to label for an estimate, drawn with known probabilities where labels say most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.app import part_name
+from harness.errors import RunError, TaskError
+from harness.estimation.quantity import Quantity
+from harness.estimation.unlabelled import read_parts
+from harness.estimation.unrated_items import FOLDER, filled, labelled_items
+from harness.run_plans import plan_other_items
+from harness.runs import RunFolder
+from harness.sources import source_of, verdicts_of
+from harness.stats.estimation.labelling import draw_probabilities, label_spreads
+from harness.tasks.changelog import record_change
+from harness.tasks.model import INCLUSION_PROBABILITY
+from harness.tasks.write import write_version
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from harness.stats.data.arrays import FloatArray
+    from harness.tasks import Item, Task
+    from harness.tasks.schema import AnswerKind
+
+ASKED = ("asked", "done")  # states of a part about which the judge was asked
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveDraw:
+    """Items that were drawn for labelling.
+
+    Attributes
+    ----------
+    items : tuple of Item
+        In the order of the unlabelled items; the field ``inclusion_probability`` says how likely
+        each was to be drawn.
+    probabilities : (n,) array
+        The same numbers.
+    n_items : int
+        Items from which they were drawn.
+    answers : str
+        What the raters are to be asked for.
+    """
+
+    items: tuple[Item, ...]
+    probabilities: FloatArray
+    n_items: int
+    answers: AnswerKind
+
+
+def draw_items(
+    folder: RunFolder, judge: str, items: Path, n_labels: int, *, rng: np.random.Generator
+) -> ActiveDraw:
+    """Draw unlabelled items for labelling, each on its own with a known probability.
+
+    Items about whose verdict the run's ratings disagree most are the likeliest; see
+    `draw_probabilities`. No judge is asked.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        A run with rated items.
+    judge : str
+        A judge of it that `estimate` has asked about all of the items.
+    items : Path
+        See `read_parts`.
+    n_labels : int
+        Items to draw, on average.
+    rng : Generator
+        Draws.
+
+    Raises
+    ------
+    HarnessError
+        If the run, the judge or the items cannot be used, or the judge has not been asked about
+        all items.
+    """
+    source = source_of(folder)
+    if judge not in source.verdicts:
+        names = ", ".join(source.verdicts)
+        raise RunError(f"{folder.path}: no judge {judge!r}", f"name one of {names}")
+    quantity = Quantity.of(source.task, source.ranking_elicitation)
+    labelled, unanswered = filled(labelled_items(source, judge, quantity)[0], quantity)
+    parts = []
+    for part in read_parts(items, source.task):
+        plan = plan_other_items(folder, judge, part, quantity.answers)
+        path = folder.path / FOLDER / part_name(plan)
+        asked = RunFolder.open(path) if (path / "manifest.json").exists() else None
+        if asked is None or asked.manifest.state not in ASKED:
+            raise RunError(
+                f"{folder.path}: {judge} has not been asked about all items of {items}",
+                f"run `harness estimate {folder.path.name} --judge {judge} --items {items}` first",
+            )
+        parts.append(quantity.first_verdicts(part, verdicts_of(asked)))
+    verdicts = np.concatenate(parts) if parts else np.empty(0)
+    if n_labels > len(verdicts):
+        raise TaskError(f"{items}: {len(verdicts)} items", f"draw {len(verdicts)} at most")
+    verdicts = np.where(np.isnan(verdicts), unanswered, verdicts)
+    spreads = label_spreads(labelled.labels, labelled.verdicts, verdicts)
+    probabilities = draw_probabilities(spreads, n_labels)
+    drawn = np.flatnonzero(rng.random(len(verdicts)) < probabilities)
+    return ActiveDraw(
+        items=_read(items, source.task, dict(zip(drawn, probabilities[drawn], strict=True))),
+        probabilities=probabilities[drawn],
+        n_items=len(verdicts),
+        answers=quantity.answers,
+    )
+
+
+def _read(path: Path, task: Task, probabilities: dict[int, float]) -> tuple[Item, ...]:
+    """Read the drawn items alone, by their place among all."""
+    read = enumerate(item for part in read_parts(path, task) for item in part)
+    return tuple(
+        replace(
+            item,
+            fields=item.fields | {INCLUSION_PROBABILITY: repr(float(probabilities[place]))},
+        )
+        for place, item in read
+        if place in probabilities
+    )
+
+
+def write_draw(task: Task, draw: ActiveDraw, folder: Path) -> None:
+    """Write drawn items as a task of their own, without ratings.
+
+    Parameters
+    ----------
+    task : Task
+        Whose options, prompts and other fields it gets.
+    draw : ActiveDraw
+        The items.
+    folder : Path
+        Must be new.
+    """
+    what = f"{len(draw.items)} of {draw.n_items} items, drawn for an estimate"
+    changes = {
+        "name": folder.name,
+        "notice": f"{what}; numbers that are not weighted by 1/{INCLUSION_PROBABILITY} describe "
+        "the sample",
+        "items": draw.items,
+        "ratings": (),
+        "ignored": (),
+    }
+    write_version(task.model_copy(update=changes), task, folder)
+    (folder / "ratings.jsonl").unlink()  # it is empty; the first rating makes it anew
+    record_change(folder, what, before=task.content_hash)

@@ -1,0 +1,130 @@
+"""`harness curate next --for estimate`: items to label, drawn with known probabilities."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.processes import call_harness, invoke
+from support.task_folders import make_task_folder
+
+from harness.tasks import load_task
+
+N, N_NEW = 40, 400
+DRAW = (
+    *("curate", "next", "small", "--for", "estimate", "--judge", "lexicon"),
+    *("--items", "new.jsonl", "--out", "runs"),
+)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run of a word list whose ratings agree with its yes alone, and unlabelled items."""
+    monkeypatch.chdir(tmp_path)
+    folder = make_task_folder(tmp_path / "small", N, response_sets=False)
+    with (folder / "task.yaml").open("a", encoding="utf-8") as file:
+        file.write("lexicon: {positive: B, negative: A}\n")
+    texts = [{"id": f"i{i}", "text": text(i)} for i in range(N)]
+    write(folder / "items.jsonl", texts)
+    labels = ["A" if i % 4 else "AB"[i % 8 > 0] for i in range(N)]
+    ratings = [{"item": f"i{i}", "rater": "bea", "value": labels[i]} for i in range(N)]
+    write(folder / "ratings.jsonl", ratings)
+    write(tmp_path / "new.jsonl", [{"id": f"u{i}", "text": text(i)} for i in range(N_NEW)])
+    ran = invoke("run", "--task", folder, "--judges", "lexicon", "--out", "runs", "-q")
+    assert ran.exit_code == 0, ran.output
+    return next((tmp_path / "runs").iterdir()).name
+
+
+def text(i):
+    return f"{'a good day' if i % 4 else 'a horrible, terrible day'} {i}"
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def run_of(task):
+    """Run the judge on a task and return the run's path."""
+    place = task if "/" in task else f"./{task}"
+    ran = invoke("run", "--task", place, "--judges", "lexicon", "--out", f"runs-{task}", "-q")
+    assert ran.exit_code == 0, ran.output
+    return next(Path(f"runs-{task}").iterdir())
+
+
+def estimated(*arguments):
+    place = ("--judge", "lexicon", "--items", "new.jsonl", "--out", "runs", "--json", "-q")
+    result = invoke("estimate", *arguments, *place)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_drawn_items_are_rated_and_weighted(run, tmp_path):
+    """From the draw to an estimate by weighted labels; the judge is asked about nothing again."""
+    estimated(run)
+    result = invoke(*DRAW, "--budget", "80", "--as", "drawn", "--run", run, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["n_items"] == N_NEW
+    task = load_task("drawn", unrated=True)
+    weights = {i.id: 1 / float(i.fields["inclusion_probability"]) for i in task.items}
+    assert [1 / row["probability"] for row in found["drawn"]] == list(weights.values())
+    assert len(set(weights.values())) == 2  # one for each verdict
+    labels = {item: "B" if int(item[1:]) % 3 else "A" for item in weights}
+    rows = [{"item": item, "rater": "ann", "value": label} for item, label in labels.items()]
+    write(tmp_path / "drawn" / "ratings.jsonl", rows)
+    found = estimated(run_of("drawn"))
+    mean = found["mean"]
+    positive = set(task.positive)
+    share = sum(w for item, w in weights.items() if labels[item] in positive)
+    assert mean["labels_alone"]["value"] == pytest.approx(share / sum(weights.values()))
+    assert (mean["n_labelled"], mean["n_unlabelled"]) == (len(weights), N_NEW)
+    assert found["likeness"] is None  # the draw made them unlike
+
+
+def test_items_are_not_drawn_before_the_judge_answered(run, tmp_path):
+    """Without verdicts there are no probabilities: exit 2, the command to run, and no folder."""
+    result = call_harness(*DRAW, "--budget", "20", "--as", "drawn", "--run", run, cwd=tmp_path)
+    assert result.returncode == 2
+    assert f"run `harness estimate {run} --judge lexicon --items new.jsonl` first" in result.stderr
+    assert not (tmp_path / "drawn").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--for", "estimate"), "it takes --judge, --items and --as"),
+        (("--for", "estimate", "--queue", "q.csv"), "it does not go with --for estimate"),
+        (("--judge", "lexicon"), "it goes with --for estimate"),
+    ],
+)
+def test_options_of_another_purpose_are_refused(run, arguments, message):
+    """What a purpose does not use is no silent no-op."""
+    result = invoke("curate", "next", "small", "--budget", "5", *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_more_items_than_there_are_cannot_be_drawn(run, tmp_path):
+    """A number above that of the items ends with 2 and says how many there are."""
+    estimated(run)
+    result = call_harness(*DRAW, "--budget", "500", "--as", "drawn", "--run", run, cwd=tmp_path)
+    assert result.returncode == 2
+    assert f"{N_NEW} items; draw {N_NEW} at most" in result.stderr
+
+
+def test_probabilities_of_a_sample_were_ignored(run, tmp_path):
+    """Items of a sample with unequal probabilities counted alike, and the estimate was biased."""
+    task = load_task("small")
+    items = [
+        {"id": item.id, **item.fields, "inclusion_probability": "0.9" if i % 2 else "0.1"}
+        for i, item in enumerate(task.items)
+    ]
+    weights = {item["id"]: 1 / float(item["inclusion_probability"]) for item in items}
+    write(tmp_path / "small" / "items.jsonl", items)
+    by_item = {item.id: [] for item in task.items}
+    for rating in task.ratings:
+        by_item[rating.item].append(rating.value in task.positive)
+    total = sum(weights[i] * sum(r) / len(r) for i, r in by_item.items())
+    found = estimated(run_of("small"))["mean"]["labels_alone"]["value"]
+    assert found == pytest.approx(total / sum(weights.values()))
