@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli.binding import takes
-from harness.cli.output import echo, echo_json
+from harness.cli.output import echo, echo_json, write
 from harness.command_options import SELFTEST, Printing, Seed
+from harness.errors import RunError
 from harness.experiments.selftest_options import SelftestOptions
 
 
@@ -22,6 +24,9 @@ def selftest(
     *,
     verdicts: Annotated[
         Path | None, typer.Option(help="Verdicts that show how its judges answer.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write selftest.html and selftest.json into this folder.")
     ] = None,
     wanted: SelftestOptions,
     seed: Seed,
@@ -37,11 +42,13 @@ def selftest(
     Examples:
       harness selftest diagnoses --quick
       harness selftest TASK --verdicts FILE --data-sets 1000
-      harness selftest --items 200 --raters 3 --agreement 0.8 --quick
+      harness selftest --items 200 --raters 3 --agreement 0.8 --quick --out selftest
     """
     from harness.experiments.planted_design import design_of, given_design
     from harness.experiments.self_test import run_selftest
+    from harness.experiments.self_test_page import selftest_page
     from harness.experiments.self_test_text import described
+    from harness.files import writing_to
 
     if task is None:
         if verdicts is not None:
@@ -49,7 +56,13 @@ def selftest(
         design = given_design(wanted)
     else:
         design = design_of(_source(task, verdicts, seed.seed), wanted)
+    if out is not None:  # before the data sets are drawn, which takes minutes
+        with writing_to(out, RunError):
+            out.mkdir(parents=True, exist_ok=True)
     result = run_selftest(design, wanted, seed.seed)
+    if out is not None:
+        write(out / "selftest.html", selftest_page(result))
+        write(out / "selftest.json", json.dumps(asdict(result), indent=1) + "\n")
     if printing.as_json:
         echo_json(asdict(result))
     else:

@@ -9,6 +9,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from support.analysis_inputs import source_of, task_of
+from support.html_pages import assert_headings_are_numbered_as_listed
 from support.processes import call_harness, invoke
 
 import harness
@@ -115,6 +116,17 @@ def test_every_share_has_its_n_and_interval(tmp_path, monkeypatch):
         assert (row["n"] == 0) == (row["share"] is None)
         assert row["n"] == 0 or row["interval"]["low"] <= row["share"] <= row["interval"]["high"]
     assert result["n_calls"] == 60
+    with_page = invoke("selftest", *arguments, "--out", "tested/small")
+    assert with_page.exit_code == 0
+    stored = (tmp_path / "tested" / "small" / "selftest.json").read_text(encoding="utf-8")
+    assert json.loads(stored) == result
+    page = (tmp_path / "tested" / "small" / "selftest.html").read_text(encoding="utf-8")
+    assert_headings_are_numbered_as_listed(page)
+    for row in result["shares"]:
+        if row["kind"] in {"choice", "power", "size"}:
+            assert row["name"] in page
+    for kind in {row["kind"] for row in result["shares"]}:
+        assert f'id="chart-shares-{kind}"' in page
     assert result["cost_usd"] == pytest.approx(0.6)
 
 

@@ -1,0 +1,90 @@
+"""A self-test as a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harness.experiments.self_test_text import (
+    HEADS,
+    SHARE_HEADS,
+    judge_heads,
+    judge_rows,
+    last_lines,
+    lead,
+    share_line,
+    shown_shares,
+)
+from harness.report.charts import IntervalRow, Titles, interval_chart
+from harness.report.formatting import counted
+from harness.report.html.page import render
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.experiments.self_test import Kind, Selftest, Share
+    from harness.report.charts import Chart
+
+REFERENCE: dict[Kind, float] = {"size": 0.05, "coverage": 0.95}
+NOTES: dict[Kind, str] = {
+    "choice": "Shares of data sets, with Wilson intervals for their number.",
+    "power": "A larger data set, or a larger difference, raises the power.",
+    "size": "The line is at 5 %. An interval wholly above it shows a claim that is made too often.",
+    "coverage": "The line is at 95 %. An interval wholly below it shows intervals that are too "
+    "narrow.",
+}
+
+
+def selftest_page(result: Selftest) -> str:
+    """Render a self-test as a page: tables, and a chart of each kind of share."""
+    planted: dict[str, Any] = {
+        "id": "planted",
+        "note": "",
+        "tables": [("Planted judges", judge_heads(result), judge_rows(result))],
+        "charts": (),
+    }
+    parts, sections = [planted], [("planted", "Planted judges")]
+    for kind, head in HEADS.items():
+        rows = shown_shares(result, kind)
+        if rows:
+            table = (head, SHARE_HEADS, list(map(share_line, rows)))
+            charts = [_chart(kind, head, rows)] if any(row.n for row in rows) else []
+            parts.append({"id": kind, "note": NOTES[kind], "tables": [table], "charts": charts})
+            sections.append((kind, head))
+    return render(
+        "figures.html.jinja",
+        {
+            "eyebrow": "self-test",
+            "lead": [*lead(result), *last_lines(result)],
+            "parts": parts,
+        },
+        block={"grid": None, "items": None},
+        title=f"Self-test on the design of {result.task}",
+        sections=sections,
+    )
+
+
+def _chart(kind: Kind, head: str, rows: Sequence[Share]) -> Chart:
+    several = len({row.world for row in rows}) > 1
+    drawn = [
+        IntervalRow(
+            f"{row.name} ({row.world})" if several else row.name,
+            row.share,
+            low=row.interval.low if row.interval else None,
+            high=row.interval.high if row.interval else None,
+            reason=row.reason,
+        )
+        for row in rows
+    ]
+    titles = Titles(
+        f"shares-{kind}",
+        head,
+        f"{head}. {'; '.join(row.description for row in drawn)}.",
+        x=f"share of {counted([max(row.n for row in rows)], 'data set')}",
+    )
+    return interval_chart(
+        titles,
+        drawn,
+        within=(0.0, 1.0),
+        reference=REFERENCE.get(kind),
+        reach=(1.0,) if kind == "coverage" else (0.0,),
+    )
