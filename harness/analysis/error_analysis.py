@@ -31,11 +31,12 @@ from harness.stats.subsets.abstention import (
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harness.analysis.estimates import Prepared
     from harness.stats import ItemSums, RatingTable
     from harness.stats.data.arrays import FloatArray
+    from harness.tasks import Item, Task
 
 Matrix = tuple[tuple[float, ...], ...]
 LENIENCY = ("precision", "recall", "marginal_drift")
@@ -171,12 +172,20 @@ class Errors:
 
     def without_texts(self) -> Errors:
         """Return these errors without the texts of items."""
-        return replace(self, judges=tuple(map(_without_text, self.judges)))
+        return replace(self, judges=tuple(map(_with_text, self.judges)))
+
+    def with_texts(self, task: Task, items: Iterable[Item]) -> Errors:
+        """Return these errors with the beginnings of the texts of their items."""
+        texts = {item.id: _text_of(task, item) for item in items}
+        return replace(self, judges=tuple(_with_text(row, texts) for row in self.judges))
 
 
-def _without_text(errors: JudgeErrors) -> JudgeErrors:
+def _with_text(errors: JudgeErrors, texts: Mapping[str, str] | None = None) -> JudgeErrors:
     commonest = errors.commonest
-    return replace(errors, commonest=replace(commonest, text="")) if commonest else errors
+    if commonest is None:
+        return errors
+    text = (texts or {}).get(commonest.item, "")
+    return replace(errors, commonest=replace(commonest, text=text))
 
 
 def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
@@ -253,13 +262,13 @@ def _commonest_error(p: Prepared, cells: FloatArray) -> CommonestError | None:
         judge=options[judge],
         n=float(totals[human, judge]),
         item=item.id,
-        text=_beginning(" ".join(item.fields.get(name, "") for name in p.task.text)),
+        text=_text_of(p.task, item),
     )
 
 
-def _beginning(text: str) -> str:
-    """Return the beginning of a text, on one line."""
-    line = " ".join(text.split())
+def _text_of(task: Task, item: Item) -> str:
+    """Return the beginning of an item's text, on one line."""
+    line = " ".join(" ".join(item.fields.get(name, "") for name in task.text).split())
     return line if len(line) <= MAX_TEXT else f"{line[: MAX_TEXT - 1]}…"
 
 

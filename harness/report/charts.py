@@ -36,6 +36,7 @@ VALUE = 46.0  # at the right end of an axis, for a value
 BAND_GAP = 7.0  # above a band, for its name
 DIVIDER = 10.0  # between judges and baselines
 AXIS = 34.0  # tick labels and title below an axis
+BOLD = 1.1  # how much wider than others the name of the best judge is
 LINE = 13.0  # from one line of text to the next
 ROW, ROW_GAP = 22.0, 8.0  # of an interval chart, and between the dots of one row
 STRIP = 22.0  # above the lines, for regions without a height
@@ -43,7 +44,7 @@ BAR_GAP = 3.0  # between the bars of two lines
 HEIGHT = 220.0  # of a line chart between its axis and its labels
 KEY_LINE, KEY_ROW = 22.0, 17.0
 CELL, HEAT_HEAD = 30.0, 40.0
-MAX_LABEL, MAX_NARROW_LABEL = 168.0, 236.0  # row names; those of a heat map that is not wide
+MAX_LABEL, MAX_NARROW_LABEL = 168.0, 272.0  # row names; those of a heat map that is not wide
 DARK_SHADE = 6  # shade from which a heat map's text is light
 
 
@@ -165,12 +166,14 @@ def interval_chart(
         Write each value beside its interval.
     """
     lines = [(text, list(group)) for text, group in groupby(rows, lambda row: row.line or row.name)]
-    left = min(max((len(text) for text, _ in lines), default=0) * CHARACTER, MAX_LABEL) + 12
+    bold = {text: BOLD if group[0].kind == "best" else 1.0 for text, group in lines}
+    widest = max((len(text) * CHARACTER * bold[text] for text, _ in lines), default=0.0)
+    left = min(widest, MAX_LABEL) + 12
     right = VALUE if shows_values else MARGIN
     ends = [*interval_ends(rows), reference, *reach, *((band.low, band.high) if band else ())]
     scale = PixelScale.around(ends, left + MARGIN, width - right, within=within)
     top = TOP + (LINE if band else 0.0)
-    names = {text: wrap_name(text, left - 12) for text, _ in lines}
+    names = {text: wrap_name(text, (left - 12) / bold[text]) for text, _ in lines}
     tops, bottom, rules = _row_tops(lines, names, top)
     marks = _x_axis(scale, top, bottom, titles.x, _number_ticks(scale))
     if band is not None:

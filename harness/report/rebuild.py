@@ -119,11 +119,12 @@ def validation_of(folder: RunFolder, source: Source) -> Validation:
     """Return the validation in ``metrics.json``; where it is none of this log, compute it again.
 
     What was computed is written, unless another version of the schema wrote the file: that one is
-    kept. The beginnings of unreadable replies, which the file lacks, are those of the source.
+    kept. Beginnings of unreadable replies and of items, which the file lacks, are the source's.
     """
     stored = stored_validation(folder)
     if stored is not None:
-        return replace(stored, unreadable=unreadable_replies(source))
+        errors = stored.errors and stored.errors.with_texts(source.task, source.items)
+        return replace(stored, unreadable=unreadable_replies(source), errors=errors)
     v = validate(source)
     if not folder.kept_metrics:
         folder.write("metrics.json", v.to_json() + "\n")

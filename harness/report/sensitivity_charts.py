@@ -260,7 +260,7 @@ def regret_charts(v: Validation) -> list[Chart]:
 
 
 def regret_rows(v: Validation) -> list[tuple[str, str, Regret, str, str]]:
-    """Return metric, goal, regret, and the items used for both, of every metric."""
+    """Return metric, goal, regret and the items used for both, where a metric has any regret."""
     if v.choosing is None:
         return []
     regrets, judges = v.choosing.regret, v.choosing.candidates
@@ -269,4 +269,5 @@ def regret_rows(v: Validation) -> list[tuple[str, str, Regret, str, str]]:
         (metric, GOAL_WORDS.get(goal, goal), regret, n_items[metric], n_items[goal])
         for metric, by_goal in regrets.items()
         for goal, regret in by_goal.items()
+        if regret.value
     ]

@@ -147,6 +147,15 @@ def test_page_has_one_font_family(closed):
     assert set(families) == {"system-ui, sans-serif"}
 
 
+def test_long_name_of_the_best_judge_was_cut_at_its_first_letter(closed):
+    """Names are drawn within the chart on a phone too, where its letters are larger."""
+    overhang = closed.locator("#chart-ranking svg").first.evaluate(
+        "svg => Math.min(...[...svg.querySelectorAll('text.name')]"
+        ".map(text => text.getBoundingClientRect().left - svg.getBoundingClientRect().left))"
+    )
+    assert overhang >= 0
+
+
 def test_every_judge_is_in_the_first_chart(closed, validation):
     """Those behind the eighth were left out; each has its value beside its dot."""
     chart = closed.locator("#chart-ranking svg").first
