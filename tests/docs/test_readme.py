@@ -81,3 +81,31 @@ def test_story_of_the_readme_is_that_of_its_output():
     assert low <= float(re.search(r"The truth, .* is ([\d.]+)%\.", text)[1]) <= high
     assert "Don't use any of these." in shown
     assert "The best, smollm2@verbalised, is not significantly better than always" in shown
+
+
+def rows_of(page: str, heads: str) -> list[list[str]]:
+    """Return the cells of a table of a page in docs, by the beginning of its head."""
+    text = (README.parent / "docs" / page).read_text(encoding="utf-8")
+    table = text[text.index(heads) :].split("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in table[2:]]
+
+
+def test_readme_tells_what_races_and_estimates_saved():
+    """The figures are those of the tables that the named benchmarks write."""
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    share, wrong = re.search(r"asks ([\d.]+)% of .*? at most ([\d.]+)% of", text).groups()
+    *data, median = rows_of("racing.md", "| data | items | within 0.05 |")
+    real = [row for row in data if "by group" not in row[0]]
+    assert len(real) == 6
+    assert median[0].startswith("median")
+    assert float(share) == float(median[2].rstrip("%"))
+    assert float(wrong) == max(float(row[-1].rstrip("%")) for row in real)
+    least, most = re.search(r"are (\d+) to (\d+)% narrower than by labels alone", text).groups()
+    widths = [float(row[5]) for row in rows_of("estimation.md", "| data | items | labels |")]
+    assert [round(100 * (1 - width)) for width in (max(widths), min(widths))] == [
+        int(least),
+        int(most),
+    ]
+    for name in ("racing", "estimation"):
+        assert f"`benchmarks/{name}.py`" in text
+        assert (README.parent / "benchmarks" / f"{name}.py").is_file()
