@@ -25,6 +25,7 @@ from harness.curation.audit.decision_effects import (
     with_effects,
 )
 from harness.curation.audit.finding import Finding
+from harness.curation.audit.response_checks import _one_letter_apart
 from harness.curation.audit.sufficiency import annotator_power, items_needed
 from harness.curation.audit.text_checks import items_by_pattern
 from harness.errors import TaskError
@@ -359,8 +360,12 @@ def test_another_name_in_front_of_equals_changes_nothing(tmp_path):
     assert before.judges[0].judge != after.judges[0].judge
     assert verdict_and_equals(before)[1] == verdict_and_equals(after)[1][::-1]
     same = Finding(kind="duplicate_items", what="", why="", action="", n=4, items=left_out)
-    [measured] = with_effects([same], source, before)
+    # of all items, nothing is left to measure an effect on: that finding comes last
+    everything = tuple(item.id for item in task.items)
+    whole = Finding(kind="duplicate_items", what="", why="", action="", n=120, items=everything)
+    measured, unmeasured = with_effects([whole, same], source, before)
     assert measured.effect.changes_equals is measured.effect.changes_verdict is False
+    assert (unmeasured.n, unmeasured.effect) == (120, None)
 
 
 def set_rows(rater, sets):
@@ -430,6 +435,29 @@ ignore_labels: [polit, asdf, "...", none]
     assert finding(audit, "labels_one_letter_apart").options == ("polite", "polit")
     assert finding(audit, "answers_without_content").options == ("asdf", "...")
     assert finding(audit, "answers_without_content").raters == ("r1",)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_slip"),
+    [
+        ("polite", "polit", True),  # missing at the end, in the middle, and a letter too many
+        ("polite", "plite", True),
+        ("polite", "pollite", True),
+        ("polite", "ploite", True),  # swapped
+        ("polite", "pxlite", True),  # wrong
+        ("polite", "olite", False),  # the first letter
+        ("polite", "po5lite", False),  # no letter
+        ("polite", "po5ite", False),
+        ("level1", "level2", False),
+        ("level", "level2", False),
+        ("polite", "polite", False),
+        ("polite", "pol", False),
+    ],
+)
+def test_one_wrong_letter_is_a_slip(first, second, is_slip):
+    """Wrong, missing, doubled or swapped, but for the first letter and for figures."""
+    assert _one_letter_apart(first, second) is is_slip
+    assert _one_letter_apart(second, first) is is_slip
 
 
 def test_every_finding_names_a_command_that_runs(planted, tmp_path, monkeypatch):
