@@ -41,6 +41,7 @@ from harness.open_units import (
     total_budget,
     unlogged_probe_usd,
 )
+from harness.plan_checks import check_race
 from harness.report import write_report
 from harness.run_plans import Plan, check_judges, in_probe, overshoots
 from harness.runs import PROBE, RunFolder, default_out, model_change
@@ -220,6 +221,7 @@ def _folder_of(
     """Check the judges of a plan and yield its run folder, which is removed if nothing is asked."""
     check_place(place)
     check_probing(plan.config, place)
+    check_race(plan.config, place)
     check_judges(plan)
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")

@@ -57,6 +57,7 @@ REPLY_CAP = 4096  # tokens of a reply under a cost limit, where its judge sets n
 MAX_SAMPLES = 10_000  # as of a judge
 N_PAIRS = 100  # enough to estimate beta
 N_PROBED = 20  # items that a probe changes
+WITHIN = 0.05  # difference of mean losses that does not matter in a race
 
 # What options go with: a command, or a command with an argument that leaves others without effect.
 RUN, RESUME = "run", "run --resume"
@@ -94,7 +95,7 @@ class Options(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredOption:
+class Option:
     """An option, as it is declared.
 
     Attributes
@@ -173,7 +174,7 @@ def option(
 
 
 @cache
-def options_of(model: type[BaseModel]) -> dict[str, DeclaredOption]:
+def options_of(model: type[BaseModel]) -> dict[str, Option]:
     """Return the options that a model declares or inherits, by name."""
     return {
         name: _declared(name, field)
@@ -182,11 +183,11 @@ def options_of(model: type[BaseModel]) -> dict[str, DeclaredOption]:
     }
 
 
-def _declared(name: str, field: Any) -> DeclaredOption:  # noqa: ANN401 -- a field of pydantic
+def _declared(name: str, field: Any) -> Option:  # noqa: ANN401 -- a field of pydantic
     extra = field.json_schema_extra
     kind, values = _kind_of(field.annotation, field.metadata)
     names = tuple((extra["flag"] or f"--{name.replace('_', '-')}").split())
-    return DeclaredOption(
+    return Option(
         name=name,
         kind=kind,
         annotation=field.annotation,
@@ -233,9 +234,9 @@ def _kind_of(annotation: Any, metadata: Sequence[object]) -> tuple[Any, tuple[st
     return annotation, values
 
 
-def declared_options() -> dict[str, DeclaredOption]:
+def declared_options() -> dict[str, Option]:
     """Return all options that are declared, by name."""
-    found: dict[str, DeclaredOption] = {}
+    found: dict[str, Option] = {}
     models = [Options]
     while models:
         model = models.pop()
@@ -267,7 +268,7 @@ def check_use(given: Iterable[str], use: str, *models: type[BaseModel]) -> None:
     OptionError
         For the first one that does not.
     """
-    known: dict[str, DeclaredOption] = {}
+    known: dict[str, Option] = {}
     for model in models:
         known |= options_of(model)
     for name in given:
@@ -565,6 +566,31 @@ class Asking(ItemText, Shuffling, Samples, Elicitations):
         return values
 
 
+class Racing(Options):
+    """Whether judges that can no longer be the best are asked on."""
+
+    race: bool = option(
+        False,
+        "Ask in batches of items, and a judge no longer once it is shown to be no better than the "
+        "leader.",
+        (RUN,),
+    )
+    within: float | None = option(
+        None,
+        f"In a {{race}}, difference of mean losses that does not matter, or 0 to find the one best "
+        f"judge; {WITHIN} by default.",
+        (RUN,),
+        ge=0,
+        lt=1,
+        allow_inf_nan=False,
+    )
+    complete_winner: bool = option(
+        False,
+        "After a {race}, ask the judge it returns about the other items too, and validate it.",
+        (RUN, RESUME),
+    )
+
+
 class Limit(Options):
     """What asking may cost."""
 
@@ -587,7 +613,7 @@ class Limit(Options):
         return soft if self.max_cost is None else {"max_cost": self.max_cost, **soft}
 
 
-class BudgetOptions(Limit):
+class Budget(Limit):
     """What asking may cost, and the length of replies that this supposes."""
 
     reply_cap: int | None = option(
@@ -623,8 +649,13 @@ class Probing(Options):
     )
 
 
-class RunOptions(BudgetOptions, Holdout, Ledger, Seed, Items, Probing, Asking):
+class RunOptions(Budget, Holdout, Ledger, Seed, Items, Probing, Racing, Asking):
     """How a new run asks about which items; a part of its manifest."""
+
+    def changes(self) -> dict[str, object]:
+        """Return what is set that a resumed run may change."""
+        completing: dict[str, object] = {"complete_winner": True} if self.complete_winner else {}
+        return super().changes() | completing
 
 
 class Server(Options):
@@ -649,7 +680,7 @@ class Server(Options):
     )
 
 
-class StoreOption(Options):
+class Store(Options):
     """What is shared with other machines."""
 
     store: str | None = option(
@@ -671,7 +702,7 @@ class Cache(Options):
     )
 
 
-class Place(StoreOption, Cache):
+class Place(Store, Cache):
     """Where judges are asked, and replies kept."""
 
     budget_name: str = option(
@@ -705,7 +736,7 @@ def check_place(place: Place) -> None:
         raise OptionError("", "a store takes the place of the cache", f"leave {{{name}}} out")
 
 
-class TaskOption(Options):
+class Task(Options):
     """The task."""
 
     task: str | None = option(
@@ -738,7 +769,7 @@ class Judges(Options):
     )
 
 
-class Subject(Judges, TaskOption):
+class Subject(Judges, Task):
     """Who is asked about what."""
 
 

@@ -22,6 +22,7 @@ EDGES = {
         "experiments",
         "interop",
         "probe",
+        "racing",
         "revalidation",
     )
 }

@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from xml.etree import ElementTree as ET
 
+from harness.analysis.inputs import metric_definitions
+from harness.analysis.race_result import RACED
 from harness.errors import HarnessError
 from harness.plain_text import visible
 from harness.report.formatting import COMPLETENESS, completeness, number, replies_each, span
@@ -116,7 +118,12 @@ def check_requirements(validation: Validation, texts: Iterable[str]) -> tuple[Ga
     """
     judges = {judge.name: judge for judge in validation.judges}
     metrics = {name for judge in validation.judges for name in judge.metrics}
-    requirements = [read_requirement(text, judges, metrics) for text in texts]
+    names = set(judges)
+    if race := validation.race:
+        names |= {row.judge for row in race.judges}
+        task = validation.task
+        metrics |= metric_definitions(task.scale, tuple(task.options), task.positive).keys()
+    requirements = [read_requirement(text, names, metrics) for text in texts]
     return tuple(_check(validation, judges, requirement) for requirement in requirements)
 
 
@@ -170,12 +177,15 @@ def _check(
     decision = validation.decision
     result = partial(GateResult, requirement=requirement.text)
     if requirement.verdicts:
+        if decision.reason == "raced":
+            return result(passed=False, judge=None, value=None, reason=RACED)
         passed = decision.verdict in requirement.verdicts
         return result(passed=passed, judge=decision.judge, value=decision.verdict)
     name = requirement.judge or decision.judge
-    if name is None:
-        reason = "the decision names no judge"
-        return result(passed=False, judge=None, value=None, reason=reason)
+    if name is None or name not in judges:
+        raced = name is not None or decision.reason == "raced"
+        reason = RACED if raced else "the decision names no judge"
+        return result(passed=False, judge=name, value=None, reason=reason)
     estimate = _estimate(validation, judges[name], requirement.name)
     compared = (_absolute_end if requirement.is_absolute else _end)(estimate, requirement.end)
     reason = estimate.reason

@@ -71,15 +71,17 @@ def ask_open_units(
         limits = _limits(store, plan.config, folder, logged)
         budget = limits.budget
         lost = follow(store, observer, stop) if follow else ""
+        race = edge("racing").rounds(plan, logged.final, observer) if plan.config.race else None
         session = Session(
             plan.task,
-            _jobs(plan, folder, store, observer),
+            race.next_jobs() if race else _jobs(plan, folder, store, observer),
             log=log,
             store=store,
             done=logged.final,
-            observer=observer,
+            observer=race or observer,
             retry=retry,
             limits=limits,
+            next_jobs=race and race.next_jobs,
         )
         if lost:
             observer.say(lost)

@@ -5,17 +5,43 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from harness.errors import JudgeError, TaskError
+from harness.command_options import HERE
+from harness.errors import JudgeError, OptionError, TaskError
 from harness.stats.selection.replies import MIN_SAMPLES
 from harness.tasks.options import DEFAULT_PROPERTY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.command_options import Place, RunOptions
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.prompts.requests import Prompts
     from harness.judging.running.services import Job
     from harness.tasks import Task
+
+
+def check_race(options: RunOptions, place: Place = HERE) -> None:
+    """Refuse what needs a race, and what a race cannot be.
+
+    Raises
+    ------
+    OptionError
+        If options do not fit.
+    """
+    if not options.race:
+        given = {"within": options.within is not None, "complete_winner": options.complete_winner}
+        for name, is_given in given.items():
+            if is_given:
+                raise OptionError("", f"{{{name}}} goes with a race", "add {race}, or leave it out")
+        return
+    if options.batch:
+        problem = "a race decides after each few items whom to ask next, and batches take hours"
+        raise OptionError("", problem, "leave {batch} or {race} out")
+    if options.probe:
+        problem = "a race asks about no items that are changed"
+        raise OptionError("", problem, "leave {probe} or {race} out")
+    if place.store is not None:
+        raise OptionError("", "a race runs in one process", "leave {store} or {race} out")
 
 
 def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:

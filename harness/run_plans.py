@@ -57,7 +57,7 @@ from harness.ledger import (
     check_unspent,
     holdout_of,
 )
-from harness.plan_checks import check_property, check_replies, check_strategies
+from harness.plan_checks import check_property, check_race, check_replies, check_strategies
 from harness.ratings import is_held_out
 from harness.runs import CONFIRMATION, RunConfig, RunFolder
 from harness.tasks import Item, Task, load_task
@@ -125,6 +125,7 @@ def in_probe(judge: str) -> str:
 
 
 NO_OPTIONS = RunOptions()
+NO_RACE = {"race": False, "within": None, "complete_winner": False}
 
 
 def plan_run(
@@ -164,7 +165,10 @@ def plan_run(
     """
     check_limit(options)
     check_probing(options)
+    check_race(options)
     loaded = load_task(task) if isinstance(task, str) else task
+    if options.race:
+        options = edge("racing").race_options(loaded, options, choices)
     file = server.judges_file or user_file()
     holdout = holdout_of(loaded, options.criterion, options.holdout, new_ledger=options.new_ledger)
     config = RunConfig(
@@ -270,6 +274,8 @@ def _task_and_own_judges(folder: RunFolder, task: str | None, server: Server) ->
 
 def _plan_rest(folder: RunFolder, task: Task, limit: Limit) -> Plan:
     manifest = folder.manifest
+    config = manifest.config.model_copy(update=limit.changes())
+    check_race(config)
     prompts = prompts_of(folder, task)
     if prompts.hash != manifest.hashes["prompts"]:
         raise RunError(
@@ -278,7 +284,7 @@ def _plan_rest(folder: RunFolder, task: Task, limit: Limit) -> Plan:
         )
     return _plan(
         task,
-        manifest.config.model_copy(update=limit.changes()),
+        config,
         manifest.judges,
         prompts,
         skipped=manifest.skipped,
@@ -320,6 +326,7 @@ def plan_confirmation(
     loaded = _task_and_own_judges(folder, task, server)
     check_unspent(folder, loaded)
     changes = {"confirms": folder.path.name, "limit": None, "new_ledger": False, "probe": None}
+    changes |= NO_RACE
     config = manifest.config.model_copy(update=changes | limit.changes())
     prompts = prompts_of(folder, loaded, specs)
     return _plan(loaded, config, specs, prompts, embedder=manifest.embedder)
@@ -364,6 +371,7 @@ def plan_other_items(
         "samples": 1,
         "item_text": False,
         **dict.fromkeys(("pairs", "limit", "criterion", "holdout", "max_cost", "probe")),
+        **NO_RACE,
     }
     config = folder.manifest.config.model_copy(update=changes | limit.changes())
     prompts = prompts_of(folder, loaded, specs)
@@ -576,6 +584,8 @@ def _plan(
     check_replies(config.choices.replies, jobs, len(task.options))
     ensembles = tuple(spec for spec in specs if spec.kind == ENSEMBLE)
     plan = Plan(task, config, prompts, jobs, ensembles=ensembles, **fields)
+    if config.race:
+        edge("racing").pool_of(task, (*plan.specs, *ensembles), config)  # refuses what cannot race
     return replace(plan, probe=edge("probe").plan_within(plan)) if config.probe else plan
 
 

@@ -113,6 +113,8 @@ ASKED = {  # fields of the configuration that decide which requests are made
     "shuffle_options",
     "holdout",
     "confirms",
+    "race",
+    "within",
 }
 
 

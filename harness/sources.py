@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from harness.analysis import JudgeFacts, Source
 from harness.analysis.inputs import shared_items
+from harness.analysis.race_result import RACED
 from harness.command_options import ALL_ITEMS, NO_CHOICES, Validating
+from harness.edges import edge
 from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of
 from harness.errors import RunError
 from harness.injection_flips import injection_flips
@@ -25,6 +27,7 @@ from harness.ledger import holdout_of, recorded_holdout, tried_in_run
 from harness.ratings import is_held_out, select_items
 from harness.runs import RunFolder
 from harness.tasks import CANNOT_ASSESS, Task, load_task
+from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -93,9 +96,32 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         injection=injection_flips(folder, task),
         **config.choices.explicit(),
     )
+    if config.race:
+        return edge("racing").raced_source(folder, source, replies)  # type: ignore[no-any-return]  # of an edge
     if task.embedding is None or not folder.embeddings.exists():
         return source
     return replace(source, vectors=read_vectors(folder.embeddings, texts_of(source)))
+
+
+def compared_source(folder: RunFolder) -> Source:
+    """Return the source of a run whose judges can be compared with raters and with each other.
+
+    Raises
+    ------
+    RunError
+        If they raced, and none was asked about all items.
+    HarnessError
+        As `source_of`.
+    """
+    source = source_of(folder)
+    if source.race is not None and not source.judges:
+        raise RunError(
+            f"{folder.path}: {RACED}",
+            f"ask the one returned about the rest: {resume_command(folder.path)} --complete-winner"
+            if source.race.judge
+            else f"end the race first: {resume_command(folder.path)}",
+        )
+    return source
 
 
 def _on_holdout(folder: RunFolder, task: Task) -> Iterator[str]:
@@ -261,6 +287,8 @@ def source_of_verdicts(
     RunError
         If the ledger cannot be read, or the holdout or the judge does not fit it.
     """
+    if verdicts is not None and verdicts.with_name("manifest.json").exists():
+        compared_source(RunFolder.open(verdicts.parent))  # refuses those of a race
     loaded = load_task(task) if isinstance(task, str) else task
     criterion = options.criterion
     holdout = _holdout(loaded, options, confirmed) if verdicts else None
@@ -350,7 +378,7 @@ def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
     """
     if not verdicts.is_dir():
         return source_of_verdicts(task, verdicts, Validating(seed=seed))
-    source = source_of(RunFolder.open(verdicts))
+    source = compared_source(RunFolder.open(verdicts))
     items = shared_items(source.items, task.items)
     if len(items) < len(source.items) or source.task.options != task.options:
         what = "options" if len(items) == len(source.items) else "items"

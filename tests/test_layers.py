@@ -49,6 +49,7 @@ LAYERS = (
         "gates",
         "interop",
         "probe",
+        "racing",
         "revalidation",
     ),
     ("table_tasks",),

@@ -14,7 +14,7 @@ from support.task_folders import make_task_folder
 import harness
 from harness.command_options import (
     RESUME,
-    BudgetOptions,
+    Budget,
     Choices,
     Options,
     RunOptions,
@@ -148,7 +148,7 @@ def test_options_were_ignored_where_a_run_is_validated(place, flag, argument):
 def test_one_rule_says_what_goes_with_resume(place):
     """The command line and the API had a list each, and these differed."""
     allowed = {name for name, o in options_of(RunOptions).items() if RESUME in o.uses}
-    assert allowed == {"max_cost", "max_cost_soft"}
+    assert allowed == {"max_cost", "max_cost_soft", "complete_winner"}
     assert "leave --samples out" in invoke("run", "--resume", "--samples", "3").output
     with pytest.raises(HarnessError, match="keeps its options; leave samples out, or start a new"):
         harness.run(resume=place, samples=3)
@@ -160,7 +160,7 @@ def test_an_option_of_another_use_is_refused_by_name():
         check_use(["limit"], RESUME, RunOptions)
     assert refused.value.advice == "leave limit out, or start a new run"
     assert refused.value.worded(lambda name: f"--{name}")[1].startswith("leave --limit out")
-    check_use(["max_cost"], RESUME, BudgetOptions)
+    check_use(["max_cost"], RESUME, Budget)
 
 
 @pytest.mark.parametrize(

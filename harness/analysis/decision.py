@@ -127,8 +127,8 @@ class Decision:
         "best_not_proven": it is better than the baselines, and ``missing`` is not shown;
         "none": no judge can be recommended.
     reason : str
-        Why the verdict is "none": "no_verdicts", "metric_undefined", "too_few_answered" or
-        "not_better_than_baselines"; else "".
+        Why the verdict is "none": "no_verdicts", "raced" (judges raced, and none was asked about
+        all items), "metric_undefined", "too_few_answered" or "not_better_than_baselines"; else "".
     judge : str or None
         The recommended or best judge; None where the verdict is "none".
     leader : str or None

@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
 from harness.command_options import AggregationLevel, Humans, RanksBy
 from harness.errors import TaskError
@@ -22,12 +23,12 @@ from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.open_scales.text_answers import SIMILARITY
 from harness.stats.selection.replies import MIN_ANSWERED
 from harness.tasks.model import INCLUSION_PROBABILITY
-from harness.tasks.options import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.analysis.injection import InjectionFlips
+    from harness.analysis.race_result import RaceResult
     from harness.judging.parsing.verdict import Verdict
     from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import FloatArray
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
 N_RESAMPLES = 2000
 DIGITS = 12  # of an error probability
 WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
+
+
+class Frozen(BaseModel):
+    """A frozen model without further fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class JudgeFacts(Frozen):
@@ -115,6 +122,9 @@ class Source:
         The count of a ledger; None to count these judges alone.
     injection : mapping of str to InjectionFlips
         By judge, where the run probed its judges.
+    race : RaceResult or None
+        Of a run in which judges raced: how that ended. Of its judges, only one that was asked
+        about all items is among these.
     """
 
     task: Task
@@ -142,6 +152,7 @@ class Source:
     vectors: Mapping[str, FloatArray] | None = None
     tried: TriedJudges | None = None
     injection: Mapping[str, InjectionFlips] = field(default_factory=dict)
+    race: RaceResult | None = None
 
     @property
     def cutoff(self) -> float:

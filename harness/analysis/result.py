@@ -21,6 +21,7 @@ from harness.analysis.judge_costs import Cost, cost_of
 from harness.analysis.metric_choice import Choosing
 from harness.analysis.order_bias import PlaceBias, PositionEffects
 from harness.analysis.plugin_metrics import plugin_metric, plugin_metric_names
+from harness.analysis.race_result import RaceResult
 from harness.analysis.rater_replacement import Replacement
 from harness.analysis.rubric import RubricResult
 from harness.analysis.serialize import from_json, schema_of, shared_fields, to_short_json
@@ -236,6 +237,8 @@ class Validation:
         Judges with more than a few replies that give no verdict.
     verdicts_hash : str
         SHA-256 of the run's verdict log that all this was computed from; "" without a run.
+    race : RaceResult or None
+        How the race of the judges ended; None where all were asked about all items.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -255,6 +258,7 @@ class Validation:
     unreadable: tuple[UnreadableReplies, ...] = ()
     notes: tuple[str, ...]
     verdicts_hash: str = ""
+    race: RaceResult | None = None
     as_html: ClassVar[Callable[[Validation], str] | None] = None  # set by harness.report
 
     def __repr__(self) -> str:
@@ -356,13 +360,14 @@ def make_validation(
     """
     evidence = sections["evidence"]
     deciding = {name: sections.get(name) for name in ("choosing", "sensitivity")}
+    decision = decide(humans, judges, evidence, **deciding, advice=advice)
     return Validation(
         task=task,
         settings=settings,
         humans=humans,
         judges=judges,
         ranking=_ranking_of(evidence, metric) if evidence else None,
-        decision=decide(humans, judges, evidence, **deciding, advice=advice),
+        decision=replace(decision, reason="raced") if source.race and not judges else decision,
         unreadable=unreadable_replies(source),
         notes=(
             *source.notes,
@@ -371,6 +376,7 @@ def make_validation(
             *injection_notes({judge.name: judge.injection for judge in judges}),
         ),
         verdicts_hash=source.verdicts_hash,
+        race=source.race,
         **sections,
     )
 

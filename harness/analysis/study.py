@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.analysis.beta_sensitivity import CURVE_BETAS, SelectionOverBeta
+from harness.analysis.beta_sensitivity import CURVE_BETAS, Selection
 from harness.analysis.decision import DecisionVerdict
 from harness.analysis.evidence import JudgeEvidence
 from harness.analysis.serialize import Numbers, schema_of
@@ -39,6 +39,8 @@ class StudiedTask:
         Rated items, of which its ``answered_fraction`` is a share.
     beta : Estimate
         beta of the raters.
+    raced : bool
+        Whether judges raced and none was asked about all items, so that none is compared.
     """
 
     task: str
@@ -51,6 +53,7 @@ class StudiedTask:
     leader: JudgeEvidence | None = None
     n_rated: int = 0
     beta: Estimate
+    raced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class Study:
     ----------
     curves : tuple of RegretCurve
         As figure 7 of Guerdan et al. (2025), for these tasks.
-    selections : dict of str to dict of str to SelectionOverBeta
+    selections : dict of str to dict of str to Selection
         By task, then by metric, what it selects at each beta of the curves: tables 3 and 4 there.
         Only tasks with a sweep over beta.
     prevalence : dict of str to Prevalence
@@ -148,7 +151,7 @@ class Study:
     betas: tuple[JudgeBeta, ...]
     regrets: tuple[MeanRegret, ...]
     curves: tuple[RegretCurve, ...]
-    selections: dict[str, dict[str, SelectionOverBeta]]
+    selections: dict[str, dict[str, Selection]]
     prevalence: dict[str, Prevalence]
 
     @classmethod
@@ -216,6 +219,7 @@ def _studied(run: str, validation: Validation) -> StudiedTask:
         leader=None if leader is None else validation.evidence_of(leader),
         n_rated=evidence.n_rated if evidence else 0,
         beta=validation.humans.beta,
+        raced=decision.reason == "raced",
     )
 
 
@@ -264,7 +268,7 @@ def _curve(metric: str, goal: str, by_task: Mapping[str, Validation]) -> RegretC
     )
 
 
-def _selections(validation: Validation) -> dict[str, SelectionOverBeta]:
+def _selections(validation: Validation) -> dict[str, Selection]:
     return validation.sensitivity.selections if validation.sensitivity else {}
 
 

@@ -344,7 +344,9 @@ def _plan_resumed(asked: _Asked, given: Given, out: Path | None) -> Plan:
     name = None if asked.resume is True else str(asked.resume)
     folder = find_run(out, name, unfinished=True)
     task = None if asked.task is None else str(asked.task)
-    return plan_resumed_run(folder, limit=given.read(Limit), task=task, server=given.read(Server))
+    return plan_resumed_run(
+        folder, limit=given.read(RunOptions), task=task, server=given.read(Server)
+    )
 
 
 def folder_of(run: Run | str | Path | None, out: Path | None) -> RunFolder:

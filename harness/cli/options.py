@@ -77,9 +77,9 @@ Criterion = parameter_of(command_options.Items, "criterion")
 Tau = parameter_of(Choices, "tau")
 JudgesFile = parameter_of(command_options.Server, "judges_file")
 Out = parameter_of(command_options.Out, "out")
-Task = parameter_of(command_options.TaskOption, "task")
+Task = parameter_of(command_options.Task, "task")
 ShowReading = parameter_of(command_options.DryRun, "dry_run", command_options.IMPORT)
-RequiredTask = parameter_of(command_options.TaskOption, "task", required=True)
+RequiredTask = parameter_of(command_options.Task, "task", required=True)
 Json = parameter_of(command_options.Printing, "as_json")
 
 
@@ -132,7 +132,7 @@ def required_task(task: str | None) -> str:
 def source(run: str | None, task: str | None, verdicts: Path | None, out: Path | None) -> Source:
     """Read a run, the newest by default, or a task and verdicts of another tool."""
     from harness.runs import find_run
-    from harness.sources import source_of, source_of_verdicts
+    from harness.sources import compared_source, source_of_verdicts
 
     if task is not None and run is not None:
         raise typer.BadParameter("give a run, or --task and --verdicts, not both")
@@ -140,7 +140,7 @@ def source(run: str | None, task: str | None, verdicts: Path | None, out: Path |
         return source_of_verdicts(task, verdicts)
     if verdicts is not None:
         raise typer.BadParameter("--verdicts needs --task")
-    return source_of(find_run(out, run))
+    return compared_source(find_run(out, run))
 
 
 def several_tasks(tasks: str | None) -> list[str]:

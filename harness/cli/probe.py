@@ -208,13 +208,13 @@ def self_preference(
     """
     from harness.probe.self_preference import preference_rows, self_preferences
     from harness.runs import find_run
-    from harness.sources import source_of
+    from harness.sources import compared_source
 
     pairs = [name.partition("=") for name in options.split(own, "--own") or []]
     if not all(judge and system for judge, _, system in pairs):
         raise typer.BadParameter("give JUDGE=SYSTEM, comma-separated", param_hint="--own")
     systems = {judge: system for judge, _, system in pairs}
-    source = source_of(find_run(out, run_name))
+    source = compared_source(find_run(out, run_name))
     found = self_preferences(source, systems, author=author)
     if as_json:
         echo_json([row.model_dump(mode="json") for row in found], indent=1)

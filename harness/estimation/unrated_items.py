@@ -15,7 +15,7 @@ from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import OF_SAMPLES, read_parts
 from harness.ledger import tried_in_run
 from harness.run_plans import plan_other_items
-from harness.sources import source_of, verdicts_of
+from harness.sources import compared_source, verdicts_of
 from harness.stats.estimation.labelling import labels_for_width, least_width
 from harness.stats.estimation.population import (
     Labelled,
@@ -169,7 +169,7 @@ def estimate(
     HarnessError
         If the items, the judge or the run cannot be used.
     """
-    source = source_of(folder)
+    source = compared_source(folder)
     if judge not in source.verdicts:
         names = ", ".join(source.verdicts)
         raise RunError(f"{folder.path}: no judge {judge!r}", f"name one of {names}")

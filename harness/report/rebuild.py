@@ -15,7 +15,7 @@ from harness.report.comparison import comparison, comparison_text
 from harness.report.export import all_charts, parquet_of, write_charts, write_pages
 from harness.report.html.details import details_of
 from harness.report.html.page import page
-from harness.sources import source_of
+from harness.sources import compared_source, source_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +106,7 @@ def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
         If a folder cannot be read, the page cannot be written, or the tasks have different options.
     """
     names = (first.path.name, second.path.name)
-    sources = source_of(first), source_of(second)
+    sources = compared_source(first), compared_source(second)
     validations = validation_of(first, sources[0]), validation_of(second, sources[1])
     paired = compare_runs(*sources, [v.settings.metric for v in reversed(validations)])
     file = second.write(f"beside-{names[0]}.html", comparison(names, validations, paired))

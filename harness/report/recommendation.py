@@ -22,6 +22,7 @@ from harness.report.formatting import (
     span,
     with_bounds,
 )
+from harness.report.race_text import next_step, race_lines
 from harness.report.unreadable_text import first_step
 from harness.report.verdict_words import (
     agreement,
@@ -100,6 +101,8 @@ def sentences(v: Validation, *, texts: bool = True) -> list[str]:
 
     ``texts`` quotes an item, where the run keeps texts.
     """
+    if v.decision.reason == "raced" and v.race:
+        return [*race_lines(v.race), *_texts(v, _next, _notice)]
     if v.decision.reason == "no_verdicts":
         return ["There are no verdicts of judges: only the human ratings are described."]
     if v.decision.leader is None:
@@ -120,6 +123,8 @@ def summary(v: Validation) -> list[str]:
 
 def reasons(v: Validation) -> list[str]:
     """Return the lines of the summary between verdict and next step."""
+    if v.decision.reason == "raced" and v.race:
+        return race_lines(v.race)[1:]
     if v.decision.leader is None:
         return []
     return _texts(v, *FIRST[1:], _tried, _not_left_out, _others)
@@ -144,8 +149,9 @@ def next_steps(v: Validation) -> list[str]:
     """
     if v.decision.verdict != "use" and (readable := first_step(v)):
         return [readable]
-    if v.decision.reason == "no_verdicts":
-        return [f"Run judges on it: `harness run --task {v.task.name} --judges NAME`."]
+    if not v.judges:
+        run = f"Run judges on it: `harness run --task {v.task.name} --judges NAME`."
+        return [next_step(v.race) if v.race else run]
     if first := ANSWER_FIRST if _nothing_answered(v) else _other_metric(v):
         return [first]
     if v.decision.verdict == "none":

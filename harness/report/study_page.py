@@ -111,7 +111,7 @@ def decision_rows(study: Study, names: Mapping[str, str]) -> list[tuple[str, ...
             row.task,
             str(row.n_items),
             str(row.n_raters),
-            VERDICTS[row.verdict],
+            "NA (judges raced)" if row.raced else VERDICTS[row.verdict],
             row.judge or "-",
             metric_name(row.metric, names),
             *_standing(row.leader, row.n_rated),

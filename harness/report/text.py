@@ -20,6 +20,7 @@ from harness.report.formatting import (
     with_bounds,
 )
 from harness.report.prevalence_text import prevalence_lines
+from harness.report.race_text import race_lines, race_table
 from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
 from harness.report.recommendation import capitalized, sentences, summary
 from harness.report.text_table import draw_table, paragraph
@@ -143,6 +144,9 @@ def render(validation: Validation, *, details: bool = False) -> str:
     parts = [headline(validation)]
     if validation.task.notice and validation.evidence is None:
         parts.append(f"({validation.task.notice})")
+    if (race := validation.race) is not None:
+        parts += ["", draw_table(*race_table(race))]
+        parts += ["", *map(paragraph, race_lines(race)), ""] if validation.judges else []
     if validation.evidence is None:
         parts += ["", draw_table(*agreement_table(validation))]
     else:

@@ -193,6 +193,7 @@ class Sitting:
             )
         items, planned = self._items_to_ask(without)
         settings = {
+            "race": False,
             "samples": samples,
             "max_cost": options.max_cost,
             "max_cost_soft": options.max_cost_soft,

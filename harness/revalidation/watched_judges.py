@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.analysis.race_result import RACED
 from harness.errors import RunError
 from harness.report.rebuild import stored_validation
 from harness.revalidation.history import FILE, read_history
+from harness.sources import compared_source
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -18,12 +20,19 @@ if TYPE_CHECKING:
 def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSpec, ...]:
     """Return the judges that are named, and the members of ensembles among them; all by default.
 
+    After a race it is the one that was returned, and asked about all items.
+
     Raises
     ------
     RunError
-        If the run has no judge of a name.
+        If the run has no judge of a name, or its judges raced and none was asked about all items.
     """
     specs = {spec.name: spec for spec in run.manifest.judges}
+    if run.manifest.config.race:
+        [winner] = compared_source(run).judges
+        names = names or (winner.name,)
+        if set(names) != {winner.name}:
+            raise RunError(f"{run.path}: {RACED}", f"watch {winner.name} alone")
     unknown = [name for name in names if name not in specs]
     if unknown:
         raise RunError(f"{run.path}: no judge is named {unknown[0]!r}; it has {', '.join(specs)}.")

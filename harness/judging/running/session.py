@@ -68,6 +68,9 @@ class Session:
         Budget of all judges together, and the rate limit of each.
     retry : RetryPolicy, optional
         How calls are retried.
+    next_jobs : callable, optional
+        Returns, once all jobs are done, what the judges are asked next, in the same order; empty
+        when there is nothing more. It is not called after a stop, or a failure that may pass.
     """
 
     def __init__(
@@ -81,7 +84,9 @@ class Session:
         observer: Observer,
         limits: SessionLimits,
         retry: RetryPolicy | None = None,
+        next_jobs: Callable[[], Sequence[Job]] | None = None,
     ) -> None:
+        self.next_jobs = next_jobs
         self.make_gate = limits.make_gate
         self.store = store
         self.observer = observer
@@ -120,9 +125,7 @@ class Session:
         """
         showing = asyncio.create_task(self._show_shared_progress())
         try:
-            async with asyncio.TaskGroup() as group:
-                for judge in self._judges:
-                    group.create_task(ask_all(judge))
+            await self._ask_in_turns()
         except BaseExceptionGroup as errors:
             unwritten, others = errors.split(RunError)
             if unwritten is None or others is not None:
@@ -133,6 +136,26 @@ class Session:
             await self.recorder.close()
             await asyncio.gather(*(judge.judge.aclose() for judge in self._judges))
         return {judge.name: judge.stop_reason for judge in self._judges}
+
+    async def _ask_in_turns(self) -> None:
+        """Ask all jobs, then those that follow from the replies, until there are none."""
+        jobs: Sequence[Job] = [judge.job for judge in self._judges]
+        while jobs:
+            async with asyncio.TaskGroup() as group:
+                for judge, job in zip(self._judges, jobs, strict=True):
+                    judge.job = job
+                    group.create_task(self._ask(judge))
+            goes_on = all(judge.goes_on for judge in self._judges)
+            jobs = self.next_jobs() if self.next_jobs and goes_on else ()
+        if self.next_jobs:
+            for judge in self._judges:
+                judge.end()
+
+    async def _ask(self, judge: JudgeRun) -> None:
+        """Ask one judge its job."""
+        await ask_all(judge)
+        if self.next_jobs is None:
+            judge.end()
 
     async def _show_shared_progress(self) -> None:
         """Pass on now and then what all processes of this run have done."""
@@ -185,6 +208,11 @@ class JudgeRun:
         self._varies = len(job.samples_alike) > 1
         self._held: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether nothing so far keeps it from being asked everything."""
+        return not (self.gate.is_shut or self.stop_reason or self._failures or self._held)
 
     def open_units(self) -> Iterator[WorkUnit]:
         """Yield units that the log does not answer, or answers to another request."""

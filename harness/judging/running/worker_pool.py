@@ -41,7 +41,6 @@ async def ask_all(judge: JudgeRun) -> None:
         pool = WorkerPool(judge, group)
         pool.hire()
     pool.units.close()
-    judge.end()
 
 
 class WorkerPool:

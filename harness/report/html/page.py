@@ -33,6 +33,7 @@ from harness.report.html.summaries import (
 )
 from harness.report.judge_card import latex, markdown, paragraph
 from harness.report.prevalence_text import missed_line, prevalence_lines
+from harness.report.race_text import race_lines, race_table
 from harness.report.ranking_rows import flips_with_n, missing_intervals, ranking_rows
 from harness.report.recommendation import (
     GOAL_WORDS,
@@ -68,6 +69,7 @@ POLICY = (
 )
 SECTIONS = {
     "decision": "May I use it?",
+    "race": "Who left the race?",
     "ranking": "Which judge is best?",
     "sensitivity": "What if beta is another?",
     "certainty": "How does it do where raters disagree?",
@@ -136,6 +138,8 @@ def page(v: Validation, details: Details | None = None) -> str:
             "missing_intervals": missing_intervals(v),
             "common": list(map(_common_row, ranking_rows(v))),
             "rubric": rubric_table(v),
+            "race_lines": race_lines,
+            "race_table": race_table,
             "prevalence": list(prevalence_lines(v)),
             "missed_line": missed_line(v),
             "has_beta_hat": any(v.beta_hat(j.name)[0].value is not None for j in v.judges),
@@ -159,6 +163,7 @@ def page(v: Validation, details: Details | None = None) -> str:
 def _sections(v: Validation, details: Details | None) -> list[str]:
     """Return the sections that have something to show."""
     has_data = {
+        "race": v.race,
         "sensitivity": bool(v.task.options)
         and (sensitivity_charts.swept_grid(v) or sensitivity_charts.regret_charts(v)),
         "certainty": v.certainty and certainty_charts.strata_charts(v),

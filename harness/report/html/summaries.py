@@ -10,6 +10,7 @@ from harness.report.certainty_charts import stratum_words
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import counted, listed, number, p_value, percent, tenths, with_bounds
 from harness.report.judge_charts import option_label
+from harness.report.race_text import found
 from harness.report.recommendation import (
     CONSISTENCY,
     GOAL_WORDS,
@@ -40,14 +41,14 @@ MAX_NAMES = 3  # judges listed in one rank; more are counted
 
 
 @dataclass(frozen=True, slots=True)
-class Headline:
+class Figure:
     """A number of the first screen and what it means."""
 
     value: str
     meaning: str
 
 
-def figures(v: Validation) -> list[Headline]:
+def figures(v: Validation) -> list[Figure]:
     """Return how often the first judge agrees with a rater, how close it is to one, and its cost.
 
     Empty where no judge is compared.
@@ -58,7 +59,7 @@ def figures(v: Validation) -> list[Headline]:
     return [_agreement(v, row, judge), _closeness(v, row), _cost(v, row, judge)]
 
 
-def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
+def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
     """Return the share of answers that agree with another rater's, else of items decided alike."""
     assert v.evidence is not None
     agreeing = v.evidence.share_agreeing
@@ -66,13 +67,11 @@ def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headlin
         items = counted([agreeing.n_items])
         a_rater = f"a rater's: {100 * agreeing.human:.0f} of 100 ({items})"
         value = f"{100 * agreeing.judge:.0f} of 100"
-        return Headline(value, f"answers agree with another rater's; {a_rater}")
+        return Figure(value, f"answers agree with another rater's; {a_rater}")
     alike = decided_alike(v, judge)
     if alike.value is None:
-        return Headline(number(row.value), v.evidence.display_name)
-    return Headline(
-        percent(alike.value), f"of items {alike_words(v)} {_percent_span(alike)}".strip()
-    )
+        return Figure(number(row.value), v.evidence.display_name)
+    return Figure(percent(alike.value), f"of items {alike_words(v)} {_percent_span(alike)}".strip())
 
 
 def _percent_span(estimate: Estimate) -> str:
@@ -82,7 +81,7 @@ def _percent_span(estimate: Estimate) -> str:
     return f"[{percent(interval.low)}, {percent(interval.high)}]"
 
 
-def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
+def _closeness(v: Validation, row: JudgeEvidence) -> Figure:
     """Return how much closer to the raters than one human it is, or further; else its interval."""
     assert v.evidence is not None
     human, check = row.human, v.decision.checks["one_human"]
@@ -96,16 +95,16 @@ def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
         items = "" if human.n_items == v.evidence.n_items else f" on {human.n_items} items"
         which = "closer to" if is_closer else "further from"
         meaning = f"{which} the raters than one human{items} {bounds}; {limit}"
-        return Headline(number(abs(human.difference)), meaning)
+        return Figure(number(abs(human.difference)), meaning)
     interval = row.estimate.interval
     if interval is None:
-        return Headline("unsure", "too few items for an interval")
+        return Figure("unsure", "too few items for an interval")
     level = f"{v.settings.confidence:.0%}".replace("%", " %")
     meaning = f"{v.evidence.display_name}, {level} interval; one human cannot be compared"
-    return Headline(f"{number(interval.low)} to {number(interval.high)}", meaning)
+    return Figure(f"{number(interval.low)} to {number(interval.high)}", meaning)
 
 
-def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
+def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
     assert v.evidence is not None
     usd = judge.cost.usd_per_answered
     answered = f"{percent(row.answered_fraction)} of {counted([v.evidence.n_rated])} answered"
@@ -114,7 +113,7 @@ def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
     note = f"{answered}; {unusable}" if unusable else answered
     if usd is None:
         answered = percent(row.answered_fraction)
-        return Headline(answered, f"{note.removeprefix(answered).strip()}; cost unknown")
+        return Figure(answered, f"{note.removeprefix(answered).strip()}; cost unknown")
     others = [v.judge(name) for name in v.decision.not_distinguishable[:MAX_NAMES]]
     prices = [
         f"{other.name} {_per_thousand(other.cost.usd_per_answered)}"
@@ -122,7 +121,7 @@ def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
         if other.cost.usd_per_answered is not None
     ]
     compared = f" ({', '.join(prices)})" if prices else ""
-    return Headline(_per_thousand(usd), f"per 1,000 answers{compared}; {note}")
+    return Figure(_per_thousand(usd), f"per 1,000 answers{compared}; {note}")
 
 
 def _per_thousand(usd: float | None) -> str:
@@ -144,6 +143,7 @@ def section_results(v: Validation, practices: Sequence[Practice]) -> dict[str, s
     """Return the result of each folded section in a line."""
     complete = sum(practice.state != "missing" for practice in practices)
     return {
+        "race": found(v.race) if v.race else "",
         "ranking": _ranking(v),
         "sensitivity": _sensitivity(v),
         "certainty": _strata(v),
@@ -155,7 +155,7 @@ def section_results(v: Validation, practices: Sequence[Practice]) -> dict[str, s
 
 def _ranking(v: Validation) -> str:
     if v.evidence is None:
-        return "no verdicts were given"
+        return "judges raced: NA" if v.race else "no verdicts were given"
     by_ranks: dict[tuple[int, int], list[str]] = {}
     for row in v.evidence.judges:
         if row.ranks is not None and row.value is not None:

@@ -1,0 +1,103 @@
+"""A race of judges as text: what it found, who left when, and what it saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.analysis.race_result import NAMES
+from harness.report.formatting import counted, listed, percent
+
+if TYPE_CHECKING:
+    from harness.analysis.race_result import RacedJudge, RaceResult
+
+HEADS = ("judge", "items", "replies", "of", "left after", "replies by then", "cost", "in full")
+
+
+def found(race: RaceResult) -> str:
+    """Return what a race found, with its error rate; or that it did not end."""
+    error = f"at error rate {race.alpha * 100:.3g}%"
+    if race.ending == "unique":
+        return f"{race.judge} is the best of these judges on this pool, {error}."
+    if race.ending is not None and race.within:
+        within = f"within {race.within:g} of the best of these judges on this pool"
+        return f"{race.judge} is {within}, {error}."
+    if race.ending is not None:
+        asked = f"all {race.n_items:,} items were asked"
+        return f"No judge is better than {race.judge} on this pool, {error} ({asked})."
+    left = [row.judge for row in race.judges if row.left_at_items is not None]
+    others = [row.judge for row in race.judges if row.left_at_items is None]
+    why = "The cost limit ended the race first" if race.over_budget else "The race has not ended"
+    so_far = f"{listed(left)} left, and " if left else ""
+    return f"{why}: {so_far}the best may be any of {listed(others)}."
+
+
+def saved(race: RaceResult) -> str:
+    """Return what was asked, beside what all judges on all items would have been."""
+    share = percent(race.n_calls / race.n_calls_full)
+    text = f"Asked for {race.n_calls:,} replies, {share} of the {race.n_calls_full:,} of all "
+    text += f"judges on all {race.n_items:,} rated items"
+    if race.usd and race.usd_full:
+        text += f": ${race.usd:.4f} in place of ${race.usd_full:.4f}, at the price of these replies"
+    return f"{text}."
+
+
+def basis(race: RaceResult) -> str:
+    """Return what judges lost on an item, and on which items."""
+    drawn = f"{counted([race.n_items])}"
+    if race.n_groups is not None:
+        drawn += f" in {counted([race.n_groups], 'group')}, drawn whole"
+    text = f"Loss: {NAMES[race.loss]}, mean over {drawn}; a reply without an answer loses 1."
+    if race.n_unrated:
+        text += f" Not in the pool: {counted([race.n_unrated])} that nobody rated so."
+    return text
+
+
+def not_compared(race: RaceResult) -> str:
+    """Return why judges are not compared further; "" where the one returned was asked the rest."""
+    if race.completed:
+        return (
+            f"{race.judge} alone was asked about the other items too, and is validated on all; "
+            "the others cannot be compared with it."
+        )
+    return (
+        "The ranking and all that rests on it is NA: a race chooses by their answers which items "
+        "judges are asked about."
+    )
+
+
+def next_step(race: RaceResult) -> str:
+    """Return what to do after a race that leaves judges without a validation."""
+    if race.ending is None:
+        return "Go on: `harness run --resume RUN`, with a higher `--max-cost` if that ended it."
+    return (
+        f"Validate {race.judge} on all items: `harness run --resume RUN --complete-winner` asks it "
+        "about the rest."
+    )
+
+
+def race_lines(race: RaceResult) -> list[str]:
+    """Return the race in sentences, what it found first."""
+    return [found(race), saved(race), basis(race), not_compared(race)]
+
+
+def race_table(race: RaceResult) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the heads and rows of the judges: what they were asked, and when they left."""
+    return HEADS, [_row(row) for row in race.judges]
+
+
+def _row(row: RacedJudge) -> tuple[str, ...]:
+    left_at, calls = row.left_at_items, row.left_at_calls
+    return (
+        row.judge,
+        f"{row.n_items:,}",
+        f"{row.n_calls:,}",
+        f"{row.n_calls_full:,}",
+        "" if left_at is None else counted([left_at]),
+        "" if calls is None else f"{calls:,}",
+        _usd(row.usd),
+        _usd(row.usd_full),
+    )
+
+
+def _usd(usd: float | None) -> str:
+    return "unknown" if usd is None else f"${usd:.4f}"
