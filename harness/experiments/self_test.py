@@ -153,8 +153,8 @@ class Selftest:
     seed: int
     notes: tuple[str, ...]
 
-    def share(self, kind: Kind, name: str) -> Share:
-        """Return one share.
+    def share(self, kind: Kind, name: str, world: str = "") -> Share:
+        """Return one share: of what is planted in a world, or the first of its kind and name.
 
         Raises
         ------
@@ -162,9 +162,9 @@ class Selftest:
             If there is none of this kind and name.
         """
         for row in self.shares:
-            if (row.kind, row.name) == (kind, name):
+            if (row.kind, row.name) == (kind, name) and world in {"", row.world}:
                 return row
-        raise KeyError((kind, name))
+        raise KeyError((kind, name, world))
 
 
 @dataclass(frozen=True)
