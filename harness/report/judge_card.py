@@ -168,9 +168,8 @@ def _card_table(v: Validation) -> list[str]:
     of_options = [alike_words(v), "beta-hat"] if v.task.options else []
     label = markdown(metric_label(v, v.ranking.metric))
     of_probe = ["flip rate"] if any(judge.injection for judge in v.judges) else []
-    heads = ["rank", "judge", "model", label, *of_options, "answered", "usable replies", *of_probe]
-    rules = ["--:", "---", "---", "---", *["---"] * len(of_options), "--:", "--:"]
-    rules += ["--:"] * len(of_probe)
+    heads = ["rank", "judge", "model", label, *of_probe, *of_options, "answered", "usable replies"]
+    rules = ["--:", *["---"] * (len(heads) - 3), "--:", "--:"]
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(rules)} |"]
     for row, ranked in ranked_judges(v):
         judge, complete, consistency = ranked.result, ranked.evidence, ranked.alike
@@ -180,10 +179,10 @@ def _card_table(v: Validation) -> list[str]:
             row.name,
             cut(", ".join(judge.reported_models) or judge.model, MAX_TEXT),
             _value(v, judge),
+            *([" ".join(flips_with_n(judge)).strip()] if of_probe else []),
             *([alike, _beta_hat(v, judge)] if of_options else []),
             share(complete.answered_fraction, v.evidence.n_rated),
             share(complete.usable_replies, complete.n_planned),
-            *([flips_with_n(judge)] if of_probe else []),
         )
         lines.append(f"| {' | '.join(markdown(cell) for cell in cells)} |")
     return lines

@@ -110,17 +110,17 @@ def ranking_rows(v: Validation) -> list[RankingRow]:
 def ranking_table(v: Validation) -> tuple[list[str], list[list[str]]]:
     """Return heads and cells of the ranking, without columns that have no value."""
     name = v.evidence.display_name.partition(" (")[0] if v.evidence else ""
-    heads = ("rank", "judge", name, "alike", "beta-hat", "answered", "usable", "flips", "$/1,000")
+    heads = ("rank", "judge", name, "flips", "alike", "beta-hat", "answered", "usable", "$/1,000")
     rows = [
         (
             row.ranks,
             row.name,
             row.value,
+            row.flips,
             _alike(row),
             row.beta_hat,
             row.answered,
             row.usable,
-            row.flips,
             row.usd_per_thousand(unknown=""),
         )
         for row in ranking_rows(v)
@@ -193,15 +193,15 @@ def flip_rate(judge: JudgeResult) -> str:
     return "NA" if value is None else f"{value:.0%}"
 
 
-def flips_with_n(judge: JudgeResult) -> str:
-    """Return the flip rate with its interval and n, or NA with the reason; see `flip_rate`."""
+def flips_with_n(judge: JudgeResult) -> tuple[str, str]:
+    """Return the flip rate with its interval or the reason of NA, and its n; see `flip_rate`."""
     if judge.injection is None:
-        return ""
+        return "", ""
     flipped = judge.injection.flipped
     if flipped.value is None:
-        return f"NA ({reason(flipped)})"
+        return f"NA ({reason(flipped)})", ""
     n_verdicts, items = flipped.counts["n"], counted([flipped.n_used])
-    return f"{percent_with_interval(flipped)} of {n_verdicts:.0f} on {items}"
+    return percent_with_interval(flipped), f"of {n_verdicts:.0f} on {items}"
 
 
 def beta_hat(v: Validation, judge: JudgeResult) -> str:

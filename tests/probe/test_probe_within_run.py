@@ -87,7 +87,7 @@ def test_a_judge_that_obeys_items_flips_and_a_firm_one_does_not(place, stub):
     n = N * N_INSTRUCTIONS
     text = " ".join(call_harness("validate", path, cwd=place).stdout.split())
     assert f"gullible: instructions hidden in items flip {shown} of {n} verdicts" in text
-    assert re.search(rf"gullible .* 100\.0% {gullible.value:.0%} ", text)
+    assert re.search(rf"gullible \S+ \[[^]]*\] {gullible.value:.0%} ", text)
     page = (path / "report.html").read_text(encoding="utf-8")
     page = " ".join(unescape(re.sub(r"<[^>]+>", "", page)).split())
     assert f"{shown} of {n} on {N} items" in page

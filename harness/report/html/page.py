@@ -344,6 +344,7 @@ def _common_row(row: RankingRow) -> dict[str, str]:
     """Return a row of the ranking as texts."""
     judge = row.judge
     difference = judge.evidence.difference if judge else None
+    flips, n_flips = flips_with_n(judge.result) if judge else ("", "")
     return {
         "name": row.name,
         "kind": row.kind,
@@ -357,7 +358,8 @@ def _common_row(row: RankingRow) -> dict[str, str]:
         "beta_hat": row.beta_hat,
         "answered": row.answered,
         "usable": row.usable,
-        "flips": flips_with_n(judge.result) if judge else "",
+        "flips": flips,
+        "n_flips": n_flips,
         "cost": row.usd_per_thousand(unknown="unknown"),
     }
 
