@@ -107,6 +107,10 @@ LABELS: dict[str, Any] = {  # options by field of `AnswerSettings`
         str | None,
         typer.Option(metavar="LOW,HIGH", help="Least and greatest number of a continuous scale."),
     ],
+    "decimal": Annotated[
+        Literal["comma", "point"] | None,
+        typer.Option(help="Whether 3,5 in a cell is a number; asked where it may be one."),
+    ],
     "on_duplicate": Annotated[
         Literal["reject", "last"] | None,
         typer.Option(help="Whether a second rating is rejected, or the last by its time counts."),
@@ -292,6 +296,7 @@ def _answer_settings(columns: dict[str, Any], labels: Mapping[str, Any]) -> Answ
         n_raters=columns.pop("n_raters"),
         lists=columns.pop("lists"),
         separator=(columns.pop("separator") or "").replace("\\n", "\n") or None,
+        decimal=labels["decimal"],
         scales=labels["scales"],
         on_duplicate=labels["on_duplicate"] or "reject",
     )
@@ -365,7 +370,7 @@ class _Draft:
         role = role.strip().removeprefix("--").replace("-", "_")
         if role in {"options", "positive", "abstain", "ignore"}:
             return self._with({role: _split([names])})
-        if role in {"lists", "scales", "scale"}:
+        if role in {"lists", "scales", "scale", "decimal"}:
             return self._with({role: names.strip()})
         if role == "rename":
             return self._with({role: (*self.settings.rename, names.strip())})

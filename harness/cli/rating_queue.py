@@ -100,7 +100,7 @@ def next_ratings(
     from harness.tasks import load_task
 
     loaded = load_task(task)
-    suspected = {} if loaded.is_open else suspected_raters(loaded)
+    suspected = suspected_raters(loaded)
     if finding:
         found = finding_of(loaded, finding, verdicts, seed)
         queue = ratings_again(loaded, found.items, budget, suspected=suspected)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from harness.tasks.columns.table_columns import Column
 
+N_PARALLEL = 2  # columns: the labels of an item, and who gave them
+ROUNDING = 0.01  # by which shares may miss 1
 MIN_SUMS = 5  # rows from which equal sums are no chance
 
 
@@ -41,10 +43,10 @@ class CountedRoles(LongRoles):
         totals = [n for n in numeric if self._is_total(n)]
         marked = [n for n in numeric if n not in totals and self._is_marked(n)]
         columns = marked if len(marked) > 1 else [n for n in numeric if n not in totals]
-        if len(columns) < 2:  # noqa: PLR2004
+        if len(columns) <= 1:
             return False
         why, total = _sums([facts[n] for n in columns], [facts[n] for n in totals])
-        if not why and len(marked) < 2:  # noqa: PLR2004
+        if not why and len(marked) <= 1:
             return False
         named = len(marked) > 1 or all(_is_option(n) for n in columns) or why == "total"
         if not named and (facts.called(columns[0], column_words.PEOPLE) or why != "same sum"):
@@ -130,7 +132,7 @@ class CountedRoles(LongRoles):
 
     def _parallel(self, columns: Sequence[str]) -> tuple[str, str] | None:
         """Return the columns of labels and of their raters, where two lists are parallel."""
-        if len(columns) != 2 or not all(self.facts.is_list(n) for n in columns):  # noqa: PLR2004
+        if len(columns) != N_PARALLEL or not all(map(self.facts.is_list, columns)):
             return None
         lists = {n: [list_of(text) or [] for text in self.facts[n].texts] for n in columns}
         lengths = [np.array([*map(len, lists[n])])[self.facts[n].codes] for n in columns]
@@ -150,7 +152,11 @@ class CountedRoles(LongRoles):
             values = facts[name].values[:LOOKED_AT]
             if facts.all_values(name, counts_of):
                 sums = {sum((counts_of(text) or {}).values()) for text in values}
-                if not self.mapping.total and len(sums) > 1 and not all(s <= 1.01 for s in sums):  # noqa: PLR2004
+                if (
+                    not self.mapping.total
+                    and len(sums) > 1
+                    and not all(s <= 1 + ROUNDING for s in sums)
+                ):
                     question = (
                         f"the numbers in {name!r} may be counts by label or ratings by rater: give "
                         "--lists counts or --lists raters"

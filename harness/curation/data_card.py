@@ -180,7 +180,7 @@ def data_card(task: Task) -> str:
         **({"Answers": _answers(task)} if task.is_open else {"Options": _options(task)}),
         "How the ratings were made": _making(task),
         "Agreement among raters": _agreement(task),
-        **({} if task.is_open else {"Findings of the audit": _findings(task)}),
+        "Findings of the audit": _findings(task),
         "Changes": _changes(task),
         "Files": _files(task),
     }

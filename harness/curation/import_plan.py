@@ -24,7 +24,7 @@ from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerRead
 from harness.tasks.columns.cell_values import ballots_by_rater, list_of
 from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_fields
 from harness.tasks.columns.column_words import are_pair, parts
-from harness.tasks.columns.table_columns import with_sets
+from harness.tasks.columns.table_columns import with_decimals, with_sets
 from harness.tasks.dataset_fields import RESERVED
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import OPEN_SCALES, RaterIds, RaterKind, as_number
@@ -159,6 +159,7 @@ def _plans(
             if not getattr(settings, name)
         },
     )
+    table = with_decimals(table, fixed) if settings.decimal == "comma" else table
     table = with_sets(table, settings.separator, fixed) if settings.separator else table
     guess = guess_roles(table, fixed)
     mapping = guess.mapping
@@ -170,7 +171,7 @@ def _plans(
     reader = AnswerReader(table, mapping, settings.n_raters, settings.lists)
     counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
     where = str(table.path)
-    shared = len(counts) < 2 or (  # noqa: PLR2004
+    shared = len(counts) <= 1 or (
         settings.scales != "own"
         and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
     )
@@ -218,7 +219,7 @@ def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
 
 def pairs_of(texts: Sequence[str]) -> bool | None:
     """Whether two of the shown texts are called after sides; None where one text is shown."""
-    if len(texts) < 2:  # noqa: PLR2004
+    if len(texts) <= 1:
         return None
     return any(are_pair(*pair) for pair in combinations(texts, 2))
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from harness.tasks.columns.column_mapping import ColumnMapping
 
 FEW_PER_ITEM = 1.5  # ratings per item below which a text always depends on the item
+MIN_WORDS = 2  # of a phrase, on average; a category has one
+MAX_SUFFIX_CHARS = 2  # of a rater's name: the number or letter that ends comment_1
 FEW_BLANK = 0.02
 
 
@@ -123,7 +125,7 @@ def _may_be_text(facts: Facts, name: str) -> bool:
         or facts.is_counted(name)
     ):
         return False
-    if facts.is_list(name) or ends_in_id(name) or len(column.values) < 2:  # noqa: PLR2004
+    if facts.is_list(name) or ends_in_id(name) or len(column.values) <= 1:
         return False
     spaced = sum(" " in value for value in column.values[:LOOKED_AT])
     named = facts.called(name, column_words.TEXTS)
@@ -141,7 +143,7 @@ def _is_alphabetic(facts: Facts, name: str) -> bool:
     values = column.values[:LOOKED_AT]
     n_words = sum(len(value.split()) for value in values) / len(values)
     return (
-        n_words >= 2  # noqa: PLR2004
+        n_words >= MIN_WORDS
         or len(values) > 0.5 * facts.table.n_rows
         or (facts.called(name, column_words.PROMPTS) and not has_digits(column))
     )
@@ -167,6 +169,6 @@ def _names_rater(name: str, mapping: ColumnMapping) -> bool:
         own = parts(rater)
         if " ".join(own) in whole:
             return True
-        if own and words and own[-1] == words[-1] and len(own[-1]) <= 2:  # noqa: PLR2004
+        if own and words and own[-1] == words[-1] and len(own[-1]) <= MAX_SUFFIX_CHARS:
             return True
     return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from shlex import quote
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +16,7 @@ from harness.curation.doubts import Doubt
 from harness.curation.label_orders import ORDERS, known_order, plain_label, step_numbers_of
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
-from harness.tasks.columns.cell_values import labels_of
+from harness.tasks.columns.cell_values import labels_of, with_point
 from harness.tasks.columns.label_reader import LabelReader
 from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
@@ -36,6 +36,8 @@ SYNONYMS = (("y", "yes"), ("n", "no"), ("t", "true"), ("f", "false"), ("j", "ja"
 RARE_MARKS = (";", "|", "\n")  # in labels
 JOINS = (*RARE_MARKS, ",", "+", "/", "&")
 FEW_SIDES = 3
+N_BINARY = 2  # options; any order of two is as good as the other
+MIN_STEPS = 3  # numbers of which one may be a code: two say nothing of each other
 PLACEHOLDER = ("LOWEST", "...", "HIGHEST")  # for an order that nobody knows but the user
 VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
 CODES = frozenset(["-1", "-8", "-9", "-99", "-999", "9", "77", "88", "97", "98", "99", "999"])
@@ -146,6 +148,8 @@ class AnswerSettings:
         finds reasonable; whether numbers by name are counts of labels or ratings of raters.
     separator : str or None
         Between the options of a response set in a cell.
+    decimal : {"comma", "point"} or None
+        Whether 3,5 is a number.
     on_duplicate : {"reject", "last"}
         Whether a later rating of the same item by the same rater is rejected, or the last one by
         its time stamp counts.
@@ -165,6 +169,7 @@ class AnswerSettings:
     n_raters: int | None = None
     lists: Literal["ratings", "sets", "counts", "raters"] | None = None
     separator: str | None = None
+    decimal: Literal["comma", "point"] | None = None
     scales: Literal["shared", "own"] | None = None
     on_duplicate: Literal["reject", "last"] = "reject"
 
@@ -234,9 +239,11 @@ def guess_answers(
     names = [name for name in names if name not in remarks] or names
     notes += _rare(human, settings)
     _check_number(names, where)
-    doubts = [] if settings.options else _label_questions(names, meanings, settings)
+    doubts = _decimal_questions(names, settings)
+    if not settings.options and not doubts:
+        doubts = _label_questions(names, meanings, settings)
     scale = settings.scale or _scale(names, where, pairs=bool(pairs))
-    if not settings.scale:
+    if not settings.scale and not any("decimal" in doubt.accept for doubt in doubts):
         doubts += _scale_questions(names, scale, pairs=pairs, listed=bool(settings.options))
     names = names if settings.options else _in_order(names, scale, notes)
     labels = dict(zip(_keys(names), names, strict=True))
@@ -278,10 +285,11 @@ def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
         notes=(),
         bounds=settings.bounds,
     )
+    doubts = _decimal_questions(list(counts.humans), settings)
     numbers = (as_number(label) for label in counts.humans)
-    if settings.scale == "continuous" and all(number is None for number in numbers):
+    if settings.scale == "continuous" and not doubts and all(n is None for n in numbers):
         raise TaskError(f"{where}: no rating is a number; name other columns, or another --scale.")
-    return answers
+    return replace(answers, doubts=tuple(doubts))
 
 
 def _options(
@@ -343,6 +351,30 @@ def _label_questions(
     return doubts
 
 
+def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:
+    """Ask about labels such as 3,5, which may be a number or the set of 3 and 5.
+
+    Where both 3 and 5 are labels of their own, it is asked about as a set.
+    """
+    commas = [name for name in names if "," in name]
+    decimals = [name for name in commas if with_point(name) != name]
+    is_set = {part for name in decimals for part in name.split(",")} <= {*names} - {*commas}
+    said = settings.options or settings.decimal or settings.scale == "text"
+    if said or not decimals or decimals != commas or is_set:
+        return []
+    shown = decimals[0]
+    question = f"{shown!r} may be the number {with_point(shown)}: give --decimal comma"
+    if settings.scale == "continuous":
+        return [Doubt(question, {"decimal": "comma"})]
+    scales = [settings.scale] if settings.scale else ["ordinal", "continuous"]
+    if len(names) > MAX_STEPS:
+        scales.reverse()
+    as_numbers = [{"decimal": "comma", "scale": scale} for scale in scales]
+    as_sets = {"decimal": None, "separator": ",", "scale": settings.scale}
+    question += ", or --separator , where it is a set"
+    return [Doubt(question, as_numbers[0], (*as_numbers[1:], as_sets))]
+
+
 def _separator_of(names: Sequence[str]) -> str:
     """Return what joins labels: all parts are labels or recur; of marks rare in labels, one is."""
     for mark in JOINS:
@@ -361,12 +393,12 @@ def _codes(names: Sequence[str]) -> list[str]:
     """Return numbers that are codes by custom and lie apart from the steps of the scale."""
     numbers = {name: as_number(name) for name in names}
     steps = sorted(n for n in numbers.values() if n is not None)
-    if len(steps) < 3:  # noqa: PLR2004
+    if len(steps) < MIN_STEPS:
         return []
     if steps[0] == -steps[-1]:
         return []
     plain = [n for n in steps if f"{n:g}" not in CODES]
-    if len(plain) < 2:  # noqa: PLR2004
+    if len(plain) <= 1:
         return []
     widest = max(b - a for a, b in pairwise(plain))
     return [
@@ -416,7 +448,8 @@ def _may_be_ordered(names: Sequence[str]) -> bool:
     known = max(len(plain & set(order)) for order in ORDERS)
     numbered = {column_words.stem(name) for name in names}
     counted = len(numbered) == 1 and all(any(c.isdigit() for c in name) for name in names)
-    return nested > 1 or known > max(2, 0.5 * len(plain)) or (counted and len(names) > 2)  # noqa: PLR2004
+    in_order = max(N_BINARY, 0.5 * len(plain))
+    return nested > 1 or known > in_order or (counted and len(names) > N_BINARY)
 
 
 def _variants(names: Sequence[str], meanings: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -488,7 +521,7 @@ def _spellings(counts: Mapping[str, int], notes: list[str]) -> list[str]:
 
 
 def _check_number(names: Sequence[str], where: str) -> None:
-    if len(names) < 2:  # noqa: PLR2004
+    if len(names) <= 1:
         labels = f"only the label {names[0]!r}" if names else "no labels at all"
         raise TaskError(
             f"{where}: found {labels}; a task needs two options. Name them with --options."
@@ -499,7 +532,7 @@ def _check_number(names: Sequence[str], where: str) -> None:
 
 def _scale(names: Sequence[str], where: str, *, pairs: bool = False) -> Scale:
     numbers = [as_number(name) for name in names]
-    if len(names) == 2:  # noqa: PLR2004
+    if len(names) == N_BINARY:
         sides = column_words.are_sides(names, tied=False)
         sides |= pairs and {name.casefold() for name in names} in column_words.SIDES
         return "pairwise" if sides else "binary"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from harness.tasks.columns.table_columns import Table
 
+N_NAMED = 8  # columns that a message names
+
 
 class RoleDraft:
     """Roles so far; those that the user gave stay."""
@@ -53,5 +55,6 @@ class RoleDraft:
 
 def names_of(columns: Sequence[str]) -> str:
     """Write the names of columns for a message."""
-    shown = ", ".join(columns[:8])
-    return shown + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")  # noqa: PLR2004
+    shown = ", ".join(columns[:N_NAMED])
+    more = len(columns) - N_NAMED
+    return shown + (f" and {more} more" if more > 0 else "")

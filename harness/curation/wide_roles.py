@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_columns import Column
 
 HALF = 0.5
+MIN_PAIRS = 3  # columns of criterion and rater; two may be called alike by chance
+MAX_PREFIX_CHARS = 2  # of a name such as q1, which is that of a question or a rater
 MIN_ROWS = 5  # rows below which raters may share no label by chance
 SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", ": ", " ", "", " (")
 
@@ -225,7 +227,7 @@ class WideRoles(RoleDraft):
                     verdicts[name] = match["criterion"]
         criteria = {criterion for criterion, _ in pairs.values()}
         raters = {rater for _, rater in pairs.values()}
-        if len(criteria) < 2 or len(raters) < 2 or len(pairs) < 3:  # noqa: PLR2004
+        if len(criteria) <= 1 or len(raters) <= 1 or len(pairs) < MIN_PAIRS:
             return None
         if _end_alike(criteria):
             return None
@@ -234,7 +236,11 @@ class WideRoles(RoleDraft):
         judges = tuple(n for n in verdicts if verdicts[n] in criteria)
         mapping = ColumnMapping(raters=tuple(pairs), judges=judges, pattern=pattern)
         remarks = [n for n in pairs if self.facts.called(n, column_words.REMARK_COLUMNS)]
-        sure = complete and not remarks and (called or all(len(c) > 2 for c in criteria))  # noqa: PLR2004
+        sure = (
+            complete
+            and not remarks
+            and (called or all(len(c) > MAX_PREFIX_CHARS for c in criteria))
+        )
         return (len(pairs), len(pattern)), mapping, sure
 
     # Numbers of raters by option, and all ratings of an item in one cell

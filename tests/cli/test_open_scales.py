@@ -52,6 +52,7 @@ DONE = {
     "report": ("report", "RUN"),
     "gate": ("gate", "RUN", "--require", "decision=none"),
     "prompt": ("prompt", "./task", "--judge", "j", "--judges-file", "judges.yaml", "--item", "s0"),
+    "audit": ("curate", "audit", "./task"),
     "diff": ("curate", "diff", "./task", "./task"),
     "card": ("curate", "card", "./task", "--to", "cards"),
     "export": ("curate", "export", "./task", "table.csv"),
@@ -64,7 +65,7 @@ REFUSED = {
     "revalidate": (NEEDS_OPTIONS, "revalidate", "RUN", "--dry-run"),
     "baseline": (NEEDS_OPTIONS, "baseline", "export", "RUN", "baseline"),
     "schedule": (NEEDS_OPTIONS, "schedule", "RUN", "--emit", "cron"),
-    "audit": (NEEDS_OPTIONS, "curate", "audit", "./task"),
+    "audit-verdicts": (NEEDS_OPTIONS, "curate", "audit", "./task", *FILE),
     "next": (NEEDS_OPTIONS, "curate", "next", "./task", "--budget", "5"),
     "strata": (
         *(NEEDS_OPTIONS, "curate", "sample", "./task", "--as", "s", "--items", "6"),
@@ -102,7 +103,7 @@ def test_commands_for_all_scales_do_their_work(place):
         done = invoke(*words(command, place))
         assert done.exit_code == 0, done.output
     assert "| distinct |" in (place.parents[1] / "cards" / "card.md").read_text()
-    assert "Findings of the audit" not in (place.parents[1] / "cards" / "card.md").read_text()
+    assert "Findings of the audit" in (place.parents[1] / "cards" / "card.md").read_text()
     matched = (place.parents[1] / "matched.csv").read_text().splitlines()
     assert len(matched) == 1 + 2 * N
     assert load_task("drawn").is_open

@@ -85,10 +85,15 @@ def audit_task(
     ------
     HarnessError
         If the verdicts cannot be read, or are of a run of other items.
-    TaskError
-        If the task has no options.
+        If there are verdicts, and the task has no options.
+
+    Notes
+    -----
+    On a scale without options, the checks that need none are made.
     """
-    task.require_options("an audit")
+    if task.is_open and verdicts is None:
+        return _open_audit(task, name)
+    task.require_options("an audit with verdicts")
     rated = RatedChoices.of(task)
     facts = rater_facts(task, rated) if task.rater_ids == "real" and rated.raters else ()
     is_given, verdicts = verdicts is not None, verdicts or verdicts_of(task)
@@ -122,6 +127,35 @@ def audit_task(
     )
 
 
+def _open_audit(task: Task, name: str | None) -> Audit:
+    """Check a task without options: texts, copies of raters, and items of a single rater."""
+    findings = [
+        *_duplicate_findings(task),
+        *label_findings(task),
+        *single_rater_items(task),
+        *(identical_raters(task) if task.rater_ids == "real" else ()),
+        *_pattern_findings(task),
+    ]
+    return Audit(
+        task=task.name,
+        content_hash=task.content_hash,
+        n_items=len(task.items),
+        n_raters=len({rating.rater for rating in task.ratings}),
+        n_ratings=len(task.ratings),
+        decision=None,
+        equals=(),
+        verdicts=None,
+        findings=tuple(with_commands(findings, name or task.name, None, is_given=False)),
+        raters=(),
+        not_checked=(
+            NotChecked(
+                check="agreement of raters, options, response sets, sample size and decision",
+                reason=f"a {task.scale} scale has no options",
+            ),
+        ),
+    )
+
+
 def suspected_raters(task: Task) -> dict[str, Kind]:
     """Return the raters whom the audit suspects, with the kind of the finding.
 
@@ -130,9 +164,9 @@ def suspected_raters(task: Task) -> dict[str, Kind]:
     """
     if task.rater_ids != "real":
         return {}
-    rated = RatedChoices.of(task)
     findings = [*identical_raters(task), *set_findings(task)]
-    if rated.raters:
+    rated = None if task.is_open else RatedChoices.of(task)
+    if rated and rated.raters:
         findings += [*rater_findings(rater_facts(task, rated)), *pair_findings(rated, ())]
         if times := rating_times(task):
             findings += drift_findings(task, rated, times)

@@ -143,13 +143,19 @@ def identical_raters(task: Task) -> Iterator[Finding]:
 
 
 def label_findings(task: Task) -> Iterator[Finding]:
-    """Find rare labels one letter apart from another, and those that are no answer."""
+    """Find rare labels one letter apart from another, and those that are no answer.
+
+    On a scale of texts, those are the raters' texts themselves.
+    """
     ratings = (*task.ratings, *task.ignored)
     used = Counter(key for rating in ratings for key in rating.labels)
     n_rare = RARE * len(ratings)
     names = {option.key: option.label for option in task.options}
     names |= {label: label for label in task.ignore_labels}
-    words = [(key, name.casefold()) for key, name in names.items() if len(name) >= MIN_WORD]
+    if task.scale == "text":
+        names |= {text: text for text in used if text != CANNOT_ASSESS}
+    known = {} if task.is_open else names
+    words = [(key, name.casefold()) for key, name in known.items() if len(name) >= MIN_WORD]
     slips = [
         (key, other)
         for i, (key, word) in enumerate(words)

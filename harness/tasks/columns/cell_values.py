@@ -23,6 +23,7 @@ DATE = re.compile(
     r"(?:[T ,]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
     r"\s*(?:[AaPp]\.?[Mm]\.?|Z|UTC|[+-]\d{2}:?\d{2})?)?"
 )
+DECIMAL_COMMA = re.compile(r"(-?\d+),(\d+)", re.ASCII)
 MAX_LITERAL_CHARS = 100_000
 
 
@@ -151,6 +152,17 @@ def _literal(text: str, opening: str) -> object:
 def is_number(text: str) -> bool:
     """Whether a text is a decimal number."""
     return as_number(text) is not None
+
+
+def with_point(text: str) -> str:
+    """Write a number with a decimal comma with a point; other texts as they are.
+
+    Examples
+    --------
+    >>> with_point("3,5"), with_point("1,2,3"), with_point("4")
+    ('3.5', '1,2,3', '4')
+    """
+    return f"{match[1]}.{match[2]}" if (match := DECIMAL_COMMA.fullmatch(text)) else text
 
 
 def is_date(text: str) -> bool:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.errors import TaskError
-from harness.tasks.columns.cell_values import label_of, labels_of, name_of, text_of
+from harness.tasks.columns.cell_values import label_of, labels_of, name_of, text_of, with_point
 from harness.tasks.options import MAX_LABEL_CHARS
+from harness.tasks.schema import as_number
 from harness.tasks.tables.checks import MAX_ID_CHARS
 from harness.tasks.tables.formats import Reading
 
@@ -278,6 +279,27 @@ def with_sets(table: Table, separator: str, roles: Mapping[str, Sequence[str]]) 
     return replace(table, columns=columns)
 
 
+def with_decimals(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
+    """Read decimal commas, as in 3,5, in the columns that are mostly numbers.
+
+    Those that name or show an item are left as they are.
+    """
+    kept = {n for role in ("id", "text") for n in _names(roles.get(role, ()))}
+    columns = {
+        name: column if name in kept else _with_points(column)
+        for name, column in table.columns.items()
+    }
+    return replace(table, columns=columns)
+
+
+def _with_points(column: Column) -> Column:
+    texts = [with_point(text) for text in column.texts]
+    numbers = [as_number(text) is not None for text in texts]
+    if texts == list(column.texts) or 2 * int(column.counts[numbers].sum()) < column.n_filled:
+        return column
+    return _recoded(column, texts)
+
+
 def _names(names: str | Sequence[str]) -> Sequence[str]:
     return [names] if isinstance(names, str) else names
 
@@ -306,6 +328,11 @@ def _as_lists(column: Column, separator: str) -> Column:
         else ""
         for text in column.texts
     ]
+    return _recoded(column, texts)
+
+
+def _recoded(column: Column, texts: Sequence[str]) -> Column:
+    """Return a column with another text for each of its distinct cells."""
     index = {text: code for code, text in enumerate(dict.fromkeys(texts))}
     codes = np.array([index[text] for text in texts], dtype=np.int64)[column.codes]
     return Column(column.name, tuple(index), codes)
