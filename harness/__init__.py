@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.api.asked_runs import Run, arun, confirm, load_run, run
     from harness.api.revalidations import revalidate
     from harness.api.tasks import load_task
+    from harness.api.unrated_estimates import estimate
     from harness.api.validations import confirm_verdicts, validate
     from harness.errors import HarnessError
     from harness.experiments.self_test import selftest
@@ -30,6 +31,7 @@ __all__ = [
     "arun",
     "confirm",
     "confirm_verdicts",
+    "estimate",
     "load_run",
     "load_task",
     "revalidate",
@@ -45,6 +47,7 @@ _MODULES = {  # where each stands
     "arun": "api.asked_runs",
     "confirm": "api.asked_runs",
     "confirm_verdicts": "api.validations",
+    "estimate": "api.unrated_estimates",
     "load_run": "api.asked_runs",
     "load_task": "api.tasks",
     "revalidate": "api.revalidations",

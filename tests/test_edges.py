@@ -14,7 +14,7 @@ from harness.cli import COMMANDS
 from harness.edges import EDGES
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-API = {"revalidation": "revalidate", "experiments": "selftest"}
+API = {"estimation": "estimate", "revalidation": "revalidate", "experiments": "selftest"}
 IMPORTS = """
 import harness, harness.testing
 assert harness.__file__.startswith({copy!r})

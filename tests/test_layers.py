@@ -57,7 +57,10 @@ LAYERS = (
     ("testing",),
     ("cli",),
 )
-CLIENTS_OF_EDGES = {"api.revalidations"}  # modules of the API that an edge needs
+CLIENTS_OF_EDGES = {
+    "api.unrated_estimates",
+    "api.revalidations",
+}  # modules of the API that an edge needs
 HEAVY = {
     "litellm",
     "datasets",

@@ -25,8 +25,6 @@ from harness.estimation.estimate_options import EstimateOptions
 if TYPE_CHECKING:
     from harness.estimation.unrated_items import Estimation
 
-DEFAULT_LEVEL = 0.95
-
 
 @takes(ESTIMATE)
 def estimate(
@@ -54,10 +52,11 @@ def estimate(
     Examples:
       harness estimate --judge gpt --items unlabelled.jsonl
       harness estimate --judge gpt --items ./parts --max-cost 5
+      harness estimate --judge gpt --items unlabelled.jsonl --until-width 0.1
     """
     from harness.cli.progress import Silent
     from harness.estimation.estimate_text import described
-    from harness.estimation.unrated_items import Wanted
+    from harness.estimation.unrated_items import DEFAULT_LEVEL, Wanted
     from harness.estimation.unrated_items import estimate as run_estimate
     from harness.runs import find_run
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import field_validator
+from typing import Self
+
+from pydantic import field_validator, model_validator
 
 from harness.command_options import ESTIMATE, Options, option
+from harness.errors import OptionError
 
 
 class EstimateOptions(Options):
@@ -24,6 +27,32 @@ class EstimateOptions(Options):
         metavar="WIDTH",
         gt=0,
     )
+
+    until_width: float | None = option(
+        None,
+        "Print an interval that holds however often you look while items are rated, and whether it "
+        "is this narrow; items must be rated in random order.",
+        (ESTIMATE,),
+        metavar="WIDTH",
+        gt=0,
+    )
+    ratings_per_item: int | None = option(
+        None,
+        "With {until_width}: an item counts once it has so many ratings, 1 by default; later ones "
+        "are left out.",
+        (ESTIMATE,),
+        ge=1,
+    )
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Self:
+        if self.until_width is None and self.ratings_per_item is not None:
+            raise OptionError("ratings_per_item", "it goes with {until_width}", "add that one")
+        if self.until_width is not None and self.beta_range is not None:
+            raise OptionError(
+                "until_width", "no sequence is known for a range of beta", "leave {beta_range} out"
+            )
+        return self
 
     @field_validator("beta_range")
     @classmethod

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.estimation.anytime import Look
     from harness.estimation.unrated_items import Estimation, NeededLabels
     from harness.stats.estimation.population import Bounded, PopulationMean
 
@@ -31,6 +32,9 @@ def _lines(result: Estimation) -> Iterator[str]:
     if mean.estimate is None:
         yield f"No estimate: fewer than ten items were rated independently ({mean.reason})."
         return
+    if result.look is not None:
+        yield from _look(result.look, result)
+        return
     yield f"{_subject(result)}: {_estimate(mean.estimate, result)}"
     yield (
         f"from {mean.n_labelled} rated items and {result.judge}'s answers about {n} unlabelled ones"
@@ -49,6 +53,24 @@ def _lines(result: Estimation) -> Iterator[str]:
         yield f"{result.n_unanswered} of {n} answers are not usable; they count as {as_what}."
     if result.n_left_out:
         yield f"{result.n_left_out} items of the task have no rating or no answer of this judge."
+    yield from _warning(result)
+
+
+def _look(look: Look, result: Estimation) -> Iterator[str]:
+    ends = f"[{_number(look.low, result)}, {_number(look.high, result)}]"
+    width, wanted = (
+        _number(number, result) for number in (look.high - look.low, look.wanted_width)
+    )
+    yield f"{_subject(result)}: {ends}, {width} wide"
+    yield (
+        f"from {look.n_labelled} items in the order in which they were rated and {result.judge}'s "
+        f"answers about {result.n_unlabelled:,} unlabelled ones; it holds at every look."
+    )
+    yield ""
+    if look.is_narrow_enough:
+        yield f"That is no wider than {wanted}: you can stop."
+    else:
+        yield f"Not yet {wanted}: rate more items in random order, and look again."
     yield from _warning(result)
 
 

@@ -92,6 +92,22 @@ class Quantity:
             counts[place] += 1.0
         return np.where(counts > 0, totals / np.maximum(counts, 1.0), np.nan)
 
+    def labels_in_order(self, task: Task, n_ratings: int) -> dict[str, float]:
+        """Return the mean of each item's first ratings, in the order in which it had so many.
+
+        Later ratings of an item leave its label as it is, so that more ratings only add labels.
+        """
+        totals: dict[str, tuple[float, int]] = {}
+        labels: dict[str, float] = {}
+        for rating in task.ratings:
+            if rating.elicitation != self.answers or rating.value == CANNOT_ASSESS:
+                continue
+            total, count = totals.get(rating.item, (0.0, 0))
+            totals[rating.item] = total, count = total + self.value(rating.value), count + 1
+            if count == n_ratings:
+                labels[rating.item] = total / n_ratings
+        return labels
+
     def verdict(self, verdict: Verdict) -> float:
         """Return the number of a verdict; nan without a usable answer."""
         value = verdict.value

@@ -11,6 +11,7 @@ import numpy as np
 from harness.analysis.inputs import sampling_weights
 from harness.app import ask_part
 from harness.errors import ExitCode, OptionError, RunError, TaskError
+from harness.estimation.anytime import Look, Stopping, check_order, look_at
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import OF_SAMPLES, read_parts
 from harness.ledger import tried_in_run
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from harness.tasks import Item
 
 FOLDER = "estimates"
+DEFAULT_LEVEL = 0.95
 MIN_LABELLED = 10  # rated items, below which nothing is estimated
 
 
@@ -87,6 +89,8 @@ class Estimation:
         Items of the task without a rating, or about which the judge was not asked.
     needed : NeededLabels or None
         Labels that would give an interval of the wanted width; None where no width is wanted.
+    look : Look or None
+        The interval that holds at every number of ratings; None where none is wanted.
     beta_range : (low, high) or None
         Where beta was said to lie: the share is then that of raters whose set holds a positive
         option, from their forced choices.
@@ -106,9 +110,13 @@ class Estimation:
     n_unanswered: int
     n_left_out: int
     needed: NeededLabels | None
+    look: Look | None
     beta_range: tuple[float, float] | None
     cost_usd: float
     exit_code: ExitCode
+
+    def __repr__(self) -> str:
+        return f"Estimation({self.task!r}, {self.judge!r}, n={self.n_unlabelled}, {self.mean})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +193,8 @@ def estimate(
             found=wanted.options.n_labels,
         )
     labelled, lengths = labelled_items(source, judge, quantity)
+    if wanted.options.until_width is not None:
+        check_order(labelled)
     judged = _Judged(quantity)
     path = folder.path / FOLDER
     exit_code = ExitCode.DONE
@@ -219,6 +229,7 @@ def estimate(
         n_left_out=len(source.items) - len(labelled.labels),
         beta_range=wanted.options.beta_range,
         needed=_needed(labelled, judged, n_judges, wanted) if done else None,
+        look=_look(source, judge, judged, n_judges, wanted) if done else None,
         cost_usd=judged.cost_usd,
         exit_code=exit_code,
     )
@@ -350,6 +361,22 @@ def _needed(
     least = least_width(residual + explained, n_items, level=wanted.level)
     enough = [n for n in (with_judge, alone) if n is not None]
     return NeededLabels(min(enough, default=None), n_items, least)
+
+
+def _look(
+    source: Source, judge: str, judged: _Judged, n_judges: int, wanted: Wanted
+) -> Look | None:
+    """Return the interval that holds for all judges tried, at every number of ratings."""
+    options, quantity = wanted.options, judged.quantity
+    if options.until_width is None:
+        return None
+    unanswered = 0.0 if quantity.kind == "share" else judged.sums.mean
+    stopping = Stopping(
+        width=options.until_width,
+        ratings_per_item=options.ratings_per_item or 1,
+        level=1.0 - (1.0 - wanted.level) / n_judges,
+    )
+    return look_at(source, judge, quantity, judged.filled(unanswered), stopping)
 
 
 def _likeness(labelled: Labelled, lengths: Sequence[int], judged: _Judged) -> Transfer | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Method = Literal["labels_and_judge", "labels_alone", "prediction_powered"]
 MIN_LABELS = 10  # of either kind, below which a t interval of a share covers too little
 PRIOR_ITEMS = 5.0  # items of the largest spread, towards which the dispersion is drawn
+WEIGHTED_PRIOR_ITEMS = 15.0  # of them where weights differ: rare labels may all weigh little
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,16 +336,19 @@ def dispersion(labelled: Labelled, fitted: FloatArray) -> float:
 
     Notes
     -----
-    Drawn towards 1 as by five items more, since a few items say little about a spread. Of groups,
-    which say still less, the spread is taken as it is, but not below that of their items.
+    Drawn towards 1 as by five items more, since a few items say little about a spread; with
+    weights, towards Kish's design effect as by 15 (Kish, Survey Sampling, 1965). Of groups, which
+    say still less, the spread is taken as it is, but not below that of their items.
     """
     weights = labelled.shares * len(labelled.labels)
     residuals = weights * (labelled.labels - fitted)
     largest = float(weights @ (fitted * (1.0 - fitted)))
     if largest <= 0.0:
         return 1.0
-    prior = PRIOR_ITEMS * largest / len(residuals)
-    of_items = (float(residuals @ residuals) + prior) / (largest + prior)
+    n_prior = PRIOR_ITEMS if labelled.weights is None else WEIGHTED_PRIOR_ITEMS
+    prior = n_prior * largest / len(residuals)
+    expected = float(weights @ weights) / len(weights)  # 1 where all weigh alike
+    of_items = (float(residuals @ residuals) + prior * expected) / (largest + prior)
     if labelled.groups is None:
         return of_items
     sums = np.bincount(np.unique(labelled.groups, return_inverse=True)[1], weights=residuals)

@@ -1,0 +1,87 @@
+"""Estimates over items that nobody rated, as `harness estimate` takes them."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.api.asked_runs import folder_of
+from harness.api.calling import TURN, LogObserver, wait_for
+from harness.command_options import ESTIMATE, Choices, Items, Limit, RunPlace, Server
+from harness.estimation.estimate_options import EstimateOptions
+from harness.estimation.unrated_items import DEFAULT_LEVEL, Wanted
+from harness.estimation.unrated_items import estimate as estimate_items
+from harness.keyword_options import Given, keywords
+from harness.stopping import StopRequests
+
+if TYPE_CHECKING:
+    from harness.api.asked_runs import Run
+    from harness.estimation.unrated_items import Estimation
+    from harness.judging.running.services import Observer
+
+MODELS = (EstimateOptions, Items, Choices, Limit, Server, RunPlace)
+
+
+@keywords(*MODELS, uses=(ESTIMATE,))
+def estimate(
+    run: Run | str | Path | None = None,
+    *,
+    judge: str,
+    items: str | Path,
+    observer: Observer | None = None,
+    **options: Any,  # noqa: ANN401 -- see its signature
+) -> Estimation:
+    """Ask a judge of a run about items without ratings, and estimate their mean.
+
+    Does what ``harness estimate`` does. The same call resumes an interrupted one.
+
+    Parameters
+    ----------
+    run : Run, str or Path, optional
+        The run; the newest by default.
+    judge : str
+        The judge of it to ask.
+    items : str or Path
+        A csv, jsonl or parquet table of items without ratings, or a folder of such tables.
+    observer : Observer, optional
+        As for `run`.
+    **options
+
+    Returns
+    -------
+    Estimation
+        The mean with its interval, the other ways to it, whether the items look like the rated
+        ones, and the exit code. The mean is None until the judge was asked about all items.
+
+    Raises
+    ------
+    HarnessError
+        If the run, the judge, the items or an option is wrong.
+
+    Examples
+    --------
+    >>> run = harness.run("toxicity", judges=["lexicon"])
+    >>> found = harness.estimate(run, judge="lexicon", items="unlabelled.jsonl")
+    >>> found.mean.estimate.low < found.mean.estimate.high
+    True
+    """
+    given = Given(options, ESTIMATE, *MODELS)
+    wanted = Wanted(
+        options=given.read(EstimateOptions),
+        level=given.read(Choices).confidence or DEFAULT_LEVEL,
+        n_items=given.read(Items).limit,
+        limit=given.read(Limit),
+        server=given.read(Server),
+        place=given.read(RunPlace),
+    )
+    folder = folder_of(run, given.read(RunPlace).out)
+    function = partial(
+        _estimate, folder, judge, Path(items), wanted, observer=observer or LogObserver()
+    )
+    return wait_for(function, StopRequests())
+
+
+def _estimate(*arguments: Any, observer: Observer) -> Estimation:  # noqa: ANN401 -- see `estimate`
+    with TURN:
+        return estimate_items(*arguments, observer=observer, progress=lambda _: None)
