@@ -95,7 +95,7 @@ class Options(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class DeclaredOption:
     """An option, as it is declared.
 
     Attributes
@@ -174,7 +174,7 @@ def option(
 
 
 @cache
-def options_of(model: type[BaseModel]) -> dict[str, Option]:
+def options_of(model: type[BaseModel]) -> dict[str, DeclaredOption]:
     """Return the options that a model declares or inherits, by name."""
     return {
         name: _declared(name, field)
@@ -183,11 +183,11 @@ def options_of(model: type[BaseModel]) -> dict[str, Option]:
     }
 
 
-def _declared(name: str, field: Any) -> Option:  # noqa: ANN401 -- a field of pydantic
+def _declared(name: str, field: Any) -> DeclaredOption:  # noqa: ANN401 -- a field of pydantic
     extra = field.json_schema_extra
     kind, values = _kind_of(field.annotation, field.metadata)
     names = tuple((extra["flag"] or f"--{name.replace('_', '-')}").split())
-    return Option(
+    return DeclaredOption(
         name=name,
         kind=kind,
         annotation=field.annotation,
@@ -234,9 +234,9 @@ def _kind_of(annotation: Any, metadata: Sequence[object]) -> tuple[Any, tuple[st
     return annotation, values
 
 
-def declared_options() -> dict[str, Option]:
+def declared_options() -> dict[str, DeclaredOption]:
     """Return all options that are declared, by name."""
-    found: dict[str, Option] = {}
+    found: dict[str, DeclaredOption] = {}
     models = [Options]
     while models:
         model = models.pop()
@@ -268,7 +268,7 @@ def check_use(given: Iterable[str], use: str, *models: type[BaseModel]) -> None:
     OptionError
         For the first one that does not.
     """
-    known: dict[str, Option] = {}
+    known: dict[str, DeclaredOption] = {}
     for model in models:
         known |= options_of(model)
     for name in given:
@@ -613,7 +613,7 @@ class Limit(Options):
         return soft if self.max_cost is None else {"max_cost": self.max_cost, **soft}
 
 
-class Budget(Limit):
+class BudgetOptions(Limit):
     """What asking may cost, and the length of replies that this supposes."""
 
     reply_cap: int | None = option(
@@ -649,7 +649,7 @@ class Probing(Options):
     )
 
 
-class RunOptions(Budget, Holdout, Ledger, Seed, Items, Probing, Racing, Asking):
+class RunOptions(BudgetOptions, Holdout, Ledger, Seed, Items, Probing, Racing, Asking):
     """How a new run asks about which items; a part of its manifest."""
 
     def changes(self) -> dict[str, object]:
@@ -680,7 +680,7 @@ class Server(Options):
     )
 
 
-class Store(Options):
+class StoreOption(Options):
     """What is shared with other machines."""
 
     store: str | None = option(
@@ -702,7 +702,7 @@ class Cache(Options):
     )
 
 
-class Place(Store, Cache):
+class Place(StoreOption, Cache):
     """Where judges are asked, and replies kept."""
 
     budget_name: str = option(
@@ -736,7 +736,7 @@ def check_place(place: Place) -> None:
         raise OptionError("", "a store takes the place of the cache", f"leave {{{name}}} out")
 
 
-class Task(Options):
+class TaskOption(Options):
     """The task."""
 
     task: str | None = option(
@@ -769,7 +769,7 @@ class Judges(Options):
     )
 
 
-class Subject(Judges, Task):
+class Subject(Judges, TaskOption):
     """Who is asked about what."""
 
 

@@ -84,7 +84,7 @@ HTTP_OK, HTTP_REDIRECTS, HTTP_DENIED = 200, range(300, 400), {401, 403}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """Result of one check.
 
     Attributes
@@ -114,7 +114,7 @@ def examine(
     place: Place = HERE,
     *,
     contact: bool = False,
-) -> list[Finding]:
+) -> list[CheckResult]:
     """Check judges, cache, shared store and cluster.
 
     Parameters
@@ -130,7 +130,7 @@ def examine(
 
     Returns
     -------
-    findings : list of Finding
+    findings : list of CheckResult
         In the order of the areas.
 
     Raises
@@ -165,21 +165,25 @@ def _fault(request: object) -> State:
     return "note" if request is None else "unusable"
 
 
-def _check_judges_file(path: Path | None) -> tuple[Finding, dict[str, JudgeSpec]]:
+def _check_judges_file(path: Path | None) -> tuple[CheckResult, dict[str, JudgeSpec]]:
     """Read the aliases; if the user's file cannot be read, the bundled ones."""
     file = path or user_file()
     if file is None:
-        finding = Finding("judges file", "none of your own", "ok", "the bundled aliases are used")
+        finding = CheckResult(
+            "judges file", "none of your own", "ok", "the bundled aliases are used"
+        )
         return finding, load_judges()
     try:
         registry = load_judges(file)
     except JudgeError as error:
         advice = "correct it; until then no command can read the aliases"
-        return Finding("judges file", str(file), "unusable", str(error), advice), bundled_judges()
-    return Finding("judges file", str(file), "ok", "overrides the bundled aliases"), registry
+        return CheckResult(
+            "judges file", str(file), "unusable", str(error), advice
+        ), bundled_judges()
+    return CheckResult("judges file", str(file), "ok", "overrides the bundled aliases"), registry
 
 
-def _check_judge(spec: JudgeSpec, fault: State) -> Finding:
+def _check_judge(spec: JudgeSpec, fault: State) -> CheckResult:
     address = address_of(spec)
     try:
         check(spec)
@@ -188,9 +192,9 @@ def _check_judge(spec: JudgeSpec, fault: State) -> Finding:
         if spec.key_env and spec.key_env in reason:
             advice = f"set {spec.key_env} to the key of its provider"
         message = f"{address}; {reason}" if address else reason
-        return Finding("judge", spec.name, fault, message, advice)
+        return CheckResult("judge", spec.name, fault, message, advice)
     key = "no key needed" if spec.key_env is None else f"{spec.key_env} is set"
-    return Finding("judge", spec.name, "ok", f"{address}; {key}" if spec.remote else "ready")
+    return CheckResult("judge", spec.name, "ok", f"{address}; {key}" if spec.remote else "ready")
 
 
 def address_of(spec: JudgeSpec) -> str:
@@ -206,7 +210,7 @@ def address_of(spec: JudgeSpec) -> str:
     return f"{provider.address} (the provider's)" if provider.address else "no address"
 
 
-def _check_variables(spec: JudgeSpec) -> Iterator[Finding]:
+def _check_variables(spec: JudgeSpec) -> Iterator[CheckResult]:
     """Report an environment variable that litellm takes a provider's address from."""
     provider = provider_of(spec.model)
     if spec.kind != "litellm" or spec.base_url or provider in PROVIDERS:
@@ -214,7 +218,7 @@ def _check_variables(spec: JudgeSpec) -> Iterator[Finding]:
     if variable := redirecting_variable(provider):
         message = f"{variable} is set: litellm sends its requests to {_origin(variable)}"
         advice = f"unset {variable} unless that is intended"
-        yield Finding("judge", spec.name, "note", message, advice)
+        yield CheckResult("judge", spec.name, "note", message, advice)
 
 
 def _origin(variable: str) -> str:
@@ -227,7 +231,7 @@ def _origin(variable: str) -> str:
     return f"{parts.scheme}://{parts.hostname}{port}"
 
 
-async def _contact_all(specs: Sequence[JudgeSpec], fault: State) -> list[Finding]:
+async def _contact_all(specs: Sequence[JudgeSpec], fault: State) -> list[CheckResult]:
     servers = [(spec, url) for spec in specs if (url := _own_address(spec)) is not None]
     servers += [(spec, url) for spec in specs for url in spec.other_urls]
     return list(await asyncio.gather(*(_contact(*server, fault) for server in servers)))
@@ -242,7 +246,7 @@ def _own_address(spec: JudgeSpec) -> str | None:
     return address if address and urlsplit(address).hostname in LOOPBACK else None
 
 
-async def _contact(spec: JudgeSpec, url: str, fault: State) -> Finding:
+async def _contact(spec: JudgeSpec, url: str, fault: State) -> CheckResult:
     """Ask a server for its models."""
     try:
         status, models = await list_models(spec, url, timeout_s=CONTACT_S)
@@ -252,7 +256,7 @@ async def _contact(spec: JudgeSpec, url: str, fault: State) -> Finding:
         state, message, advice = fault, "no answer", START
     else:
         state, message, advice = _read_answer(spec, status, models, fault)
-    return Finding("judge", spec.name, state, f"{url}: {message}", advice)
+    return CheckResult("judge", spec.name, state, f"{url}: {message}", advice)
 
 
 def _read_answer(
@@ -273,12 +277,12 @@ def _read_answer(
     return "ok", "answers", ""
 
 
-def _check_cache(folder: Path, fault: State) -> Iterator[Finding]:
+def _check_cache(folder: Path, fault: State) -> Iterator[CheckResult]:
     """Check the response cache, without writing to it."""
     for moved in sorted(folder.parent.glob(f"{folder.name}.damaged-*")):
         advice = "delete it when no run is missed"
-        yield Finding("cache", str(moved), "note", f"moved aside, {_size(moved)}", advice)
-    finding = partial(Finding, "cache", str(folder))
+        yield CheckResult("cache", str(moved), "note", f"moved aside, {_size(moved)}", advice)
+    finding = partial(CheckResult, "cache", str(folder))
     if not folder.exists():
         yield finding("ok", "empty; the first run creates it")
     elif not folder.is_dir():
@@ -289,13 +293,13 @@ def _check_cache(folder: Path, fault: State) -> Iterator[Finding]:
         yield _check_database(folder, fault)
 
 
-def _check_store(address: str) -> Finding:
+def _check_store(address: str) -> CheckResult:
     """Check a shared store, which creates its tables."""
     started_s = time.monotonic()
     try:
         store = edge("cluster").open_store(address, "harness doctor")
     except HarnessError as error:
-        return Finding("store", "--store", "unusable", error.problem, error.advice)
+        return CheckResult("store", "--store", "unusable", error.problem, error.advice)
     try:
         opened_ms = (time.monotonic() - started_s) * 1000
         version, n_replies, n_workers = store.describe()
@@ -305,25 +309,25 @@ def _check_store(address: str) -> Finding:
         f"PostgreSQL {version}, about {n_replies} replies, {n_workers} other workers; opened in "
         f"{opened_ms:.0f} ms"
     )
-    return Finding("store", store.lease.name, "ok", message)
+    return CheckResult("store", store.lease.name, "ok", message)
 
 
-def _check_cluster(executor: str) -> Finding:
+def _check_cluster(executor: str) -> CheckResult:
     """Check a Ray cluster, which is started if it is one on this machine."""
     started_s = time.monotonic()
     try:
         message, other_versions = edge("cluster").describe_cluster(executor)
     except HarnessError as error:
-        return Finding("cluster", executor, "unusable", error.problem, error.advice)
+        return CheckResult("cluster", executor, "unusable", error.problem, error.advice)
     message += f"; connected in {time.monotonic() - started_s:.0f} s"
     if other_versions:
         advice = "install the same versions on all nodes"
-        return Finding("cluster", executor, "unusable", f"{message}; {other_versions}", advice)
-    return Finding("cluster", executor, "ok", message)
+        return CheckResult("cluster", executor, "unusable", f"{message}; {other_versions}", advice)
+    return CheckResult("cluster", executor, "ok", message)
 
 
-def _check_database(folder: Path, fault: State) -> Finding:
-    finding = partial(Finding, "cache", str(folder))
+def _check_database(folder: Path, fault: State) -> CheckResult:
+    finding = partial(CheckResult, "cache", str(folder))
     try:
         stats = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S)
     except CacheUnusable as error:

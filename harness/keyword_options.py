@@ -10,8 +10,8 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from harness.command_options import (
+    DeclaredOption,
     Model,
-    Option,
     Options,
     check_use,
     declared_options,
@@ -87,7 +87,7 @@ def keywords(
     return derived
 
 
-def _described(declared: Option) -> str:
+def _described(declared: DeclaredOption) -> str:
     """Return the paragraph of an option in a docstring."""
     kind = getattr(declared.kind, "__name__", str(declared.kind))
     if declared.values:

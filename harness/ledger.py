@@ -39,7 +39,7 @@ LOCK_S = 30.0  # longest wait for another process that appends
 POLL_S = 0.02
 
 
-class Line(
+class LedgerLine(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
     """A line of a ledger.
@@ -72,7 +72,7 @@ class Line(
     confirmed: dict[str, str] = {}
 
 
-_DECODE = msgspec.json.Decoder(Line).decode
+_DECODE = msgspec.json.Decoder(LedgerLine).decode
 
 
 def ratings_hash(task: Task, criterion: str | None = None) -> str:
@@ -149,7 +149,7 @@ def _ledger_of(folder: RunFolder, task: Task) -> tuple[Path, str]:
     return ledger_file(ratings, task_folder), ratings
 
 
-def _confirming(lines: Sequence[Line]) -> TriedJudges:
+def _confirming(lines: Sequence[LedgerLine]) -> TriedJudges:
     """Return the standing of the judge that is confirmed: the only one on its items."""
     n_forgotten = len({p for line in lines for p in line.confirmed}) - 1
     return TriedJudges(n=1, share=1.0, n_forgotten=max(n_forgotten, 0), held_out=True)
@@ -168,7 +168,7 @@ def check_unspent(folder: RunFolder, task: Task) -> None:
     _check_unspent(since_reset(_about(file, ratings)) or own)
 
 
-def _check_unspent(lines: Sequence[Line]) -> None:
+def _check_unspent(lines: Sequence[LedgerLine]) -> None:
     for line in lines:
         if line.confirmed:
             names = ", ".join(line.confirmed.values())
@@ -237,24 +237,30 @@ def fix_holdout(folder: RunFolder, task: Task) -> None:
     folder.write(LEDGER, b"".join(map(_encoded, [*lines, *added])))
 
 
-def _confirmed(folder: RunFolder, ratings: str, lines: Sequence[Line]) -> list[Line]:
+def _confirmed(folder: RunFolder, ratings: str, lines: Sequence[LedgerLine]) -> list[LedgerLine]:
     """Return the line by which the held-out items are used."""
     _check_unspent(since_reset(lines))
     judges = {p: name for name, p in folder.manifest.fingerprints.items()}
     run = folder.manifest.config.confirms
-    return [Line(ratings=ratings, at=_now(), run=run, confirmed=judges)]
+    return [LedgerLine(ratings=ratings, at=_now(), run=run, confirmed=judges)]
 
 
-def _fixed(folder: RunFolder, ratings: str, lines: Sequence[Line]) -> list[Line]:
+def _fixed(folder: RunFolder, ratings: str, lines: Sequence[LedgerLine]) -> list[LedgerLine]:
     """Return the lines by which items are held out, unless they are already."""
     config, now = folder.manifest.config, _now()
-    added = [Line(ratings=ratings, at=now, new_ledger=True)] if config.new_ledger and lines else []
+    added = (
+        [LedgerLine(ratings=ratings, at=now, new_ledger=True)]
+        if config.new_ledger and lines
+        else []
+    )
     if all(line.holdout is None for line in since_reset([*lines, *added])):
-        added.append(Line(ratings=ratings, at=now, run=folder.path.name, holdout=config.holdout))
+        added.append(
+            LedgerLine(ratings=ratings, at=now, run=folder.path.name, holdout=config.holdout)
+        )
     return added
 
 
-def _about(file: Path, ratings: str) -> tuple[Line, ...]:
+def _about(file: Path, ratings: str) -> tuple[LedgerLine, ...]:
     return tuple(line for line in read_ledger(file) if line.ratings == ratings)
 
 
@@ -294,7 +300,7 @@ def unspent_holdout(task: Task, criterion: str | None) -> TriedJudges:
     ratings = ratings_hash(task, criterion)
     lines = _about(ledger_file(ratings, task.folder), ratings)
     _check_unspent(since_reset(lines))
-    return _confirming([*lines, Line(ratings=ratings, at="", confirmed={"": ""})])
+    return _confirming([*lines, LedgerLine(ratings=ratings, at="", confirmed={"": ""})])
 
 
 def spend_holdout(source: Source, criterion: str | None) -> None:
@@ -310,7 +316,7 @@ def spend_holdout(source: Source, criterion: str | None) -> None:
     judges = {judge.fingerprint: judge.name for judge in source.judges}
     with _locked(file) as log:
         _check_unspent(since_reset(_about(file, ratings)))
-        log.write(_encoded(Line(ratings=ratings, at=_now(), confirmed=judges)))
+        log.write(_encoded(LedgerLine(ratings=ratings, at=_now(), confirmed=judges)))
 
 
 def _answering(source: Source) -> list[str]:
@@ -332,7 +338,7 @@ def record(
     run: str = "",
     holdout: float | None = None,
     new_ledger: bool = False,
-) -> tuple[Line, ...]:
+) -> tuple[LedgerLine, ...]:
     """Append the judges and the holdout that a ledger does not hold; return what it then holds.
 
     Raises
@@ -343,13 +349,15 @@ def record(
     now = _now()
     with _locked(file) as log:
         lines = _about(file, ratings)
-        added = [Line(ratings=ratings, at=now, new_ledger=True)] if new_ledger and lines else []
+        added = (
+            [LedgerLine(ratings=ratings, at=now, new_ledger=True)] if new_ledger and lines else []
+        )
         current = since_reset([*lines, *added])
         if holdout is not None and all(line.holdout is None for line in current):
-            added.append(Line(ratings=ratings, at=now, run=run, holdout=holdout))
+            added.append(LedgerLine(ratings=ratings, at=now, run=run, holdout=holdout))
         counted = {p for line in current for p in line.judges}
         if new := {p: name for p, name in judges.items() if p not in counted}:
-            added.append(Line(ratings=ratings, at=now, run=run, judges=new))
+            added.append(LedgerLine(ratings=ratings, at=now, run=run, judges=new))
         try:
             log.write(b"".join(map(_encoded, added)))
         except OSError as error:
@@ -357,7 +365,7 @@ def record(
     return (*lines, *added)
 
 
-def read_ledger(file: Path) -> tuple[Line, ...]:
+def read_ledger(file: Path) -> tuple[LedgerLine, ...]:
     """Return the lines of a ledger; none where there is no file.
 
     Raises
@@ -383,13 +391,13 @@ def read_ledger(file: Path) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def since_reset(lines: Sequence[Line]) -> Sequence[Line]:
+def since_reset(lines: Sequence[LedgerLine]) -> Sequence[LedgerLine]:
     """Return the lines after the newest that begins a new ledger."""
     starts = [i for i, line in enumerate(lines) if line.new_ledger]
     return lines[starts[-1] + 1 :] if starts else lines
 
 
-def tried_judges(lines: Sequence[Line], fingerprints: Collection[str]) -> TriedJudges | None:
+def tried_judges(lines: Sequence[LedgerLine], fingerprints: Collection[str]) -> TriedJudges | None:
     """Return where judges stand among all tried on some ratings; None where they are not counted.
 
     A judge that the ledger has twice counts where it is first.
@@ -412,7 +420,7 @@ def tried_judges(lines: Sequence[Line], fingerprints: Collection[str]) -> TriedJ
     )
 
 
-def _encoded(line: Line) -> bytes:
+def _encoded(line: LedgerLine) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 

@@ -16,7 +16,7 @@ from harness.errors import RunError
 from harness.judging.fingerprints import fingerprints_of
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.prompts.requests import Prompts
-from harness.ledger import LEDGER, Line, ratings_hash, read_ledger, record, tried_judges
+from harness.ledger import LEDGER, LedgerLine, ratings_hash, read_ledger, record, tried_judges
 from harness.user_folders import data_folder
 
 N = 12
@@ -195,12 +195,12 @@ def test_a_folder_that_cannot_be_written_is_one_line(task, monkeypatch):
 def test_shares_of_a_series_have_a_limit():
     """A hundred judges one after the other have at most 1.25 alpha in sum; at once, alpha."""
     at = "2026-01-01T00:00:00+00:00"
-    lines = [Line(ratings="r", at=at, judges={f"p{i}": "j"}) for i in range(100)]
+    lines = [LedgerLine(ratings="r", at=at, judges={f"p{i}": "j"}) for i in range(100)]
     shares = [tried_judges(lines[: i + 1], [f"p{i}"]).share for i in range(100)]
     assert shares[0] == 1.0
     assert shares[13] == pytest.approx(1 / 4 / (14 * 13))
     assert sum(shares) < 1.25
-    at_once = [Line(ratings="r", at=at, judges={f"p{i}": "j" for i in range(20)})]
+    at_once = [LedgerLine(ratings="r", at=at, judges={f"p{i}": "j" for i in range(20)})]
     assert tried_judges(at_once, ["p3"]).share == pytest.approx(1 / 20)
 
 

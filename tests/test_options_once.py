@@ -14,7 +14,7 @@ from support.task_folders import make_task_folder
 import harness
 from harness.command_options import (
     RESUME,
-    Budget,
+    BudgetOptions,
     Choices,
     Options,
     RunOptions,
@@ -160,7 +160,7 @@ def test_an_option_of_another_use_is_refused_by_name():
         check_use(["limit"], RESUME, RunOptions)
     assert refused.value.advice == "leave limit out, or start a new run"
     assert refused.value.worded(lambda name: f"--{name}")[1].startswith("leave --limit out")
-    check_use(["max_cost"], RESUME, Budget)
+    check_use(["max_cost"], RESUME, BudgetOptions)
 
 
 @pytest.mark.parametrize(

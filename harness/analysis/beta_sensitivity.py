@@ -18,7 +18,7 @@ from harness.stats import (
 )
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray, ratio
 from harness.stats.data.rating_table import Cut, reaches
-from harness.stats.indeterminacy.bounds import Bound, Limit
+from harness.stats.indeterminacy.bounds import Bound, EndorsementLimit
 from harness.stats.indeterminacy.likelihood import CommonF, F_by_likelihood
 from harness.stats.indeterminacy.rater_error import (
     Identifiability,
@@ -181,7 +181,7 @@ MAX_CELLS = 100_000  # items times response sets; beyond, the likelihood takes s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class SelectionOverBeta:
     """What a metric selects where it is evaluated along a grid of beta of the raters.
 
     Attributes
@@ -261,7 +261,7 @@ class Sensitivity:
     distinguishable : BreakEven or None
         At the run's tau by decision consistency, of the first judge and those that are
         significantly worse; None where no other judge is.
-    selections : dict of str to Selection
+    selections : dict of str to SelectionOverBeta
         At the run's tau, by metric, then by beta, 0 to 1 by .1. Metrics that compare with response
         sets are evaluated anew at each beta. Point estimates.
     best_at_beta : dict of str to BestAtBeta
@@ -291,7 +291,7 @@ class Sensitivity:
     reason: str
     break_evens: dict[str, BreakEven] = field(default_factory=dict)
     distinguishable: BreakEven | None = None
-    selections: dict[str, Selection] = field(default_factory=dict)
+    selections: dict[str, SelectionOverBeta] = field(default_factory=dict)
     best_at_beta: dict[str, BestAtBeta] = field(default_factory=dict)
     regions: dict[str, tuple[BreakEven, ...]] = field(default_factory=dict)
     grid: Grid | None = None
@@ -361,7 +361,7 @@ def _replies_to_sets(p: Prepared) -> float | None:
     return None if items is None else items.n_replies
 
 
-def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, Selection]:
+def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, SelectionOverBeta]:
     """Select a judge by each metric at each beta, and say what that costs on each goal."""
     if not judges:
         return {}
@@ -389,7 +389,9 @@ def _losses(point: SweepPoint, row: Metric) -> FloatArray:
     return row.losses(np.array([np.nan if v is None else v for v in values]))
 
 
-def _selected(name: str, losses: Mapping[str, FloatArray], judges: tuple[str, ...]) -> Selection:
+def _selected(
+    name: str, losses: Mapping[str, FloatArray], judges: tuple[str, ...]
+) -> SelectionOverBeta:
     """Summarise what a metric selects from the (betas, J) losses by each metric."""
     chosen = chosen_by(losses[name].T).T & ~np.isnan(losses[name])
     values, extra = {}, {}
@@ -402,7 +404,7 @@ def _selected(name: str, losses: Mapping[str, FloatArray], judges: tuple[str, ..
         values[goal] = rows_of(selected[None], digits=DIGITS)[0]
         cost = np.where(np.abs(cost) <= TOLERANCE, 0.0, cost)
         extra[goal] = rows_of(cost[None], digits=DIGITS)[0]
-    return Selection(
+    return SelectionOverBeta(
         judges=tuple(
             tuple(judge for judge, is_chosen in zip(judges, row, strict=True) if is_chosen)
             for row in chosen.tolist()
@@ -464,7 +466,10 @@ def _without_sets(p: Prepared) -> dict[str, Any]:
         "positive": p.compared.positive,
         "n_replies": _replies_to_sets(p),
     }
-    limits = [Limit(option, tuple(adds), 0.0, 1.0) for option, adds in p.task.sensitivity.items()]
+    limits = [
+        EndorsementLimit(option, tuple(adds), 0.0, 1.0)
+        for option, adds in p.task.sensitivity.items()
+    ]
     bounds: dict[str, Any] = {}
     if p.compared.positive:
         resampling = p.resampling(groups=p.groups)

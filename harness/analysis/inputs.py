@@ -9,7 +9,6 @@ from math import inf
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from harness.command_options import AggregationLevel, Humans, RanksBy
 from harness.errors import TaskError
@@ -23,6 +22,7 @@ from harness.stats.open_scales.open_metrics import numeric_metrics
 from harness.stats.open_scales.text_answers import SIMILARITY
 from harness.stats.selection.replies import MIN_ANSWERED
 from harness.tasks.model import INCLUSION_PROBABILITY
+from harness.tasks.options import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,12 +39,6 @@ if TYPE_CHECKING:
 N_RESAMPLES = 2000
 DIGITS = 12  # of an error probability
 WORTH = 0.05  # the smallest difference that matters, as a share of the metric's range
-
-
-class Frozen(BaseModel):
-    """A frozen model without further fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class JudgeFacts(Frozen):

@@ -40,7 +40,7 @@ USUAL = ("hit_rate(h/h)", "cohen_kappa(h/h)")  # by which judges are selected in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class JudgeOnMetric:
     """Where one judge stands on one metric.
 
     Attributes
@@ -76,7 +76,7 @@ class Choosing:
         Metrics that measure what a judge is used for.
     candidates : tuple of str
         Judges to choose from: those that are ranked.
-    places : tuple of Place
+    places : tuple of JudgeOnMetric
         In order of the metric that ranks, NA last.
     regret : dict of str to dict of str to Regret
         By the metric one selects by, then by goal: of `SELECTED_BY`, the goals and the metric that
@@ -87,7 +87,7 @@ class Choosing:
 
     goals: tuple[str, ...]
     candidates: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[JudgeOnMetric, ...]
     regret: dict[str, dict[str, Regret]]
     usual: tuple[str, ...]
 
@@ -109,7 +109,7 @@ def section(p: Prepared, evidence: Evidence | None) -> Choosing | None:
     )
 
 
-def _places(evaluation: Evaluation, metric: str) -> tuple[Place, ...]:
+def _places(evaluation: Evaluation, metric: str) -> tuple[JudgeOnMetric, ...]:
     judges = evaluation.judges
     losses, replicates = evaluation.losses(metric)
     ranks = ranks_of(losses)
@@ -123,9 +123,9 @@ def _places(evaluation: Evaluation, metric: str) -> tuple[Place, ...]:
 
 def _place(
     judge: str, rank: int | None, spread: RankSpread, best: ConfidenceSet, p_value: float
-) -> Place:
+) -> JudgeOnMetric:
     defined = rank is not None
-    return Place(
+    return JudgeOnMetric(
         judge=judge,
         rank=rank,
         rank_low=spread.low if defined else None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.analysis.beta_sensitivity import CURVE_BETAS, Selection
+from harness.analysis.beta_sensitivity import CURVE_BETAS, SelectionOverBeta
 from harness.analysis.decision import DecisionVerdict
 from harness.analysis.evidence import JudgeEvidence
 from harness.analysis.serialize import Numbers, schema_of
@@ -140,7 +140,7 @@ class Study:
     ----------
     curves : tuple of RegretCurve
         As figure 7 of Guerdan et al. (2025), for these tasks.
-    selections : dict of str to dict of str to Selection
+    selections : dict of str to dict of str to SelectionOverBeta
         By task, then by metric, what it selects at each beta of the curves: tables 3 and 4 there.
         Only tasks with a sweep over beta.
     prevalence : dict of str to Prevalence
@@ -151,7 +151,7 @@ class Study:
     betas: tuple[JudgeBeta, ...]
     regrets: tuple[MeanRegret, ...]
     curves: tuple[RegretCurve, ...]
-    selections: dict[str, dict[str, Selection]]
+    selections: dict[str, dict[str, SelectionOverBeta]]
     prevalence: dict[str, Prevalence]
 
     @classmethod
@@ -268,7 +268,7 @@ def _curve(metric: str, goal: str, by_task: Mapping[str, Validation]) -> RegretC
     )
 
 
-def _selections(validation: Validation) -> dict[str, Selection]:
+def _selections(validation: Validation) -> dict[str, SelectionOverBeta]:
     return validation.sensitivity.selections if validation.sensitivity else {}
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from harness.errors import CallFailed
-from harness.judging.judges.http_exchange import Answer
+from harness.judging.judges.http_exchange import Response
 from harness.judging.judges.providers import provider_of
 from harness.judging.judges.response_errors import OK, failure_of
 
@@ -31,7 +31,7 @@ class BatchResult(NamedTuple):
     """Answer to one request of a batch; None if it was not processed, with the reason."""
 
     request: str
-    answer: Answer | None
+    answer: Response | None
     reason: str = ""
 
 
@@ -195,7 +195,7 @@ class OpenAI:
                 response = line.get("response")
                 if isinstance(response, dict) and isinstance(response.get("status_code"), int):
                     body = json.dumps(response.get("body")).encode()
-                    answer = Answer(response["status_code"], {}, body)
+                    answer = Response(response["status_code"], {}, body)
                     yield BatchResult(str(line.get("custom_id")), answer)
                 else:
                     yield BatchResult(str(line.get("custom_id")), None, "batch_unanswered")
@@ -236,11 +236,11 @@ class Anthropic:
             result = result if isinstance(result, dict) else {}
             kind = result.get("type")
             if kind == "succeeded":
-                yield BatchResult(key, Answer(OK, {}, json.dumps(result.get("message")).encode()))
+                yield BatchResult(key, Response(OK, {}, json.dumps(result.get("message")).encode()))
             elif kind == "errored":
                 body = json.dumps(result.get("error")).encode()
                 status = BAD_REQUEST if b"invalid_request" in body else SERVER_ERROR
-                yield BatchResult(key, Answer(status, {}, body))
+                yield BatchResult(key, Response(status, {}, body))
             else:
                 yield BatchResult(key, None, f"batch_{kind}"[:40])
 

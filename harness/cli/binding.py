@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from harness.command_options import Option
+    from harness.command_options import DeclaredOption
 
     Command = Callable[..., None]
     Use = Callable[[Mapping[str, Any]], str]
@@ -120,7 +120,7 @@ def _is_model(parameter: Parameter) -> bool:
 
 def _parameters(
     signature: inspect.Signature,
-    declared: Mapping[str, Option],
+    declared: Mapping[str, DeclaredOption],
     uses: Sequence[str],
     defaults: Mapping[str, object],
 ) -> Iterator[Parameter]:
@@ -137,7 +137,7 @@ def _parameters(
                 yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def _annotation(option: Option, use: str, *, required: bool = False) -> Any:  # noqa: ANN401 -- a type for typer
+def _annotation(option: DeclaredOption, use: str, *, required: bool = False) -> Any:  # noqa: ANN401 -- a type for typer
     """Return the type of an option on the command line, with its names, bounds and help."""
     kind = str if option.kind is tuple else option.kind
     if option.values and option.kind is not tuple:
@@ -166,7 +166,7 @@ def _given(context: typer.Context) -> list[str]:
     return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
 
 
-def _entered(option: Option, value: Any) -> Any:  # noqa: ANN401 -- of any option
+def _entered(option: DeclaredOption, value: Any) -> Any:  # noqa: ANN401 -- of any option
     """Split the values of an option that takes several."""
     if option.kind is not tuple or value is None:
         return value

@@ -19,7 +19,7 @@ from harness.command_options import (
     Limit,
     RunPlace,
     Server,
-    Task,
+    TaskOption,
     Validating,
 )
 from harness.errors import ExitCode
@@ -42,7 +42,7 @@ def confirm(
     run: options.FinishedRun = None,
     *,
     judge: Annotated[str, typer.Option(help="The judge to confirm; only one can be.")],
-    subject: Task,
+    subject: TaskOption,
     verdicts: Annotated[
         Path | None,
         typer.Option(help="Verdicts of another tool, with some on the items that are held out."),

@@ -77,9 +77,9 @@ Criterion = parameter_of(command_options.Items, "criterion")
 Tau = parameter_of(Choices, "tau")
 JudgesFile = parameter_of(command_options.Server, "judges_file")
 Out = parameter_of(command_options.Out, "out")
-Task = parameter_of(command_options.Task, "task")
+Task = parameter_of(command_options.TaskOption, "task")
 ShowReading = parameter_of(command_options.DryRun, "dry_run", command_options.IMPORT)
-RequiredTask = parameter_of(command_options.Task, "task", required=True)
+RequiredTask = parameter_of(command_options.TaskOption, "task", required=True)
 Json = parameter_of(command_options.Printing, "as_json")
 
 

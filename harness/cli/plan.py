@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from harness.analysis.inputs import Source
     from harness.curation.collection_plan import PlanRow, Prices
     from harness.report.charts import Chart
-    from harness.stats.planning.annotator_power import AnnotatorPower, AssumedRates
+    from harness.stats.planning.annotator_power import AnnotatorPower
+    from harness.stats.planning.planted import PlantedJudge, PlantedRaters
     from harness.stats.planning.sample_size import AgreementMoments
 
 app = typer.Typer(
@@ -40,7 +41,7 @@ Agreement = Annotated[
 ]
 RaterAgreement = Annotated[
     float | None,
-    typer.Option(min=0.5, max=1, help="Without verdicts: how often two raters agree (2 options)."),
+    typer.Option(min=0.5, max=1, help="Without a task: how often two raters agree (2 options)."),
 ]
 SelfConsistency = Annotated[
     float,
@@ -99,21 +100,28 @@ def difference(
 ) -> None:
     """Plan to detect a difference between two judges' agreement with a rater.
 
-    The variance comes from ratings and verdicts at hand, or from assumed rates of a task with two
-    options. The test is two-sided at 5 %, on the paired difference per item.
+    The variance comes from ratings and verdicts at hand, or from planted raters and judges as
+    those of `harness selftest`: raters as in a task, or of two options, and judges as assumed. The
+    test is two-sided at 5 %, on the paired difference per item.
 
     \b
     Examples:
       harness plan difference 0.05 --task TASK --verdicts FILE --judges gpt,claude
+      harness plan difference 0.05 --task TASK --agreement 0.75
       harness plan difference 0.05 --agreement 0.75 --rater-agreement 0.8
     """
     from harness.curation.collection_plan import Prices, difference_chart, plan_difference
 
     if not 0 < delta < 1:
         raise typer.BadParameter("expected a difference between 0 and 1", param_hint="DIFFERENCE")
-    if (rates := _rates(basis, self_consistency)) is not None:
-        agreement = basis["agreement"]
-        moments = _assumed_moments(rates, agreement + delta, agreement)
+    if (planted := _planted_raters(basis, self_consistency)) is not None:
+        from harness.stats.planning.planted import planted_moments
+
+        better, worse = (
+            _planted_judge(planted, agreement, self_consistency)
+            for agreement in (basis["agreement"] + delta, basis["agreement"])
+        )
+        moments = planted_moments(planted, better, worse)
     else:
         moments = _estimated_moments(basis, judges, n_judges=2)
     rows = plan_difference(
@@ -152,8 +160,9 @@ def annotators(
 ) -> None:
     """Estimate the power of the alternative annotator test by raters and items.
 
-    Raters are drawn from the task's without replacement and items with replacement (Calderon et
-    al. 2025, figure 2), or new ones from assumed rates of a task with two options.
+    With verdicts, raters are drawn from the task's without replacement and items with replacement
+    (Calderon et al. 2025, figure 2). Without, new ones are drawn from planted raters and a judge,
+    as those of `harness selftest`.
 
     \b
     Examples:
@@ -165,15 +174,19 @@ def annotators(
     sizes = {"raters": _numbers(raters, "--raters"), "items": _numbers(items, "--items")}
     if min(sizes["raters"]) < 2:  # noqa: PLR2004 -- a rater is compared with another
         raise typer.BadParameter("the test needs 2 raters or more", param_hint="--raters")
-    if (rates := _rates(basis)) is not None:
+    if eps is not None and basis["task"] is not None:
+        raise typer.BadParameter("the margin is that of task.yaml", param_hint="--eps")
+    if (planted := _planted_raters(basis)) is not None:
+        if basis["task"] is not None:
+            from harness.analysis.rater_replacement import eps_of
+
+            eps = eps_of(_source(basis).task)
         if eps is None:
             raise typer.BadParameter("assumed rates need a margin", param_hint="--eps")
         name, origin = "the judge", "assumed rates"
-        agreement = basis["agreement"]
-        results = _power_from_rates(rates, agreement, eps, **sizes, n_draws=draws, seed=seed)
+        answers = _planted_judge(planted, basis["agreement"])
+        results = _planted_power(planted, answers, eps, **sizes, n_draws=draws, seed=seed)
     else:
-        if eps is not None:
-            raise typer.BadParameter("the margin is that of task.yaml", param_hint="--eps")
         source = _source(basis, seed)
         (name,) = _chosen(source, judge, 1)
         design, results = annotator_plan(source, name, **sizes, n_draws=draws)
@@ -189,37 +202,41 @@ def annotators(
     echo(_verdict(results, power))
 
 
-def _rates(basis: Mapping[str, Any], self_consistency: float = 1.0) -> AssumedRates | None:
-    """Return the assumed rates; None where a task is named."""
-    sources = [basis[name] is not None for name in ("task", "verdicts")]
-    assumed = [basis[name] is not None for name in ("agreement", "rater_agreement")]
-    if any(sources):
-        if any(assumed) or self_consistency != 1.0:
-            raise typer.BadParameter("name a task with verdicts, or assumed rates, not both")
-        if not all(sources):
-            raise typer.BadParameter("a plan from ratings needs both --task and --verdicts")
+def _planted_raters(
+    basis: Mapping[str, Any], self_consistency: float = 1.0
+) -> PlantedRaters | None:
+    """Return planted raters: as in a task, or as assumed; None where verdicts are at hand."""
+    task, agreement, raters = (basis[name] for name in ("task", "agreement", "rater_agreement"))
+    if basis["verdicts"] is not None:
+        if agreement is not None or raters is not None or self_consistency != 1.0:
+            raise typer.BadParameter("name verdicts, or assume how judges answer, not both")
+        if task is None:
+            raise typer.BadParameter("verdicts need a --task")
         return None
-    if not all(assumed):
+    if agreement is None or (task is None) == (raters is None):
         raise typer.BadParameter(
-            "name --task and --verdicts, or assume --agreement and --rater-agreement"
+            "name --task and --verdicts, or assume --agreement, with --task or --rater-agreement"
         )
-    from harness.stats.planning.annotator_power import AssumedRates
+    from harness.curation.collection_plan import planted_raters_of
+    from harness.stats.planning.planted import PlantedRaters
 
-    return AssumedRates(basis["rater_agreement"], self_consistency)
+    return PlantedRaters((0.5, 0.5), raters) if task is None else planted_raters_of(_source(basis))
 
 
-def _assumed_moments(
-    rates: AssumedRates, agreement: float, other: float | None = None
-) -> AgreementMoments:
+def _planted_judge(
+    raters: PlantedRaters, agreement: float, self_consistency: float = 1.0
+) -> PlantedJudge:
+    from harness.stats.planning.planted import PlantedJudge
+
     try:
-        return rates.moments(agreement, other)
+        return PlantedJudge.that_agrees(raters, agreement, self_consistency=self_consistency)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--agreement") from None
 
 
-def _power_from_rates(
-    rates: AssumedRates,
-    agreement: float,
+def _planted_power(
+    planted: PlantedRaters,
+    judge: PlantedJudge,
     eps: float,
     *,
     raters: Sequence[int],
@@ -230,13 +247,12 @@ def _power_from_rates(
     import numpy as np
 
     from harness.stats import AltTestDesign
-    from harness.stats.planning.annotator_power import power_from_rates
+    from harness.stats.planning.annotator_power import power_from_planted
 
     rng, design = np.random.default_rng(seed), AltTestDesign(score="accuracy", eps=eps)
-    _assumed_moments(rates, agreement)
     rows = [
-        power_from_rates(
-            rates, agreement, design, n_raters=m, n_items=items, rng=rng, n_draws=n_draws
+        power_from_planted(
+            planted, judge, design, n_raters=m, n_items=items, rng=rng, n_draws=n_draws
         )
         for m in raters
     ]

@@ -15,7 +15,7 @@ from harness.command_options import (
     VALIDATE_RUN,
     Choices,
     Handling,
-    Task,
+    TaskOption,
     Validating,
 )
 
@@ -40,7 +40,7 @@ def validate(
         Path | None, typer.Argument(help="A run folder; its metrics and report are rewritten.")
     ] = None,
     *,
-    subject: Task,
+    subject: TaskOption,
     verdicts: Annotated[
         Path | None,
         typer.Option(

@@ -16,6 +16,7 @@ from harness.errors import TaskError
 from harness.ratings import human_table, judge_table
 from harness.report.charts import Series, Titles, line_chart
 from harness.stats.planning.annotator_power import power_from_panel
+from harness.stats.planning.planted import PlantedRaters
 from harness.stats.planning.sample_size import (
     agreement_moments,
     power_for_difference,
@@ -99,6 +100,25 @@ def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
         return agreement_moments(human_table(task, items).choice_counts, *counts, groups=clusters)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}; choose other judges or items.") from None
+
+
+def planted_raters_of(source: Source) -> PlantedRaters:
+    """Return raters who use the options, and agree, as often as those of a task.
+
+    Raises
+    ------
+    TaskError
+        If the task has no options, or no item has two forced choices.
+    """
+    task = source.task
+    task.require_options("a plan from ratings")
+    raters = PlantedRaters.of_counts(human_table(task, source.items).choice_counts)
+    if raters is None:
+        raise TaskError(
+            f"task {task.name}: no item has two forced choices, so that nothing tells how often "
+            "raters agree; assume --rater-agreement."
+        )
+    return raters
 
 
 def plan_difference(

@@ -220,17 +220,12 @@ def design_of(source: Source, options: SelftestOptions) -> Design:
     ratings = [r for r in task.ratings if r.elicitation == "forced_choice" and r.item in places]
     codes = {option.key: k for k, option in enumerate(task.options)}
     counts, n_abstained = _counts(ratings, places, codes)
-    total = counts.sum(axis=1)
-    pairs = float((total * (total - 1)).sum())
-    if pairs == 0:
+    raters = PlantedRaters.of_counts(counts)
+    if raters is None:
         raise TaskError(
             f"task {task.name}: no item has two forced choices, so that nothing tells how often "
             "raters agree; describe a design with --items and --rater-agreement."
         )
-    shares = tuple((counts.sum(axis=0) / counts.sum()).tolist())
-    agreement = float((counts * (counts - 1)).sum()) / pairs
-    chance = sum(share**2 for share in shares)
-    raters = _raters(shares, min(max(agreement, chance), 1.0))
     names = {name: j for j, name in enumerate(dict.fromkeys(r.rater for r in ratings))}
     judges = tuple(
         _estimated_judge(name, source.verdicts[name], counts, (places, codes), raters)

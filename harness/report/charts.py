@@ -13,7 +13,7 @@ from harness.report.svg import (
     CHARACTER,
     SMALL_CHARACTER,
     Mark,
-    Scale,
+    PixelScale,
     clip,
     label,
     line,
@@ -69,7 +69,7 @@ class Chart:
         Letters, digits and hyphens: id in the page and name of the file.
     columns, rows
         The data drawn; None is NA.
-    frame : (Scale, Scale) or None
+    frame : (PixelScale, PixelScale) or None
         Horizontal and vertical scale of a line chart, for scripts that move its lines.
     stub : float
         Width at the left that holds row names and stays visible while a wide chart scrolls.
@@ -85,7 +85,7 @@ class Chart:
     marks: tuple[Mark, ...]
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
-    frame: tuple[Scale, Scale] | None = field(default=None, repr=False)
+    frame: tuple[PixelScale, PixelScale] | None = field(default=None, repr=False)
     stub: float = 0.0
     link: str = ""
 
@@ -171,7 +171,7 @@ def interval_chart(
     left = min(widest, MAX_LABEL) + 12
     right = VALUE if shows_values else MARGIN
     ends = [*interval_ends(rows), reference, *reach, *((band.low, band.high) if band else ())]
-    scale = Scale.around(ends, left + MARGIN, width - right, within=within)
+    scale = PixelScale.around(ends, left + MARGIN, width - right, within=within)
     top = TOP + (LINE if band else 0.0)
     names = {text: wrap_name(text, (left - 12) / bold[text]) for text, _ in lines}
     tops, bottom, rules = _row_tops(lines, names, top)
@@ -215,7 +215,7 @@ def _row_tops(
     return tops, top, rules
 
 
-def _value_labels(group: Sequence[IntervalRow], scale: Scale, y: float) -> list[Mark]:
+def _value_labels(group: Sequence[IntervalRow], scale: PixelScale, y: float) -> list[Mark]:
     """Return the value of a row that stands alone, to the right of its interval and dot."""
     [first, *others] = group
     if others or first.value is None:
@@ -224,7 +224,7 @@ def _value_labels(group: Sequence[IntervalRow], scale: Scale, y: float) -> list[
     return [label(right + 8, y + 4, number(first.value), f"small value {first.kind}")]
 
 
-def _draw_band(band: Band, scale: Scale, bottom: float) -> list[Mark]:
+def _draw_band(band: Band, scale: PixelScale, bottom: float) -> list[Mark]:
     left, right = (min(max(scale(end), scale.start), scale.end) for end in (band.low, band.high))
     top = TOP + BAND_GAP
     place = {"x": left, "y": top, "width": max(right - left, 2.0), "height": bottom - top}
@@ -242,7 +242,7 @@ def interval_ends(rows: Sequence[IntervalRow]) -> list[float | None]:
     return [end for row in rows for end in (row.value, row.low, row.high)]
 
 
-def draw_interval(row: IntervalRow, scale: Scale, y: float) -> list[Mark]:
+def draw_interval(row: IntervalRow, scale: PixelScale, y: float) -> list[Mark]:
     """Draw one row's interval and dot, or NA."""
     if row.value is None:
         return [label(scale.start, y + 4, "NA", "na")]
@@ -337,13 +337,13 @@ def line_chart(
     """
     xs = [*(x for s in series for x, _ in s.points), *(x for r in regions for x in r.x)]
     low, high = min(xs, default=0.0), max(xs, default=1.0)
-    across = Scale(low, high if high > low else low + 1.0, 44, WIDTH - MARGIN)
+    across = PixelScale(low, high if high > low else low + 1.0, 44, WIDTH - MARGIN)
     levels = _label_levels([(across(x), text) for x, text in rules])
     top = TOP + LINE * max(levels, default=0)
     bottom = top + HEIGHT
     ys = [*reach, *(dot.y for dot in dots), *(y for s in series for _, y in s.points)]
     ys += [end for s in series for span in s.spans for end in span or ()]
-    up = Scale.around(ys, bottom, top + STRIP, within=within)
+    up = PixelScale.around(ys, bottom, top + STRIP, within=within)
     start = min((x for s in series for x, _ in s.points), default=low)
     named = dict(ticks)
     ticks = ticks or (date_ticks(start, high) if is_dated else _number_ticks(across))
@@ -487,7 +487,9 @@ def _heat_cell(
     ]
 
 
-def _draw_series(series: Series, across: Scale, up: Scale, *, is_broken: bool) -> list[Mark]:
+def _draw_series(
+    series: Series, across: PixelScale, up: PixelScale, *, is_broken: bool
+) -> list[Mark]:
     """Draw a line, or several where it is broken; a point without neighbours is a dot."""
     if is_broken:
         grouped = groupby(series.points, lambda point: point[1] is None)
@@ -505,7 +507,7 @@ def _draw_series(series: Series, across: Scale, up: Scale, *, is_broken: bool) -
     return marks
 
 
-def _draw_bars(series: Series, across: Scale, up: Scale) -> list[Mark]:
+def _draw_bars(series: Series, across: PixelScale, up: PixelScale) -> list[Mark]:
     """Draw the bars of a line, as far as the axis goes."""
     marks = []
     for (x, _), span in zip(series.points, series.spans, strict=False):
@@ -515,7 +517,7 @@ def _draw_bars(series: Series, across: Scale, up: Scale) -> list[Mark]:
     return marks
 
 
-def _draw_gap(gap: Gap, across: Scale, top: float, bottom: float) -> list[Mark]:
+def _draw_gap(gap: Gap, across: PixelScale, top: float, bottom: float) -> list[Mark]:
     """Draw a gap, with the reason upright in it."""
     left, right = map(across, gap.x)
     middle, n = (left + right) / 2 + 4, int((bottom - top - 12) / SMALL_CHARACTER)
@@ -525,12 +527,12 @@ def _draw_gap(gap: Gap, across: Scale, top: float, bottom: float) -> list[Mark]:
     return [mark("rect", "gap", place, title=gap.reason), replace(text, attributes=turned)]
 
 
-def _number_ticks(scale: Scale) -> list[tuple[float, str]]:
+def _number_ticks(scale: PixelScale) -> list[tuple[float, str]]:
     return [(value, f"{value:.6g}") for value in scale.ticks()]
 
 
 def _x_axis(
-    scale: Scale,
+    scale: PixelScale,
     top: float,
     bottom: float,
     title: str,
@@ -546,7 +548,7 @@ def _x_axis(
     return [*marks, label(middle, bottom + 29, title, "small", "middle")]
 
 
-def _y_axis(up: Scale, across: Scale) -> list[Mark]:
+def _y_axis(up: PixelScale, across: PixelScale) -> list[Mark]:
     marks = []
     for value in up.ticks():
         marks.append(line(across.start, up(value), across.end, up(value), "grid"))
@@ -554,7 +556,7 @@ def _y_axis(up: Scale, across: Scale) -> list[Mark]:
     return marks
 
 
-def _draw_region(region: Region, across: Scale, up: Scale, strip: float) -> Mark:
+def _draw_region(region: Region, across: PixelScale, up: PixelScale, strip: float) -> Mark:
     left, right = map(across, region.x)
     bottom, top = map(up, region.y) if region.y else (strip + 7, strip)
     place = {"x": left, "y": top, "width": right - left, "height": bottom - top}

@@ -17,7 +17,7 @@ from harness.report.charts import (
 )
 from harness.report.formatting import BASELINE_NAMES, READING, counted, number, reason, replies_each
 from harness.report.recommendation import capitalized
-from harness.report.svg import Scale
+from harness.report.svg import PixelScale
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 
@@ -195,10 +195,12 @@ def described(rows: Iterable[IntervalRow]) -> str:
     return "; ".join(row.description for row in rows)
 
 
-def ranking_scale(v: Validation) -> Scale:
+def ranking_scale(v: Validation) -> PixelScale:
     """Return the axis of the metric that ranks, each judge on the items that it answered."""
     rows = [interval_row(judge.name, judge.own) for judge in v.judges]
-    return Scale.around(interval_ends(rows), 12.0, TABLE_CHART_WIDTH - 12.0, within=_limits(rows))
+    return PixelScale.around(
+        interval_ends(rows), 12.0, TABLE_CHART_WIDTH - 12.0, within=_limits(rows)
+    )
 
 
 def metric_groups(v: Validation) -> list[MetricGroup]:
@@ -221,7 +223,9 @@ def _metric_group(v: Validation, title: str, names: Sequence[str]) -> MetricGrou
 def _inline_charts(v: Validation, metric: str) -> dict[str, list[Mark]]:
     """Draw every judge's value of a metric on one axis, a chart for each judge."""
     rows = metric_intervals(v, metric)
-    scale = Scale.around(interval_ends(rows), 6.0, INLINE_CHART_WIDTH - 6.0, within=_limits(rows))
+    scale = PixelScale.around(
+        interval_ends(rows), 6.0, INLINE_CHART_WIDTH - 6.0, within=_limits(rows)
+    )
     return {row.name: draw_interval(row, scale, INLINE_CHART_HEIGHT / 2) for row in rows}
 
 

@@ -28,7 +28,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class PixelScale:
     """A linear map from ``low .. high`` to ``start .. end`` in pixels."""
 
     low: float
@@ -44,7 +44,7 @@ class Scale:
         end: float,
         *,
         within: tuple[float, float] = (-math.inf, math.inf),
-    ) -> Scale:
+    ) -> PixelScale:
         """Return a scale from one round number to another around the finite values.
 
         It stays ``within`` limits, unless these leave no span.

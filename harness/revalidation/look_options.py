@@ -17,8 +17,8 @@ from harness.command_options import (
     Samples,
     Seed,
     Server,
-    Store,
-    Task,
+    StoreOption,
+    TaskOption,
     option,
     options_of,
 )
@@ -46,7 +46,7 @@ def use_of_look(values: Mapping[str, Any]) -> str:
     return REVALIDATE if values.get("accept") is None else ACCEPT
 
 
-class LookOptions(DryRun, Store, Server, Limit, Seed, Samples, Task, Judges):
+class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption, Judges):
     """Which judges a look asks, about what, how they are compared, and what is decided.
 
     The judges that are watched are those named, with the members of ensembles among them; else

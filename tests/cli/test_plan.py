@@ -10,6 +10,10 @@ from support.known_answers import truth_folders
 from support.processes import invoke
 from support.task_folders import make_task_folder, make_truth_task
 
+from harness.curation.collection_plan import planted_raters_of
+from harness.sources import source_of_verdicts
+from harness.stats.planning.planted import PlantedJudge, planted_moments
+
 ASSUMED = ("--agreement", "0.75", "--rater-agreement", "0.8")
 
 
@@ -39,6 +43,21 @@ def test_costs_choose_between_items_and_raters(rated):
     )
 
 
+def test_raters_are_planted_as_in_a_task(rated):
+    """With a task alone, raters agree as its own, and judges as is assumed of them."""
+    task, arguments = rated[1], ("--agreement", "0.55", "--json")
+    planned = json.loads(invoke("plan", "difference", "0.05", "--task", task, *arguments).output)
+    raters = planted_raters_of(source_of_verdicts(str(task), None))
+    better, worse = (PlantedJudge.that_agrees(raters, share) for share in (0.6, 0.55))
+    moments = planted_moments(raters, better, worse)
+    assert planned["basis"]["other_rater"] == pytest.approx(moments.other_rater)
+    assert planned["basis"]["mean"] == pytest.approx(0.05, abs=0.002)
+    drawn = invoke(
+        "plan", "annotators", "--task", task, *arguments, "--items", "30", "--draws", "10"
+    )
+    assert json.loads(drawn.output)[0]["n_draws"] == 10
+
+
 def test_a_second_reply_is_not_extrapolated_from_one(rated):
     """One reply per item leaves plans with more replies NA, with the reason."""
     result = invoke("plan", "difference", "0.2", *rated, "--samples", "1,3")
@@ -64,11 +83,14 @@ def test_charts_are_written_as_svg(tmp_path):
     [
         (("difference", "0.1"), "or assume --agreement"),
         (("difference", "2", *ASSUMED), "between 0 and 1"),
-        (("difference", "0.3", *ASSUMED), "out of reach"),
+        (("difference", "0.3", *ASSUMED), "a judge agrees 1.050 of the time"),
         (("annotators", *ASSUMED), "--eps"),
         (("annotators", *ASSUMED, "--eps", "0.1", "--raters", "1"), "2 raters or more"),
         (("difference", "0.1", *ASSUMED, "--raters", "x"), "whole numbers"),
-        (("difference", "0.1", "--task", "toxicity"), "both --task and --verdicts"),
+        (("difference", "0.1", "--task", "toxicity"), "with --task or --rater-agreement"),
+        (("difference", "0.1", "--task", "toxicity", *ASSUMED), "with --task or --rater-agreement"),
+        (("difference", "0.1", "--verdicts", "v.csv"), "verdicts need a --task"),
+        (("annotators", "--task", "toxicity", *ASSUMED[:2], "--eps", "0.1"), "that of task.yaml"),
     ],
 )
 def test_wrong_options_are_named(arguments, message):

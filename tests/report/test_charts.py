@@ -35,7 +35,7 @@ from harness.report.sensitivity_charts import (
     regret_rows,
     slider_grid,
 )
-from harness.report.svg import CHARACTER, Scale, clip
+from harness.report.svg import CHARACTER, PixelScale, clip
 
 ROUNDING = 0.011  # px: marks have two decimals
 LABEL_OFFSET = {"x": 0.0, "y": 4.0}  # px by which a tick label lies below its value
@@ -394,7 +394,7 @@ def test_medians_of_a_scale_of_words_are_named():
 
 def test_limits_without_a_span_are_ignored():
     """A metric that is 1 for every judge has an axis, with its dots in the middle."""
-    scale = Scale.around([1.0, 1.0], 0.0, 100.0, within=(1.0, 1.0))
+    scale = PixelScale.around([1.0, 1.0], 0.0, 100.0, within=(1.0, 1.0))
     assert scale(1.0) == pytest.approx(50.0)
     assert 1.0 in scale.ticks()
 

@@ -8,7 +8,9 @@ from benchmarks.changes import CHANGES, PAGE, START, Watch, table
 
 CHECKED = (
     "20 % of answers",
+    "5 % of answers",
     "5 % refused, from none",
+    "all answers flip, decision",
     "401 (key)",
     "a typo corrected in a text",
     "one more rating",

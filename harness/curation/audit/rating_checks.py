@@ -15,7 +15,7 @@ from harness.curation.audit.finding import Finding, RaterFacts
 from harness.report.formatting import counted
 from harness.stats.data.excess_agreement import ExcessAgreement, excess_agreement
 from harness.stats.data.rater_deviation import (
-    Choices,
+    RaterChoices,
     drift_p_values,
     rater_deviation,
     same_answer_p_values,
@@ -40,7 +40,7 @@ IGNORED = re.compile(r"[\W_]+")
 class RatedChoices:
     """Forced choices of a task as numbers, and the names of the raters."""
 
-    choices: Choices
+    choices: RaterChoices
     raters: tuple[str, ...]
 
     @classmethod
@@ -52,7 +52,7 @@ class RatedChoices:
         item_number = {item.id: i for i, item in enumerate(task.items)}
         rater_number = {rater: j for j, rater in enumerate(raters)}
         option_number = {option.key: k for k, option in enumerate(task.options)}
-        choices = Choices(
+        choices = RaterChoices(
             item=np.array([item_number[r.item] for r in rows], dtype=np.int64),
             rater=np.array([rater_number[r.rater] for r in rows], dtype=np.int64),
             option=np.array([option_number[str(r.value)] for r in rows], dtype=np.int64),

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.curation.audit.finding import Finding
 from harness.report.formatting import counted
-from harness.stats.data.rater_deviation import Choices, same_answer_p_values
+from harness.stats.data.rater_deviation import RaterChoices, same_answer_p_values
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import unit_numbers
 
@@ -96,7 +96,7 @@ def _always(
         return
     item_number = {item.id: i for i, item in enumerate(task.items)}
     rater_number = {rater: j for j, rater in enumerate(raters)}
-    choices = Choices(
+    choices = RaterChoices(
         item=np.array([item_number[r.item] for r in rows], dtype=np.int64),
         rater=np.array([rater_number[r.rater] for r in rows], dtype=np.int64),
         option=np.array([int(matches(r.labels)) for r in rows], dtype=np.int64),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.judging.judges.hosted import Exchange
-    from harness.judging.judges.http_exchange import Answer
+    from harness.judging.judges.http_exchange import Response
     from harness.judging.prompts.requests import Unit
     from harness.stats.data.arrays import FloatArray
 
@@ -74,7 +74,7 @@ class EmbeddingEndpoint(EmbeddingJudge, EndpointJudge):
     def _content(self, request: Request) -> str:
         return f'"input":{json.dumps(request.messages[0].content)}'
 
-    def _read(self, answer: Answer, requests: Sequence[Request], latency_s: float) -> list[Reply]:
+    def _read(self, answer: Response, requests: Sequence[Request], latency_s: float) -> list[Reply]:
         return self._replies_in(document_of(answer), requests, latency_s)
 
 

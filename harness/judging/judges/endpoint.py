@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.judges.http_exchange import Answer, PreparedRequest
+    from harness.judging.judges.http_exchange import PreparedRequest, Response
     from harness.judging.judges.pricing import TokenCounts
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
@@ -97,7 +97,7 @@ class HttpJudge(PromptedJudge):
         async with wire.in_use:
             return [await _written(request, wire, judge) for request in requests]
 
-    async def read_result(self, request: Request, answer: Answer) -> Reply:
+    async def read_result(self, request: Request, answer: Response) -> Reply:
         """Read the response to a request that came another way than over the judge's connections.
 
         Raises
@@ -202,7 +202,7 @@ class EndpointJudge(HttpJudge):
             self._servers.skip(url)
         return self._read(answer, requests, perf_counter() - start)
 
-    def _read(self, answer: Answer, requests: Sequence[Request], latency_s: float) -> list[Reply]:
+    def _read(self, answer: Response, requests: Sequence[Request], latency_s: float) -> list[Reply]:
         """Return the replies in the response of the server."""
         if answer.status != OK and is_filtered(answer.status, answer.body):
             return [filtered_reply(request, latency_s) for request in requests]
@@ -233,7 +233,7 @@ class EndpointJudge(HttpJudge):
         return self._params
 
 
-def document_of(answer: Answer) -> dict[str, Any]:
+def document_of(answer: Response) -> dict[str, Any]:
     """Return the JSON object in the response of a server."""
     status, headers, body = answer
     if status != OK:

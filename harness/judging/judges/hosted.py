@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import openai
 
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.judges.http_exchange import Answer, Wire
+    from harness.judging.judges.http_exchange import Response, Wire
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
@@ -272,7 +272,7 @@ async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exch
     return answer.body
 
 
-def _check_answer(answer: Answer) -> None:
+def _check_answer(answer: Response) -> None:
     document = document_of(answer)
     if document.get("error"):
         raise failure_of(code_in(document), answer.headers, answer.body)

@@ -27,7 +27,7 @@ EITHER_ZLIB_OR_GZIP = 47
 KEPT = "kept"
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """Response of a server: any status but a redirect, and the unpacked body."""
 
     status: int
@@ -70,7 +70,7 @@ class Wire:
         self._urls[url] = URL(url)
         return self._urls[url]
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
         """Send a POST request and read its response; headers are added to the session's own.
 
         Raises
@@ -90,7 +90,7 @@ class Wire:
             )
             status = response.status
             try:
-                return Answer(status, response.headers, await _read(response))
+                return Response(status, response.headers, await _read(response))
             except BaseException:
                 response.close()  # aiohttp reuses the connection only after a complete body
                 raise
@@ -115,7 +115,7 @@ class KeepingWire(Wire):
     ----------
     prepared : PreparedRequest or None
         What was to be sent last.
-    answer : Answer or None
+    answer : Response or None
         What is returned for the next request; None to keep that instead.
     in_use : Lock
         Held from setting one until the other is taken.
@@ -124,10 +124,10 @@ class KeepingWire(Wire):
     def __init__(self) -> None:
         super().__init__(1)
         self.prepared: PreparedRequest | None = None
-        self.answer: Answer | None = None
+        self.answer: Response | None = None
         self.in_use = asyncio.Lock()
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
         """Return the answer, or keep the request and raise `CallFailed`."""
         if self.answer is not None:
             return self.answer

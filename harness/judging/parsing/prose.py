@@ -133,7 +133,7 @@ class Prose(NamedTuple):
     sentence: str
 
 
-class Claim(NamedTuple):
+class Statement(NamedTuple):
     """An answer that a part of a reply states, or why that part states none.
 
     Attributes
@@ -155,7 +155,7 @@ class Claim(NamedTuple):
     fault: Fault | Literal[""] = ""
 
 
-class Line(NamedTuple):
+class ReplyLine(NamedTuple):
     """A line of a reply: its place, the answers that it is, and whether a lead-in stands there."""
 
     start: int
@@ -228,7 +228,7 @@ class _Reply:
         self._bare = _without_quotations(text, mentions, self._lines, many=many)
         self._mentions = mentions
         self._own = [m for m in mentions if self._bare[m.start] == text[m.start]]
-        self._claims: list[Claim] = []
+        self._claims: list[Statement] = []
         self._spoken: set[Phrases] = set()
         self._sentences = list(_sentences(self._bare, self._lines, read_line))
         self._material = _start_of_material(self._bare, self._sentences)
@@ -249,7 +249,7 @@ class _Reply:
     def close_with(self, reading: Reading) -> None:
         """Add an answer that stands in a block of its own after the text."""
         end = len(self._text)
-        self._claims.append(Claim(reading, end, end, "line"))
+        self._claims.append(Statement(reading, end, end, "line"))
 
     def prose(self) -> Prose:
         """Return what the reply states."""
@@ -285,7 +285,7 @@ class _Reply:
         faults = (_word_fault(text, phrases, kinds) for phrases in spoken)
         return next((fault for fault in faults if fault), "unreadable")
 
-    def _contradiction(self, clean: Sequence[Claim], last: Claim) -> Fault | Literal[""]:
+    def _contradiction(self, clean: Sequence[Statement], last: Statement) -> Fault | Literal[""]:
         """Return what is wrong with the last of the answers stated; "" if nothing is."""
         is_repeated = {last.reading} == {claim.reading for claim in clean} | self._bare_answers
         if not is_repeated or self._names_another(last):
@@ -296,7 +296,7 @@ class _Reply:
             return self._doubt(last)
         return ""
 
-    def _names_another(self, last: Claim) -> bool:
+    def _names_another(self, last: Statement) -> bool:
         return any(
             mention.start >= last.end and not mention.is_bare and mention.answer not in last.reading
             for mention in self._own
@@ -305,7 +305,7 @@ class _Reply:
             for claim in self._claims
         )
 
-    def _fault_later(self, last: Claim) -> Fault | Literal[""]:
+    def _fault_later(self, last: Statement) -> Fault | Literal[""]:
         """Return what the text after an answer says against it; "" if nothing."""
         later = self._bare[last.end :]
         if any(p.retraction.search(later) for p in self._spoken or languages()):
@@ -315,7 +315,7 @@ class _Reply:
         faults = [c.fault for c in self._claims if c.start >= last.end and c.fault != "unreadable"]
         return next((fault for fault in faults if fault), "")
 
-    def _doubt(self, last: Claim) -> Fault | Literal[""]:
+    def _doubt(self, last: Statement) -> Fault | Literal[""]:
         """Return what else speaks against an answer that is stated without a marker."""
         if any(not m.is_bare and m.answer not in last.reading for m in self._own):
             return "several"
@@ -324,7 +324,7 @@ class _Reply:
 
     # -- lines ------------------------------------------------------------------------------
 
-    def _claims_of_lines(self) -> Iterator[Claim]:
+    def _claims_of_lines(self) -> Iterator[Statement]:
         filled = [line for line in self._lines if self._text[line.start : line.end].strip()]
         for i, line in enumerate(filled):
             is_last = i == len(filled) - 1
@@ -333,14 +333,16 @@ class _Reply:
             if self._bare[line.start : line.end].strip(MASK + " ") and self._stands_alone(
                 filled, i
             ):
-                yield Claim(line.reading, line.start, line.end, "lead" if line.has_lead else "line")
+                yield Statement(
+                    line.reading, line.start, line.end, "lead" if line.has_lead else "line"
+                )
 
-    def _explains(self, filled: Sequence[Line], i: int) -> bool:
+    def _explains(self, filled: Sequence[ReplyLine], i: int) -> bool:
         """Whether a line opens the reply and the heading of an explanation follows."""
         after = self._text[filled[i + 1].start : filled[i + 1].end]
         return i == 0 and any(phrases.explanation.match(after) for phrases in languages())
 
-    def _stands_alone(self, filled: Sequence[Line], i: int) -> bool:  # noqa: PLR0911 -- rules
+    def _stands_alone(self, filled: Sequence[ReplyLine], i: int) -> bool:  # noqa: PLR0911 -- rules
         """Whether a line is neither part of a list nor of the sentence before it."""
         if i == 0:
             return True
@@ -363,7 +365,7 @@ class _Reply:
 
     # -- sentences --------------------------------------------------------------------------
 
-    def _claims_of(self, sentence: Sentence) -> Iterator[Claim]:
+    def _claims_of(self, sentence: Sentence) -> Iterator[Statement]:
         if sentence.end - sentence.start > MAX_SENTENCE:
             return
         inside = [m for m in self._mentions if sentence.start <= m.start < sentence.end]
@@ -376,7 +378,7 @@ class _Reply:
 
     def _claim(
         self, sentence: Sentence, inside: Sequence[Mention], *, is_quoted: bool
-    ) -> Claim | None:
+    ) -> Statement | None:
         """Return what a sentence states at the first of some mentions."""
         first = inside[0]
         head = self._bare[sentence.start : first.start]
@@ -400,7 +402,7 @@ class _Reply:
                     )
                     or (UNFIT if kind == "complement" and self._many else "")
                 )
-                claim = Claim(reading, sentence.start, sentence.end, kind, fault)
+                claim = Statement(reading, sentence.start, sentence.end, kind, fault)
             if claim:
                 claims.append(claim)
                 self._spoken.add(phrases)
@@ -451,24 +453,24 @@ def _markers(
         yield "complement", phrases.complement
 
 
-def _seriousness(claim: Claim) -> int:
+def _seriousness(claim: Statement) -> int:
     """Order claims of the same words in several languages: a doubt in any of them counts."""
     return ("unreadable", "").index(claim.fault) if claim.fault in {"", "unreadable"} else 2
 
 
-def _lines(text: str, read_line: LineReader) -> list[Line]:
+def _lines(text: str, read_line: LineReader) -> list[ReplyLine]:
     lines, start = [], 0
     rows = text.split("\n")
     for i, row in enumerate(rows):
         stripped = row.strip()
         is_read = stripped and len(rows) - i <= MAX_LINES
         reading, has_lead = (read_line(stripped) if is_read else None) or (None, False)
-        lines.append(Line(start, start + len(row), reading, has_lead))
+        lines.append(ReplyLine(start, start + len(row), reading, has_lead))
         start += len(row) + 1
     return lines
 
 
-def _named_answers(bare: str, lines: Sequence[Line], read_line: LineReader) -> set[Reading]:
+def _named_answers(bare: str, lines: Sequence[ReplyLine], read_line: LineReader) -> set[Reading]:
     """Return the answers that lines give to something else: "Grammar: 6" beside "Style: 4"."""
     answers = set()
     for line in lines[-MAX_LINES:]:
@@ -481,7 +483,7 @@ def _named_answers(bare: str, lines: Sequence[Line], read_line: LineReader) -> s
 
 
 def _without_quotations(
-    text: str, mentions: Sequence[Mention], lines: Sequence[Line], *, many: bool
+    text: str, mentions: Sequence[Mention], lines: Sequence[ReplyLine], *, many: bool
 ) -> str:
     """Return a text of the same length in which quotations and lists of all options are masked."""
     bare = QUOTED.sub(lambda match: _masked(match[0]), text)
@@ -503,10 +505,10 @@ def _names_several(match: re.Match[str], mentions: Sequence[Mention]) -> bool:
     return len({m.answer for m in mentions if match.start() <= m.start < match.end()}) > 1
 
 
-def _blocks(lines: Sequence[Line], text: str) -> Iterator[list[Line]]:
+def _blocks(lines: Sequence[ReplyLine], text: str) -> Iterator[list[ReplyLine]]:
     """Yield lists of different options, one a line, that more text follows."""
     filled = [line for line in lines if text[line.start : line.end].strip()]
-    block: list[Line] = []
+    block: list[ReplyLine] = []
     for line in filled:
         if line.reading is not None and not line.has_lead:
             block.append(line)
@@ -516,7 +518,7 @@ def _blocks(lines: Sequence[Line], text: str) -> Iterator[list[Line]]:
         block = []
 
 
-def _sentences(bare: str, lines: Sequence[Line], read_line: LineReader) -> Iterator[Sentence]:
+def _sentences(bare: str, lines: Sequence[ReplyLine], read_line: LineReader) -> Iterator[Sentence]:
     """Yield sentences; an answer on a line of its own belongs to the heading before it."""
     options = {line.start for line in lines if line.reading and not line.has_lead}
     start, intro, is_list, is_used = 0, "", False, False

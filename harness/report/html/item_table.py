@@ -49,7 +49,7 @@ CLASS_WORDS = {"CANNOT_ASSESS": "cannot assess"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ShownAnswer:
     """One rating or reply; ``name`` is that of the rater or judge."""
 
     name: str
@@ -130,8 +130,8 @@ class FullItem:
     """The whole text of an item, its ratings and the replies to it."""
 
     text: str
-    raters: tuple[Answer, ...]
-    judges: tuple[Answer, ...]
+    raters: tuple[ShownAnswer, ...]
+    judges: tuple[ShownAnswer, ...]
 
     @property
     def size(self) -> int:
@@ -233,13 +233,15 @@ def _open_cell(replies: Sequence[Verdict]) -> JudgeCell:
     return JudgeCell(text=text, classes=(), outcomes=outcomes, agreement="")
 
 
-def _ratings(source: Source) -> dict[str, list[Answer]]:
+def _ratings(source: Source) -> dict[str, list[ShownAnswer]]:
     """Return the ratings of each item."""
     labels = option_labels(source.task)
-    ratings: dict[str, list[Answer]] = {item.id: [] for item in source.items}
+    ratings: dict[str, list[ShownAnswer]] = {item.id: [] for item in source.items}
     for rating in source.task.ratings:
         if rating.item in ratings:
-            answer = Answer(rating.rater, rating.elicitation, answer_text(rating.value, labels))
+            answer = ShownAnswer(
+                rating.rater, rating.elicitation, answer_text(rating.value, labels)
+            )
             ratings[rating.item].append(answer)
     return ratings
 
@@ -300,14 +302,14 @@ def _reply_text(verdict: Verdict) -> str:
 def _full_items(
     source: Source,
     items: Iterable[Item],
-    ratings: Mapping[str, Sequence[Answer]],
+    ratings: Mapping[str, Sequence[ShownAnswer]],
     verdicts: Mapping[str, Mapping[str, Sequence[Verdict]]],
 ) -> Iterator[FullItem]:
     """Yield items with all ratings and replies while these fit into the page."""
     labels, size = option_labels(source.task), 0
     for item in items:
         replies = _counted(
-            Answer(name, v.elicitation, _verdict_text(v, labels), _reply_text(v))
+            ShownAnswer(name, v.elicitation, _verdict_text(v, labels), _reply_text(v))
             for name, by_item in verdicts.items()
             for v in by_item.get(item.id, ())
         )
@@ -319,7 +321,7 @@ def _full_items(
         yield full
 
 
-def _counted(answers: Iterable[Answer]) -> list[Answer]:
+def _counted(answers: Iterable[ShownAnswer]) -> list[ShownAnswer]:
     """Join equal answers to one, with how often it was given."""
     return [
         replace(answer, text=f"{answer.text} ({n} times)") if n > 1 else answer

@@ -41,14 +41,14 @@ MAX_NAMES = 3  # judges listed in one rank; more are counted
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Headline:
     """A number of the first screen and what it means."""
 
     value: str
     meaning: str
 
 
-def figures(v: Validation) -> list[Figure]:
+def figures(v: Validation) -> list[Headline]:
     """Return how often the first judge agrees with a rater, how close it is to one, and its cost.
 
     Empty where no judge is compared.
@@ -59,7 +59,7 @@ def figures(v: Validation) -> list[Figure]:
     return [_agreement(v, row, judge), _closeness(v, row), _cost(v, row, judge)]
 
 
-def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
+def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
     """Return the share of answers that agree with another rater's, else of items decided alike."""
     assert v.evidence is not None
     agreeing = v.evidence.share_agreeing
@@ -67,11 +67,13 @@ def _agreement(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
         items = counted([agreeing.n_items])
         a_rater = f"a rater's: {100 * agreeing.human:.0f} of 100 ({items})"
         value = f"{100 * agreeing.judge:.0f} of 100"
-        return Figure(value, f"answers agree with another rater's; {a_rater}")
+        return Headline(value, f"answers agree with another rater's; {a_rater}")
     alike = decided_alike(v, judge)
     if alike.value is None:
-        return Figure(number(row.value), v.evidence.display_name)
-    return Figure(percent(alike.value), f"of items {alike_words(v)} {_percent_span(alike)}".strip())
+        return Headline(number(row.value), v.evidence.display_name)
+    return Headline(
+        percent(alike.value), f"of items {alike_words(v)} {_percent_span(alike)}".strip()
+    )
 
 
 def _percent_span(estimate: Estimate) -> str:
@@ -81,7 +83,7 @@ def _percent_span(estimate: Estimate) -> str:
     return f"[{percent(interval.low)}, {percent(interval.high)}]"
 
 
-def _closeness(v: Validation, row: JudgeEvidence) -> Figure:
+def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
     """Return how much closer to the raters than one human it is, or further; else its interval."""
     assert v.evidence is not None
     human, check = row.human, v.decision.checks["one_human"]
@@ -95,16 +97,16 @@ def _closeness(v: Validation, row: JudgeEvidence) -> Figure:
         items = "" if human.n_items == v.evidence.n_items else f" on {human.n_items} items"
         which = "closer to" if is_closer else "further from"
         meaning = f"{which} the raters than one human{items} {bounds}; {limit}"
-        return Figure(number(abs(human.difference)), meaning)
+        return Headline(number(abs(human.difference)), meaning)
     interval = row.estimate.interval
     if interval is None:
-        return Figure("unsure", "too few items for an interval")
+        return Headline("unsure", "too few items for an interval")
     level = f"{v.settings.confidence:.0%}".replace("%", " %")
     meaning = f"{v.evidence.display_name}, {level} interval; one human cannot be compared"
-    return Figure(f"{number(interval.low)} to {number(interval.high)}", meaning)
+    return Headline(f"{number(interval.low)} to {number(interval.high)}", meaning)
 
 
-def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
+def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Headline:
     assert v.evidence is not None
     usd = judge.cost.usd_per_answered
     answered = f"{percent(row.answered_fraction)} of {counted([v.evidence.n_rated])} answered"
@@ -113,7 +115,7 @@ def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
     note = f"{answered}; {unusable}" if unusable else answered
     if usd is None:
         answered = percent(row.answered_fraction)
-        return Figure(answered, f"{note.removeprefix(answered).strip()}; cost unknown")
+        return Headline(answered, f"{note.removeprefix(answered).strip()}; cost unknown")
     others = [v.judge(name) for name in v.decision.not_distinguishable[:MAX_NAMES]]
     prices = [
         f"{other.name} {_per_thousand(other.cost.usd_per_answered)}"
@@ -121,7 +123,7 @@ def _cost(v: Validation, row: JudgeEvidence, judge: JudgeResult) -> Figure:
         if other.cost.usd_per_answered is not None
     ]
     compared = f" ({', '.join(prices)})" if prices else ""
-    return Figure(_per_thousand(usd), f"per 1,000 answers{compared}; {note}")
+    return Headline(_per_thousand(usd), f"per 1,000 answers{compared}; {note}")
 
 
 def _per_thousand(usd: float | None) -> str:

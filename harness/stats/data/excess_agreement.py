@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from harness.stats.data.arrays import FloatArray, IntArray
-    from harness.stats.data.rater_deviation import Choices
+    from harness.stats.data.rater_deviation import RaterChoices
 
 MIN_FOR_EXCESS_AGREEMENT = 3
 MIN_ITEMS = 30  # that both raters of a pair rated, and that a third rated as well
@@ -47,12 +47,12 @@ class ExcessAgreement:
     p_adjusted: float
 
 
-def excess_agreement(choices: Choices, judge: IntArray | None = None) -> list[ExcessAgreement]:
+def excess_agreement(choices: RaterChoices, judge: IntArray | None = None) -> list[ExcessAgreement]:
     """Test which raters agree with each other more than either does with anybody else.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RaterChoices
         Of identified raters.
     judge : (n,) int array, optional
         The option that a judge chose for each item, -1 for none. With it only pairs of the judge,
@@ -111,7 +111,7 @@ def excess_agreement(choices: Choices, judge: IntArray | None = None) -> list[Ex
     return pairs
 
 
-def _with_judge(choices: Choices, judge: IntArray) -> Choices:
+def _with_judge(choices: RaterChoices, judge: IntArray) -> RaterChoices:
     """Return the choices with those of a judge as of one more rater."""
     items = np.flatnonzero(judge >= 0)
     return replace(
@@ -123,21 +123,21 @@ def _with_judge(choices: Choices, judge: IntArray) -> Choices:
     )
 
 
-def _of_raters(choices: Choices, raters: IntArray) -> Choices:
+def _of_raters(choices: RaterChoices, raters: IntArray) -> RaterChoices:
     """Return the choices of some raters, numbered in order."""
     choices = choices.subset(np.flatnonzero(np.isin(choices.rater, raters)))
     numbers = np.searchsorted(raters, choices.rater)
     return replace(choices, rater=numbers, n_raters=len(raters))
 
 
-def _options_of(choices: Choices) -> NDArray[np.int16]:
+def _options_of(choices: RaterChoices) -> NDArray[np.int16]:
     """Return the option that each rater chose for each item, (m, n); -1 for none."""
     chosen = np.full((choices.n_raters, len(choices.unit)), -1, dtype=np.int16)
     chosen[choices.rater, choices.item] = choices.option
     return chosen
 
 
-def _agreements(choices: Choices) -> tuple[FloatArray, FloatArray]:
+def _agreements(choices: RaterChoices) -> tuple[FloatArray, FloatArray]:
     """Return on how many items two raters both chose, and chose the same: (m, m) each."""
     m, n, K = choices.n_raters, len(choices.unit), choices.n_options
     ones = np.ones(len(choices.item))

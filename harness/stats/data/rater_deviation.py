@@ -19,7 +19,7 @@ MIN_FOR_DEVIATION = 3  # of two ratings, both agree equally often with the other
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class RaterChoices:
     """Choices of identified raters, one element per rating.
 
     Attributes
@@ -44,9 +44,9 @@ class Choices:
         n, K = len(self.unit), self.n_options
         return np.bincount(self.item * K + self.option, minlength=n * K).reshape(n, K)
 
-    def subset(self, kept: IntArray) -> Choices:
+    def subset(self, kept: IntArray) -> RaterChoices:
         """Return some of the ratings."""
-        return Choices(
+        return RaterChoices(
             self.item[kept],
             self.rater[kept],
             self.option[kept],
@@ -97,12 +97,12 @@ class RaterDeviation:
         return f"RaterDeviation({len(self.p)} raters, {int((self.p_adjusted <= 0.05).sum())} low)"  # noqa: PLR2004
 
 
-def rater_deviation(choices: Choices) -> RaterDeviation:
+def rater_deviation(choices: RaterChoices) -> RaterDeviation:
     """Test whether each rater agrees less with the others than interchangeable raters do.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RaterChoices
         Items of fewer than three ratings are left out: two raters always agree equally.
 
     Returns
@@ -167,12 +167,12 @@ def _chernoff(
     return np.where(n_items > 0, p, np.nan)
 
 
-def same_answer_p_values(choices: Choices) -> tuple[IntArray, FloatArray]:
+def same_answer_p_values(choices: RaterChoices) -> tuple[IntArray, FloatArray]:
     """Test raters who always chose the same option against interchangeable ones.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RaterChoices
         Of all raters.
 
     Returns
@@ -201,12 +201,12 @@ def same_answer_p_values(choices: Choices) -> tuple[IntArray, FloatArray]:
     return option, holm(np.where(n_units > 0, p, np.nan))
 
 
-def drift_p_values(choices: Choices, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+def drift_p_values(choices: RaterChoices, times: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Test whether raters agree more or less with the others as time passes.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RaterChoices
         Of all raters.
     times : (R,) array
         When each rating was made, in any unit; nan where unknown.

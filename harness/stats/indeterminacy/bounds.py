@@ -53,7 +53,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class EndorsementLimit:
     """How often raters who choose an option may endorse others along with it.
 
     Attributes
@@ -187,7 +187,7 @@ def _missing(human: FloatArray, judge: FloatArray) -> tuple[Exclusion, ...]:
 def common_bounds(
     human: RatingTable,
     judges: Sequence[RatingTable],
-    limits: Sequence[Limit],
+    limits: Sequence[EndorsementLimit],
     *,
     tau: float,
     positive: Sequence[str],
@@ -200,7 +200,7 @@ def common_bounds(
     ----------
     human, judges, tau, positive, resampling, n_replies
         As in `free_bounds`.
-    limits : sequence of Limit
+    limits : sequence of EndorsementLimit
         Of every option whose choice may hide others; the rest hide nothing.
 
     Returns
@@ -232,7 +232,7 @@ def common_bounds(
     return bounds
 
 
-def _ends(space: OptionSpace, limits: Sequence[Limit]) -> tuple[FloatArray, FloatArray]:
+def _ends(space: OptionSpace, limits: Sequence[EndorsementLimit]) -> tuple[FloatArray, FloatArray]:
     """Return F' (V, K) with every limit at its low and at its high end."""
     named = [limit.option for limit in limits]
     if len(set(named)) < len(named):

@@ -71,7 +71,7 @@ class CrossedRatings:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LeftOut:
+class WithoutEach:
     """Statistics of the same sums without each rater, and without each rating.
 
     Attributes
@@ -89,14 +89,14 @@ class LeftOut:
     times: FloatArray
 
     def __repr__(self) -> str:
-        return f"LeftOut({len(self.raters)} statistics, {self.times.sum():g} ratings)"
+        return f"WithoutEach({len(self.raters)} statistics, {self.times.sum():g} ratings)"
 
 
 def leave_out(
     ratings: CrossedRatings,
     sides: Sequence[Callable[[IntArray, IntArray], FloatArray]],
     *values: Callable[[FloatArray], FloatArray],
-) -> list[LeftOut]:
+) -> list[WithoutEach]:
     """Evaluate statistics without each rater, and without each rating, in turn.
 
     Parameters
@@ -112,7 +112,7 @@ def leave_out(
 
     Returns
     -------
-    list of LeftOut
+    list of WithoutEach
         One per side.
     """
     n, m, K = ratings.shape
@@ -139,7 +139,7 @@ def leave_out(
                 cells[s].append([value(totals[s] + changes) for value in values])
                 without[s] += chose[:, rated] @ changes
     return [
-        LeftOut(
+        WithoutEach(
             raters=tuple(value(of_side) for value in values),
             cells=tuple(np.concatenate(of_value) for of_value in zip(*of_cells, strict=True)),
             times=np.concatenate(times),
@@ -203,7 +203,7 @@ class RaterCovariance:
     @classmethod
     def of(
         cls,
-        left_out: Sequence[LeftOut],
+        left_out: Sequence[WithoutEach],
         ratings: CrossedRatings,
         statistic: int = 0,
     ) -> Self:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.planning.sample_size import AgreementMoments
+
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
 LEAST_SHARE = 1e-4  # of an option: none is impossible
-N_FOR_CERTAINTY = 200_000  # items whose mean stands for the expectation
+N_ITEMS = 200_000  # whose mean stands for the expectation
 EXACT = 1e-9  # rates this close are equal
 
 
@@ -41,6 +43,20 @@ class PlantedRaters:
     shares: tuple[float, ...]
     agreement: float
 
+    @classmethod
+    def of_counts(cls, counts: IntArray) -> PlantedRaters | None:
+        """Return raters who agree as often as those of (n, K) counts; None without two ratings.
+
+        Agreement below that of chance is taken for it.
+        """
+        total = counts.sum(axis=1)
+        pairs = float((total * (total - 1)).sum())
+        if pairs == 0:
+            return None
+        shares = tuple((counts.sum(axis=0) / counts.sum()).tolist())
+        agreement = float((counts * (counts - 1)).sum()) / pairs
+        return cls(shares, min(max(agreement, sum(share**2 for share in shares)), 1.0))
+
     def __post_init__(self) -> None:
         if min(self.shares) < 0 or abs(sum(self.shares) - 1.0) > EXACT:
             raise ValueError(f"shares {self.shares} are not above 0 with a sum of 1")
@@ -58,8 +74,12 @@ class PlantedRaters:
     @cached_property
     def certainty(self) -> float:
         """Mean over items of the greatest probability: the most that a judge can agree."""
-        chances = self.chances(N_FOR_CERTAINTY, np.random.default_rng(0))
-        return float(chances.max(axis=1).mean())
+        return float(self.many_chances.max(axis=1).mean())
+
+    @cached_property
+    def many_chances(self) -> FloatArray:
+        """Probabilities of many items, (n, K), always the same: means stand for expectations."""
+        return self.chances(N_ITEMS, np.random.default_rng(0))
 
     def chances(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw the probabilities of n items: (n, K)."""
@@ -140,3 +160,49 @@ class PlantedJudge:
         replies = np.where(departs, others, usual[:, None])
         replies[rng.random((n, n_replies)) < self.abstention] = -1
         return replies
+
+    def usual(self, chances: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return the chance that each option is the usual reply: (n, K)."""
+        likeliest = np.eye(chances.shape[1])[chances.argmax(axis=1)]
+        return np.asarray(self.insight * likeliest + (1.0 - self.insight) * shares)
+
+
+def planted_moments(
+    raters: PlantedRaters, judge: PlantedJudge, other: PlantedJudge | None = None
+) -> AgreementMoments:
+    """Return the moments of a judge's agreement with a rater, or of the difference of two judges.
+
+    Means over 200,000 items of what is exact for each: their error is below 0.001. Judges that
+    abstain are taken as if they answered.
+    """
+    p, q = raters.many_chances, np.array(raters.shares)
+    agreed, of_replies, mean = [], [], 0.0
+    for sign, each in zip((1.0, -1.0), (judge, other), strict=True):
+        if each is None:
+            continue
+        f, usual = each.fidelity, each.usual(p, q)
+        reply = f * usual + (1.0 - f) * q
+        by_item = (p * reply).sum(axis=1)
+        aside = 2.0 * f * (1.0 - f) * usual * q + (1.0 - f) ** 2 * q**2
+        twice = f**2 * usual + aside  # of two replies, both the option
+        both = f**2 * (p**2 * usual).sum(axis=1)
+        both += 2.0 * f * (1.0 - f) * (p * usual).sum(axis=1) * (p @ q)
+        both += (1.0 - f) ** 2 * (p @ q) ** 2
+        of_replies.append((reply, by_item))
+        agreed.append((by_item, (p**2 * reply).sum(axis=1), (p * twice).sum(axis=1), both))
+        mean += sign * float(by_item.mean())
+    same, other_rater, other_reply, other_both = (
+        float(sum(part.mean() for part in parts)) for parts in zip(*agreed, strict=True)
+    )
+    alike = cross = 0.0  # of two judges: a rating equals both replies; two ratings, one reply each
+    if other is not None:
+        (first, by_first), (second, by_second) = of_replies
+        alike = 2.0 * float((p * first * second).sum(axis=1).mean())
+        cross = 2.0 * float((by_first * by_second).mean())
+    return AgreementMoments(
+        mean=mean,
+        same=same - alike,
+        other_rater=other_rater - cross,
+        other_reply=other_reply - alike,
+        other_both=other_both - cross,
+    )

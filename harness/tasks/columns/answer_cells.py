@@ -38,7 +38,7 @@ UNTICKED = frozenset({"", "0", "false", "no", "n", "f"})
 NO_TOTAL = "shares need the number of raters"
 
 
-class Answer(NamedTuple):
+class CellAnswer(NamedTuple):
     """The answer of a rater or judge in a cell.
 
     Attributes
@@ -87,7 +87,7 @@ class AnswerReader:
             for text in column.values
         )
 
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> Iterator[CellAnswer]:
         """Yield the human answers, row by row, each row's verdicts after them."""
         mapping = self.mapping
         if mapping.votes:
@@ -105,10 +105,10 @@ class AnswerReader:
             return [""] * self.table.n_rows
         return _cells(self.table.columns[self.mapping.criterion])
 
-    def _verdicts(self, row: int, criterion: str, cells: Sequence[_Cells]) -> Iterator[Answer]:
+    def _verdicts(self, row: int, criterion: str, cells: Sequence[_Cells]) -> Iterator[CellAnswer]:
         for column, own_criterion, judge, texts in cells:
             if texts[row]:
-                yield Answer(row, own_criterion or criterion, judge, True, column, texts[row])
+                yield CellAnswer(row, own_criterion or criterion, judge, True, column, texts[row])
 
     def _cells(self, columns: Iterable[str]) -> list[_Cells]:
         """Return the cells of columns with the criterion and the name they are called after."""
@@ -120,17 +120,19 @@ class AnswerReader:
     def _judge_cells(self) -> list[_Cells]:
         return self._cells(self.mapping.judge_columns(self.table))
 
-    def _wide(self) -> Iterator[Answer]:
+    def _wide(self) -> Iterator[CellAnswer]:
         criteria = self.criteria()
         judges = self._judge_cells()
         columns = self._cells(self.mapping.raters)
         for row, row_criterion in enumerate(criteria):
             for column, criterion, rater, texts in columns:
                 if texts[row]:
-                    yield Answer(row, criterion or row_criterion, rater, False, column, texts[row])
+                    yield CellAnswer(
+                        row, criterion or row_criterion, rater, False, column, texts[row]
+                    )
             yield from self._verdicts(row, row_criterion, judges)
 
-    def _long(self) -> Iterator[Answer]:
+    def _long(self) -> Iterator[CellAnswer]:
         mapping, table = self.mapping, self.table
         criteria = self.criteria()
         judges = self._judge_cells()
@@ -150,7 +152,7 @@ class AnswerReader:
             for name, texts in columns:
                 if texts[row]:
                     criterion = name if several else criteria[row]
-                    yield Answer(row, criterion, rater, judged, name, texts[row])
+                    yield CellAnswer(row, criterion, rater, judged, name, texts[row])
             if judges:
                 yield from self._verdicts(row, criteria[row], judges)
 
@@ -167,7 +169,7 @@ class AnswerReader:
             )
         return rows
 
-    def _voted(self) -> Iterator[Answer]:
+    def _voted(self) -> Iterator[CellAnswer]:
         """Yield the ratings of columns that hold all of an item, by name or by place."""
         mapping, table = self.mapping, self.table
         criteria = self.criteria()
@@ -182,10 +184,10 @@ class AnswerReader:
                 criterion = name if several else row_criterion
                 ballots = self._ballots(texts[row], total, who[row] if who else None)
                 if isinstance(ballots, str):
-                    yield Answer(row, criterion, "", False, name, "", ballots)
+                    yield CellAnswer(row, criterion, "", False, name, "", ballots)
                     continue
                 for rater, label in ballots:
-                    yield Answer(row, criterion, rater, False, name, label)
+                    yield CellAnswer(row, criterion, rater, False, name, label)
             yield from self._verdicts(row, row_criterion, judges)
 
     def _ballots(
@@ -206,7 +208,7 @@ class AnswerReader:
             return labels
         return [(f"p{place}", label) for place, label in enumerate(labels, 1)]
 
-    def _counted(self) -> Iterator[Answer]:
+    def _counted(self) -> Iterator[CellAnswer]:
         criteria = self.criteria()
         judges = self._judge_cells()
         totals = _cells(self.table.columns[self.mapping.total]) if self.mapping.total else None
@@ -216,10 +218,10 @@ class AnswerReader:
             total = totals[row] if totals else self.n_raters
             labels = cells if isinstance(cells, str) else ballots(cells, total)
             if isinstance(labels, str):
-                yield Answer(row, criterion, "", False, column, "", labels)
+                yield CellAnswer(row, criterion, "", False, column, "", labels)
             else:
                 for place, label in enumerate(labels, 1):
-                    yield Answer(row, criterion, f"p{place}", False, column, label)
+                    yield CellAnswer(row, criterion, f"p{place}", False, column, label)
             yield from self._verdicts(row, criterion, judges)
 
     def _numbers(self) -> Iterator[dict[str, float] | str]:

@@ -17,7 +17,7 @@ from harness.tasks.tables.checks import MAX_ID_CHARS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from harness.tasks.columns.answer_cells import Answer, AnswerReader
+    from harness.tasks.columns.answer_cells import AnswerReader, CellAnswer
     from harness.tasks.columns.label_reader import LabelReader, LabelReading
 
 
@@ -181,7 +181,7 @@ class TableReader:
         criterion = self._criteria[row] if self._criteria else name_of(criterion)
         return Item(item, fields, group or None, criterion or None)
 
-    def _rating(self, answer: Answer) -> Iterator[TableItem | TableAnswer | Rejected]:
+    def _rating(self, answer: CellAnswer) -> Iterator[TableItem | TableAnswer | Rejected]:
         row = answer.row
         yield from self._item(row, answer.criterion)
         if row in self._seen.refused:
@@ -206,7 +206,7 @@ class TableReader:
             return "the rater's name is too long" if rater else "the rater is not named"
         return f"rater {rater!r} has rated this item before" if key in self._seen.rated else ""
 
-    def _reading(self, answer: Answer) -> LabelReading:
+    def _reading(self, answer: CellAnswer) -> LabelReading:
         elicitation = self._elicitations[answer.row] if self._elicitations else ""
         key = (answer.text, elicitation, answer.is_judge)
         if key not in self._readings:
@@ -214,7 +214,7 @@ class TableReader:
             self._readings[key] = read(answer.text, elicitation)
         return self._readings[key]
 
-    def _verdict(self, answer: Answer) -> Iterator[TableAnswer | Rejected]:
+    def _verdict(self, answer: CellAnswer) -> Iterator[TableAnswer | Rejected]:
         """Yield a verdict on an item that has a rating."""
         mapping, seen, row = self._mapping, self._seen, answer.row
         item = self._id(row, answer.criterion)

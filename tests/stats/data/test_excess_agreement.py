@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from harness.stats.data.excess_agreement import excess_agreement
-from harness.stats.data.rater_deviation import Choices
+from harness.stats.data.rater_deviation import RaterChoices
 
 LEVEL = 0.05
 N_SETS = 200
 
 
-def choices_of(matrix, unit=None) -> Choices:
+def choices_of(matrix, unit=None) -> RaterChoices:
     """Return the choices of a (m, n) matrix of options, -1 where not rated."""
     rater, item = np.nonzero(matrix >= 0)
     unit = np.arange(matrix.shape[1]) if unit is None else unit
-    return Choices(item, rater, matrix[rater, item], unit, len(matrix), 2)
+    return RaterChoices(item, rater, matrix[rater, item], unit, len(matrix), 2)
 
 
 def panel(rng, accuracies, n):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.stats.data.rater_deviation import (
-    Choices,
+    RaterChoices,
     drift_p_values,
     rater_deviation,
     same_answer_p_values,
@@ -19,7 +19,7 @@ def choices_of(options, unit=None):
     item, rater = np.nonzero(options >= 0)
     n, m = options.shape
     unit = np.arange(n) if unit is None else np.asarray(unit)
-    return Choices(item, rater, options[item, rater], unit, m, int(options.max()) + 1)
+    return RaterChoices(item, rater, options[item, rater], unit, m, int(options.max()) + 1)
 
 
 def simulated(rng, *, n, m, difficulty=1.0):

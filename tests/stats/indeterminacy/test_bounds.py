@@ -9,7 +9,7 @@ from support.rating_tables import count_table, random_table, split_options
 from harness import stats
 from harness.stats import OptionSpace, common_bounds, free_bounds
 from harness.stats.data.rating_table import multilabel, reaches
-from harness.stats.indeterminacy.bounds import Limit, meets_bounds
+from harness.stats.indeterminacy.bounds import EndorsementLimit, meets_bounds
 from harness.stats.indeterminacy.translation import reconstruct_theta
 from harness.stats.inference.bootstrap import Resamples, Units
 
@@ -107,7 +107,7 @@ def test_bounds_without_a_side_are_na():
     apart = count_table("human", [[], ["fine"], []])
     assert free(apart, judge)["z"]["prevalence_bias"].high.reason == "no_overlap"
     mute = count_table("human", sets=[[BOTH]] * 3)
-    limits = [Limit("fine", ("toxic",), 0.0, 0.5)]
+    limits = [EndorsementLimit("fine", ("toxic",), 0.0, 0.5)]
     for result in (free(mute, judge), common(mute, [judge], limits)):
         assert result["z"]["prevalence_bias"].low.reason == "no_forced_choices"
         assert result["z"]["prevalence_bias"].low.value is None
@@ -135,7 +135,7 @@ def by_grid(human, judge, low, high):
 def test_common_bounds_are_exact_over_the_break_points(low, high):
     """A grid of 2,001 betas finds the same ends."""
     human, judge = random_table("human", 0), random_table("z", 1)
-    result = common(human, [judge], [Limit("fine", ("toxic",), low, high)])["z"]
+    result = common(human, [judge], [EndorsementLimit("fine", ("toxic",), low, high)])["z"]
     least, greatest = by_grid(human, judge, low, high)
     for i, name in enumerate(("decision_consistency", "prevalence_bias")):
         assert result[name].kind == "common"
@@ -149,7 +149,7 @@ def test_common_bounds_lie_within_the_free_ones():
     """One F' for all items is one of the F' per item."""
     human, judge = random_table("human", 0), random_table("z", 1)
     wide = free(human, judge)["z"]
-    narrow = common(human, [judge], [Limit("fine", ("toxic",), 0.0, 1.0)])["z"]
+    narrow = common(human, [judge], [EndorsementLimit("fine", ("toxic",), 0.0, 1.0)])["z"]
     for name, bound in narrow.items():
         assert wide[name].low.value <= bound.low.value <= bound.high.value <= wide[name].high.value
 
@@ -157,10 +157,13 @@ def test_common_bounds_lie_within_the_free_ones():
 def test_two_open_limits_are_not_computed():
     """NA says so; a closed limit is no free parameter."""
     human, judge = random_table("human", 0), random_table("z", 1)
-    limits = [Limit("fine", ("toxic",), 0.0, 0.5), Limit("rude", ("toxic",), 0.0, 0.5)]
+    limits = [
+        EndorsementLimit("fine", ("toxic",), 0.0, 0.5),
+        EndorsementLimit("rude", ("toxic",), 0.0, 0.5),
+    ]
     result = common(human, [judge], limits)["z"]["decision_consistency"]
     assert (result.low.value, result.low.reason, result.kind) == (None, "not_computed", "common")
-    closed = [limits[0], Limit("rude", ("toxic",), 0.25, 0.25)]
+    closed = [limits[0], EndorsementLimit("rude", ("toxic",), 0.25, 0.25)]
     assert common(human, [judge], closed)["z"]["decision_consistency"].low.value is not None
 
 
@@ -168,15 +171,15 @@ def test_limits_that_cannot_be_are_refused():
     """The message names the limit."""
     human = random_table("human", 0)
     with pytest.raises(ValueError, match="limits: an option is limited twice"):
-        common(human, [], [Limit("fine", ("toxic",), 0.0, 0.5)] * 2)
+        common(human, [], [EndorsementLimit("fine", ("toxic",), 0.0, 0.5)] * 2)
     with pytest.raises(ValueError, match="is no range of chances"):
-        common(human, [], [Limit("fine", ("toxic",), 0.5, 0.4)])
+        common(human, [], [EndorsementLimit("fine", ("toxic",), 0.5, 0.4)])
 
 
 def test_resampled_ends_are_those_of_the_resampled_items():
     """Each replicate's ends are what the bounds of its items, repeated, would be."""
     human, judge = random_table("human", 0, n=12), random_table("z", 1, n=12)
-    limit = [Limit("fine", ("toxic",), 0.0, 0.6)]
+    limit = [EndorsementLimit("fine", ("toxic",), 0.0, 0.6)]
     result = common(human, [judge], limit, n_resamples=3)["z"]["decision_consistency"].low
     seed = Resamples.draw(Units.of(12, None), 3, np.random.default_rng(0))
     [weights] = seed.weights()

@@ -9,7 +9,12 @@ import pytest
 
 from harness.stats import AltTestDesign, OptionSpace, RatingTable, Resampling
 from harness.stats.inference.cluster_robust import cluster_mean
-from harness.stats.planning.annotator_power import AssumedRates, power_from_panel, power_from_rates
+from harness.stats.planning.annotator_power import (
+    planted_panel,
+    power_from_panel,
+    power_from_planted,
+)
+from harness.stats.planning.planted import PlantedJudge, PlantedRaters, planted_moments
 from harness.stats.planning.sample_size import (
     agreement_moments,
     difference_beside_raters,
@@ -18,7 +23,8 @@ from harness.stats.planning.sample_size import (
 )
 from harness.stats.selection.evaluation import evaluate
 
-RATES = AssumedRates(rater_agreement=0.8, self_consistency=0.9)
+RATERS, CONSISTENCY = PlantedRaters((0.5, 0.5), 0.8), 0.9
+DECIDED = PlantedRaters((0.5, 0.5), 0.75)
 DESIGN = AltTestDesign(score="accuracy", eps=0.1)
 
 
@@ -27,12 +33,24 @@ def counts(answers):
     return np.stack([(answers == k).sum(axis=1) for k in (0, 1)], axis=1)
 
 
-def draw(n, n_raters, n_replies, agreements, seed):
+def judge(agreement, raters=RATERS, self_consistency=CONSISTENCY):
+    return PlantedJudge.that_agrees(raters, agreement, self_consistency=self_consistency)
+
+
+JUDGE = judge(0.8, DECIDED, 1.0)
+
+
+def moments_of(*agreements, raters=RATERS):
+    return planted_moments(raters, *(judge(agreement, raters) for agreement in agreements))
+
+
+def draw(n, n_raters, n_replies, agreements, seed, *, raters=RATERS):
     """Draw ratings and the replies of judges to n items."""
     rng = np.random.default_rng(seed)
-    preferred = RATES.preferred(n, rng)
-    ratings = RATES.ratings(preferred, n_raters, rng)
-    return ratings, [RATES.replies(preferred, a, n_replies, rng) for a in agreements]
+    chances = raters.chances(n, rng)
+    ratings = raters.choose(np.repeat(chances, n_raters, axis=0), rng).reshape(n, n_raters)
+    shares = np.array(raters.shares)
+    return ratings, [judge(a, raters).replies(chances, shares, n_replies, rng) for a in agreements]
 
 
 def item_scores(ratings, replies):
@@ -40,13 +58,15 @@ def item_scores(ratings, replies):
     return (ratings[:, :, None] == replies[:, None, :]).mean(axis=(1, 2))
 
 
+@pytest.mark.parametrize("raters", [RATERS, PlantedRaters((0.2, 0.3, 0.5), 0.75)])
 @pytest.mark.parametrize(("n_raters", "n_replies"), [(1, 1), (4, 1), (1, 3), (4, 3)])
-def test_assumed_variances_are_those_of_draws(n_raters, n_replies):
+def test_planted_variances_are_those_of_draws(n_raters, n_replies, raters):
     """Of a judge's agreement, and of the difference of two, at every number of answers."""
-    ratings, (first, second) = draw(100_000, n_raters, n_replies, (0.7, 0.65), seed=1)
+    ratings, (first, second) = draw(100_000, n_raters, n_replies, (0.7, 0.65), 1, raters=raters)
     scores, others = item_scores(ratings, first), item_scores(ratings, second)
-    alone, paired = RATES.moments(0.7), RATES.moments(0.7, 0.65)
-    assert scores.mean() == pytest.approx(alone.mean, abs=0.005) == 0.7
+    alone, paired = moments_of(0.7, raters=raters), moments_of(0.7, 0.65, raters=raters)
+    assert alone.mean == pytest.approx(0.7, abs=0.001)
+    assert scores.mean() == pytest.approx(alone.mean, abs=0.005)
     assert scores.var() == pytest.approx(alone.variance(n_raters, n_replies), rel=0.02)
     assert (scores - others).mean() == pytest.approx(paired.mean, abs=0.005)
     assert (scores - others).var() == pytest.approx(paired.variance(n_raters, n_replies), rel=0.02)
@@ -57,7 +77,7 @@ def test_moments_of_counts_extrapolate_to_other_numbers_of_answers(agreements):
     """Three ratings and two replies of each item tell the variance with five and four."""
     ratings, replies = draw(50_000, 3, 2, agreements, seed=2)
     moments = agreement_moments(counts(ratings), *map(counts, replies))
-    assumed = RATES.moments(*agreements)
+    assumed = moments_of(*agreements)
     for design in ((1, 1), (3, 2), (5, 4)):
         assert moments.variance(*design) == pytest.approx(assumed.variance(*design), rel=0.03)
     assert moments.n_items == 50_000
@@ -104,20 +124,12 @@ def test_powers_invert_the_sample_sizes():
     assert power_for_difference(0.4, 0.05, n, design_effect=2.0) == pytest.approx(0.9, abs=0.002)
 
 
-def test_rates_out_of_reach_are_refused():
-    """A judge cannot agree with raters more than they prefer an option."""
-    with pytest.raises(ValueError, match="out of reach"):
-        AssumedRates(0.6).moments(0.9)
-    with pytest.raises(ValueError, match=r"rater_agreement is 0\.4"):
-        AssumedRates(0.4)
-
-
 def test_power_grows_with_items_and_the_advantage_does_not():
     """Calderon et al. 2025, figure 2: items raise the winning rate and narrow the advantage."""
-    rates, rng = AssumedRates(rater_agreement=0.75), np.random.default_rng(0)
-    few, many = power_from_rates(
-        rates, 0.8, DESIGN, n_raters=3, n_items=(30, 150), rng=rng, n_draws=60
-    )
+    few, many = power_from_planted(
+        DECIDED, JUDGE, DESIGN, n_raters=3, n_items=(30, 150), rng=np.random.default_rng(0),
+        n_draws=60,
+    )  # fmt: skip
     assert many.power > few.power + 0.2
     assert many.winning_rate > few.winning_rate
     assert many.advantage == pytest.approx(few.advantage, abs=0.03)
@@ -127,7 +139,7 @@ def test_power_grows_with_items_and_the_advantage_does_not():
 
 def test_raters_with_few_items_make_no_test():
     """A draw of fewer than 10 items is no pass, and is counted."""
-    panel, verdicts = RATES.panel(40, 3, 0.75, np.random.default_rng(0))
+    panel, verdicts = planted_panel(RATERS, judge(0.75), 40, 3, np.random.default_rng(0))
     (row,) = power_from_panel(
         panel, verdicts, DESIGN, n_raters=3, n_items=(5,), rng=np.random.default_rng(1), n_draws=10
     )
@@ -140,11 +152,11 @@ def test_raters_with_few_items_make_no_test():
 
 def test_draws_of_a_large_panel_have_the_power_of_new_panels():
     """Subsamples of a task plan what new raters and items of the same kind would show."""
-    rates, rng = AssumedRates(rater_agreement=0.75), np.random.default_rng(7)
-    panel, verdicts = rates.panel(4000, 6, 0.8, rng)
+    rng = np.random.default_rng(7)
+    panel, verdicts = planted_panel(DECIDED, JUDGE, 4000, 6, rng)
     options = {"n_raters": 3, "n_items": (50,), "rng": rng, "n_draws": 300}
     (drawn,) = power_from_panel(panel, verdicts, DESIGN, **options)
-    (new,) = power_from_rates(rates, 0.8, DESIGN, **options)
+    (new,) = power_from_planted(DECIDED, JUDGE, DESIGN, **options)
     error = sqrt((drawn.power * (1 - drawn.power) + new.power * (1 - new.power)) / 300)
     assert 0.1 < new.power < 0.95
     assert abs(drawn.power - new.power) < 3 * error
@@ -155,7 +167,7 @@ def test_draws_of_a_large_panel_have_the_power_of_new_panels():
 @pytest.mark.parametrize(("n_raters", "n_replies"), [(1, 1), (5, 3)])
 def test_planned_power_is_that_of_the_cluster_robust_test(power, n_raters, n_replies):
     """The two-sided t-test of item differences rejects as often as planned, within 4 %."""
-    sd = sqrt(RATES.moments(0.75, 0.65).variance(n_raters, n_replies))
+    sd = sqrt(moments_of(0.75, 0.65).variance(n_raters, n_replies))
     n = sample_size_for_difference(sd, 0.1, power=power)
     rejected = []
     for seed in range(1000):
@@ -169,7 +181,7 @@ def test_planned_power_is_that_of_the_cluster_robust_test(power, n_raters, n_rep
 @pytest.mark.slow
 def test_planned_power_is_that_of_the_ranking():
     """A ranking by the hit rate separates two judges as often as planned, within 6 %."""
-    n = sample_size_for_difference(sqrt(RATES.moments(0.75, 0.65).variance(1, 1)), 0.1)
+    n = sample_size_for_difference(sqrt(moments_of(0.75, 0.65).variance(1, 1)), 0.1)
     space = OptionSpace.singletons(("0", "1"))
     separated = []
     for seed in range(300):
