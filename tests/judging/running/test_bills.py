@@ -1,0 +1,44 @@
+"""What a call costs that fails: nothing, or the most that it may have."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from harness.errors import CallFailed
+from harness.judging.judges.config import JudgeSpec
+from harness.judging.judges.response_errors import NOT_BILLED
+from harness.judging.running.budget import CallBill, CostBudget
+from harness.judging.running.cost_estimate import JudgeQuote, quote_of_ensemble
+from harness.judging.running.services import NotAsked
+
+
+def spent_after(error: BaseException) -> tuple[float, float, float]:
+    budget = CostBudget(2.0)
+    with suppress(type(error)), CallBill(budget, "j", 0.5):
+        assert budget.reserved_usd == 0.5
+        raise error
+    return budget.spent_usd, budget.assumed_usd, budget.reserved_usd
+
+
+@pytest.mark.parametrize("error", [NotAsked(), *map(CallFailed, sorted(NOT_BILLED))], ids=str)
+def test_a_call_that_is_not_billed_costs_nothing(error):
+    """Refused for want of a key, too many requests, or not sent."""
+    assert spent_after(error) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "error", [NotAsked(is_sent=True), CallFailed("timeout"), KeyboardInterrupt()], ids=repr
+)
+def test_a_call_that_may_be_billed_costs_the_most_that_it_may(error):
+    """The prompt may have been read: what was reserved for it is spent, and said to be assumed."""
+    assert spent_after(error) == (0.5, 0.5, 0.0)
+
+
+def test_an_ensemble_of_judges_that_are_asked_is_quoted_at_nothing():
+    """Its members' replies are those of the run: no call, no token, no cost."""
+    of_member = JudgeQuote("a", {"forced_choice": 3}, 3, 90, 48, 48, 0.2, 0.1, 16)
+    ensemble = JudgeSpec(name="both", kind="ensemble", members=("a", "b"))
+    quote = quote_of_ensemble(ensemble, [of_member])
+    assert quote == JudgeQuote("both", {"forced_choice": 3}, 0, 0, 0, 0, 0.0, 0.0, 0)
