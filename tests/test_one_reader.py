@@ -56,3 +56,14 @@ def test_one_class_turns_rows_into_ratings():
     assert modules_that("TableReader") == {"curation.convert", "tasks.dataset_table"}
     cells = modules_that("labels_of") - {"tasks.columns.cell_values"}
     assert all(name.startswith("tasks.columns.") or "guess" in name for name in cells), cells
+
+
+def test_one_class_says_which_answers_a_task_admits():
+    """Ratings, verdicts made elsewhere and answers of a page or a team are read by one rule."""
+    assert modules_that("AnswerRules.of") == {
+        "annotation.questions",
+        "judging.parsing.external_verdicts",
+        "tasks.human_ratings",
+    }
+    checking = modules_that("checked_value") - {"annotation.questions"}
+    assert checking >= {"annotation.merged_ratings", "interop.team_answers"}

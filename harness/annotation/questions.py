@@ -6,18 +6,18 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
 from harness.tasks import CANNOT_ASSESS, Item
+from harness.tasks.answer_rules import AnswerRules, BadAnswerError
 from harness.tasks.model import ASKED_ON
-from harness.tasks.schema import MAX_ANSWER_CHARS, as_number, number_text
+from harness.tasks.schema import MAX_ANSWER_CHARS
 from harness.tasks.tables import parse_json, read_rows
 from harness.tasks.tables.checks import as_text, identifier, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.tasks import Task
@@ -295,52 +295,37 @@ def _version(content: Mapping[str, object]) -> str:
 
 
 def checked_value(
-    task: Task, elicitation: str, value: str | Sequence[str]
+    task: Task, elicitation: HumanElicitation, value: str | Sequence[str]
 ) -> str | tuple[str, ...]:
     """Return a value as it stands in ratings: a set in the order of the options."""
+    members = value if isinstance(value, str) else list(dict.fromkeys(value))
+    try:
+        answer, is_foreign = AnswerRules.of(task).read(members, elicitation)
+    except BadAnswerError as error:
+        raise ValueError(_request(task, elicitation, value, error.reason)) from None
+    if is_foreign:
+        raise ValueError(_request(task, elicitation, value, "unknown_label"))
+    return answer
+
+
+def _request(
+    task: Task, elicitation: HumanElicitation, value: str | Sequence[str], reason: str
+) -> str:
+    """Say to a rater what is asked for instead."""
     if value == CANNOT_ASSESS:
-        if task.abstain:
-            return value
-        raise ValueError("This task does not allow leaving an item without an answer.")
-    if task.is_open:
-        return _open_value(task, value)
-    labels = {option.key: option.label for option in task.options}
-    if elicitation == "forced_choice":
-        if isinstance(value, str) and value in labels:
-            return value
-        raise ValueError("Choose one option.")
-    if isinstance(value, str) or not value or not labels.keys() >= set(value):
-        raise ValueError("Choose at least one option.")
-    return _admissible_set(task, value, labels)
-
-
-def _open_value(task: Task, value: str | Sequence[str]) -> str:
-    """Return a number, or a text, as it stands in ratings."""
-    text = value.strip() if isinstance(value, str) else ""
+        return "This task does not allow leaving an item without an answer."
     if task.scale == "text":
-        if not text or len(text) > MAX_ANSWER_CHARS or text == CANNOT_ASSESS:
-            raise ValueError(f"Write an answer of at most {MAX_ANSWER_CHARS} characters.")
-        return text
-    number = as_number(text)
-    low, high = task.bounds or (-inf, inf)
-    if number is None or not isfinite(number) or not low <= number <= high:
-        within = f" from {low:g} to {high:g}" if task.bounds else ""
-        raise ValueError(f"Write a number{within}.")
-    return number_text(number)
-
-
-def _admissible_set(
-    task: Task, members: Iterable[str], labels: Mapping[str, str]
-) -> tuple[str, ...]:
-    chosen = tuple(key for key in labels if key in set(members))
-    listed = task.response_sets
-    if listed != "all" and set(chosen) not in [set(endorsed) for endorsed in listed]:
-        combinations = "; ".join(
-            " + ".join(labels[key] for key in labels if key in endorsed)
-            for endorsed in listed
-            if len(endorsed) > 1
-        )
-        raise ValueError(
-            f"This combination is not possible. Combinations that are: {combinations or 'none'}."
-        )
-    return chosen
+        return f"Write an answer of at most {MAX_ANSWER_CHARS} characters."
+    if task.scale == "continuous":
+        return f"Write a number{' from {:g} to {:g}'.format(*task.bounds) if task.bounds else ''}."
+    if elicitation == "forced_choice":
+        return "Choose one option."
+    if reason != "set_not_admissible" or task.response_sets == "all":
+        return "Choose at least one option."
+    labels = {option.key: option.label for option in task.options}
+    combinations = "; ".join(
+        " + ".join(labels[key] for key in labels if key in endorsed)
+        for endorsed in task.response_sets
+        if len(endorsed) > 1
+    )
+    return f"This combination is not possible. Combinations that are: {combinations or 'none'}."

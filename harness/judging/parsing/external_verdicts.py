@@ -25,6 +25,7 @@ from harness.judging.parsing.verdict import (
     newest,
 )
 from harness.tasks import CANNOT_ASSESS
+from harness.tasks.answer_rules import AnswerRules, BadAnswerError
 from harness.tasks.schema import ELICITATIONS, Elicitation, number_text
 from harness.tasks.tables import parse_json, read_rows
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.tasks import Task
+    from harness.tasks.model import HumanElicitation
     from harness.tasks.tables import Row
 
 LOG_OPENING = b'{"schema_version"'
@@ -115,9 +117,7 @@ class _Rules:
         self._task, self._is_open = task, task.is_open
         self._judges: set[str] = set()
         self._max_judges = max_judges(task)
-        self._order = {option.key: i for i, option in enumerate(task.options)}
-        listed = task.response_sets
-        self._sets = None if listed == "all" else {frozenset(members) for members in listed}
+        self._answers = AnswerRules.of(task)
 
     def check_item(self, item: str, where: str) -> None:
         """Refuse an unknown item."""
@@ -196,18 +196,24 @@ class _Rules:
         if self._is_open:
             return open_answer(value, self._task)
         key = key_text(value)
-        return Parsed("answered", key) if key in self._order else NOT_AN_OPTION
+        return NOT_AN_OPTION if key is None else self._answer(key, "forced_choice")
 
     def _set(self, value: object) -> Parsed:
-        members = (
-            {key_text(member) for member in value} if isinstance(value, list | tuple) else {None}
-        )
-        if not members <= self._order.keys():
+        keys = [key_text(member) for member in value] if isinstance(value, list | tuple) else [None]
+        if None in keys:
             return NOT_AN_OPTION
-        keys = tuple(key for key in self._order if key in members)
-        if not keys or (self._sets is not None and frozenset(keys) not in self._sets):
-            return Parsed("invalid", reason="not_admissible")
-        return Parsed("answered", keys)
+        return self._answer(list(dict.fromkeys(keys)), "response_set")
+
+    def _answer(self, value: object, elicitation: HumanElicitation) -> Parsed:
+        """Read an option key or a list of them, as in ratings."""
+        try:
+            answer, is_foreign = self._answers.read(value, elicitation)
+        except BadAnswerError as error:
+            is_unknown = error.reason in {"unknown_label", "non_numeric_value", "empty_value"}
+            return NOT_AN_OPTION if is_unknown else Parsed("invalid", reason="not_admissible")
+        return (
+            NOT_AN_OPTION if is_foreign or CANNOT_ASSESS in answer else Parsed("answered", answer)
+        )
 
     def _pair(self, value: object) -> tuple[Parsed, Value]:
         if not isinstance(value, dict) or value.keys() != {"set", "choice"}:

@@ -1,0 +1,196 @@
+"""The answers that a task admits: option keys, response sets, numbers and texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Self
+
+from harness.tasks.options import CANNOT_ASSESS
+from harness.tasks.schema import (
+    MAX_ANSWER_CHARS,
+    MAX_POWERSET_OPTIONS,
+    OPEN_SCALES,
+    as_number,
+    number_text,
+    numeric_keys,
+)
+from harness.tasks.tables import parse_json
+from harness.tasks.tables.checks import as_text, short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.tasks.model import HumanElicitation
+    from harness.tasks.schema import Scale, TaskFields
+
+
+class BadAnswerError(ValueError):
+    """A value that is no answer; ``reason`` is the slug of the problem."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRules:
+    """Values that ratings of a task may have, and verdicts on it; see `read`."""
+
+    keys: tuple[str, ...]
+    answers: frozenset[str]  # the keys, and CANNOT_ASSESS where the task allows it
+    numbers: dict[float, str]  # keys by number, on a numeric scale
+    sets: frozenset[frozenset[str]] | None  # None: every set, if they can be listed at all
+    foreign: frozenset[str]
+    scale: Scale
+    bounds: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, task: TaskFields) -> Self:
+        """Return the rules of a task."""
+        keys = tuple(option.key for option in task.options)
+        listed = task.response_sets
+        return cls(
+            keys=keys,
+            answers=frozenset((*keys, CANNOT_ASSESS) if task.abstain else keys),
+            numbers=numeric_keys(keys) if task.scale == "ordinal" else {},
+            sets=None if listed == "all" else frozenset(map(frozenset, listed)),
+            foreign=frozenset(task.ignore_labels),
+            scale=task.scale,
+            bounds=task.bounds,
+        )
+
+    def read(
+        self, value: object, elicitation: HumanElicitation
+    ) -> tuple[str | tuple[str, ...], bool]:
+        """Read a value, exactly as the files of a task have it.
+
+        Returns
+        -------
+        value : str or tuple of str
+            An option key, ``CANNOT_ASSESS``, a number as `number_text` writes it, a text, or a
+            response set in the order of the options.
+        is_foreign : bool
+            Whether it is, or holds, one of the task's ``ignore_labels``.
+
+        Raises
+        ------
+        BadAnswerError
+            With ``reason`` ``unknown_label``, ``non_numeric_value``, ``out_of_bounds``,
+            ``too_long``, ``empty_value``, ``empty_response_set`` or ``set_not_admissible``.
+        """
+        if self.scale in OPEN_SCALES:
+            if elicitation == "response_set":
+                problem = "a response set needs options, and the task has none; write forced_choice"
+                raise BadAnswerError("set_not_admissible", problem)
+            return (_number if self.scale == "continuous" else _text)(value, self)
+        return (_response_set if elicitation == "response_set" else _option)(value, self)
+
+
+def _option(value: object, rules: AnswerRules) -> tuple[str, bool]:
+    """Read an option key or CANNOT_ASSESS, and whether it is a foreign label instead."""
+    text = as_text(value)
+    if text in rules.answers:
+        return text, False
+    if text in rules.foreign:
+        return text, True
+    number = as_number(text) if rules.numbers else None
+    if number in rules.numbers:
+        return rules.numbers[number], False
+    raise _unknown(text, rules, numeric=bool(rules.numbers) and number is None)
+
+
+def _open_answer(value: object, rules: AnswerRules) -> tuple[str, bool]:
+    """Read an answer that is no option, and whether it is a foreign label or CANNOT_ASSESS."""
+    text = as_text(value).strip()
+    if text in rules.foreign:
+        return text, True
+    if not text or (text == CANNOT_ASSESS and text not in rules.answers):
+        raise _unknown(text, rules, numeric=False)
+    return text, False
+
+
+def _text(value: object, rules: AnswerRules) -> tuple[str, bool]:
+    """Read a text, or CANNOT_ASSESS, and whether it is a foreign label instead."""
+    text, is_foreign = _open_answer(value, rules)
+    if len(text) > MAX_ANSWER_CHARS:
+        problem = f"value {short(text)} has {len(text)} characters; at most {MAX_ANSWER_CHARS}"
+        raise BadAnswerError("too_long", problem)
+    return text, is_foreign
+
+
+def _number(value: object, rules: AnswerRules) -> tuple[str, bool]:
+    """Read a number, or CANNOT_ASSESS, and whether it is a foreign label instead."""
+    text, is_foreign = _open_answer(value, rules)
+    if is_foreign or text in rules.answers:
+        return text, is_foreign
+    number = as_number(text)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+    if number is None or not isfinite(number):
+        problem = f"value {short(text)} is not a number; write one, or list it under ignore_labels"
+        raise BadAnswerError("non_numeric_value", problem)
+    if rules.bounds and not rules.bounds[0] <= number <= rules.bounds[1]:
+        low, high = map(number_text, rules.bounds)
+        problem = f"value {short(text)} is outside {low} to {high}; correct it, or the bounds"
+        raise BadAnswerError("out_of_bounds", problem)
+    return number_text(number), False
+
+
+def _unknown(text: str, rules: AnswerRules, *, numeric: bool) -> BadAnswerError:
+    if not text:
+        return _empty()
+    if text == CANNOT_ASSESS:
+        problem = f"value {text!r} is not allowed here; say 'abstain: true' in task.yaml"
+        return BadAnswerError("unknown_label", problem)
+    remedy = f"write one of {', '.join(rules.keys)}, or list it under ignore_labels"
+    if numeric:
+        return BadAnswerError("non_numeric_value", f"value {short(text)} is not a number; {remedy}")
+    return BadAnswerError("unknown_label", f"value {short(text)} is no option; {remedy}")
+
+
+def _empty() -> BadAnswerError:
+    problem = "the value is empty; leave the row out if the rater gave none"
+    return BadAnswerError("empty_value", problem)
+
+
+def _response_set(value: object, rules: AnswerRules) -> tuple[str | tuple[str, ...], bool]:
+    """Read a response set in the order of the options, and whether it holds a foreign label."""
+    if value == CANNOT_ASSESS or (isinstance(value, str) and value in rules.foreign):
+        return _option(value, rules)
+    parts = [_option(part, rules) for part in _parts(value)]
+    named = [name for name, _ in parts]
+    if any(foreign for _, foreign in parts):
+        return tuple(named), True
+    chosen = tuple(key for key in rules.keys if key in named)
+    if problem := _inadmissible(named, chosen, rules):
+        raise BadAnswerError("set_not_admissible", f"value {short(value)} {problem}")
+    return chosen, False
+
+
+def _inadmissible(named: Sequence[str], chosen: tuple[str, ...], rules: AnswerRules) -> str:
+    if CANNOT_ASSESS in named:
+        return f"holds {CANNOT_ASSESS}; write it alone or leave it out"
+    if len(chosen) < len(named):
+        return "names an option twice; name it once"
+    if rules.sets is None and len(rules.keys) > MAX_POWERSET_OPTIONS:
+        return "cannot be placed: list the response_sets in task.yaml, as the options are many"
+    if rules.sets is not None and frozenset(chosen) not in rules.sets:
+        return "is not one of the response_sets; add it to them in task.yaml"
+    return ""
+
+
+def _parts(value: object) -> list[object]:
+    try:
+        members = parse_json(value) if isinstance(value, str) and value else value
+    except ValueError:
+        members = value
+    if members is None or members == "":
+        raise _empty()
+    if not isinstance(members, list):
+        problem = f"value {short(value)} is no response set; write a JSON array of option keys"
+        raise BadAnswerError("unknown_label", problem)
+    if not members:
+        problem = "the response set is empty; name its options, or leave the row out"
+        raise BadAnswerError("empty_response_set", problem)
+    return members
