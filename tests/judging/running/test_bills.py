@@ -9,6 +9,7 @@ import pytest
 from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.response_errors import NOT_BILLED
+from harness.judging.parsing.verdict import Reply
 from harness.judging.running.budget import CallBill, CostBudget
 from harness.judging.running.cost_estimate import JudgeQuote, quote_of_ensemble
 from harness.judging.running.services import NotAsked
@@ -42,3 +43,24 @@ def test_an_ensemble_of_judges_that_are_asked_is_quoted_at_nothing():
     ensemble = JudgeSpec(name="both", kind="ensemble", members=("a", "b"))
     quote = quote_of_ensemble(ensemble, [of_member])
     assert quote == JudgeQuote("both", {"forced_choice": 3}, 0, 0, 0, 0, 0.0, 0.0, 0)
+
+
+def test_a_call_that_ends_leaves_what_others_have_reserved():
+    """Of two calls in flight, the one that ended reserves nothing more, the other what it did."""
+    budget = CostBudget(2.0)
+    with CallBill(budget, "j", 0.5):
+        with CallBill(budget, "j", 0.25) as bill:
+            bill.settle([Reply(request="0", text="yes", cost_usd=0.1)])
+        assert (budget.spent_usd, budget.reserved_usd) == (0.1, 0.5)
+    assert budget.reserved_usd == 0.0
+
+
+@pytest.mark.parametrize(("cost_usd", "stops"), [(0.25, False), (0.26, True)])
+def test_a_judge_whose_reply_cost_more_than_was_reserved_is_stopped(cost_usd, stops):
+    """A cent is enough; with --max-cost-soft it goes on."""
+    for is_soft in (False, True):
+        budget = CostBudget(2.0, is_soft=is_soft)
+        with CallBill(budget, "j", 0.25) as bill:
+            bill.settle([Reply(request="0", text="yes", cost_usd=cost_usd)])
+        assert (budget.overrun("j") is not None) == (stops and not is_soft)
+        assert budget.overrun("other") is None
