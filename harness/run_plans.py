@@ -397,6 +397,7 @@ def plan_changed_items(
     """
     changes = {
         "changed_by": changed_by,
+        "choices": NO_CHOICES,
         "elicitations": ("forced_choice",),
         "samples": 1,
         "confirms": "",

@@ -320,6 +320,20 @@ def test_notes_name_the_rate_its_n_and_the_baseline():
     ]
 
 
+def test_choices_of_the_run_were_demanded_of_its_probe(place):
+    """`--replies 3` was refused, as the probe asks once; the probe is not validated."""
+    run = harness.run("task", ["random"], probe="injection", samples=3, replies=3)
+    assert run.validation.judge("random").injection.flipped.counts["n"] == N * N_INSTRUCTIONS
+
+
+def test_an_exported_baseline_claimed_a_probe_that_it_does_not_hold(place):
+    """It holds the anchor alone: no probe, and no flip rate that "was not asked"."""
+    run = harness.run("task", ["random"], probe="injection")
+    done = invoke("baseline", "export", run.path, "copy")
+    assert done.exit_code == 0, done.output
+    assert RunFolder.open(Path("copy")).manifest.config.probe is None
+
+
 def test_damaged_flip_rates_are_named(place):
     """File and what to do; exit code 2."""
     run = harness.run("task", ["random"], probe="injection")
