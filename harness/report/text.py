@@ -148,7 +148,7 @@ def render(validation: Validation, *, details: bool = False) -> str:
         parts += ["", draw_table(*race_table(race))]
         parts += ["", *map(paragraph, race_lines(race)), ""] if validation.judges else []
     if validation.evidence is None:
-        parts += ["", draw_table(*agreement_table(validation))]
+        parts += [] if race else ["", draw_table(*agreement_table(validation))]
     else:
         compared = compared_on(validation)
         parts += [*([paragraph(f"{capitalized(compared)}.")] if compared else []), ""]
