@@ -65,3 +65,16 @@ def test_the_page_fits_the_screen(page, browser, width, scheme):
     assert tab.locator("svg").count() >= 12
     assert messages == []
     tab.close()
+
+
+def test_rows_in_the_verdict_had_the_colour_of_the_page(page, browser):
+    """In a dark theme that was a black block in a grey box; a look's verdicts keep to one line."""
+    tab = browser.new_page(viewport={"width": 400, "height": 900}, color_scheme="dark")
+    tab.goto(page.as_uri())
+    colour = "node => getComputedStyle(node).backgroundColor"
+    box = tab.locator(".decision")
+    assert box.locator("tbody tr").first.evaluate(colour) == box.evaluate(colour)
+    cell = tab.locator("td.verdicts").first
+    lines = "node => node.clientHeight / parseFloat(getComputedStyle(node).lineHeight)"
+    assert cell.evaluate(lines) < 3
+    tab.close()
