@@ -10,24 +10,18 @@ from msgspec import Struct
 from harness.errors import RunError
 from harness.ratings import human_table
 from harness.revalidation.reply_categories import by_judge, counts_of
-from harness.stats.data.rating_table import Distributions
 from harness.stats.drift.detectable_change import LookSchedule, anchor_size, smallest_detectable
-from harness.stats.subsets.strata import Stratum
+from harness.stats.subsets.strata import default_strata
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.revalidation.reply_categories import StreamReplies
-    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.arrays import IntArray
     from harness.tasks import Item, Task
 
 
-STRATA = (
-    Stratum("PA = 1", "majority_share", 1.0),
-    Stratum("0.8 <= PA < 1", "majority_share", 0.8, 1.0),
-    Stratum("0.6 <= PA < 0.8", "majority_share", 0.6, 0.8),
-    Stratum("PA < 0.6", "majority_share", 0.0, 0.6),
-)
+STRATA = default_strata(0, ordinal=False)[1:]  # by the raters' agreement, without all items
 N_LOOKS = 4  # within which a change shall be found
 WANTED_SHARE = 0.2  # of the items; a change of so many that cannot be found makes `underpowered`
 
@@ -65,21 +59,16 @@ def proportional_sizes(sizes: IntArray, n: int) -> list[int]:
 
 
 def _strata(task: Task, items: Sequence[Item]) -> IntArray:
-    """Return (n,) numbers of strata; items with fewer than two ratings have one of their own."""
-    counts = _rated(task, items)
+    """Return (n,) numbers of strata; items with fewer than two ratings have one of their own.
+
+    Where raters made no choices, their response sets are counted.
+    """
+    human = human_table(task, items)
+    counts = human.forced_choice if human.forced_choice.any() else human.response_set
     strata = np.full(len(items), len(STRATA), dtype=np.int64)
     for number, stratum in enumerate(STRATA):
         strata[stratum.members(counts)] = number
     return strata
-
-
-def _rated(task: Task, items: Sequence[Item]) -> FloatArray:
-    """Return how often raters chose each option or, without choices, each response set."""
-    human = human_table(task, items)
-    dist = Distributions.of(human)
-    has_choices = bool((dist.n_forced > 0).any())
-    counts = human.forced_choice if has_choices else human.response_set
-    return np.asarray(counts, dtype=np.float64)
 
 
 class DetectionPower(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from math import inf, log, log10
 from statistics import median
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from harness.report.charts import Gap, Region, Series, Titles, line_chart
 from harness.report.date_axis import days
@@ -34,13 +34,6 @@ if TYPE_CHECKING:
     from harness.revalidation.records import Baseline, JudgeResult, Look
 
 
-class Axis(TypedDict, total=False):
-    """What the axis of a chart must include, and its limits."""
-
-    reach: tuple[float, ...]
-    within: tuple[float, float]
-
-
 SECTIONS = (
     ("decision", "Verdicts"),
     ("changed", "Changed answers"),
@@ -51,8 +44,6 @@ N_SHOWN = 10  # changed items, before they are filtered
 N_DESCRIBED = 50  # looks whose values are in a chart's description, the newest
 MAX_POWER = 6.0  # of ten, of the e-values that are drawn
 MIN_P = 1e-300
-POWER = f"power of ten, at most {MAX_POWER:.0f}"
-POWERS: Axis = {"reach": (0.0, 2.0), "within": (-2.0, MAX_POWER)}
 LONG_WAIT = 3.0  # times the usual time between looks, from which on lines are broken
 ENDS = ("j0", "j1", "j1")  # a value, and the ends of its interval
 
@@ -222,7 +213,7 @@ class JudgeCharts:
             },
         }
         title = f"{elicitation}: evidence of a change"
-        return self._chart(f"evidence {elicitation}", title, POWER, lines, **POWERS)
+        return self._power_chart(f"evidence {elicitation}", title, lines)
 
     def _in_use_chart(self) -> Iterator[Chart]:
         """Draw the tests of the judge in use as powers of ten, and what calls it worse."""
@@ -235,7 +226,14 @@ class JudgeCharts:
                 "worse from here on": dict.fromkeys(p_values, _power(ALPHA)),
             }
             title = "the judge in use: evidence that it is worse"
-            yield self._chart("in use", title, POWER, lines, **POWERS)
+            yield self._power_chart("in use", title, lines)
+
+    def _power_chart(
+        self, name: str, title: str, lines: Mapping[str, Mapping[int, float | None]]
+    ) -> Chart:
+        """Draw powers of ten."""
+        y, within = f"power of ten, at most {MAX_POWER:.0f}", (-2.0, MAX_POWER)
+        return self._chart(name, title, y, lines, reach=(0.0, 2.0), within=within)
 
     def _threshold(self, baseline: Baseline) -> float:
         """Return the power of 1 / p at which an elicitation changed."""

@@ -31,7 +31,7 @@ from harness.revalidation.records import (
     reported,
 )
 from harness.revalidation.reply_categories import replies_per_item
-from harness.revalidation.sentences import decision_sentences, notes
+from harness.revalidation.sentences import decision_sentences, notes, replies_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,8 +60,8 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         n_items += f" of {baseline.n_items_in_run}"
     occasions = counted([baseline.n_occasions], "occasion")
     head = (
-        f"look {look.number}  {n_items}  {_replies(replies_per_item(look.streams))} each now  "
-        f"baseline {baseline.number}: {_replies(baseline.n_replies)} each on {occasions}"
+        f"look {look.number}  {n_items}  {replies_of(replies_per_item(look.streams))} each now  "
+        f"baseline {baseline.number}: {replies_of(baseline.n_replies)} each on {occasions}"
     )
     parts = [paragraph(line) for line in (head, *notes(look, baseline))]
     parts += [
@@ -73,10 +73,6 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
     if look.decision is not None:
         parts.append(draw_table(STANDING_HEADS, standing_rows(look.decision)))
     return "\n\n".join(parts)
-
-
-def _replies(n: int) -> str:
-    return "1 reply" if n == 1 else f"{n} replies"
 
 
 def figure_rows(
@@ -113,7 +109,7 @@ def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str
     values = (figure.baseline, figure.look, figure.low, figure.high)
     before, now, low, high = ("NA" if v is None else unit.form.format(v) for v in values)
     now += "" if figure.low is None else f" [{low}, {high}]"
-    rests_on = counted([figure.n]) if figure.name == FLIPS else _replies(figure.n)
+    rests_on = counted([figure.n]) if figure.name == FLIPS else replies_of(figure.n)
     return [name, before, now, "", rests_on if figure.elicitation else unit.text]
 
 
@@ -172,7 +168,7 @@ def baseline_lines(history: HistoryReading) -> Iterator[str]:
         yield (
             f"baseline {baseline.number} of {baseline.at[:10]}: {origin}, "
             f"{counted([len(baseline.items)])}, "
-            f"{_replies(baseline.n_replies)} per item, false alarms at most {baseline.alpha:.0%}"
+            f"{replies_of(baseline.n_replies)} per item, false alarms at most {baseline.alpha:.0%}"
         )
 
 

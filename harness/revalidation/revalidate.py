@@ -41,6 +41,7 @@ from harness.revalidation.occasion import (
 )
 from harness.revalidation.records import JudgeResult, Look, Provider
 from harness.revalidation.schedule import time_until_due
+from harness.revalidation.sentences import replies_of
 from harness.revalidation.watched_judges import watched_judges
 from harness.runs import RunFolder
 from harness.tasks import write_task
@@ -183,14 +184,14 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
         answers = sitting.ask(plan, observer)
         if answers.exit_code in STOPPED:
             return answers.exit_code
-    look = _replies_of(sitting, answers, content)
+    look = _replies_of(sitting, answers, content, left_out)
     kept = [item for item in baseline.items if item not in content.left_out]
     sitting.append(assess(baseline, earlier, look, sitting.yardstick(kept)))
     close_occasion(sitting.run, look.occasion)
     return None
 
 
-def _replies_of(sitting: Sitting, answers: Answers, content: Comparable) -> Look:
+def _replies_of(sitting: Sitting, answers: Answers, content: Comparable, left_out: LeftOut) -> Look:
     """Return a look that is not assessed, in which judges without replies have the reason."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     streams = sitting.asked_streams(baseline, answers)
@@ -200,7 +201,7 @@ def _replies_of(sitting: Sitting, answers: Answers, content: Comparable) -> Look
     reasons: LeftOut = {
         judge: ("not asked", why) for judge, why in silent.items() if judge not in replied
     }
-    reasons |= sitting.judges_left_out(baseline, content)
+    reasons |= left_out
     reported = providers_of(answers.verdicts)
     stable: tuple[JudgeVerdict, str] = ("stable", "")
     judges = []
@@ -264,11 +265,6 @@ def _accept(sitting: Sitting, watching: Watching, _: tuple[Condition, ...]) -> L
     if baseline.n_replies < ADVISED_REPLIES:
         lines.append(f"Ask for more in the next look: --baseline-replies {ADVISED_REPLIES}")
     return LookEnding(run.path, 0, tuple(("", line) for line in lines))
-
-
-def replies_of(n: int) -> str:
-    """Return a number of replies with its noun."""
-    return "1 reply" if n == 1 else f"{n} replies"
 
 
 def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from harness.plain_text import visible
+from harness.report.date_axis import MONTHS
 from harness.report.formatting import counted, percent
 from harness.revalidation.baseline_design import N_LOOKS, WANTED_SHARE
 from harness.revalidation.fail_on import shown
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from harness.revalidation.records import Baseline, DecisionFacts, JudgeResult, Look
 
 SERIOUS = ("worse", "changed", "not comparable", "not asked", "underpowered", "stable")
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 MAX_NAMED = 5  # items per reason that are left out
 OTHER_RATINGS = (
     "The ratings have changed since the baseline: metrics may differ from those of earlier looks "
@@ -91,6 +91,11 @@ def day(at: str, now: str) -> str:
     time = datetime.fromisoformat(at)
     year = f" {time.year}" if at[:4] != now[:4] else ""
     return f"{time.day} {MONTHS[time.month - 1]}{year}"
+
+
+def replies_of(n: int) -> str:
+    """Return a number of replies with its noun."""
+    return "1 reply" if n == 1 else f"{n} replies"
 
 
 def _power(judge: JudgeResult, baseline: Baseline) -> str:
