@@ -12,9 +12,9 @@ from harness.curation.column_facts import (
     LOOKED_AT,
 )
 from harness.curation.doubts import Doubt
-from harness.curation.long_roles import LongRoles
+from harness.curation.long_roles import item_keys, rater_columns
 from harness.curation.rater_names import FILLERS, who_are
-from harness.curation.role_draft import names_of
+from harness.curation.role_draft import RoleDraft, names_of
 from harness.tasks.columns import column_words
 from harness.tasks.columns.answer_cells import OPTION_MARKS, SHARES_SUM
 from harness.tasks.columns.cell_values import (
@@ -34,137 +34,141 @@ ROUNDING = 0.01  # by which shares may miss 1
 MIN_SUMS = 5  # rows from which equal sums are no chance
 
 
-class CountedRoles(LongRoles):
-    """Finds columns of counts, and columns whose cells hold several ratings."""
-
-    def _counts(self) -> bool:
-        facts = self.facts
-        numeric = [n for n in self._free() if self._may_count(n)]
-        totals = [n for n in numeric if self._is_total(n)]
-        marked = [n for n in numeric if n not in totals and self._is_marked(n)]
-        columns = marked if len(marked) > 1 else [n for n in numeric if n not in totals]
-        if len(columns) <= 1:
-            return False
-        why, total = _sums([facts[n] for n in columns], [facts[n] for n in totals])
-        if not why and len(marked) <= 1:
-            return False
-        named = len(marked) > 1 or all(_is_option(n) for n in columns) or why == "total"
-        if not named and (facts.called(columns[0], column_words.PEOPLE) or why != "same sum"):
-            return False
-        self._set(counts=tuple(columns), total=total)
-        if not why or not named:
-            self._ask(
-                f"{names_of(columns)} may be numbers of raters by option: give --counts "
-                f"{quote(','.join(columns))}, or --raters if they are raters"
-            )
-        return True
-
-    def _may_count(self, name: str) -> bool:
-        column = self.facts[name]
-        negative = any(value.startswith("-") for value in column.values)
-        named_id = self.facts.called(name, column_words.ITEMS) and not self._is_marked(name)
-        return self.facts.is_numbers(name) and not negative and not named_id and column.n_filled > 0
-
-    def _is_total(self, name: str) -> bool:
-        words = set(parts(name))
-        return bool(words & column_words.TOTALS) and bool(
-            words <= column_words.TOTALS | column_words.COUNT_MARKS | FILLERS
+def find_counts(draft: RoleDraft) -> bool:
+    """Find columns of the numbers, or shares, of raters by option."""
+    facts = draft.facts
+    numeric = [n for n in draft.free() if _may_count(draft, n)]
+    totals = [n for n in numeric if _is_total(n)]
+    marked = [n for n in numeric if n not in totals and _is_marked(n)]
+    columns = marked if len(marked) > 1 else [n for n in numeric if n not in totals]
+    if len(columns) <= 1:
+        return False
+    why, total = _sums([facts[n] for n in columns], [facts[n] for n in totals])
+    if not why and len(marked) <= 1:
+        return False
+    named = len(marked) > 1 or all(_is_option(n) for n in columns) or why == "total"
+    if not named and (facts.called(columns[0], column_words.PEOPLE) or why != "same sum"):
+        return False
+    draft.set(counts=tuple(columns), total=total)
+    if not why or not named:
+        draft.ask(
+            f"{names_of(columns)} may be numbers of raters by option: give --counts "
+            f"{quote(','.join(columns))}, or --raters if they are raters"
         )
+    return True
 
-    def _is_marked(self, name: str) -> bool:
-        """Whether a name opens or ends with the mark of a count or a share."""
-        words = parts(name)
-        return len(words) > 1 and not OPTION_MARKS.isdisjoint((words[0], words[-1]))
 
-    def _total(self) -> None:
-        totals = [n for n in self._free() if self._is_total(n) and self.facts.is_numbers(n)]
-        if len(totals) == 1:
-            self._set(total=totals[0])
+def _may_count(draft: RoleDraft, name: str) -> bool:
+    column = draft.facts[name]
+    negative = any(value.startswith("-") for value in column.values)
+    named_id = draft.facts.called(name, column_words.ITEMS) and not _is_marked(name)
+    return draft.facts.is_numbers(name) and not negative and not named_id and column.n_filled > 0
 
-    def _votes(self) -> bool:
-        """Find columns whose cells hold all ratings of an item."""
-        facts = self.facts
-        columns = [
-            n
-            for n in self._free()
-            if facts.is_counted(n) or (facts.is_list(n) and not facts.is_prose(n))
-        ]
-        rows = [
-            n
-            for n in self._free()
-            if facts.keys(n) >= KEY and (facts.is_prose(n) or facts.is_name(n))
-        ]
-        if not columns or (not rows and self._looks_long()):
+
+def _is_total(name: str) -> bool:
+    words = set(parts(name))
+    return bool(words & column_words.TOTALS) and bool(
+        words <= column_words.TOTALS | column_words.COUNT_MARKS | FILLERS
+    )
+
+
+def _is_marked(name: str) -> bool:
+    """Whether a name opens or ends with the mark of a count or a share."""
+    words = parts(name)
+    return len(words) > 1 and not OPTION_MARKS.isdisjoint((words[0], words[-1]))
+
+
+def find_total(draft: RoleDraft) -> None:
+    """Find the column of the number of raters, beside counts or votes."""
+    totals = [n for n in draft.free() if _is_total(n) and draft.facts.is_numbers(n)]
+    if len(totals) == 1:
+        draft.set(total=totals[0])
+
+
+def find_votes(draft: RoleDraft) -> bool:
+    """Find columns whose cells hold all ratings of an item."""
+    facts = draft.facts
+    columns = [
+        n
+        for n in draft.free()
+        if facts.is_counted(n) or (facts.is_list(n) and not facts.is_prose(n))
+    ]
+    rows = [
+        n for n in draft.free() if facts.keys(n) >= KEY and (facts.is_prose(n) or facts.is_name(n))
+    ]
+    if not columns or (not rows and _looks_long(draft)):
+        return False
+    parallel = _parallel(draft, columns)
+    if parallel:
+        labels, who = parallel
+        draft.set(votes=(labels,), rater=who)
+    elif len(columns) == 1 or _are_criteria(draft, columns):
+        if (
+            len(columns) == 1
+            and not facts.is_counted(columns[0])
+            and who_are(columns)[columns[0]] == "person"
+        ):
             return False
-        parallel = self._parallel(columns)
-        if parallel:
-            labels, who = parallel
-            self._set(votes=(labels,), rater=who)
-        elif len(columns) == 1 or self._are_criteria(columns):
+        draft.set(votes=tuple(columns))
+        find_total(draft)
+        _vote_doubts(draft, columns)
+    else:
+        return False
+    return True
+
+
+def _looks_long(draft: RoleDraft) -> bool:
+    items = item_keys(draft)
+    return any(rater_columns(draft, item) for item in items[:2])
+
+
+def _are_criteria(draft: RoleDraft, columns: Sequence[str]) -> bool:
+    """Whether lists of the same length repeat labels in every column: ratings by criterion."""
+    cells = [[list_of(text) for text in draft.facts[n].texts] for n in columns]
+    if any(texts[k] is None for texts in cells for k in range(1, len(texts))):
+        return False
+    lengths = [
+        np.array([len(part or ()) for part in texts])[draft.facts[n].codes]
+        for n, texts in zip(columns, cells, strict=True)
+    ]
+    same = all(np.array_equal(lengths[0], other) for other in lengths[1:])
+    return same and all(_repeats(texts) for texts in cells)
+
+
+def _parallel(draft: RoleDraft, columns: Sequence[str]) -> tuple[str, str] | None:
+    """Return the columns of labels and of their raters, where two lists are parallel."""
+    if len(columns) != N_PARALLEL or not all(map(draft.facts.is_list, columns)):
+        return None
+    lists = {n: [list_of(text) or [] for text in draft.facts[n].texts] for n in columns}
+    lengths = [np.array([*map(len, lists[n])])[draft.facts[n].codes] for n in columns]
+    if not np.array_equal(lengths[0], lengths[1]):
+        return None
+    repeating = [n for n in columns if _repeats(lists[n])]
+    named = [n for n in columns if draft.is_rater_named(n)]
+    who = [n for n in columns if n not in repeating] if len(repeating) == 1 else named
+    if len(who) != 1 or (named and named != who):
+        draft.ask(f"{names_of(columns)}: one may list raters: give --votes and --rater")
+        who = list(columns[1:])
+    return next(n for n in columns if n not in who), who[0]
+
+
+def _vote_doubts(draft: RoleDraft, columns: Sequence[str]) -> None:
+    facts = draft.facts
+    for name in columns:
+        values = facts[name].values[:LOOKED_AT]
+        if facts.all_values(name, counts_of):
+            sums = {sum((counts_of(text) or {}).values()) for text in values}
             if (
-                len(columns) == 1
-                and not facts.is_counted(columns[0])
-                and who_are(columns)[columns[0]] == "person"
+                not draft.mapping.total
+                and len(sums) > 1
+                and not all(s <= 1 + ROUNDING for s in sums)
             ):
-                return False
-            self._set(votes=tuple(columns))
-            self._total()
-            self._vote_doubts(columns)
-        else:
-            return False
-        return True
-
-    def _looks_long(self) -> bool:
-        items = self._item_keys()
-        return any(self._rater_columns(item) for item in items[:2])
-
-    def _are_criteria(self, columns: Sequence[str]) -> bool:
-        """Whether lists of the same length repeat labels in every column: ratings by criterion."""
-        cells = [[list_of(text) for text in self.facts[n].texts] for n in columns]
-        if any(texts[k] is None for texts in cells for k in range(1, len(texts))):
-            return False
-        lengths = [
-            np.array([len(part or ()) for part in texts])[self.facts[n].codes]
-            for n, texts in zip(columns, cells, strict=True)
-        ]
-        same = all(np.array_equal(lengths[0], other) for other in lengths[1:])
-        return same and all(_repeats(texts) for texts in cells)
-
-    def _parallel(self, columns: Sequence[str]) -> tuple[str, str] | None:
-        """Return the columns of labels and of their raters, where two lists are parallel."""
-        if len(columns) != N_PARALLEL or not all(map(self.facts.is_list, columns)):
-            return None
-        lists = {n: [list_of(text) or [] for text in self.facts[n].texts] for n in columns}
-        lengths = [np.array([*map(len, lists[n])])[self.facts[n].codes] for n in columns]
-        if not np.array_equal(lengths[0], lengths[1]):
-            return None
-        repeating = [n for n in columns if _repeats(lists[n])]
-        named = [n for n in columns if self._is_rater_named(n)]
-        who = [n for n in columns if n not in repeating] if len(repeating) == 1 else named
-        if len(who) != 1 or (named and named != who):
-            self._ask(f"{names_of(columns)}: one may list raters: give --votes and --rater")
-            who = list(columns[1:])
-        return next(n for n in columns if n not in who), who[0]
-
-    def _vote_doubts(self, columns: Sequence[str]) -> None:
-        facts = self.facts
-        for name in columns:
-            values = facts[name].values[:LOOKED_AT]
-            if facts.all_values(name, counts_of):
-                sums = {sum((counts_of(text) or {}).values()) for text in values}
-                if (
-                    not self.mapping.total
-                    and len(sums) > 1
-                    and not all(s <= 1 + ROUNDING for s in sums)
-                ):
-                    question = (
-                        f"the numbers in {name!r} may be counts by label or ratings by rater: give "
-                        "--lists counts or --lists raters"
-                    )
-                    counts = {"lists": "counts"}
-                    self.doubts.append(Doubt(question, counts, ({"lists": "raters"},)))
-
-    # Judges, criteria, times
+                question = (
+                    f"the numbers in {name!r} may be counts by label or ratings by rater: give "
+                    "--lists counts or --lists raters"
+                )
+                counts = {"lists": "counts"}
+                draft.doubts.append(Doubt(question, counts, ({"lists": "raters"},)))
 
 
 def _is_option(name: str) -> bool:

@@ -161,8 +161,8 @@ def _plans(
     )
     table = with_decimals(table, fixed) if settings.decimal == "comma" else table
     table = with_sets(table, settings.separator, fixed) if settings.separator else table
-    guess = guess_roles(table, fixed)
-    mapping = guess.mapping
+    draft = guess_roles(table, fixed)
+    mapping = draft.mapping
     if mapping.judges == (NO_JUDGES,):
         mapping = replace(mapping, judges=())
     check(mapping, table)
@@ -176,7 +176,7 @@ def _plans(
         and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
     )
     by_task = {None: merged(counts.values())} if shared else counts
-    doubts = (*guess.doubts, *list_doubts, *_share_doubts(reader), *corrections)
+    doubts = (*draft.doubts, *list_doubts, *_share_doubts(reader), *corrections)
     rater_ids = rater_ids or guess_rater_ids(reader)
     pairs = pairs_of(mapping.text)
     plans = []
@@ -198,7 +198,7 @@ def _plans(
                 settings=settings,
                 fields=_fields(mapping, table),
                 doubts=(*doubts, *answers.doubts),
-                notes=(*table.notes, *guess.notes, *answers.notes),
+                notes=(*table.notes, *draft.notes, *answers.notes),
             )
         )
     return tuple(plans)

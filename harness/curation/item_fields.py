@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from harness.curation.column_facts import LOOKED_AT, Facts, ends_in_id, has_digits
-from harness.curation.doubts import Doubt
 from harness.tasks.columns import column_words
 from harness.tasks.columns.column_words import parts
 
 if TYPE_CHECKING:
+    from harness.curation.role_draft import RoleDraft
     from harness.tasks.columns.column_mapping import ColumnMapping
 
 FEW_PER_ITEM = 1.5  # ratings per item below which a text always depends on the item
@@ -20,22 +19,14 @@ MAX_SUFFIX_CHARS = 2  # of a rater's name: the number or letter that ends commen
 FEW_BLANK = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The columns that judges are shown, with what is unclear."""
-
-    shown: tuple[str, ...]
-    doubts: tuple[Doubt, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def shown_fields(facts: Facts, mapping: ColumnMapping) -> Fields:
-    """Return the texts of the item: those that depend on it alone.
+def show_fields(draft: RoleDraft) -> None:
+    """Take the texts of the item to be shown to judges: those that depend on it alone.
 
     In a table with a row per rating, a text that differs between the raters of an item is a remark.
     In one with a row per item every text depends on the item, and a remark is told by its name, by
     blank cells, or asked about.
     """
+    facts, mapping = draft.facts, draft.mapping
     own = [n for n in mapping.id if facts.is_prose(n)]
     n_items = facts.table.n_distinct(mapping.id) if mapping.id else facts.table.n_rows
     trivial = mapping.one_row_per_item or facts.table.n_rows < FEW_PER_ITEM * n_items
@@ -48,19 +39,14 @@ def shown_fields(facts: Facts, mapping: ColumnMapping) -> Fields:
     short = [n for n in free if n not in texts and _may_be_text(facts, n)]
     shown, remarks, unclear = list(own), list[str](), list[str]()
     full = [n for n in texts if facts[n].n_filled >= (1 - FEW_BLANK) * facts.table.n_rows]
-    plain = [n for n in full if not _is_remark(facts, n, mapping)]
+    plain = [n for n in full if not _is_remark(facts, n)]
     for name in texts:
         if not trivial or (name in plain and (len(plain) == 1 or _is_called_text(facts, name))):
             shown.append(name)
-        elif _is_remark(facts, name, mapping):
+        elif _is_remark(facts, name):
             is_remark = _names_rater(name, mapping) or (name not in full and bool(plain))
-            (
-                remarks
-                if is_remark
-                else shown
-                if not (plain or shown or len(texts) > 1)
-                else unclear
-            ).append(name)
+            is_only = not (plain or shown) and len(texts) == 1
+            (remarks if is_remark else shown if is_only else unclear).append(name)
         elif texts == [name]:
             shown.append(name)
         else:
@@ -77,22 +63,19 @@ def shown_fields(facts: Facts, mapping: ColumnMapping) -> Fields:
         ):
             unclear.append(name)
     shown = [n for n in facts.table.columns if n in shown]
-    doubts = []
     if unclear:
         every = [n for n in facts.table.columns if n in {*shown, *unclear}]
-        listed = ",".join(every)
         verb = "is it" if len(unclear) == 1 else "are they"
-        question = (
+        draft.ask(
             f"{', '.join(unclear)}: {verb} part of the item that judges are shown? Give --text "
-            f"{quote(listed)}, or --text {quote(','.join(shown) or 'none')}"
+            f"{quote(','.join(every))}, or --text {quote(','.join(shown) or 'none')}",
+            {"text": tuple(every)},
         )
-        doubts.append(Doubt(question, others=({"text": tuple(every)},)))
-    notes = []
     if remarks:
-        notes.append(
+        draft.notes.append(
             f"{', '.join(remarks)}: remarks of raters, not shown to judges (--text shows them)"
         )
-    return Fields(tuple(shown), tuple(doubts), tuple(notes))
+    draft.set(text=tuple(shown))
 
 
 def group_column(facts: Facts, mapping: ColumnMapping) -> str:
@@ -155,9 +138,8 @@ def _is_called_text(facts: Facts, name: str) -> bool:
     )
 
 
-def _is_remark(facts: Facts, name: str, mapping: ColumnMapping) -> bool:
+def _is_remark(facts: Facts, name: str) -> bool:
     """Whether a column is called after remarks, or after remarks and a rater."""
-    del mapping
     return facts.called(name, column_words.REMARK_COLUMNS)
 
 

@@ -1,13 +1,11 @@
-"""The roles of columns so far, with doubts and notes."""
+"""One reading of a table: the roles of its columns so far, with doubts and notes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harness.curation.column_facts import (
-    Facts,
-)
+from harness.curation.column_facts import Facts
 from harness.curation.doubts import Doubt
 from harness.tasks.columns import column_words
 from harness.tasks.columns.column_mapping import ColumnMapping
@@ -21,7 +19,19 @@ N_NAMED = 8  # columns that a message names
 
 
 class RoleDraft:
-    """Roles so far; those that the user gave stay."""
+    """Roles so far; those that the user gave stay.
+
+    Attributes
+    ----------
+    mapping : ColumnMapping
+        The roles; where there are doubts, a draft.
+    doubts : list of Doubt
+        What values do not imply.
+    notes : list of str
+        Columns that are left out and may be missed.
+    other_pattern : str
+        Of columns that may be called after criteria and raters; "" if there are none.
+    """
 
     def __init__(self, table: Table, fixed: Mapping[str, Any]) -> None:
         self.table = table
@@ -29,27 +39,24 @@ class RoleDraft:
         self.facts = Facts(table)
         self.mapping = ColumnMapping(**self.fixed)
         self.doubts: list[Doubt] = []
-        self._other_pattern = ""  # of columns that may be called after criteria and raters
+        self.other_pattern = ""
         self.notes: list[str] = []
 
-    def _ask(self, question: str, *others: Mapping[str, Any]) -> None:
+    def ask(self, question: str, *others: Mapping[str, Any]) -> None:
         """Add a doubt, with other readings."""
         self.doubts.append(Doubt(question, others=others))
 
-    def _set(self, **roles: Any) -> None:  # noqa: ANN401 -- fields of a mapping
+    def set(self, **roles: Any) -> None:  # noqa: ANN401 -- fields of a mapping
         """Give roles to columns, except for those that the user gave."""
         new = {role: value for role, value in roles.items() if role not in self.fixed}
         self.mapping = replace(self.mapping, **new)
 
-    def _note(self, notes: Sequence[str]) -> None:
-        self.notes += notes
-
-    def _free(self) -> list[str]:
+    def free(self) -> list[str]:
+        """Return the columns that have no role yet."""
         return list(self.mapping.unused(self.table))
 
-    # A row per rating
-
-    def _is_rater_named(self, name: str) -> bool:
+    def is_rater_named(self, name: str) -> bool:
+        """Whether a column is called after raters."""
         return self.facts.called(name, column_words.RATERS | column_words.WEAK_RATERS)
 
 

@@ -5,47 +5,34 @@ A role that values do not imply is a doubt: the guess is then a draft, which the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from harness.curation.counted_roles import CountedRoles
+from harness.curation.counted_roles import find_counts, find_total, find_votes
 from harness.curation.doubts import Doubt
-from harness.curation.item_fields import group_column, shown_fields
-from harness.curation.role_draft import names_of
-from harness.curation.wide_roles import WideRoles
+from harness.curation.item_fields import group_column, show_fields
+from harness.curation.long_roles import find_long, judges_among_raters, time_of_ratings
+from harness.curation.role_draft import RoleDraft, names_of
+from harness.curation.wide_roles import (
+    find_item_of_rows,
+    find_pattern,
+    find_wide,
+    judges_beside_raters,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.table_columns import Table
 
 LAYOUT_ROLES = (
     *("raters", "pattern", "rater", "label", "set", "criteria", "sets", "counts", "votes"),
 )
+LAYOUTS = (find_votes, find_counts, find_long, find_pattern, find_wide)  # in the order of trial
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """Roles that the columns of a table may have.
-
-    Attributes
-    ----------
-    mapping : ColumnMapping
-        The roles; where there are doubts, a draft.
-    doubts : tuple of Doubt
-        What values do not imply.
-    notes : tuple of str
-        Columns that are left out and may be missed.
-    """
-
-    mapping: ColumnMapping
-    doubts: tuple[Doubt, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def guess_roles(table: Table, fixed: Mapping[str, Any]) -> Guess:
+def guess_roles(table: Table, fixed: Mapping[str, Any]) -> RoleDraft:
     """Complete the roles that the user gave.
 
     Parameters
@@ -55,81 +42,80 @@ def guess_roles(table: Table, fixed: Mapping[str, Any]) -> Guess:
     fixed : mapping of str to object
         Fields of a `ColumnMapping` that the user gave; they are kept.
     """
-    return _Guesser(table, fixed).guess()
+    draft = RoleDraft(table, fixed)
+    _find_layout(draft)
+    if not draft.mapping.rater or draft.mapping.votes:
+        find_item_of_rows(draft)
+    else:
+        judges_among_raters(draft)
+    _by_criterion(draft)
+    if draft.mapping.rater and "rated_at" not in fixed:
+        draft.set(rated_at=time_of_ratings(draft))
+    if "text" not in fixed:
+        show_fields(draft)
+    _swapped_sides(draft)
+    if "group" not in fixed and not draft.mapping.group:
+        draft.set(group=group_column(draft.facts, draft.mapping))
+    _left_out(draft)
+    return draft
 
 
-class _Guesser(WideRoles, CountedRoles):
-    """One guess: the roles so far, doubts and notes."""
+def _find_layout(draft: RoleDraft) -> None:
+    """Complete the layout whose roles the user gave, or take the first that values allow."""
+    mapping = draft.mapping
+    given = [role for role in LAYOUT_ROLES if draft.fixed.get(role)]
+    if mapping.votes or mapping.counts:
+        find_total(draft)
+    elif mapping.rater or {"label", "criteria", "set", "sets"} & set(given):
+        find_long(draft, required=True)
+    elif mapping.raters or mapping.pattern:
+        judges_beside_raters(draft)
+    else:
+        any(find(draft) for find in LAYOUTS)
 
-    def guess(self) -> Guess:
-        """Find the layout, then judges, group and the fields that judges are shown."""
-        given = [role for role in LAYOUT_ROLES if self.fixed.get(role)]
-        if self.mapping.votes or self.mapping.counts:
-            self._total()
-        elif self.mapping.rater or {"label", "criteria", "set", "sets"} & set(given):
-            self._long(required=True)
-        elif self.mapping.raters or self.mapping.pattern:
-            self._judges_beside_raters()
-        else:
-            _ = self._votes() or self._counts() or self._long() or self._pattern() or self._wide()
-        if not self.mapping.rater or self.mapping.votes:
-            self._item_of_rows()
-        else:
-            self._judges_of_long()
-        self._by_criterion()
-        if self.mapping.rater and "rated_at" not in self.fixed:
-            self._set(rated_at=self._time())
-        fields = shown_fields(self.facts, self.mapping)
-        if "text" not in self.fixed:
-            self._set(text=fields.shown)
-            self._note(fields.notes)
-            self.doubts += fields.doubts
-        self._swapped_sides()
-        if "group" not in self.fixed and not self.mapping.group:
-            self._set(group=group_column(self.facts, self.mapping))
-        self._left_out()
-        return Guess(self.mapping, tuple(self.doubts), tuple(self.notes))
 
-    def _by_criterion(self) -> None:
-        """Make an item of each pair of id and criterion, and a group of each id."""
-        mapping = self.mapping
-        joint = (*mapping.id, mapping.criterion)
-        if not mapping.id or not mapping.criterion or mapping.criterion in mapping.id:
-            return
-        if self.table.n_distinct(mapping.id) == self.table.n_distinct(joint):
-            return
-        former = mapping.id[0] if len(mapping.id) == 1 else ""
-        self.mapping = replace(mapping, id=joint, group=mapping.group or former)
+def _by_criterion(draft: RoleDraft) -> None:
+    """Make an item of each pair of id and criterion, and a group of each id."""
+    mapping = draft.mapping
+    joint = (*mapping.id, mapping.criterion)
+    if not mapping.id or not mapping.criterion or mapping.criterion in mapping.id:
+        return
+    if draft.table.n_distinct(mapping.id) == draft.table.n_distinct(joint):
+        return
+    former = mapping.id[0] if len(mapping.id) == 1 else ""
+    draft.mapping = replace(mapping, id=joint, group=mapping.group or former)
 
-    def _swapped_sides(self) -> None:
-        """Ask about two texts that change their places between rows."""
-        texts = [
-            n for n in self.table.columns if self.facts.is_prose(n) and not self.facts.is_list(n)
-        ]
-        known = [n for n in self.mapping.id if not self.facts.is_prose(n)]
-        items = self.table.keys(known).tolist()
-        for first, second in combinations(texts, 2):
-            cells = zip(items, self.facts[first].by_row(), self.facts[second].by_row(), strict=True)
-            pairs = set(cells)
-            if any(a != b and a and b and (item, b, a) in pairs for item, a, b in pairs):
-                question = (
-                    f"{first} and {second} change places between rows: put each pair in one order, "
-                    "and exchange its label with it"
-                )
-                self.doubts.append(Doubt(question, in_table=True))
 
-    def _left_out(self) -> None:
-        """Name the columns that hold the labels of the ratings but are not used as such."""
-        mapping, facts = self.mapping, self.facts
-        ratings = [n for n in (*mapping.raters, mapping.label, *mapping.criteria) if n]
-        ratings = [n for n in ratings if facts.is_labels(n)]
-        columns = [n for n in self._free() if facts.is_labels(n) and not facts.is_prose(n)]
-        similar = {n for rating in ratings for n in facts.alike(columns, rating)}
-        numeric = {n for n in similar if facts.is_numbers(n)}
-        similar -= {n for n in numeric if len(ratings) == 1 and mapping.rater}
-        if similar:
-            verb = "holds" if len(similar) == 1 else "hold"
-            listed = names_of([n for n in columns if n in similar])
-            self.notes.append(
-                f"{listed} {verb} the same labels but no rating; --raters or --judges uses it"
+def _swapped_sides(draft: RoleDraft) -> None:
+    """Ask about two texts that change their places between rows."""
+    texts = [
+        n for n in draft.table.columns if draft.facts.is_prose(n) and not draft.facts.is_list(n)
+    ]
+    known = [n for n in draft.mapping.id if not draft.facts.is_prose(n)]
+    items = draft.table.keys(known).tolist()
+    for first, second in combinations(texts, 2):
+        cells = zip(items, draft.facts[first].by_row(), draft.facts[second].by_row(), strict=True)
+        pairs = set(cells)
+        if any(a != b and a and b and (item, b, a) in pairs for item, a, b in pairs):
+            question = (
+                f"{first} and {second} change places between rows: put each pair in one order, "
+                "and exchange its label with it"
             )
+            draft.doubts.append(Doubt(question, in_table=True))
+
+
+def _left_out(draft: RoleDraft) -> None:
+    """Name the columns that hold the labels of the ratings but are not used as such."""
+    mapping, facts = draft.mapping, draft.facts
+    ratings = [n for n in (*mapping.raters, mapping.label, *mapping.criteria) if n]
+    ratings = [n for n in ratings if facts.is_labels(n)]
+    columns = [n for n in draft.free() if facts.is_labels(n) and not facts.is_prose(n)]
+    similar = {n for rating in ratings for n in facts.alike(columns, rating)}
+    numeric = {n for n in similar if facts.is_numbers(n)}
+    similar -= {n for n in numeric if len(ratings) == 1 and mapping.rater}
+    if similar:
+        verb = "holds" if len(similar) == 1 else "hold"
+        listed = names_of([n for n in columns if n in similar])
+        draft.notes.append(
+            f"{listed} {verb} the same labels but no rating; --raters or --judges uses it"
+        )

@@ -28,222 +28,211 @@ MIN_ROWS = 5  # rows below which raters may share no label by chance
 SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", ": ", " ", "", " (")
 
 
-class WideRoles(RoleDraft):
-    """Finds the columns of raters among those with the same labels."""
-
-    def _wide(self) -> bool:
-        """Find the columns of raters among those with the same labels."""
-        facts = self.facts
-        excluded = column_words.MARGINS - column_words.MEASURES | column_words.CRITERIA
-        who = who_are([n for n in self._free() if n not in facts.opaque])
-        columns = [
-            n
-            for n in self._free()
-            if self._may_be_ratings(n, is_person=who.get(n) == "person")
-            and not facts.called(n, excluded)
-            and not set(parts(n)) <= column_words.ITEMS | column_words.ID_MARKS
-            and not (contains_word(n, column_words.GROUPS) and not is_model(n))
+def find_wide(draft: RoleDraft) -> bool:
+    """Find the columns of raters among those with the same labels."""
+    facts = draft.facts
+    excluded = column_words.MARGINS - column_words.MEASURES | column_words.CRITERIA
+    who = who_are([n for n in draft.free() if n not in facts.opaque])
+    columns = [
+        n
+        for n in draft.free()
+        if _may_be_ratings(draft, n, is_person=who.get(n) == "person")
+        and not facts.called(n, excluded)
+        and not set(parts(n)) <= column_words.ITEMS | column_words.ID_MARKS
+        and not (contains_word(n, column_words.GROUPS) and not is_model(n))
+    ]
+    judges = draft.mapping.judges
+    people = [n for n in columns if who.get(n) == "person" and n not in judges]
+    summaries = [n for n in columns if facts.called(n, column_words.SUMMARIES)]
+    if people:
+        family = {n for n in columns if facts.shares(n, people)} | set(people)
+    else:
+        families: list[list[str]] = [
+            facts.alike([c for c in columns if c not in judges], n) for n in columns
         ]
-        judges = self.mapping.judges
-        people = [n for n in columns if who.get(n) == "person" and n not in judges]
-        summaries = [n for n in columns if facts.called(n, column_words.SUMMARIES)]
-        if people:
-            family = {n for n in columns if facts.shares(n, people)} | set(people)
-        else:
-            families: list[list[str]] = [
-                facts.alike([c for c in columns if c not in judges], n) for n in columns
-            ]
-            largest: list[str] = max(families, key=len, default=[])
-            family = set(largest)
-        raters = [
-            n
-            for n in columns
-            if n in family and who.get(n) != "model" and n not in {*judges, *summaries}
-        ]
-        models = [n for n in columns if n in family and who.get(n) == "model"]
-        unclear = [n for n in raters if n not in people]
-        words = column_words.RATERS - {"ann"} | column_words.ID_MARKS
-        names = [n for n in raters if set(parts(n)) <= words]
-        lone = len(raters) == 1 and not (models or judges) and (not people or bool(names))
-        if not raters or (lone and not facts.called(raters[0], column_words.LABELS)):
-            return False
-        self._set(raters=tuple(raters), judges=tuple(models))
-        left_out = self._people_left_out(who)
-        same = {n for n in left_out if not facts.is_prose(n) and self._overlaps(n, raters)}
-        if same:  # few rows of many options: a column of them has hardly a label twice
-            raters = [n for n in self.table.columns if n in same.union(raters)]
-            self._set(raters=tuple(raters))
-            left_out = [n for n in left_out if n not in same]
-        odd = [n for n in people if self.table.n_rows >= MIN_ROWS and not self._overlaps(n, people)]
-        if left_out:
-            self._ask(
-                f"{names_of(left_out)} is named like the raters, but may hold something else: give "
-                f"--raters {quote(','.join(n for n in who if n in {*raters, *left_out}))}"
-            )
-        if unclear and not judges:
-            self._who_doubt(raters, unclear, models)
-        elif len(raters) == 1 and not models and not judges:
-            self._ask(
-                f"{raters[0]} may be one rater's answers or a reference: give --raters "
-                f"{quote(raters[0])}"
-            )
-        elif odd:
-            self._ask(f"{names_of(odd)} holds other labels than the others: give --raters")
-        return True
-
-    def _people_left_out(self, who: Mapping[str, str]) -> list[str]:
-        """Return the columns that are called after people and have no role yet."""
-        return [
-            n
-            for n in self._free()
-            if who.get(n) == "person" and not self.facts.called(n, column_words.REMARK_COLUMNS)
-        ]
-
-    def _may_be_ratings(self, name: str, *, is_person: bool) -> bool:
-        """Whether a column holds labels or lists; one called after a person, also numbers."""
-        facts = self.facts
-        if facts[name].unique and facts.called(name, column_words.TEXTS):
-            return False
-        if is_person and facts.is_numbers(name):
-            return True
-        is_text = facts.is_prose(name) and not facts.is_list(name) and not is_person
-        return (facts.is_labels(name) or facts.is_list(name)) and not is_text
-
-    def _overlaps(self, name: str, others: Sequence[str]) -> bool:
-        """Whether a column shares a label with one of several others, or there are none."""
-        own = {label.casefold() for label in self.facts.labels(name)}
-        rest = {label.casefold() for n in others if n != name for label in self.facts.labels(n)}
-        few = self.facts[name].n_filled < MIN_ROWS
-        return few or not rest or not own.isdisjoint(rest) or self.facts.is_numbers(name)
-
-    def _who_doubt(
-        self, raters: Sequence[str], unclear: Sequence[str], models: Sequence[str]
-    ) -> None:
-        some = "may be a person, a model or a criterion"
-        several = "may be people, models or criteria"
-        judges = ",".join([*models, "..."])
-        self._ask(
-            f"{names_of(unclear)} {some if len(unclear) == 1 else several}: give "
-            f"--raters {quote(','.join(raters))}, or --judges {quote(judges)} with the models",
-            *([{"pattern": self._other_pattern}] if self._other_pattern else []),
+        largest: list[str] = max(families, key=len, default=[])
+        family = set(largest)
+    raters = [
+        n
+        for n in columns
+        if n in family and who.get(n) != "model" and n not in {*judges, *summaries}
+    ]
+    models = [n for n in columns if n in family and who.get(n) == "model"]
+    unclear = [n for n in raters if n not in people]
+    words = column_words.RATERS - {"ann"} | column_words.ID_MARKS
+    names = [n for n in raters if set(parts(n)) <= words]
+    lone = len(raters) == 1 and not (models or judges) and (not people or bool(names))
+    if not raters or (lone and not facts.called(raters[0], column_words.LABELS)):
+        return False
+    draft.set(raters=tuple(raters), judges=tuple(models))
+    left_out = _people_left_out(draft, who)
+    same = {n for n in left_out if not facts.is_prose(n) and _overlaps(draft, n, raters)}
+    if same:  # few rows of many options: a column of them has hardly a label twice
+        raters = [n for n in draft.table.columns if n in same.union(raters)]
+        draft.set(raters=tuple(raters))
+        left_out = [n for n in left_out if n not in same]
+    odd = [n for n in people if draft.table.n_rows >= MIN_ROWS and not _overlaps(draft, n, people)]
+    if left_out:
+        draft.ask(
+            f"{names_of(left_out)} is named like the raters, but may hold something else: give "
+            f"--raters {quote(','.join(n for n in who if n in {*raters, *left_out}))}"
         )
-
-    def _judges_beside_raters(self) -> None:
-        """Find models among the columns that share the labels of the raters the user named."""
-        raters = self.mapping.raters
-        columns = [n for n in self._free() if self.facts.is_labels(n) and is_model(n)]
-        self._set(judges=tuple(n for n in columns if n in self.facts.alike(columns, raters[0])))
-
-    def _item_of_rows(self) -> None:
-        """Find the column that names a row; none where rows are numbered."""
-        facts = self.facts
-        within: tuple[str, ...] = tuple(filter(None, [self.mapping.criterion]))
-        if not within and "criterion" not in self.fixed:
-            within = tuple(  # a column of criteria
-                n
-                for n in self._free()
-                if facts.called(n, column_words.CRITERIA)
-                and facts.is_labels(n)
-                and not facts.is_prose(n)
-            )[:1]
-            self._set(criterion="".join(within))
-        if "id" in self.fixed:
-            return
-        free = [
-            n for n in self._free() if facts.is_filled(n) or facts.called(n, column_words.ITEMS)
-        ]
-        names = [
-            n
-            for n in free
-            if facts.is_name(n)
-            or (facts[n].unique and not facts.is_prose(n) and not facts.is_plain(n))
-        ]
-        names = [
-            n for n in names if not facts.called(n, column_words.MARGINS - column_words.ID_MARKS)
-        ]
-        if not facts.opaque:
-            names = [
-                n for n in names if facts.called(n, column_words.ITEMS) or not _are_words(facts[n])
-            ]
-        keys = [n for n in names if facts.keys(n, *within) >= KEY]
-        keys.sort(key=lambda n: (not facts.called(n, column_words.ITEMS), not has_digits(facts[n])))
-        if keys:
-            self._set(id=(keys[0],))
-            return
-        repeated = [
-            n
-            for n in names
-            if facts.keys(n, *within) > HALF and facts.called(n, column_words.ITEMS)
-        ]
-        named = [
-            n
-            for n in free
-            if facts.called(n, column_words.ITEMS)
-            and n not in repeated
-            and facts.keys(n, *within) > MOST
-        ]
-        if repeated or named:
-            self._set(id=tuple((repeated or named)[:1]))
-
-    # A column per criterion and rater
-
-    def _pattern(self) -> bool:
-        facts = self.facts
-        columns = [
-            n
-            for n in self._free()
-            if facts.is_labels(n) and n not in facts.opaque and not facts.is_prose(n)
-        ]
-        best: tuple[tuple[int, int], ColumnMapping, bool] | None = None
-        for pattern in _patterns():
-            if (found := self._with_pattern(columns, pattern)) and (
-                best is None or found[0] > best[0]
-            ):
-                best = found
-        if best is None:
-            return False
-        _, mapping, sure = best
-        if not sure:
-            self._other_pattern = mapping.pattern
-            return False
-        self._set(raters=mapping.raters, judges=mapping.judges, pattern=mapping.pattern)
-        return True
-
-    def _with_pattern(
-        self, columns: Sequence[str], pattern: str
-    ) -> tuple[tuple[int, int], ColumnMapping, bool] | None:
-        expression = pattern_of(pattern)
-        pairs, verdicts = {}, {}
-        for name in columns:
-            match = expression.fullmatch(name)
-            if match and not _names_raters(match["criterion"]):
-                if _is_place(match["rater"]) and (
-                    is_model(name) or match["criterion"][-1].isdigit()
-                ):
-                    continue
-                if _is_place(match["rater"]):
-                    pairs[name] = (match["criterion"], match["rater"])
-                elif is_model(match["rater"]):
-                    verdicts[name] = match["criterion"]
-        criteria = {criterion for criterion, _ in pairs.values()}
-        raters = {rater for _, rater in pairs.values()}
-        if len(criteria) <= 1 or len(raters) <= 1 or len(pairs) < MIN_PAIRS:
-            return None
-        if _end_alike(criteria):
-            return None
-        called = all(not rater.isdecimal() for rater in raters)
-        complete = len(pairs) == len(criteria) * len(raters)
-        judges = tuple(n for n in verdicts if verdicts[n] in criteria)
-        mapping = ColumnMapping(raters=tuple(pairs), judges=judges, pattern=pattern)
-        remarks = [n for n in pairs if self.facts.called(n, column_words.REMARK_COLUMNS)]
-        sure = (
-            complete
-            and not remarks
-            and (called or all(len(c) > MAX_PREFIX_CHARS for c in criteria))
+    if unclear and not judges:
+        _who_doubt(draft, raters, unclear, models)
+    elif len(raters) == 1 and not models and not judges:
+        draft.ask(
+            f"{raters[0]} may be one rater's answers or a reference: give --raters "
+            f"{quote(raters[0])}"
         )
-        return (len(pairs), len(pattern)), mapping, sure
+    elif odd:
+        draft.ask(f"{names_of(odd)} holds other labels than the others: give --raters")
+    return True
 
-    # Numbers of raters by option, and all ratings of an item in one cell
+
+def _people_left_out(draft: RoleDraft, who: Mapping[str, str]) -> list[str]:
+    """Return the columns that are called after people and have no role yet."""
+    return [
+        n
+        for n in draft.free()
+        if who.get(n) == "person" and not draft.facts.called(n, column_words.REMARK_COLUMNS)
+    ]
+
+
+def _may_be_ratings(draft: RoleDraft, name: str, *, is_person: bool) -> bool:
+    """Whether a column holds labels or lists; one called after a person, also numbers."""
+    facts = draft.facts
+    if facts[name].unique and facts.called(name, column_words.TEXTS):
+        return False
+    if is_person and facts.is_numbers(name):
+        return True
+    is_text = facts.is_prose(name) and not facts.is_list(name) and not is_person
+    return (facts.is_labels(name) or facts.is_list(name)) and not is_text
+
+
+def _overlaps(draft: RoleDraft, name: str, others: Sequence[str]) -> bool:
+    """Whether a column shares a label with one of several others, or there are none."""
+    own = {label.casefold() for label in draft.facts.labels(name)}
+    rest = {label.casefold() for n in others if n != name for label in draft.facts.labels(n)}
+    few = draft.facts[name].n_filled < MIN_ROWS
+    return few or not rest or not own.isdisjoint(rest) or draft.facts.is_numbers(name)
+
+
+def _who_doubt(
+    draft: RoleDraft, raters: Sequence[str], unclear: Sequence[str], models: Sequence[str]
+) -> None:
+    some = "may be a person, a model or a criterion"
+    several = "may be people, models or criteria"
+    judges = ",".join([*models, "..."])
+    draft.ask(
+        f"{names_of(unclear)} {some if len(unclear) == 1 else several}: give "
+        f"--raters {quote(','.join(raters))}, or --judges {quote(judges)} with the models",
+        *([{"pattern": draft.other_pattern}] if draft.other_pattern else []),
+    )
+
+
+def judges_beside_raters(draft: RoleDraft) -> None:
+    """Find models among the columns that share the labels of the raters the user named."""
+    raters = draft.mapping.raters
+    columns = [n for n in draft.free() if draft.facts.is_labels(n) and is_model(n)]
+    draft.set(judges=tuple(n for n in columns if n in draft.facts.alike(columns, raters[0])))
+
+
+def find_item_of_rows(draft: RoleDraft) -> None:
+    """Find the column that names a row; none where rows are numbered."""
+    facts = draft.facts
+    within: tuple[str, ...] = tuple(filter(None, [draft.mapping.criterion]))
+    if not within and "criterion" not in draft.fixed:
+        within = tuple(  # a column of criteria
+            n
+            for n in draft.free()
+            if facts.called(n, column_words.CRITERIA)
+            and facts.is_labels(n)
+            and not facts.is_prose(n)
+        )[:1]
+        draft.set(criterion="".join(within))
+    if "id" in draft.fixed:
+        return
+    free = [n for n in draft.free() if facts.is_filled(n) or facts.called(n, column_words.ITEMS)]
+    names = [
+        n
+        for n in free
+        if facts.is_name(n) or (facts[n].unique and not facts.is_prose(n) and not facts.is_plain(n))
+    ]
+    names = [n for n in names if not facts.called(n, column_words.MARGINS - column_words.ID_MARKS)]
+    if not facts.opaque:
+        names = [
+            n for n in names if facts.called(n, column_words.ITEMS) or not _are_words(facts[n])
+        ]
+    keys = [n for n in names if facts.keys(n, *within) >= KEY]
+    keys.sort(key=lambda n: (not facts.called(n, column_words.ITEMS), not has_digits(facts[n])))
+    if keys:
+        draft.set(id=(keys[0],))
+        return
+    repeated = [
+        n for n in names if facts.keys(n, *within) > HALF and facts.called(n, column_words.ITEMS)
+    ]
+    named = [
+        n
+        for n in free
+        if facts.called(n, column_words.ITEMS)
+        and n not in repeated
+        and facts.keys(n, *within) > MOST
+    ]
+    if repeated or named:
+        draft.set(id=tuple((repeated or named)[:1]))
+
+
+def find_pattern(draft: RoleDraft) -> bool:
+    """Find columns that are called after criteria and raters."""
+    facts = draft.facts
+    columns = [
+        n
+        for n in draft.free()
+        if facts.is_labels(n) and n not in facts.opaque and not facts.is_prose(n)
+    ]
+    best: tuple[tuple[int, int], ColumnMapping, bool] | None = None
+    for pattern in _patterns():
+        if (found := _with_pattern(draft, columns, pattern)) and (
+            best is None or found[0] > best[0]
+        ):
+            best = found
+    if best is None:
+        return False
+    _, mapping, sure = best
+    if not sure:
+        draft.other_pattern = mapping.pattern
+        return False
+    draft.set(raters=mapping.raters, judges=mapping.judges, pattern=mapping.pattern)
+    return True
+
+
+def _with_pattern(
+    draft: RoleDraft, columns: Sequence[str], pattern: str
+) -> tuple[tuple[int, int], ColumnMapping, bool] | None:
+    expression = pattern_of(pattern)
+    pairs, verdicts = {}, {}
+    for name in columns:
+        match = expression.fullmatch(name)
+        if match and not _names_raters(match["criterion"]):
+            if _is_place(match["rater"]) and (is_model(name) or match["criterion"][-1].isdigit()):
+                continue
+            if _is_place(match["rater"]):
+                pairs[name] = (match["criterion"], match["rater"])
+            elif is_model(match["rater"]):
+                verdicts[name] = match["criterion"]
+    criteria = {criterion for criterion, _ in pairs.values()}
+    raters = {rater for _, rater in pairs.values()}
+    if len(criteria) <= 1 or len(raters) <= 1 or len(pairs) < MIN_PAIRS:
+        return None
+    if _end_alike(criteria):
+        return None
+    called = all(not rater.isdecimal() for rater in raters)
+    complete = len(pairs) == len(criteria) * len(raters)
+    judges = tuple(n for n in verdicts if verdicts[n] in criteria)
+    mapping = ColumnMapping(raters=tuple(pairs), judges=judges, pattern=pattern)
+    remarks = [n for n in pairs if draft.facts.called(n, column_words.REMARK_COLUMNS)]
+    sure = complete and not remarks and (called or all(len(c) > MAX_PREFIX_CHARS for c in criteria))
+    return (len(pairs), len(pattern)), mapping, sure
 
 
 def _are_words(column: Column) -> bool:
