@@ -253,13 +253,13 @@ def _annotator_step(v: Validation) -> str:
         eps = next(results).smallest_eps
         larger = "" if eps is None else f"; it would pass with an eps of {number(eps, 2)}"
         return (
-            "Improve the prompt or try other judges: its wins against a rater, less its losses "
-            f"({net_wins}), are below -{section.eps:g}{larger}."
+            "Improve the prompt or try other judges: it is worse than a human rater (wins less "
+            f"losses {net_wins}; above -{section.eps:g} passes{larger})."
         )
     if test.low <= -section.eps:
         return (
-            f"Have more items rated: its wins against a rater, less its losses ({net_wins}), may "
-            f"be on either side of -{section.eps:g}, the least that passes."
+            "Have more items rated: it is too close to call against a human rater (wins less "
+            f"losses {net_wins}; above -{section.eps:g} passes)."
         )
     return MORE_RATINGS
 

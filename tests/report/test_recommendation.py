@@ -427,7 +427,7 @@ def test_property_reads_well_after_to_tell(name, words):
     ("low", "high", "step"),
     [
         (-0.5, -0.3, "Improve the prompt or try other judges"),
-        (-0.3, 0.1, "Have more items rated: its wins against a rater"),
+        (-0.3, 0.1, "Have more items rated: it is too close to call against a human rater"),
         (None, None, "Have more items rated, by at least three raters each."),
     ],
 )

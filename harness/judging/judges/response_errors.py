@@ -113,7 +113,8 @@ MEANINGS = {
     "timeout": "no reply within deadline_s",
     "tls_failed": "the certificate of the server is invalid",
     "too_many_files": "this process may open no more files; raise `ulimit -n` or lower concurrency",
-    "unauthorized": "the key was not accepted; check the variable that key_env names",
+    "unauthorized": "the server refuses the key, or none was sent; key_env in judges.yaml names the "
+    "variable that holds it",
     "unfinished": "the model reached the token limit before it answered; raise max_tokens",
     "unreachable": "no server answers at that address; check base_url and the network",
 }
