@@ -240,7 +240,8 @@ def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
         notes.append(f"{judge} is incomplete ({meaning})")
     for (judge, reason), n_failed in _failures(reading).items():
         if manifest.ended.get(judge) != reason:
-            notes.append(f"{judge} failed {n_failed} times ({explain(reason)})")
+            replies = "reply" if n_failed == 1 else "replies"
+            notes.append(f"{judge}: {n_failed} {replies} failed ({explain(reason)})")
     return tuple(notes)
 
 

@@ -81,6 +81,13 @@ def _leave_terminal() -> None:
             os.close(null)
 
 
+def waiting_for(n_replies: int) -> str:
+    """Say what a run does that was asked to stop, with this many requests in flight."""
+    replies = "1 reply" if n_replies == 1 else f"{n_replies} replies"
+    waiting = f"Waiting for {replies} already paid for. " if n_replies else "Stopping. "
+    return f"{waiting}Press Ctrl-C again to stop now."
+
+
 async def run_until_stopped(
     session: Session, observer: Observer, stop: StopRequests
 ) -> dict[str, str]:
@@ -97,7 +104,7 @@ async def run_until_stopped(
     def on_stop() -> None:
         if len(stop.signals) == 1:
             session.drain()
-            observer.say("receiving replies in flight; interrupt again to stop at once")
+            observer.say(waiting_for(session.n_in_flight))
         else:
             asking.cancel()
 

@@ -159,7 +159,9 @@ def test_what_cannot_pass_is_told_with_its_number(place, stub):
     assert done.returncode == 0
     assert "small: 0/12 replies, 12 failed" in done.stderr
     message = done.stdout.replace("\n", " ")
-    assert "small failed 12 times (context_length: the prompt is longer than the model" in message
+    assert (
+        "small: 12 replies failed (context_length: the prompt is longer than the model" in message
+    )
 
 
 def test_one_judges_trouble_never_changes_another_judges_results(place, stub):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -200,6 +201,8 @@ def test_first_signal_drains_and_the_run_can_be_resumed(place, stub, number, cod
     _, err = process.communicate()
     assert process.returncode == code, err
     assert "Resume with: harness run --resume" in err
+    waiting = r"(Waiting for \d+ repl(y|ies) already paid for|Stopping)\. Press Ctrl-C again"
+    assert re.search(waiting, err)
     before = len(read_log(log_of(place)).final)
     assert stub.stats()["requests"] == before < PLANNED
     done = call_harness("run", "--resume", cwd=place)

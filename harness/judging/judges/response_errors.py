@@ -98,6 +98,7 @@ MEANINGS = {
     "context_length": "the prompt is longer than the model can read",
     "error_body": "the server reported an error with status 200",
     "forbidden": "the key may not use this model",
+    "awaits_second_turn": "the first turn of a pair is kept; resume to ask the second",
     "cluster_lost": "the cluster ended before the run",
     "in_a_batch": "the remaining requests are in a batch of another run",
     "no_choices": "the responses hold no choices",
@@ -113,8 +114,8 @@ MEANINGS = {
     "timeout": "no reply within deadline_s",
     "tls_failed": "the certificate of the server is invalid",
     "too_many_files": "this process may open no more files; raise `ulimit -n` or lower concurrency",
-    "unauthorized": "the server refuses the key, or none was sent; key_env in judges.yaml names the "
-    "variable that holds it",
+    "unauthorized": "the server refuses the key, or none was sent; key_env in judges.yaml names "
+    "the variable that holds it",
     "unfinished": "the model reached the token limit before it answered; raise max_tokens",
     "unreachable": "no server answers at that address; check base_url and the network",
 }

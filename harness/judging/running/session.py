@@ -169,6 +169,11 @@ class Session:
         remote = (judge for judge in self._judges if judge.judge.spec.remote)
         return {judge.name: judge.gate.rate.history for judge in remote}
 
+    @property
+    def n_in_flight(self) -> int:
+        """Requests that were sent and are not answered yet."""
+        return sum(judge.gate.rate.in_flight for judge in self._judges)
+
     def drain(self) -> None:
         """Send nothing more; what is in flight is still received."""
         self.recorder.stop_waiting()
