@@ -24,7 +24,7 @@ from harness.report.race_text import race_lines, race_table
 from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
 from harness.report.recommendation import capitalized, sentences, summary
 from harness.report.text_table import draw_table, paragraph
-from harness.report.unreadable_text import fenced_examples, sentence
+from harness.report.unreadable_text import example_lines, sentence
 from harness.stats.inference.metric import DESIGN_VALUE
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def render(validation: Validation, *, details: bool = False) -> str:
             parts += ["", _outcomes(validation), *map(paragraph, cost_lines(validation))]
     parts += [paragraph(f"note: {note}") for note in validation.notes]
     for replies in validation.unreadable:
-        parts += ["", paragraph(sentence(replies)), *fenced_examples(replies)]
+        parts += ["", paragraph(sentence(replies)), *example_lines(replies)]
     lines = sentences(validation) if details else summary(validation)
     parts += ["", *map(paragraph, lines)]
     return "\n".join(parts)

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.unreadable import UnreadableReplies
 
-FENCE = "```"
 REWORD = "another wording (`prompts:` in judges.yaml)"
 
 
@@ -34,11 +33,9 @@ def attempts(replies: UnreadableReplies) -> str:
     return f"try {', '.join(first)} or {last}" if first else f"try {last}"
 
 
-def fenced_examples(replies: UnreadableReplies) -> list[str]:
-    """Return examples as lines between fences, control characters as pictures."""
-    if not replies.examples:
-        return []
-    return [FENCE, *(f"- {visible(text)}" for text in replies.examples), FENCE]
+def example_lines(replies: UnreadableReplies) -> list[str]:
+    """Return examples as indented lines, control characters as pictures."""
+    return [f"    - {visible(text)}" for text in replies.examples]
 
 
 def first_step(v: Validation) -> str:

@@ -77,7 +77,7 @@ def test_the_cause_of_unreadable_replies_was_hidden_while_the_page_talked_about_
         assert "--max-tokens 512" in shown
         assert "stub@json" in shown
         assert "stub@logprob" in shown
-    assert f"```\n- {CUT_OFF}\n```" in text
+    assert f"\n    - {CUT_OFF}\n" in text
     assert f"<pre>{CUT_OFF}</pre>" in html
     [step] = next_steps(run.validation)
     assert step.startswith("Make the replies of stub readable (100.0% are not): try")
