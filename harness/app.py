@@ -41,9 +41,9 @@ from harness.open_units import (
     total_budget,
     unlogged_probe_usd,
 )
-from harness.plan_checks import check_race
+from harness.plan_checks import check_judges, check_race, overshoots
 from harness.report import write_report
-from harness.run_plans import Plan, check_judges, in_probe, overshoots
+from harness.run_plans import Plan, in_probe
 from harness.runs import PROBE, RunFolder, default_out, model_change
 from harness.sources import source_of, source_of_verdicts
 from harness.user_folders import cache_folder, resume_command

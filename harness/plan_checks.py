@@ -6,7 +6,11 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from harness.command_options import HERE
-from harness.errors import JudgeError, OptionError, TaskError
+from harness.edges import edge
+from harness.errors import JudgeError, JudgeUnavailable, OptionError, TaskError
+from harness.judging.judges.cost_limit import Overshoot, check_limited, overshoot_of
+from harness.judging.judges.judge_registry import check
+from harness.judging.judges.pricing import price_of
 from harness.stats.selection.replies import MIN_SAMPLES
 from harness.tasks.options import DEFAULT_PROPERTY
 
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.prompts.requests import Prompts
     from harness.judging.running.services import Job
+    from harness.run_plans import Plan
+    from harness.runs import RunConfig
     from harness.tasks import Task
 
 
@@ -88,3 +94,56 @@ def check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int
             f"--replies {replies} needs {needed} samples per item, but no judge is asked more than "
             f"{most}; ask for more with --samples {needed}."
         )
+
+
+def check_judges(plan: Plan) -> None:
+    """Check that every judge can be asked and, under a cost limit, what it costs at most.
+
+    Raises
+    ------
+    JudgeUnavailable
+        If a key is missing, or the limit cannot be kept; all judges that cannot be asked are named.
+        Nothing was spent.
+    """
+    reasons: list[str] = []
+    for spec in _remote_and_own(plan):
+        try:
+            check(spec, plan.task)
+        except JudgeUnavailable as reason:
+            reasons.append(str(reason))
+    if reasons:
+        raise JudgeUnavailable("; ".join(reasons))
+    check_limits(plan)
+
+
+def check_limits(plan: Plan) -> None:
+    """Check that the cost limit of a plan can be kept; see `check_limited`."""
+    if plan.config.max_cost is not None:
+        for spec in _remote_and_own(plan):
+            check_limited(spec, is_soft=plan.config.max_cost_soft)
+
+
+def overshoots(plan: Plan) -> list[Overshoot]:
+    """Return how far a soft limit may be exceeded, for each judge that is asked over a network."""
+    if plan.config.max_cost is None or not plan.config.max_cost_soft:
+        return []
+    return [
+        overshoot_of(
+            job.judge.spec,
+            sum(job.planned.values())
+            if in_batches(plan.config, job.judge.spec)
+            else job.judge.spec.concurrency,
+        )
+        for job in plan.jobs
+        if (price := price_of(job.judge.spec)) is None or price.output
+    ]
+
+
+def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
+    """Return the specifications of all that is asked: the judges, and what embeds texts."""
+    return (*plan.specs, *([plan.embedder] if plan.embedder else []))
+
+
+def in_batches(config: RunConfig, spec: JudgeSpec) -> bool:
+    """Return whether a judge is asked in batches."""
+    return config.batch and bool(edge("batch").takes_batches(spec))

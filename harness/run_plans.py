@@ -19,7 +19,6 @@ from harness.elicitation_items import elicitations_of, items_by_elicitation, ite
 from harness.embeddings import embedder_of
 from harness.errors import (
     JudgeError,
-    JudgeUnavailable,
     RunError,
     TaskError,
 )
@@ -31,15 +30,11 @@ from harness.judging.judges.config import (
     with_max_tokens,
 )
 from harness.judging.judges.cost_limit import (
-    Overshoot,
-    check_limited,
-    overshoot_of,
     with_reply_cap,
 )
 from harness.judging.judges.judge_registry import (
     asks_in_both_orders,
     build,
-    check,
     own_judges,
     resolve,
     shuffles,
@@ -57,7 +52,13 @@ from harness.ledger import (
     check_unspent,
     holdout_of,
 )
-from harness.plan_checks import check_property, check_race, check_replies, check_strategies
+from harness.plan_checks import (
+    check_property,
+    check_race,
+    check_replies,
+    check_strategies,
+    in_batches,
+)
 from harness.ratings import is_held_out
 from harness.runs import CONFIRMATION, RunConfig, RunFolder
 from harness.tasks import Item, Task, load_task
@@ -471,69 +472,16 @@ def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
     return job.judge.request(Unit(item, job.elicitations[0], sample))
 
 
-def check_judges(plan: Plan) -> None:
-    """Check that every judge can be asked and, under a cost limit, what it costs at most.
-
-    Raises
-    ------
-    JudgeUnavailable
-        If a key is missing, or the limit cannot be kept; all judges that cannot be asked are named.
-        Nothing was spent.
-    """
-    reasons: list[str] = []
-    for spec in _remote_and_own(plan):
-        try:
-            check(spec, plan.task)
-        except JudgeUnavailable as reason:
-            reasons.append(str(reason))
-    if reasons:
-        raise JudgeUnavailable("; ".join(reasons))
-    check_limits(plan)
-
-
-def check_limits(plan: Plan) -> None:
-    """Check that the cost limit of a plan can be kept; see `check_limited`."""
-    if plan.config.max_cost is not None:
-        for spec in _remote_and_own(plan):
-            check_limited(spec, is_soft=plan.config.max_cost_soft)
-
-
-def overshoots(plan: Plan) -> list[Overshoot]:
-    """Return how far a soft limit may be exceeded, for each judge that is asked over a network."""
-    if plan.config.max_cost is None or not plan.config.max_cost_soft:
-        return []
-    return [
-        overshoot_of(
-            job.judge.spec,
-            sum(job.planned.values())
-            if _in_batches(plan.config, job.judge.spec)
-            else job.judge.spec.concurrency,
-        )
-        for job in plan.jobs
-        if (price := price_of(job.judge.spec)) is None or price.output
-    ]
-
-
-def _remote_and_own(plan: Plan) -> tuple[JudgeSpec, ...]:
-    """Return the specifications of all that is asked: the judges, and what embeds texts."""
-    return (*plan.specs, *([plan.embedder] if plan.embedder else []))
-
-
 def _configured(spec: JudgeSpec, config: RunConfig, task: Task) -> JudgeSpec:
     """Apply the run's options to a judge; in a batch it has the batch's price."""
     changes: dict[str, object] = {
         "allow_redirects": spec.allow_redirects or config.allow_redirects,
         "both_orders": not config.changed_by and asks_in_both_orders(spec, task),
     }
-    if _in_batches(config, spec):
+    if in_batches(config, spec):
         price = price_of(spec)
         changes |= {"price": price and price.in_batch(), "n_per_request": 1}
     return with_reply_cap(spec, config.reply_cap).model_copy(update=changes)
-
-
-def _in_batches(config: RunConfig, spec: JudgeSpec) -> bool:
-    """Return whether a judge is asked in batches."""
-    return config.batch and bool(edge("batch").takes_batches(spec))
 
 
 def _drawn(

@@ -168,7 +168,8 @@ def print_costs(*plans: Plan, as_json: bool) -> None:
     JudgeUnavailable
         If the cost limit of a plan cannot be kept.
     """
-    from harness.run_plans import check_limits, estimate_costs, overshoots
+    from harness.plan_checks import check_limits, overshoots
+    from harness.run_plans import estimate_costs
 
     for plan in plans:
         check_limits(plan)

@@ -21,7 +21,7 @@ def notebook_table(v: Validation) -> str:
     Names come from tasks and judges and are escaped.
     """
     heads, rows = agreement_table(v) if v.evidence is None else ranking_table(v)
-    caption = f"{summary(v)[0]} " if v.evidence else ""
+    caption = f"{summary(v)[0]} " if v.evidence or v.race else ""
     caption += f"{v.task.name}: {counted([v.task.n_items])}"
     caption += f", {footing}" if (footing := compared_on(v)) else ""
     caption += f". {missing}" if (missing := missing_intervals(v)) else ""

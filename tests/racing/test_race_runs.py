@@ -87,6 +87,12 @@ def race_of(folder):
     return source_of(folder).race
 
 
+def counts_of(folder):
+    """Replies asked for and items drawn in a race."""
+    race = race_of(folder)
+    return race.n_calls, race.n_drawn
+
+
 def refusal(place, *command):
     """What a command says that is refused."""
     done = call_harness(*command, cwd=place)
@@ -194,6 +200,37 @@ def test_judge_that_fails_stops_the_race_until_it_answers(place, stub):
     assert race_of(folder).ending is None
     assert "The race has not ended" in " ".join(done.stdout.split())
     assert n_asked(stub)["good"] <= 20
+
+
+def test_items_too_long_for_a_judge_are_lost(place, stub):
+    """A failure that would come again is an item without an answer: the race goes on."""
+    judges = json.loads((place / "judges.yaml").read_text("utf-8"))
+    judges["judges"]["coin"]["base_url"] = stub.url(fault="context")
+    (place / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
+    done = invoke(*words())
+    assert done.exit_code == 0, done.output
+    [folder] = runs_of(place)
+    assert race_of(folder).judge == "good"
+    failed = {v.judge for v in read_log(folder.verdicts).final.values() if v.outcome == "failed"}
+    assert failed == {"coin"}
+
+
+def test_unreachable_server_delays_the_race_and_changes_nothing(place, stub):
+    """Replies that came late decide as they would have in time."""
+    assert invoke(*words("--no-cache")).exit_code == 0
+    [whole] = runs_of(place)
+    judges = json.loads((place / "judges.yaml").read_text("utf-8"))
+    judges["judges"]["bad"]["base_url"] = stub.url(say="A", fault="403*1")
+    (place / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
+    done = invoke(*words("--no-cache", "--out", "late"))
+    assert done.exit_code == 3, done.output
+    [path] = (place / "late").iterdir()
+    for _ in range(60):
+        if (code := invoke("run", "--resume", path, "--no-cache", "-q").exit_code) == 0:
+            break
+        assert code == 3
+    ended = race_of(RunFolder.open(path))
+    assert (ended.judge, ended.n_calls, ended.n_drawn) == ("good", *counts_of(whole))
 
 
 REFUSED = [
@@ -373,8 +410,11 @@ def test_race_from_python(place):
     """`harness.run(race=True)` is the same race; its options are in the manifest."""
     run = harness.run("task", list(JUDGES), judges_file="judges.yaml", race=True, within=0.1)
     assert run.exit_code == 0
+    assert "good is within 0.1 of the best" in run._repr_html_()
     assert run.validation.race.judge == "good"
     assert run.validation.decision.reason == "raced"
     assert RunFolder.open(run.path).manifest.config.within == 0.1
+    completed = harness.run(resume=run.path, complete_winner=True)
+    assert [judge.name for judge in completed.validation.judges] == ["good"]
     with pytest.raises(harness.HarnessError, match="goes with a race; add race"):
         harness.run("task", ["good"], judges_file="judges.yaml", within=0.1)

@@ -23,7 +23,8 @@ from harness.command_options import Limit, RunOptions, Server
 from harness.errors import ExitCode, JudgeUnavailable
 from harness.judging.running.services import NoObserver, NoStore
 from harness.judging.storage.response_cache import ResponseCache
-from harness.run_plans import check_judges, plan_resumed_run, plan_run
+from harness.plan_checks import check_judges
+from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunFolder
 
 ROUNDING_USD = 1e-9
