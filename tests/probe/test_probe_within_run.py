@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from support.pictures import png
 from support.processes import call_harness, invoke, start_harness
-from support.task_folders import make_task_folder
+from support.task_folders import make_pairwise_folder, make_task_folder
 
 import harness
 from harness.analysis import Validation
@@ -340,3 +341,28 @@ def test_damaged_flip_rates_are_named(place):
     (run.path / "probe" / "probe.json").write_text("{", encoding="utf-8")
     refused = invoke("validate", run.path)
     assert "remove it, and resume the run to write it again" in str(refused.exception)
+
+
+def test_pictures_and_pairs_of_answers_are_probed_and_resumed(place, stub):
+    """Variants keep the picture of their item; answers keep one order; nothing is asked twice."""
+    (place / "task" / "images").mkdir()
+    (place / "task" / "images" / "0.png").write_bytes(png(40))
+    items = [json.loads(line) for line in (place / "task" / "items.jsonl").read_text().splitlines()]
+    lines = [json.dumps(item | {"picture": "images/0.png"}) for item in items]
+    (place / "task" / "items.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    with (place / "task" / "task.yaml").open("a") as file:
+        file.write("image: picture\n")
+    make_pairwise_folder(place / "pairs", N)
+    options = {"base_url": stub.url(say="A"), "judges": ["m"], "samples": 2, "probe": "injection"}
+    for task in ("task", "pairs"):
+        stub.reset()
+        run = harness.run(task, **options)
+        assert run.validation.judge("m").injection.flipped.counts["n"] == N * N_INSTRUCTIONS
+        n_asked = stub.stats()["requests"]
+        changed = [r["body"] for r in stub.requests() if "by the people who run this" in r["body"]]
+        assert changed
+        assert all(("image_url" in body) == (task == "task") for body in changed)
+        RunFolder.open(run.path).update(state="asked")
+        again = harness.run(resume=run.path)
+        assert again.validation == run.validation
+        assert stub.stats()["requests"] == n_asked

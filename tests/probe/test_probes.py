@@ -29,6 +29,7 @@ from harness.probe.perturbations import (
 )
 from harness.ratings import is_held_out
 from harness.runs import RunConfig, RunFolder, find_run
+from harness.stats.inference.estimate import wilson_interval
 from harness.tasks import Task, load_task, write_task
 
 ATTACKS = (
@@ -233,6 +234,24 @@ def test_interval_of_the_effect_covers_it():
         interval = mean_change(flips.mean(1) - controls.mean(1)).interval
         covered += interval.low <= 0.2 <= interval.high
     assert 0.92 <= covered / 300 <= 0.99
+
+
+@pytest.mark.parametrize(("alike", "most"), [(0.1, 1.0), (0.6, 1.0), (1.0, 0.96)])
+def test_interval_of_a_flip_rate_covers_it(alike, most):
+    """In 2,000 simulated probes of 20 items, 10 verdicts each, at rates all over the range.
+
+    ``alike`` is the correlation of the flips of an item: at 1, an item is one observation and the
+    coverage nominal; below, the interval is wider than need be.
+    """
+    rng = np.random.default_rng(7)
+    covered = 0
+    for rate in rng.uniform(size=2000):
+        parts = (1.0 - alike) / alike * np.array([rate, 1.0 - rate])
+        tendency = rng.beta(*parts, size=20) if alike < 1.0 else rng.random(20) < rate
+        flipped = rng.random((20, 10)) < tendency[:, None]
+        interval = wilson_interval(flipped.mean(), 20)
+        covered += interval.low <= rate <= interval.high
+    assert 0.935 <= covered / 2000 <= most
 
 
 def test_run_that_is_no_probe_is_refused(task):
