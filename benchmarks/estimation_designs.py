@@ -15,6 +15,7 @@ import sys
 from dataclasses import astuple, dataclass
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -23,12 +24,15 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.estimation import JUDGES, LEAST_COVERAGE, LEVEL, PAGE  # noqa: E402
+from harness.stats.estimation.identified_set import endorsed_share  # noqa: E402
 from harness.stats.estimation.labelling import draw_probabilities, label_spreads  # noqa: E402
 from harness.stats.estimation.population import (  # noqa: E402
     Labelled,
     effective_counts,
     effective_number,
     freedom,
+    paired_beta,
+    population_share,
 )
 from harness.stats.estimation.prediction_powered import JudgedMean  # noqa: E402
 from harness.stats.estimation.two_phase import (  # noqa: E402
@@ -38,6 +42,9 @@ from harness.stats.estimation.two_phase import (  # noqa: E402
     two_phase_interval,
 )
 
+if TYPE_CHECKING:
+    from harness.stats.estimation.paired_beta import PairedBeta
+
 START = "<!-- benchmarks/estimation_designs.py writes what follows -->"
 END = "<!-- benchmarks/estimation_designs.py wrote this -->"
 N_UNLABELLED = 2000
@@ -45,6 +52,10 @@ N_FIRST = 100  # labels by which the judge is chosen and the spreads of active d
 N_TRIED = 5
 GROUP = 5  # items of a group
 RARE, COMMON = 0.05, 0.4  # prevalence in the strata
+N_WIDTHS = 100  # data sets of which the width at the true beta is taken
+PAIRED_PART = 4  # of the data sets, as the interval takes longer
+PAIRED = (0.0, 0.1, 0.4)  # beta
+PAIRED_RATERS = 2  # of each item, all of whom give both answers on the paired items
 COMMON_SHARE = 0.2  # of the items that lie in the stratum where positive items are common
 
 
@@ -189,6 +200,88 @@ def simulate(design: Design, n_data_sets: int) -> Result:
     )
 
 
+@dataclass(frozen=True)
+class PairedDesign:
+    """Forced choices of two raters; on some items they give sets as well, which shows beta.
+
+    Attributes
+    ----------
+    n, n_paired : int
+        Labelled items, and those of them with sets.
+    prevalence : float
+        Share of positive choices.
+    beta : float
+        Mean over items; it differs between them, and more positive items hide more.
+    kind : str
+        Of the judge.
+    """
+
+    n: int
+    n_paired: int
+    prevalence: float
+    beta: float
+    kind: str
+
+    def draw(self, rng: np.random.Generator) -> tuple[Labelled, JudgedMean, PairedBeta | None]:
+        """Draw choices, verdicts and, of the first items, pairs."""
+        p, others = (
+            rng.beta(self.prevalence, 1.0 - self.prevalence, n) for n in (self.n, N_UNLABELLED)
+        )
+        yes = rng.random((PAIRED_RATERS, self.n)) < p
+        hides = rng.beta(2.0 * self.beta, 2.0 * (1.0 - self.beta), self.n) if self.beta else p * 0.0
+        hidden = ~yes & (rng.random(yes.shape) < hides)
+        one = Design("", self.n, 0.0, self.kind)
+        labelled = Labelled(yes.mean(axis=0), _verdicts(one, rng, rng.random(self.n) < p)[0])
+        first = slice(self.n_paired)
+        eligible = (~yes).sum(axis=0)[first].astype(float)
+        beta = None
+        if eligible.any():
+            items = np.arange(self.n_paired)
+            beta = paired_beta(hidden.sum(axis=0)[first].astype(float), eligible, items)
+        return labelled, _judged(one, rng, rng.random(N_UNLABELLED) < others), beta
+
+
+def simulate_paired(design: PairedDesign, n_data_sets: int) -> Result:
+    """Draw data sets; the width is over that of the choices' share at the true beta."""
+    rng = np.random.default_rng(crc32(repr(design).encode()))
+    truth = endorsed_share(design.prevalence, design.beta)
+    covered, widths, known = [], [], []
+    for _ in range(n_data_sets):
+        labelled, judged, beta = design.draw(rng)
+        found = population_share(labelled, judged, betas=beta).estimate
+        covered.append(found.low <= truth <= found.high)
+        widths.append(found.width)
+        if len(known) < N_WIDTHS:
+            at_truth = population_share(labelled, judged, betas=(design.beta, design.beta))
+            known.append(at_truth.estimate.width)
+    return Result(float(np.mean(covered)), float(np.median(widths) / np.median(known)))
+
+
+def paired_designs() -> list[PairedDesign]:
+    """Return the designs of the table of pairs."""
+    return [
+        PairedDesign(n, n_paired, prevalence, beta, "good")
+        for (n, n_paired), prevalence, beta in product(((50, 25), (300, 100)), (0.1, 0.5), PAIRED)
+    ]
+
+
+def paired_table(n_data_sets: int) -> tuple[list[str], bool]:
+    """Return a Markdown table, and whether every coverage is high enough."""
+    lines = [
+        "| labels | with sets | prevalence | beta | judge | covered | width |",
+        "| --: | --: | --: | --: | --- | --: | --: |",
+    ]
+    holds = True
+    for design in paired_designs():
+        found = simulate_paired(design, n_data_sets)
+        holds &= found.coverage >= LEAST_COVERAGE
+        lines.append(
+            f"| {design.n} | {design.n_paired} | {design.prevalence:g} | {design.beta:g} "
+            f"| {design.kind} | {found.coverage:.1%} | {found.ratio:.2f} |"
+        )
+    return lines, holds
+
+
 def designs() -> dict[str, list[Design]]:
     """Return the designs of each table."""
     kinds = ("weak", "good", "near-perfect")
@@ -244,6 +337,10 @@ def main() -> int:
         lines, holds = table(rows, arguments.data_sets)
         all_hold &= holds
         parts.append(f"{title}:\n\n" + "\n".join(lines))
+    lines, holds = paired_table(max(arguments.data_sets // PAIRED_PART, 1))
+    all_hold &= holds
+    title = "Beta from pairs; the width is in units of that at the true beta"
+    parts.append(f"{title}:\n\n" + "\n".join(lines))
     text = "\n\n".join(parts)
     print(text)
     if arguments.write:

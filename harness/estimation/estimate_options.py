@@ -20,6 +20,12 @@ class EstimateOptions(Options):
         (ESTIMATE,),
         metavar="LOW,HIGH",
     )
+    paired_beta: bool = option(
+        False,
+        "Estimate from forced choices the share whose set holds a positive option, with beta from "
+        "the raters who gave both a choice and a set.",
+        (ESTIMATE,),
+    )
     n_labels: float | None = option(
         None,
         "Print how many labels would give an interval of this width, too.",
@@ -48,10 +54,12 @@ class EstimateOptions(Options):
     def _go_together(self) -> Self:
         if self.until_width is None and self.ratings_per_item is not None:
             raise OptionError("ratings_per_item", "it goes with {until_width}", "add that one")
-        if self.until_width is not None and self.beta_range is not None:
-            raise OptionError(
-                "until_width", "no sequence is known for a range of beta", "leave {beta_range} out"
-            )
+        if self.paired_beta and self.beta_range is not None:
+            raise OptionError("paired_beta", "beta is estimated or given", "leave {beta_range} out")
+        for name in ("paired_beta", "beta_range"):
+            if self.until_width is not None and getattr(self, name):
+                problem = "no sequence is known for a share that rests on beta"
+                raise OptionError("until_width", problem, f"leave {{{name}}} out")
         return self
 
     @field_validator("beta_range")

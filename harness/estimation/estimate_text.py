@@ -40,7 +40,10 @@ def _lines(result: Estimation) -> Iterator[str]:
         f"from {mean.n_labelled} rated items and {result.judge}'s answers about {n} unlabelled ones"
         f"{_allowance(mean)}."
     )
-    if result.beta_range is None:
+    if result.paired_beta is not None:
+        beta, n_pairs = result.paired_beta.value, result.paired_beta.n_pairs
+        yield f"beta is {beta:.2f}, from {n_pairs} raters' pairs of a negative choice and a set."
+    elif result.beta_range is None:
         yield ""
         yield from _table(result, mean)
     if mean.worth is not None:
@@ -79,7 +82,7 @@ def _subject(result: Estimation) -> str:
     if quantity.kind == "score":
         return "Mean score"
     named = " or ".join(f'"{name}"' for name in quantity.names)
-    if quantity.answers == "response_set" or result.beta_range is not None:
+    if quantity.answers == "response_set" or result.beta_range or result.paired_beta:
         return f"Share of raters who would find {named} reasonable"
     return f"Share of raters who would choose {named}"
 

@@ -15,17 +15,20 @@ from harness.estimation.anytime import Look, Stopping, check_order, look_at
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import OF_SAMPLES, read_parts
 from harness.ledger import tried_in_run
+from harness.ratings import human_table
 from harness.run_plans import plan_other_items
 from harness.sources import compared_source, verdicts_of
 from harness.stats.estimation.labelling import labels_for_width, least_width
 from harness.stats.estimation.population import (
     Labelled,
     PopulationMean,
+    paired_beta,
     population_score,
     population_share,
 )
 from harness.stats.estimation.prediction_powered import JudgedMean
-from harness.stats.estimation.transfer import Transfer, transfer
+from harness.stats.estimation.transfer import Grouped, Transfer, transfer
+from harness.stats.indeterminacy.translation import beta_contributions
 from harness.tasks.model import INCLUSION_PROBABILITY, unit_numbers
 
 if TYPE_CHECKING:
@@ -38,10 +41,12 @@ if TYPE_CHECKING:
     from harness.judging.running.services import Observer
     from harness.runs import RunFolder
     from harness.stats.data.arrays import IntArray
+    from harness.stats.estimation.paired_beta import PairedBeta
     from harness.tasks import Item
 
 FOLDER = "estimates"
 DEFAULT_LEVEL = 0.95
+MIN_PAIRS = 10  # with a negative choice, below which beta is not estimated
 MIN_LABELLED = 10  # rated items, below which nothing is estimated
 
 
@@ -94,6 +99,8 @@ class Estimation:
     beta_range : (low, high) or None
         Where beta was said to lie: the share is then that of raters whose set holds a positive
         option, from their forced choices.
+    paired_beta : PairedBeta or None
+        Beta as the raters' pairs show it, where the share is estimated with that.
     cost_usd : float
         Of the replies about unlabelled items.
     exit_code : ExitCode
@@ -112,6 +119,7 @@ class Estimation:
     needed: NeededLabels | None
     look: Look | None
     beta_range: tuple[float, float] | None
+    paired_beta: PairedBeta | None
     cost_usd: float
     exit_code: ExitCode
 
@@ -181,10 +189,11 @@ def estimate(
     if judge not in source.verdicts:
         names = ", ".join(source.verdicts)
         raise RunError(f"{folder.path}: no judge {judge!r}", f"name one of {names}")
-    chosen = "forced_choice" if wanted.options.beta_range else source.ranking_elicitation
-    quantity = Quantity.of(source.task, chosen)
-    if wanted.options.beta_range and quantity.kind == "score":
-        raise OptionError("beta_range", "mean scores have no beta", "leave {beta_range} out")
+    given = "paired_beta" if wanted.options.paired_beta else "beta_range"
+    of_sets = wanted.options.paired_beta or wanted.options.beta_range is not None
+    quantity = Quantity.of(source.task, "forced_choice" if of_sets else source.ranking_elicitation)
+    if of_sets and quantity.kind == "score":
+        raise OptionError(given, "mean scores have no beta", f"leave {{{given}}} out")
     if (wanted.options.n_labels or 0.0) >= quantity.bounds[1] - quantity.bounds[0]:
         raise OptionError(
             "n_labels",
@@ -195,6 +204,7 @@ def estimate(
     labelled, lengths = labelled_items(source, judge, quantity)
     if wanted.options.until_width is not None:
         check_order(labelled)
+    beta = pairs_of(source, labelled) if wanted.options.paired_beta else None
     judged = _Judged(quantity)
     path = folder.path / FOLDER
     exit_code = ExitCode.DONE
@@ -222,12 +232,13 @@ def estimate(
         task=source.task.name,
         judge=judge,
         quantity=quantity,
-        mean=_mean(labelled, judged, quantity, n_judges, wanted) if done else None,
+        mean=_mean(labelled, judged, n_judges, wanted, beta) if done else None,
         likeness=_likeness(labelled, lengths, judged) if done else None,
         n_unlabelled=judged.n,
         n_unanswered=judged.n_unanswered,
         n_left_out=len(source.items) - len(labelled.labels),
         beta_range=wanted.options.beta_range,
+        paired_beta=beta,
         needed=_needed(labelled, judged, n_judges, wanted) if done else None,
         look=_look(source, judge, judged, n_judges, wanted) if done else None,
         cost_usd=judged.cost_usd,
@@ -322,14 +333,39 @@ def filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
     return replace(labelled, verdicts=np.where(is_missing, number, labelled.verdicts)), number
 
 
+def pairs_of(source: Source, labelled: Labelled) -> PairedBeta:
+    """Return beta from the raters of the task who gave both a choice and a set.
+
+    Raises
+    ------
+    TaskError
+        If there are fewer than ten such pairs with a negative choice.
+    OptionError
+        If items were drawn with known probabilities, for which it is not known.
+    """
+    if labelled.weights is not None:
+        problem = "the rated items were drawn with probabilities, for which it is not known"
+        raise OptionError("paired_beta", problem, "leave {paired_beta} out")
+    task = source.task
+    pairs = beta_contributions(human_table(task, source.items), task.positive)
+    n_pairs = int(pairs[:, 1].sum())
+    if n_pairs < MIN_PAIRS:
+        raise TaskError(
+            f"task {task.name}: {n_pairs} pairs of a negative choice and a response set",
+            f"collect at least {MIN_PAIRS}, or give a range of beta with --beta-range",
+        )
+    return paired_beta(pairs[:, 0], pairs[:, 1], np.array(unit_numbers(source.items)))
+
+
 def _mean(
-    labelled: Labelled, judged: _Judged, quantity: Quantity, n_judges: int, wanted: Wanted
+    labelled: Labelled, judged: _Judged, n_judges: int, wanted: Wanted, beta: PairedBeta | None
 ) -> PopulationMean:
+    quantity = judged.quantity
     completed, unanswered = filled(labelled, quantity)
     sums, level = judged.filled(unanswered), wanted.level
     if quantity.kind == "share":
         return population_share(
-            completed, sums, level=level, n_judges=n_judges, betas=wanted.options.beta_range
+            completed, sums, level=level, n_judges=n_judges, betas=beta or wanted.options.beta_range
         )
     return population_score(completed, sums, bounds=quantity.bounds, level=level, n_judges=n_judges)
 
@@ -383,7 +419,11 @@ def _likeness(labelled: Labelled, lengths: Sequence[int], judged: _Judged) -> Tr
     """Compare labelled and unlabelled items, unless the former were drawn to be unlike."""
     if labelled.weights is not None:
         return None
-    return transfer(*_answers(labelled, judged), lengths, judged.lengths)
+    groups = labelled.groups
+    grouped = (
+        None if groups is None else Grouped.of(labelled.verdicts, np.array(lengths, float), groups)
+    )
+    return transfer(*_answers(labelled, judged), lengths, judged.lengths, grouped=grouped)
 
 
 def _answers(labelled: Labelled, judged: _Judged) -> tuple[IntArray, IntArray]:

@@ -141,9 +141,50 @@ def test_width_that_cannot_be_reached_is_said_with_the_least(run, tmp_path):
     assert 90 < estimated(run, *arguments, "--n-labels", wider)["needed"]["n"] <= 100
 
 
+@pytest.fixture
+def paired(tmp_path, monkeypatch):
+    """The name of a run on a task whose raters gave choices and sets."""
+    monkeypatch.chdir(tmp_path)
+    folder = make_task_folder(tmp_path / "pairs", N)
+    with (folder / "task.yaml").open("a", encoding="utf-8") as file:
+        file.write("lexicon: {positive: B, negative: A}\n")
+    result = invoke("run", "--task", folder, "--judges", "lexicon", "--out", "runs", "-q")
+    assert result.exit_code == 0, result.output
+    return next((tmp_path / "runs").iterdir()).name
+
+
+def test_beta_comes_from_the_pairs_of_the_raters(paired, tmp_path):
+    """The share is mu + beta (1 - mu), and its interval is wider than at that beta if known."""
+    arguments = (paired, "--judge", "lexicon", "--items", write_items(tmp_path / "new.jsonl", 60))
+    found = estimated(*arguments, "--paired-beta")
+    beta, n_pairs = found["paired_beta"]["value"], found["paired_beta"]["n_pairs"]
+    negative = [
+        (i, j) for i in range(N) for j in range(3) if j >= i % 4
+    ]  # as `make_task_folder` writes them
+    assert n_pairs == len(negative)
+    assert beta == pytest.approx(sum((i + j) % 3 == 0 for i, j in negative) / n_pairs)
+    known = estimated(*arguments, "--beta-range", f"{beta},{beta}")["mean"]["estimate"]
+    estimate = found["mean"]["estimate"]
+    assert estimate["value"] == pytest.approx(known["value"])
+    assert estimate["low"] < known["low"] < known["high"] < estimate["high"]
+    text = invoke("estimate", *arguments, "--paired-beta", "--out", "runs", "-q").stdout
+    assert f"beta is {beta:.2f}, from {n_pairs} raters' pairs" in text
+
+
+def test_beta_of_no_pairs_is_refused(run, tmp_path):
+    """Forced choices alone do not show beta: exit 2, and what to do."""
+    items = write_items(tmp_path / "new.jsonl", 20)
+    command = ("estimate", run, "--judge", "lexicon", "--items", items, "--paired-beta")
+    result = call_harness(*command, "--out", "runs", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "0 pairs of a negative choice and a response set; collect at least 10" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--judge", "lexicon", "--paired-beta", "--beta-range", "0.1,0.2"), "estimated or given"),
+        (("--judge", "lexicon", "--n-labels", "1"), "the scale itself is 1 wide"),
         (("--judge", "nobody"), "no judge 'nobody'; name one of lexicon, random"),
         (("--judge", "lexicon", "--beta-range", "0.5,0.1"), "two ordered values"),
         (("--judge", "lexicon", "--n-labels", "2"), "n-labels"),

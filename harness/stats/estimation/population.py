@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from harness.stats.estimation.identified_set import endorsed_share, identified_interval
+from harness.stats.estimation.paired_beta import PairedBeta, paired_interval
 from harness.stats.estimation.prediction_powered import JudgedMean, PoweredMean, powered_mean
 from harness.stats.estimation.rogan_gladen import CorrectedShare, corrected_share
 from harness.stats.estimation.two_phase import (
     TwoPhaseCounts,
     share_interval,
+    share_statistic,
     squared_critical,
     two_phase_interval,
+    two_phase_statistic,
 )
 
 if TYPE_CHECKING:
@@ -144,7 +147,7 @@ def population_share(
     *,
     level: float = 0.95,
     n_judges: int = 1,
-    betas: tuple[float, float] | None = None,
+    betas: tuple[float, float] | PairedBeta | None = None,
 ) -> PopulationMean:
     """Return the share of raters who are positive, over the population.
 
@@ -158,9 +161,10 @@ def population_share(
         Of the interval.
     n_judges : int, optional
         Judges among which this one was chosen by these labels.
-    betas : (low, high), optional
-        Where the sensitivity of the raters lies, if labels are forced choices and the share of
-        raters whose response set meets the positive options is wanted; see `identified_interval`.
+    betas : (low, high) or PairedBeta, optional
+        Where the sensitivity of the raters lies, or what pairs say of it, if labels are forced
+        choices and the share of raters whose response set meets the positive options is wanted;
+        see `identified_interval` and `paired_interval`.
 
     Notes
     -----
@@ -191,11 +195,20 @@ def population_share(
     enough = min(n_yes, len(labelled.labels) - n_yes) >= MIN_LABELS
     helps = n_judges == 1 or both.width < labels_alone.width
     value, chosen = (most_likely, both) if helps else (mean, labels_alone)
-    if betas is not None:
+    if isinstance(betas, PairedBeta):
+        n_yes_alone, n = np.array([mean * n_alone]), np.array([n_alone])
+        ends = paired_interval(
+            two_phase_statistic(effective) if helps else share_statistic(n_yes_alone, n),
+            (chosen.low, chosen.high),
+            betas,
+            squared_critical(level, n_judges if helps else 1, freedom=between),
+        )
+        chosen = Bounded(endorsed_share(value, betas.value), *ends)
+    elif betas is not None:
         reported = with_judge if helps else alone
         ends = identified_interval(reported, betas, level, pointwise=enough)
         known = betas[0] == betas[1]
-        chosen = Bounded(endorsed_share(float(value), betas[0]) if known else None, *ends)
+        chosen = Bounded(endorsed_share(value, betas[0]) if known else None, *ends)
     return PopulationMean(
         estimate=chosen,
         method="labels_and_judge" if helps else "labels_alone",
@@ -319,6 +332,35 @@ def effective_number(labelled: Labelled) -> float:
     """Return how many independent yes-or-no labels the labels alone are worth."""
     mean = labelled.shares @ labelled.labels
     return len(labelled.labels) / dispersion(labelled, np.full_like(labelled.labels, mean))
+
+
+def paired_beta(hidden: FloatArray, eligible: FloatArray, groups: IntArray) -> PairedBeta:
+    """Return beta from pairs, with how many independent ones they are worth.
+
+    Parameters
+    ----------
+    hidden, eligible : (n,) arrays
+        Of each item, pairs with a negative choice whose set meets the positive options, and all
+        pairs with a negative choice; see `harness.stats.indeterminacy.translation`.
+    groups : (n,) array of int
+        Group of each item; its own where it has none.
+
+    Raises
+    ------
+    ValueError
+        If there is no pair with a negative choice.
+    """
+    used = eligible > 0.0
+    if not used.any():
+        raise ValueError("no pair with a negative choice")
+    shares = hidden[used] / eligible[used]
+    pairs = Labelled(shares, shares, groups[used], eligible[used])
+    n_pairs = int(eligible.sum())
+    return PairedBeta(
+        value=float(hidden.sum() / eligible.sum()),
+        n_effective=min(effective_number(pairs), float(n_pairs)),
+        n_pairs=n_pairs,
+    )
 
 
 def dispersion(labelled: Labelled, fitted: FloatArray) -> float:

@@ -38,6 +38,50 @@ class Transfer:
     alpha: float
 
 
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """How many times larger the variance of means is, as items come in groups.
+
+    Attributes
+    ----------
+    of_verdicts, of_lengths : float
+        Design effects, at least 1: of the shares of the judge's answers, and of the texts' lengths
+        by rank.
+    n_groups : int
+        Groups of labelled items.
+    """
+
+    of_verdicts: float
+    of_lengths: float
+    n_groups: int
+
+    @classmethod
+    def of(cls, verdicts: FloatArray, lengths: FloatArray, groups: IntArray) -> Grouped:
+        """Measure it among (n,) labelled items; nan stands for no usable answer.
+
+        Of the answers, the mean of their design effects, each weighted by the share of the others
+        (Rao and Scott, The Annals of Statistics 1984).
+        """
+        answers = np.where(np.isnan(verdicts), -np.inf, verdicts)
+        indicators = [(answers == answer).astype(float) for answer in np.unique(answers)]
+        weights = np.array([1.0 - indicator.mean() for indicator in indicators])
+        effects = np.array([_design_effect(indicator, groups) for indicator in indicators])
+        of_verdicts = float(weights @ effects / weights.sum()) if weights.sum() > 0.0 else 1.0
+        _, ranks, counts = np.unique(lengths, return_inverse=True, return_counts=True)
+        middles = counts.cumsum() - (counts - 1) / 2.0
+        return cls(of_verdicts, _design_effect(middles[ranks], groups), len(np.unique(groups)))
+
+
+def _design_effect(values: FloatArray, groups: IntArray) -> float:
+    """Return the variance of the mean of groups over that of independent items, at least 1."""
+    residuals = values - values.mean()
+    sums = np.bincount(np.unique(groups, return_inverse=True)[1], weights=residuals)
+    squares, n = float(residuals @ residuals), len(sums)
+    if squares <= 0.0 or n < 2:  # noqa: PLR2004 -- a spread takes two
+        return 1.0
+    return max(float(sums @ sums) * n / (n - 1) / squares, 1.0)
+
+
 def transfer(
     labelled_verdicts: IntArray,
     unlabelled_verdicts: IntArray,
@@ -45,6 +89,7 @@ def transfer(
     unlabelled_lengths: Sequence[float] | FloatArray,
     *,
     alpha: float = 0.05,
+    grouped: Grouped | None = None,
 ) -> Transfer:
     """Test whether the labelled items look like the unlabelled ones.
 
@@ -57,17 +102,28 @@ def transfer(
         Lengths of the items' texts.
     alpha : float, optional
         Chance that anything is said to differ where nothing does.
+    grouped : Grouped, optional
+        How alike items of a group are, where they come in groups: all items then count for fewer.
     """
     from scipy import stats as scipy_stats  # noqa: PLC0415  # heavy; only estimates need it
 
     table = pooled(np.stack([labelled_verdicts, unlabelled_verdicts]))
     p_values: dict[str, float] = {}
     if table.shape[1] > 1:
-        p_values["verdicts"] = float(scipy_stats.chi2_contingency(table, correction=False).pvalue)
+        test = scipy_stats.chi2_contingency(table, correction=False)
+        p_values["verdicts"] = float(test.pvalue)
+        if grouped is not None:  # Rao and Scott, Annals of Statistics 1984
+            statistic = test.statistic / (grouped.of_verdicts * test.dof)
+            p_values["verdicts"] = float(
+                scipy_stats.f.sf(statistic, test.dof, test.dof * (grouped.n_groups - 1))
+            )
     if min(len(labelled_lengths), len(unlabelled_lengths)) > 0:
-        p_values["lengths"] = float(
-            scipy_stats.ks_2samp(labelled_lengths, unlabelled_lengths).pvalue
-        )
+        found = scipy_stats.ks_2samp(labelled_lengths, unlabelled_lengths)
+        p_values["lengths"] = float(found.pvalue)
+        if grouped is not None:
+            n, m = len(labelled_lengths), len(unlabelled_lengths)
+            effective = n * m / (n + m) / grouped.of_lengths
+            p_values["lengths"] = float(scipy_stats.kstwobign.sf(found.statistic * effective**0.5))
     adjusted = holm(np.array(list(p_values.values()))) if p_values else np.array([])
     return Transfer(
         differs=tuple(name for name, p in zip(p_values, adjusted, strict=True) if p <= alpha),

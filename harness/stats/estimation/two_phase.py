@@ -101,13 +101,18 @@ def two_phase_interval(
     -------
     low, high : (R,) arrays
     """
+    return _ends(counts.estimate, two_phase_statistic(counts), critical)
+
+
+def two_phase_statistic(counts: TwoPhaseCounts) -> Callable[[FloatArray], FloatArray]:
+    """Return how much labels and verdicts speak against (R,) shares, as a function of them."""
     greatest = _log_likelihood_at_maximum(counts)
 
     def statistic(share: FloatArray) -> FloatArray:
         log_likelihood, score = _at_share(counts, share)
         return (2.0 * (greatest - log_likelihood) + score) / 2.0
 
-    return _ends(counts.estimate, statistic, critical)
+    return statistic
 
 
 def share_interval(
@@ -126,13 +131,17 @@ def share_interval(
     -------
     low, high : (R,) arrays
     """
-    share = n_yes / n
+    return _ends(n_yes / n, share_statistic(n_yes, n), critical)
+
+
+def share_statistic(n_yes: FloatArray, n: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Return how much labels alone speak against (R,) shares, as a function of them."""
 
     def statistic(p: FloatArray) -> FloatArray:
         ratio = 2.0 * (_deviance(n_yes, n * p) + _deviance(n - n_yes, n * (1.0 - p)))
         return (ratio + (n_yes - n * p) ** 2 / (n * p * (1.0 - p))) / 2.0
 
-    return _ends(share, statistic, critical)
+    return statistic
 
 
 def _deviance(count: FloatArray, expected: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from benchmarks.estimation import (
     intervals,
     replayed,
 )
-from benchmarks.estimation_designs import Design, simulate
+from benchmarks.estimation_designs import Design, PairedDesign, simulate, simulate_paired
 from harness.stats.estimation.identified_set import identified_interval, partial_critical
 from harness.stats.estimation.labelling import (
     confidence_sequence,
@@ -27,6 +27,7 @@ from harness.stats.estimation.labelling import (
     labels_for_width,
     least_width,
 )
+from harness.stats.estimation.paired_beta import PairedBeta
 from harness.stats.estimation.population import (
     Labelled,
     dispersion,
@@ -36,7 +37,7 @@ from harness.stats.estimation.population import (
 )
 from harness.stats.estimation.prediction_powered import JudgedMean, powered_mean
 from harness.stats.estimation.rogan_gladen import corrected_share
-from harness.stats.estimation.transfer import MIN_EXPECTED, pooled, transfer
+from harness.stats.estimation.transfer import MIN_EXPECTED, Grouped, pooled, transfer
 from harness.stats.estimation.two_phase import (
     TwoPhaseCounts,
     _at_share,
@@ -349,6 +350,37 @@ def test_sparse_answers_keep_the_level(n, chances):
     assert np.mean(wrong) <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 4000)
 
 
+def grouped_items(rng, n):
+    """Verdicts and lengths of n items in groups of five that share most of both."""
+    chances, lengths = rng.beta(0.6, 1.4, n // 5), rng.exponential(100, n // 5)
+    verdicts = rng.random(n) < chances.repeat(5)
+    return verdicts.astype(float), lengths.repeat(5) + rng.normal(0, 10, n)
+
+
+@pytest.mark.parametrize("n", [100, 300])
+def test_groups_made_items_look_different(n):
+    """Items in groups were said to differ in most data sets where nothing does."""
+    rng = np.random.default_rng(n)
+    wrong, unaware = [], []
+    for _ in range(300):
+        (said, lengths), (others, other_lengths) = (grouped_items(rng, size) for size in (n, 3000))
+        counts = [np.array([x.sum(), len(x) - x.sum()]).astype(int) for x in (said, others)]
+        found = Grouped.of(said, lengths, np.arange(n) // 5)
+        wrong.append(bool(transfer(*counts, lengths, other_lengths, grouped=found).differs))
+        unaware.append(bool(transfer(*counts, lengths, other_lengths).differs))
+    assert np.mean(wrong) <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 300)
+    assert np.mean(unaware) > 0.3
+
+
+def test_groups_that_differ_are_still_seen():
+    """Twice the length is found with 60 groups."""
+    rng = np.random.default_rng(3)
+    (said, lengths), (others, other_lengths) = (grouped_items(rng, n) for n in (300, 3000))
+    counts = [np.array([x.sum(), len(x) - x.sum()]).astype(int) for x in (said, others)]
+    found = Grouped.of(said, 2 * lengths, np.arange(300) // 5)
+    assert "lengths" in transfer(*counts, 2 * lengths, other_lengths, grouped=found).differs
+
+
 def test_planned_number_of_labels_gives_the_width():
     """So many labels have the wanted width; the judge's part must be below it."""
     n = labels_for_width(0.09, 0.1, judge_variance=0.16, n_items=10_000)
@@ -411,6 +443,27 @@ def test_judge_known_from_groups_is_known_less_well():
     labelled, judged = Design("groups", 100, 0.3, "near-perfect").draw(np.random.default_rng(1))
     counts = effective_counts(labelled, judged)
     assert 0 < counts.judged_yes[0] + counts.judged_no[0] < 0.8 * judged.n
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("beta", [0.0, 0.4])
+def test_intervals_hold_where_beta_is_estimated_from_pairs(beta):
+    """Coverage is at least 93 % with pairs on half of 50 items of two raters each."""
+    found = simulate_paired(PairedDesign(50, 25, 0.5, beta, "good"), 300)
+    assert found.coverage >= 0.93 - 3.0 * np.sqrt(0.93 * 0.07 / 300)
+
+
+def test_pairs_without_end_are_a_known_beta():
+    """With a million pairs the interval is that at the true beta; with ten it is wider."""
+    labelled, judged = population(4)
+    known = population_share(labelled, judged, betas=(0.3, 0.3)).estimate
+    many, few = (
+        population_share(labelled, judged, betas=PairedBeta(0.3, n, int(n))).estimate
+        for n in (1e6, 10.0)
+    )
+    assert (many.low, many.high) == pytest.approx((known.low, known.high), abs=2e-3)
+    assert few.width > 1.2 * known.width
 
 
 @pytest.mark.slow
