@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.tasks.model import Rating as HumanRating
 
+AGREEMENT = 0.75  # of the best judge with a rater, where there is no task
+
 
 @dataclass(frozen=True)
 class Judge:
@@ -184,18 +186,21 @@ def given_design(options: SelftestOptions) -> Design:
         of_item=np.repeat(np.arange(n), m),
         of_rater=np.tile(np.arange(m), n),
         n_items=n,
-        judges=given_judges(raters, options),
+        judges=given_judges(raters, options, AGREEMENT),
     )
 
 
-def given_judges(raters: PlantedRaters, options: SelftestOptions) -> tuple[Judge, ...]:
-    """Return the judges that options describe, best first."""
+def given_judges(
+    raters: PlantedRaters, options: SelftestOptions, agreement: float
+) -> tuple[Judge, ...]:
+    """Return the judges that options describe, best first; ``agreement`` of it if they do not."""
+    best = agreement if options.agreement is None else options.agreement
     return tuple(
         Judge(
             f"judge {k + 1}",
             _judge(
                 raters,
-                options.agreement - k * options.gap,
+                best - k * options.gap,
                 self_consistency=options.self_consistency,
                 abstention=options.abstention,
             ),
@@ -242,12 +247,14 @@ def design_of(source: Source, options: SelftestOptions) -> Design:
         of_item=np.array([places[r.item] for r in ratings]),
         of_rater=np.array([names[r.rater] for r in ratings]),
         n_items=len(source.items),
-        judges=judges or given_judges(raters, options),
+        judges=judges or given_judges(raters, options, raters.agreement),
         notes=tuple(_left_out(source)),
     )
 
 
 def _left_out(source: Source) -> Iterable[str]:
+    if not source.verdicts:
+        yield "there are no verdicts: judges are assumed"
     if any(item.group for item in source.items):
         yield "items come in groups, and are drawn as if they were independent"
     if any(item.criterion for item in source.items):

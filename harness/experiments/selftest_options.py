@@ -34,9 +34,10 @@ class SelftestOptions(Quick, Samples):
     rater_agreement: float = option(
         0.8, "Without a task: how often two raters agree.", OF_DESIGN, gt=0, le=1
     )
-    agreement: float = option(
-        0.75,
-        "Without verdicts: how often the best judge agrees with a rater.",
+    agreement: float | None = option(
+        None,
+        "Without verdicts: how often the best judge agrees with a rater; by default 0.75, or with "
+        "a task as often as two of its raters agree.",
         OF_DESIGN,
         gt=0,
         le=1,

@@ -18,6 +18,7 @@ from harness.errors import HarnessError
 from harness.experiments.planted_design import design_of, given_design
 from harness.experiments.self_test import NEXT, REPLACE, USE
 from harness.experiments.selftest_options import SelftestOptions
+from harness.sources import source_of_verdicts
 from harness.stats.planning.planted import PlantedJudge, PlantedRaters
 
 HALF = 0.6729  # the level at which a 95 % normal interval is half as wide
@@ -85,6 +86,17 @@ def test_a_design_is_estimated_from_a_task_and_its_verdicts():
         assert judge.planted.insight == pytest.approx(wanted.planted.insight, abs=0.06)
         assert judge.planted.fidelity == pytest.approx(wanted.planted.fidelity, abs=0.02)
         assert judge.planted.abstention == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["diagnoses", "coherence", "helpfulness", "toxicity"])
+def test_a_task_without_verdicts_has_judges_within_reach_of_its_raters(name):
+    """Regression: `harness selftest diagnoses`, an example of its help, was refused."""
+    design = design_of(source_of_verdicts(name, None), SelftestOptions())
+    raters = design.raters
+    best = design.judges[0].planted
+    agreement = raters.by_chance + best.insight * (raters.certainty - raters.by_chance)
+    assert agreement == pytest.approx(raters.agreement)
+    assert "there are no verdicts: judges are assumed" in design.notes
 
 
 def test_a_task_without_two_choices_of_an_item_tells_no_design():
