@@ -52,14 +52,55 @@ def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
         return False
     if not required and not _ratings(draft, *best[0]) and not _agreed(draft, best[0][1]):
         return False
-    if not draft.mapping.rater:
+    if not required and _rated_by_columns(draft, *best[0]):
+        return False
+    is_given = bool(draft.mapping.rater)
+    if not is_given:
         best = _unambiguous(draft, best)
     item, rater = best[0]
     draft.set(
         id=item, rater=rater, criterion=draft.mapping.criterion or _criterion(draft, item, rater)
     )
     _label_roles(draft)
+    if not is_given:
+        _rater_or_system(draft)
     return True
+
+
+def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bool:
+    """Whether the ratings stand in columns of people, so that no other column names the rater."""
+    columns = _ratings(draft, item, rater)
+    people = [n for n, who in who_are(columns).items() if who == "person"]
+    return len(people) > 1 and not draft.facts.called(rater, column_words.RATERS)
+
+
+def _rater_or_system(draft: RoleDraft) -> None:
+    """Ask whether a column names raters, or systems whose outputs are the items.
+
+    Both tell the rows of a prompt apart. A text that differs with it is an output or a remark.
+    """
+    mapping, facts = draft.mapping, draft.facts
+    if draft.is_rater_named(mapping.rater):
+        return
+    texts = [
+        n
+        for n in draft.free()
+        if facts.is_prose(n)
+        and not facts.is_list(n)
+        and not facts.called(n, column_words.REMARK_COLUMNS)
+        and not draft.table.determines(mapping.id, n)
+    ]
+    if not texts and not facts.called(mapping.rater, column_words.SYSTEMS):
+        return
+    ratings = tuple(filter(None, (mapping.label, mapping.set, *mapping.criteria)))
+    empty: dict[str, Any] = {"rater": "", "label": "", "set": "", "criteria": (), "sets": ()}
+    rows = {"id": (*mapping.id, mapping.rater), "text": (*mapping.text, *texts), "raters": ratings}
+    system = f"the system that gave {names_of(texts)}" if texts else "a system that is rated"
+    draft.ask(
+        f"{mapping.rater} may name the rater, or {system}: give --rater {quote(mapping.rater)}, or "
+        f"--raters {quote(','.join(ratings))}",
+        empty | rows,
+    )
 
 
 def _agreed(draft: RoleDraft, rater: str) -> bool:
