@@ -33,12 +33,16 @@ def found(race: RaceResult) -> str:
 
 def saved(race: RaceResult) -> str:
     """Return what was asked, beside what all judges on all items would have been."""
-    share = percent(race.n_calls / race.n_calls_full)
-    text = f"Asked for {race.n_calls:,} replies, {share} of the {race.n_calls_full:,} of all "
-    text += f"judges on all {race.n_items:,} rated items"
+    text = f"Asked for {race.n_calls:,} replies, {share_asked(race)} of the "
+    text += f"{race.n_calls_full:,} of all judges on all {race.n_items:,} rated items"
     if race.usd and race.usd_full:
         text += f": ${race.usd:.4f} in place of ${race.usd_full:.4f}, at the price of these replies"
     return f"{text}."
+
+
+def share_asked(race: RaceResult) -> str:
+    """Return the share of all replies that the race asked for."""
+    return percent(race.n_calls / race.n_calls_full)
 
 
 def basis(race: RaceResult) -> str:
@@ -48,7 +52,7 @@ def basis(race: RaceResult) -> str:
         drawn += f" in {counted([race.n_groups], 'group')}, drawn whole"
     text = f"Loss: {NAMES[race.loss]}, mean over {drawn}; a reply without an answer loses 1."
     if race.n_unrated:
-        text += f" Not in the pool: {counted([race.n_unrated])} that nobody rated so."
+        text += f" Left out: {counted([race.n_unrated])} without a rating of this kind."
     return text
 
 
@@ -60,8 +64,8 @@ def not_compared(race: RaceResult) -> str:
             "the others cannot be compared with it."
         )
     return (
-        "The ranking and all that rests on it is NA: a race chooses by their answers which items "
-        "judges are asked about."
+        "The ranking and everything that rests on it is NA: in a race, the judges' answers decide "
+        "which items each is asked about."
     )
 
 

@@ -112,7 +112,7 @@ def test_race_asks_less_and_returns_the_best(place, stub):
     assert done.exit_code == 0, done.output
     text = " ".join(done.stdout.split())
     assert "good is within 0.05 of the best of these judges on this pool, at error rate 5%." in text
-    assert "all that rests on it is NA: a race chooses" in text
+    assert "everything that rests on it is NA: in a race, the judges' answers decide" in text
     [folder] = runs_of(place)
     race = race_of(folder)
     assert (race.ending, race.judge, race.n_items) == ("within", "good", N_ITEMS)
@@ -363,6 +363,28 @@ def test_strategies_and_ensembles_race(place, stub):
     assert ensemble.n_calls == ensemble.n_calls_full == 0
     assert min(rows[name].n_items for name in ("good", "bad", "coin")) >= ensemble.n_items > 0
     assert race.n_calls == len(read_log(folder.verdicts).final)
+
+
+def test_ensemble_that_wins_is_validated_with_its_members(place, stub):
+    """Three judges that err on different items are beaten by their vote."""
+    rng = random.Random(5)
+    lines = [f"This is comment number {i}." for i in range(N_ITEMS)]
+    judges = json.loads((place / "judges.yaml").read_text("utf-8"))["judges"]
+    names = ["first", "second", "third"]
+    for name in names:
+        stub.set_table(name, {line: rng.choices("AB", [0.35, 0.65]) for line in lines})
+        judges[name] = judges["good"] | {"model": name, "base_url": stub.url(table=name)}
+    (place / "judges.yaml").write_text(json.dumps({"judges": judges}), encoding="utf-8")
+    ensemble = "+".join(names)
+    command = words("--within", 0.01, "--complete-winner", judges=[*names, ensemble])
+    done = invoke(*command)
+    assert done.exit_code == 0, done.output
+    [folder] = runs_of(place)
+    source = source_of(folder)
+    assert (source.race.judge, source.race.completed) == (ensemble, True)
+    assert list(source.verdicts) == [ensemble]
+    metrics = json.loads((folder.path / "metrics.json").read_bytes())
+    assert [row["judge"] for row in metrics["ranking"]["rows"]] == [ensemble]
 
 
 @pytest.mark.parametrize("metric", ["mse(srs/srs)", None])

@@ -10,7 +10,7 @@ from harness.report.certainty_charts import stratum_words
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import counted, listed, number, p_value, percent, tenths, with_bounds
 from harness.report.judge_charts import option_label
-from harness.report.race_text import found
+from harness.report.race_text import share_asked
 from harness.report.recommendation import (
     CONSISTENCY,
     GOAL_WORDS,
@@ -145,7 +145,7 @@ def section_results(v: Validation, practices: Sequence[Practice]) -> dict[str, s
     """Return the result of each folded section in a line."""
     complete = sum(practice.state != "missing" for practice in practices)
     return {
-        "race": found(v.race) if v.race else "",
+        "race": f"asked for {share_asked(v.race)} of all replies" if v.race else "",
         "ranking": _ranking(v),
         "sensitivity": _sensitivity(v),
         "certainty": _strata(v),
