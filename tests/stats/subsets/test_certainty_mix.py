@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.known_answers import counts_of as counts
+from support.known_answers import judge_labels, load_dataset, truth_folders, units_of
 
 from harness import stats
 from harness.stats.data.labels import medians
@@ -84,3 +86,20 @@ def test_too_few_items_of_a_kind_are_refused_with_their_numbers():
     labels = np.repeat([[0, 1], [0, 0]], [30, 9], axis=0)
     with pytest.raises(ValueError, match="agree on 9 items and not on 30; subsets need 10"):
         certainty_mix(counts_of(labels, 2), {}, level="nominal", rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("criterion", ["coherence", "consistency", "fluency", "relevance"])
+def test_judges_fall_behind_the_raters_of_summeval_as_certainty_grows(criterion):
+    """Elangovan et al. 2025, figure 5: the gap to the raters is widest where raters agree."""
+    if not truth_folders():
+        pytest.skip("no truth folder")
+    data, scale = load_dataset("summeval", criterion), (1, 2, 3, 4, 5)
+    judge = counts(judge_labels(data, "gpt-4o"), scale)
+    mix = certainty_mix(
+        counts(units_of(data), scale), {"gpt-4o": judge}, level="ordinal", scale=scale,
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    gaps = np.subtract(mix.alpha[RATERS], mix.alpha["gpt-4o"])
+    assert gaps.argmax() == len(gaps) - 1
+    assert gaps[-1] > 0.4
+    assert mix.alpha[RATERS][-1] == pytest.approx(1.0)
