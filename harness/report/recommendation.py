@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.decision import CheckKind, UsualChoice
+    from harness.stats import Difference
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
 
 FIRST = (verdict, because, quality, commonest_error)  # lines of every result
@@ -345,18 +346,29 @@ def _cheaper(v: Validation) -> str:
     if priced[name] >= own:
         return ""
     subject = "" if len(costs) == 1 else f" {name}"
-    return f" and{subject} costs {priced[name] / own:.0%} as much"
+    share = f"{priced[name] / own:.0%} as much" if priced[name] else "nothing"
+    return f" and{subject} costs {share}"
 
 
 def _differences(v: Validation) -> str:
     """Say how much worse each judge is that is not significantly different."""
     differences = v.decision.differences
+    close = [name for name in v.decision.not_distinguishable if name in differences]
+    same = [name for name in close if _is_same(differences[name])]
     named = [
         f"{name} is worse by {number(differences[name].value)} {span(differences[name].interval)}"
-        for name in v.decision.not_distinguishable
-        if name in differences
+        for name in close
+        if name not in same
     ]
+    if same:
+        named.append(f"{listed(same)} {'scores' if len(same) == 1 else 'score'} the same")
     return f"{listed([text.rstrip() for text in named])}." if named else ""
+
+
+def _is_same(difference: Difference) -> bool:
+    """Whether two judges score the same, in all resamples too where there are any."""
+    interval = difference.interval
+    return difference.value == 0 and (interval is None or interval.low == interval.high == 0)
 
 
 def _unranked(v: Validation, names: Sequence[str]) -> str:

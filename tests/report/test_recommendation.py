@@ -144,7 +144,8 @@ def test_break_even_is_silent_where_judges_are_not_distinguishable():
     validation = validate(replace(source, judges=pair, verdicts=verdicts, planned=planned))
     text = " ".join(sentences(validation))
     assert [row.ranks for row in validation.evidence.judges] == [(1, 2), (1, 2)]
-    assert "twin is worse by 0.000" in text
+    assert "twin scores the same." in text
+    assert "worse by 0.000" not in text
     assert "not significantly different" in text
     assert "every beta" not in text
 
@@ -447,3 +448,21 @@ def test_failed_annotator_test_says_what_would_settle_it(low, high, step):
     )
     steps = next_steps(replace(validation, evidence=evidence, decision=failed))
     assert steps[0].startswith(step)
+
+
+def test_free_judge_cost_0_percent_as_much():
+    """A judge beside a dearer one costs nothing, or a share of what that costs."""
+    task = indeterminate_task(n=40, paired=40)
+    source = indeterminate_source(task, judges=("lenient",))
+    twin = [msgspec.structs.replace(row, judge="twin") for row in source.verdicts["lenient"]]
+    pair = (*source.judges, JudgeFacts(name="twin"))
+    verdicts = source.verdicts | {"twin": twin}
+    planned = dict.fromkeys(verdicts, source.planned["lenient"])
+    validation = validate(replace(source, judges=pair, verdicts=verdicts, planned=planned))
+    for usd, words in ((0.0, "and costs nothing."), (0.5, "and costs 50% as much.")):
+        prices = {validation.decision.leader: 1.0}
+        judges = tuple(
+            replace(j, cost=replace(j.cost, usd_per_answered=prices.get(j.name, usd)))
+            for j in validation.judges
+        )
+        assert words in " ".join(sentences(replace(validation, judges=judges)))

@@ -184,7 +184,8 @@ def _sensitivity(v: Validation) -> str:
         n_changes = len(even.pieces) - 1
         times = counted([n_changes], "time")
         close = v.decision.not_distinguishable
-        without = f" (without {listed(close)})" if close else ""
+        judges = "a judge that is" if len(close) == 1 else f"{len(close)} judges that are"
+        without = f" (without {judges} not significantly different)" if close else ""
         best = f"the best judge changes {times} over beta"
         same = "the same judge is best at every beta"
         parts.append(f"{best if n_changes else same}{without}")
