@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.report.formatting import compared_on, counted
 from harness.report.ranking_rows import agreement_table, missing_intervals, ranking_table
 from harness.report.recommendation import summary
+from harness.report.verdict_words import human_pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def notebook_table(v: Validation) -> str:
     """Return verdict and ranking as HTML; without judges, the inter-rater agreement.
 
+    One human is a sentence below the table where judges are compared at several replies.
     Names come from tasks and judges and are escaped.
     """
     heads, rows = agreement_table(v) if v.evidence is None else ranking_table(v)
@@ -26,10 +28,11 @@ def notebook_table(v: Validation) -> str:
     caption += f", {footing}" if (footing := compared_on(v)) else ""
     caption += f". {missing}" if (missing := missing_intervals(v)) else ""
     caption += f" ({v.task.notice})" if v.task.notice else ""
+    pair = f"<p>{escape(sentence)}</p>" if (sentence := human_pair(v)) else ""
     return (
         f"<table><caption>{escape(caption)}</caption>"
         f"<thead>{_row('th', heads)}</thead>"
-        f"<tbody>{''.join(_row('td', cells) for cells in rows)}</tbody></table>"
+        f"<tbody>{''.join(_row('td', cells) for cells in rows)}</tbody></table>{pair}"
     )
 
 

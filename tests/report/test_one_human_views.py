@@ -48,6 +48,9 @@ def test_a_human_at_one_reply_was_worse_than_guessing_at_ten():
     pair = f"judge {reference.judge:.3f}, one human {reference.human:.3f}, difference"
     shown = (" ".join(text.split()), html, judge_card(validation).replace("\\", ""))
     assert all(pair in view for view in shown)
+    table, below = validation._repr_html_().split("</table>")
+    assert "see below" in table
+    assert pair in below  # a notebook said "see below" and ended there
     assert human_pair(validation).partition("reply each")[2] in html
     stored = json.loads(validation.to_json())["evidence"]
     assert stored["human_value"] is None
