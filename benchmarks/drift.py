@@ -624,10 +624,13 @@ def outcome_line(row: Row) -> str:
     return f"| {row.name} | {soon} | {row.early_share():.0%} | {row.n_schedules:,} |"
 
 
-def write_page(section: str, page: Path = PAGE) -> None:
-    """Put the tables behind what the page says first."""
-    kept = page.read_text("utf-8").split(START)[0].rstrip()
-    page.write_text(f"{kept}\n\n{START}\n{section}", "utf-8")
+def write_section(section: str, mark: str = START, until: str = "") -> None:
+    """Put a section into the page behind its mark, in place of what stands up to another mark."""
+    page, after = PAGE.read_text("utf-8"), ""
+    if until:
+        page, _, after = page.partition(until)
+        after = f"\n{until}{after}"
+    PAGE.write_text(f"{page.split(mark)[0].rstrip()}\n\n{mark}\n{section}{after}", "utf-8")
 
 
 def fill_row(row: Row, n_schedules: int, file: Path | None) -> Row:
@@ -710,7 +713,7 @@ def main() -> None:
         sequences.append(fill_sequence(schedule, options.schedules, options.rows))
         print(sequences[-1].line(), flush=True)
     if options.write:
-        write_page(tables(rows, worse, sequences))
+        write_section(tables(rows, worse, sequences))
     sys.exit(any(row.too_often for row in (*rows, *worse, *sequences)))
 
 

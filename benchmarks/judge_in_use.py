@@ -2,36 +2,32 @@
 
     python benchmarks/judge_in_use.py [--schedules 1000] [--changed 200] [--write]
 
-Prints a row per kind of judge, and exits with 1 if one that is good enough fails in more than alpha
-plus three standard errors; ``--write`` puts the table into docs/drift.md. This takes about ten
-minutes of one core.
+See `claim_rows`. This takes about ten minutes of one core.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from dataclasses import dataclass
 from functools import cache
 from math import inf, log
 from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
 from harness.stats.drift.score_change import ItemScores, log_e_below
 
 try:
-    from benchmarks.drift import ALPHA, N_LOOKS, PAGE, highest
-    from benchmarks.watch_claims import MARK as CLAIMS
+    from benchmarks.claim_rows import Table, main
+    from benchmarks.drift import ALPHA, N_LOOKS
+    from benchmarks.watch_claims import TABLE as CLAIMS
 except ModuleNotFoundError:  # it is run as a script
-    from drift import ALPHA, N_LOOKS, PAGE, highest
-    from watch_claims import MARK as CLAIMS
+    from claim_rows import Table, main
+    from drift import ALPHA, N_LOOKS
+    from watch_claims import TABLE as CLAIMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MARK = "<!-- benchmarks/judge_in_use.py writes what follows, up to the next mark -->"
 BETA = (0.6, 0.4)  # distribution over the items of the chance that a rater says no
 N_RATERS = 3
 MARGIN = 0.05
@@ -97,11 +93,16 @@ class InUseSchedule:
     noise: float = 0.1
 
     @property
-    def is_worse(self) -> bool:
-        """Whether it is worse from look 21 on."""
-        return self.later is not None
+    def since(self) -> float:
+        """The look from which on it is worse; inf if it never is."""
+        return inf if self.later is None else FIRST_LOOK
 
-    def fails_at(self, rng: np.random.Generator) -> float:
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What its row begins with."""
+        return f"{self.n} items; {self.what}", self.rival
+
+    def said_at(self, rng: np.random.Generator) -> float:
         """Return the first look at which it is shown to be worse; inf if it never is."""
         right = boundary(self.rival, self.noise) if self.right is None else self.right
         items = Items.draw(self.n, self.noise, rng)
@@ -161,74 +162,25 @@ def schedules() -> Iterator[InUseSchedule]:
         yield InUseSchedule(what, rival, right=0.95, later=later)
 
 
-def simulate(schedule: InUseSchedule, n_schedules: int) -> list[float]:
-    """Return at which looks a judge fails, with seeds made of its kind."""
-    seed = crc32(repr(schedule).encode())
-    return [schedule.fails_at(np.random.default_rng([seed, i])) for i in range(n_schedules)]
+TABLE = Table(
+    mark="<!-- benchmarks/judge_in_use.py writes what follows, up to the next mark -->",
+    until=CLAIMS.mark,
+    head="""\
+## The judge in use
 
+Share of schedules of 100 looks in which the judge in use is shown to be worse than a
+constant answer, or than one human by more than 5% of the range, each at half of alpha;
+`--fail-on decision` fails only if it is shown to have changed, too. Each schedule has
+new items with three raters each. A judge at the boundary is on all items, not on those
+of the schedule, just as good as it may be at least. A reply scores the share of the
+raters who say the same.
 
-def too_often(schedule: InUseSchedule, looks: list[float]) -> bool:
-    """Whether a judge that is good enough fails in more than alpha plus three standard errors."""
-    return not schedule.is_worse and float(np.isfinite(looks).mean()) > highest(len(looks))
-
-
-def line(schedule: InUseSchedule, looks: list[float]) -> str:
-    """Return a row of the table."""
-    later = np.array(looks) - FIRST_LOOK
-    soon = [
-        f"{((later >= 0) & (later < n)).mean():.0%}" if schedule.is_worse else "" for n in (2, 4)
-    ]
-    is_worse = "yes" if schedule.is_worse else "no"
-    ever = f"{np.isfinite(looks).mean():.1%}"
-    name = f"{schedule.n} items; {schedule.what}"
-    cells = [name, schedule.rival, is_worse, *soon, ever, f"{len(looks):,}"]
-    return f"| {' | '.join(cells)} |"
-
-
-def table(lines: list[str]) -> str:
-    """Write the table as Markdown."""
-    parts = [
-        "## The judge in use",
-        "",
-        "Share of schedules of 100 looks in which the judge in use is shown to be worse than a",
-        "constant answer, or than one human by more than 5% of the range, each at half of alpha;",
-        "`--fail-on decision` fails only if it is shown to have changed, too. Each schedule has",
-        "new items with three raters each. A judge at the boundary is on all items, not on those",
-        "of the schedule, just as good as it may be at least. A reply scores the share of the",
-        "raters who say the same.",
-        "",
-        "| judge | compared with | worse | by the second look | by the fourth | ever | schedules |",
-        "| --- | --- | --- | --: | --: | --: | --: |",
-        *lines,
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def write_page(section: str) -> None:
-    """Put the table before those of `watch_claims`."""
-    before, _, after = PAGE.read_text("utf-8").partition(CLAIMS)
-    before = before.split(MARK)[0].rstrip()
-    PAGE.write_text(f"{before}\n\n{MARK}\n{section}\n{CLAIMS}{after}", "utf-8")
-
-
-def main() -> None:
-    """Simulate and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--schedules", type=int, default=1000, help="of rows on error rates")
-    parser.add_argument("--changed", type=int, default=200, help="of rows on power")
-    parser.add_argument("--write", action="store_true", help="renew docs/drift.md")
-    options = parser.parse_args()
-    lines, failed = [], False
-    for schedule in schedules():
-        n_schedules = options.changed if schedule.is_worse else options.schedules
-        looks = simulate(schedule, n_schedules)
-        failed |= too_often(schedule, looks)
-        lines.append(line(schedule, looks))
-        print(lines[-1], flush=True)
-    if options.write:
-        write_page(table(lines))
-    sys.exit(failed)
+| judge | compared with | worse | by the second look | by the fourth | ever | schedules |
+| --- | --- | --- | --: | --: | --: | --: |
+""",
+    soon=(2, 4),
+)
 
 
 if __name__ == "__main__":
-    main()
+    main(schedules(), TABLE)

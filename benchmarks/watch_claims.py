@@ -2,33 +2,28 @@
 
     python benchmarks/watch_claims.py [--schedules 1000] [--changed 200] [--write]
 
-Prints a row per kind of schedule, and exits with 1 if a claim that is wrong is made in more than
-alpha plus three standard errors; ``--write`` puts the tables into docs/drift.md. This takes about
-ten minutes of one core.
+See `claim_rows`. This takes about ten minutes of one core.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import numpy as np
 
 from harness.stats.drift.score_change import ItemScores, is_better, rise_after, shown_fall
 
 try:
-    from benchmarks.drift import ALPHA, N_LOOKS, PAGE, START, highest
+    from benchmarks.claim_rows import Table, main
+    from benchmarks.drift import ALPHA, N_LOOKS, START
 except ModuleNotFoundError:  # it is run as a script
-    from drift import ALPHA, N_LOOKS, PAGE, START, highest
+    from claim_rows import Table, main
+    from drift import ALPHA, N_LOOKS, START
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-MARK = "<!-- benchmarks/watch_claims.py writes what follows, up to the next mark -->"
 
 
 @dataclass(frozen=True)
@@ -61,6 +56,16 @@ class ClaimSchedule:
     s0: int = 5
     noise: float = 0.1
 
+    @property
+    def since(self) -> float:
+        """The look from which on the claim is true; inf if it never is."""
+        return self.stretches[-1][0] if self.is_true else inf
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What its row begins with."""
+        return f"{self.n} items, {self.right:.0%} right; {self.what}", self.claim
+
     def draw(self, rng: np.random.Generator) -> ItemScores:
         """Draw the scores."""
         order = np.arange(self.n) / self.n
@@ -73,9 +78,9 @@ class ClaimSchedule:
         n_replies[0] = self.s0
         return ItemScores(rng.binomial(n_replies, np.where(usual, 1.0 - off, off)), n_replies)
 
-    def said_at(self, scores: ItemScores) -> float:
+    def said_at(self, rng: np.random.Generator) -> float:
         """Return the first look at which the claim is made; inf if it never is."""
-        looks = range(1, N_LOOKS + 1)
+        scores, looks = self.draw(rng), range(1, N_LOOKS + 1)
         if self.claim == "better":
             return next((t for t in looks if is_better(_up_to(scores, t), ALPHA)), inf)
         fall = shown_fall(scores, ALPHA)
@@ -85,40 +90,6 @@ class ClaimSchedule:
 
 def _up_to(scores: ItemScores, look: int) -> ItemScores:
     return ItemScores(scores.sums[: look + 1], scores.n_replies[: look + 1])
-
-
-@dataclass(frozen=True)
-class ClaimRow:
-    """At which looks of schedules of a kind the claim was first made."""
-
-    schedule: ClaimSchedule
-    looks: tuple[float, ...]
-
-    @property
-    def ever(self) -> float:
-        """The share of the schedules in which it was made."""
-        return float(np.isfinite(self.looks).mean())
-
-    @property
-    def too_often(self) -> bool:
-        """Whether it is wrong, and made in more than alpha plus three standard errors."""
-        return not self.schedule.is_true and self.ever > highest(len(self.looks))
-
-    def line(self) -> str:
-        """Return a row of the table."""
-        s = self.schedule
-        since = s.stretches[-1][0] if s.is_true else inf
-        early = np.mean([since <= look <= since + 1 for look in self.looks]) if s.is_true else None
-        soon = "" if early is None else f"{early:.0%}"
-        noise = "" if s.noise == DEFAULT_NOISE else f", {s.noise:.0%} noise"
-        name = f"{s.n} items, {s.right:.0%} right{noise}; {s.what}"
-        is_true = "yes" if s.is_true else "no"
-        return (
-            f"| {name} | {s.claim} | {is_true} | {soon} | {self.ever:.1%} | {len(self.looks):,} |"
-        )
-
-
-DEFAULT_NOISE = ClaimSchedule.noise
 
 
 def schedules() -> Iterator[ClaimSchedule]:
@@ -141,53 +112,22 @@ def schedules() -> Iterator[ClaimSchedule]:
         yield ClaimSchedule(what, stretches, "recovered", is_true=True, right=0.8)
 
 
-def simulate(schedule: ClaimSchedule, n_schedules: int) -> ClaimRow:
-    """Simulate a row, with seeds made of its kind."""
-    seed = crc32(repr(schedule).encode())
-    draws = (schedule.draw(np.random.default_rng([seed, i])) for i in range(n_schedules))
-    return ClaimRow(schedule, tuple(map(schedule.said_at, draws)))
+TABLE = Table(
+    mark="<!-- benchmarks/watch_claims.py writes what follows, up to the next mark -->",
+    until=START,
+    head="""\
+## Better and recovered
 
+Share of schedules in which a judge that is the only one and known to have changed is
+called better, or recovered after it was worse: by the second look from when that is
+true, and at any of 100 looks. Each item has five baseline replies; noise is 10%.
 
-def table(rows: list[ClaimRow]) -> str:
-    """Write the table as Markdown."""
-    lines = [
-        "## Better and recovered",
-        "",
-        "Share of schedules in which a judge that is the only one and known to have changed is",
-        "called better, or recovered after it was worse: by the second look from when that is",
-        "true, and at any of 100 looks. Each item has five baseline replies; noise is 10%.",
-        "",
-        "| baseline, change | claim | true | by the second look | ever | schedules |",
-        "| --- | --- | --- | --: | --: | --: |",
-        *(row.line() for row in rows),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def write_page(section: str) -> None:
-    """Put the table before those of `drift`."""
-    before, _, after = PAGE.read_text("utf-8").partition(START)
-    PAGE.write_text(
-        f"{before.split(MARK)[0].rstrip()}\n\n{MARK}\n{section}\n{START}{after}", "utf-8"
-    )
-
-
-def main() -> None:
-    """Simulate and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--schedules", type=int, default=1000, help="of rows on error rates")
-    parser.add_argument("--changed", type=int, default=200, help="of rows on power")
-    parser.add_argument("--write", action="store_true", help="renew docs/drift.md")
-    options = parser.parse_args()
-    rows = []
-    for schedule in schedules():
-        n_schedules = options.changed if schedule.is_true else options.schedules
-        rows.append(simulate(schedule, n_schedules))
-        print(rows[-1].line(), flush=True)
-    if options.write:
-        write_page(table(rows))
-    sys.exit(any(row.too_often for row in rows))
+| baseline, change | claim | true | by the second look | ever | schedules |
+| --- | --- | --- | --: | --: | --: |
+""",
+    soon=(2,),
+)
 
 
 if __name__ == "__main__":
-    main()
+    main(schedules(), TABLE)

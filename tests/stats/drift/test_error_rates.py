@@ -7,6 +7,7 @@ from time import process_time
 import numpy as np
 import pytest
 
+from benchmarks.claim_rows import simulate as simulate_claim
 from benchmarks.drift import (
     AT_MARGIN,
     Row,
@@ -17,10 +18,7 @@ from benchmarks.drift import (
     simulate_worse,
 )
 from benchmarks.judge_in_use import schedules as in_use_schedules
-from benchmarks.judge_in_use import simulate as simulate_in_use
-from benchmarks.judge_in_use import too_often
 from benchmarks.watch_claims import schedules as claim_schedules
-from benchmarks.watch_claims import simulate as simulate_claim
 from harness.stats.drift.reply_counts import ReplyCounts
 from harness.stats.drift.stream_path import stream_path
 
@@ -123,4 +121,4 @@ def test_better_and_recovered_are_rarely_wrong(schedule):
 @pytest.mark.parametrize("schedule", [*in_use_schedules()], ids=lambda s: f"{s.n} {s.what}")
 def test_a_judge_in_use_that_is_good_enough_rarely_fails(schedule):
     """At the boundary, in at most alpha plus three standard errors of 40 schedules."""
-    assert not too_often(schedule, simulate_in_use(schedule, 40))
+    assert not simulate_claim(schedule, 40).too_often
