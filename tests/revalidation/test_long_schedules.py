@@ -71,6 +71,7 @@ def test_a_change_of_all_judges_is_reported_as_one(tmp_path, stub):
     assert schedule.look(code=1)["all_alike"]
 
 
+@pytest.mark.timeout(600)  # 50 s of CPU; other tests run at the same time
 def test_200_unchanged_looks_give_no_alarm(tmp_path, stub):
     """A judge with 10 % noise is never called changed, nor does a look fail."""
     table = replies(60, majority, noise=0.1, seed=11, each=205)
