@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.inference.cluster_robust import design_effect
 from harness.stats.inference.special_functions import stdtrit
 
 if TYPE_CHECKING:
@@ -135,7 +136,10 @@ def powered_mean(
     variance = float((sums**2).sum()) * n_units / (n_units - 1)
     farthest = max(value - bounds[0], bounds[1] - value)
     floor = (farthest / (n_units + 1)) ** 2 * n_units / (n_units + 1)
-    total = max(variance, floor) + mean_lambda**2 * judged.variance / judged.n
+    of_judged = judged.variance / judged.n
+    if groups is not None:  # unlabelled items come in such groups, too
+        of_judged *= design_effect(verdicts, groups)
+    total = max(variance, floor) + mean_lambda**2 * of_judged
     return PoweredMean(value, sqrt(total), n_units - 1, mean_lambda)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.stats.inference.cluster_robust import design_effect
 from harness.stats.inference.multiple_testing import holm
 
 if TYPE_CHECKING:
@@ -65,21 +66,11 @@ class Grouped:
         answers = np.where(np.isnan(verdicts), -np.inf, verdicts)
         indicators = [(answers == answer).astype(float) for answer in np.unique(answers)]
         weights = np.array([1.0 - indicator.mean() for indicator in indicators])
-        effects = np.array([_design_effect(indicator, groups) for indicator in indicators])
+        effects = np.array([design_effect(indicator, groups) for indicator in indicators])
         of_verdicts = float(weights @ effects / weights.sum()) if weights.sum() > 0.0 else 1.0
         _, ranks, counts = np.unique(lengths, return_inverse=True, return_counts=True)
         middles = counts.cumsum() - (counts - 1) / 2.0
-        return cls(of_verdicts, _design_effect(middles[ranks], groups), len(np.unique(groups)))
-
-
-def _design_effect(values: FloatArray, groups: IntArray) -> float:
-    """Return the variance of the mean of groups over that of independent items, at least 1."""
-    residuals = values - values.mean()
-    sums = np.bincount(np.unique(groups, return_inverse=True)[1], weights=residuals)
-    squares, n = float(residuals @ residuals), len(sums)
-    if squares <= 0.0 or n < 2:  # noqa: PLR2004 -- a spread takes two
-        return 1.0
-    return max(float(sums @ sums) * n / (n - 1) / squares, 1.0)
+        return cls(of_verdicts, design_effect(middles[ranks], groups), len(np.unique(groups)))
 
 
 def transfer(

@@ -98,6 +98,24 @@ def cluster_mean(values: FloatArray, clusters: IntArray) -> ClusterMean:
     return ClusterMean(mean, float(np.sqrt(variance)), freedom, len(labels))
 
 
+def design_effect(values: FloatArray, clusters: IntArray) -> float:
+    """Return the variance of a mean of clusters over that of independent items, at least 1.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Of the items.
+    clusters : (n,) array of int
+        Cluster of each item; with fewer than two, the effect is taken to be 1.
+    """
+    residuals = values - values.mean()
+    sums = np.bincount(np.unique(clusters, return_inverse=True)[1], weights=residuals)
+    squares, n = float(residuals @ residuals), len(sums)
+    if squares <= 0.0 or n < MIN_CLUSTERS:
+        return 1.0
+    return max(float(sums @ sums) * n / (n - 1) / squares, 1.0)
+
+
 def inverse_probability_weights(probabilities: FloatArray) -> FloatArray | None:
     """Return how often each item counts to stand for the items it was sampled from.
 

@@ -381,6 +381,22 @@ def test_groups_that_differ_are_still_seen():
     assert "lengths" in transfer(*counts, 2 * lengths, other_lengths, grouped=found).differs
 
 
+def test_powered_mean_took_grouped_verdicts_as_independent():
+    """With a perfect judge the error is that of the mean verdict of 2,000 items in 400 groups."""
+    rng = np.random.default_rng(9)
+    values, covered = [], []
+    for _ in range(400):
+        yes, others = (rng.random(n) < rng.beta(0.6, 1.4, n // 5).repeat(5) for n in (300, 2000))
+        labels, groups = yes.astype(float), np.arange(300) // 5
+        judged = JudgedMean.of(others.astype(float))
+        found = powered_mean(labels, labels, judged, bounds=(0.0, 1.0), groups=groups)
+        low, high = found.interval(0.95)
+        covered.append(low <= 0.3 <= high)
+        values.append(found.value)
+    assert np.mean(values) == pytest.approx(0.3, abs=4 * np.std(values) / 20)
+    assert np.mean(covered) >= 0.93 - 3.0 * np.sqrt(0.93 * 0.07 / 400)
+
+
 def test_planned_number_of_labels_gives_the_width():
     """So many labels have the wanted width; the judge's part must be below it."""
     n = labels_for_width(0.09, 0.1, judge_variance=0.16, n_items=10_000)
