@@ -51,7 +51,11 @@ def show_fields(draft: RoleDraft) -> None:
             shown.append(name)
         else:
             unclear.append(name)
-    sides = [n for n in unclear if any(column_words.are_pair(n, o) for o in unclear)]
+    sides = [
+        n
+        for n in unclear
+        if not _is_remark(facts, n) and any(column_words.are_pair(n, o) for o in unclear)
+    ]
     shown += sides
     unclear = [n for n in unclear if n not in sides]
     for name in short:
@@ -149,7 +153,8 @@ def _names_rater(name: str, mapping: ColumnMapping) -> bool:
     whole = " ".join(words)
     for rater in mapping.raters:
         own = parts(rater)
-        if " ".join(own) in whole:
+        person = set(own) - column_words.LABELS  # of ann1_label, as of ann1_comment
+        if " ".join(own) in whole or (person and person <= set(words)):
             return True
         if own and words and own[-1] == words[-1] and len(own[-1]) <= MAX_SUFFIX_CHARS:
             return True

@@ -71,7 +71,7 @@ def find_wide(draft: RoleDraft) -> bool:
         raters = [n for n in draft.table.columns if n in same.union(raters)]
         draft.set(raters=tuple(raters))
         left_out = [n for n in left_out if n not in same]
-    odd = [n for n in people if draft.table.n_rows >= MIN_ROWS and not _overlaps(draft, n, people)]
+    odd = _others_than_first(draft, raters) if draft.table.n_rows >= MIN_ROWS else []
     if left_out:
         draft.ask(
             f"{names_of(left_out)} is named like the raters, but may hold something else: give "
@@ -85,7 +85,13 @@ def find_wide(draft: RoleDraft) -> bool:
             f"{quote(raters[0])}"
         )
     elif odd:
-        draft.ask(f"{names_of(odd)} holds other labels than the others: give --raters")
+        alike = tuple(n for n in raters if n not in odd)
+        verb = "holds" if len(odd) == 1 else "hold"
+        draft.ask(
+            f"{names_of(odd)} {verb} other labels than {names_of(alike)}: give --raters "
+            f"{quote(','.join(alike))} if only these are ratings of one thing",
+            {"raters": alike},
+        )
     return True
 
 
@@ -115,6 +121,22 @@ def _overlaps(draft: RoleDraft, name: str, others: Sequence[str]) -> bool:
     rest = {label.casefold() for n in others if n != name for label in draft.facts.labels(n)}
     few = draft.facts[name].n_filled < MIN_ROWS
     return few or not rest or not own.isdisjoint(rest) or draft.facts.is_numbers(name)
+
+
+def _others_than_first(draft: RoleDraft, columns: Sequence[str]) -> list[str]:
+    """Return the columns that share no label with the first, nor with one that does."""
+    linked, rest = [*columns[:1]], [*columns[1:]]
+
+    def is_near(name: str) -> bool:
+        few = draft.facts[name].n_filled < MIN_ROWS
+        numeric = draft.facts.is_numbers(name)
+        with_numbers = any(draft.facts.is_numbers(other) for other in linked)
+        return few or (with_numbers if numeric else _overlaps(draft, name, linked))
+
+    while near := [n for n in rest if is_near(n)]:
+        linked += near
+        rest = [n for n in rest if n not in near]
+    return rest
 
 
 def _who_doubt(
