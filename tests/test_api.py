@@ -303,3 +303,12 @@ def test_a_batch_on_a_cluster_is_refused_before_the_store_is_opened(tmp_path):
     ):
         harness.run("toxicity", judges=["lexicon"], limit=2, out=tmp_path, **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_repr_of_a_run_with_many_judges_was_as_long_as_their_names(tmp_path):
+    """Up to three are named, more are counted."""
+    judges = ["random", *(f"random@self-consistency:{n}" for n in (3, 5, 7))]
+    three = harness.run("toxicity", judges[:3], limit=2, out=tmp_path, cache=tmp_path / "cache")
+    four = harness.run("toxicity", judges, limit=2, out=tmp_path, cache=tmp_path / "cache")
+    assert ", judges: random, random@self-consistency:3" in repr(three)
+    assert ", 4 judges, $" in repr(four)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from harness.run_plans import Plan
     from harness.table_tasks import TableMapping, TaskLike
 
+MAX_NAMES = 3  # of judges in a repr, which fits a line
 VERDICT_COLUMNS = {
     "item": "string",
     "judge": "string",
@@ -115,9 +116,11 @@ class Run:
             return table
 
     def __repr__(self) -> str:
-        judges = ", ".join(spec.name for spec in self._folder.manifest.judges)
+        names = [spec.name for spec in self._folder.manifest.judges]
+        listed = f"judges: {', '.join(names)}"
+        judges = listed if len(names) <= MAX_NAMES else f"{len(names)} judges"
         state = self._folder.manifest.state
-        return f"Run({self.path.name!r}, {state}, judges: {judges}, ${self.cost_usd:.4f})"
+        return f"Run({self.path.name!r}, {state}, {judges}, ${self.cost_usd:.4f})"
 
     def _repr_html_(self) -> str | None:
         return self.validation._repr_html_()
