@@ -80,7 +80,7 @@ def next_ratings(
     Examples:
       harness curate next ./mine --budget 100 --queue queue.csv
       harness curate next ./mine --budget 20 --finding single_rater_items
-      harness curate next ./mine --for estimate --judge gpt --items new.jsonl --budget 99 --as new
+      harness curate next TASK --for estimate --judge NAME --items FILE
     """
     of_estimate = {"--judge": judge, "--items": items, "--as": name, "--run": run, "--out": out}
     if quantity == "estimate":

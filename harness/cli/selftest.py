@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,8 +24,8 @@ def selftest(
     verdicts: Annotated[
         Path | None, typer.Option(help="Verdicts that show how its judges answer.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write selftest.html and selftest.json into this folder.")
+    page: Annotated[
+        Path | None, typer.Option(help="Write a page with charts into this file.")
     ] = None,
     wanted: SelftestOptions,
     seed: Seed,
@@ -42,7 +41,7 @@ def selftest(
     Examples:
       harness selftest diagnoses --quick
       harness selftest TASK --verdicts FILE --data-sets 1000
-      harness selftest --items 200 --raters 3 --agreement 0.8 --quick --out selftest
+      harness selftest --items 200 --raters 3 --agreement 0.8 --page FILE
     """
     from harness.experiments.planted_design import design_of, given_design
     from harness.experiments.self_test import run_selftest
@@ -56,13 +55,13 @@ def selftest(
         design = given_design(wanted)
     else:
         design = design_of(_source(task, verdicts, seed.seed), wanted)
-    if out is not None:  # before the data sets are drawn, which takes minutes
-        with writing_to(out, RunError):
-            out.mkdir(parents=True, exist_ok=True)
+    if page is not None:  # before the data sets are drawn, which takes minutes
+        with writing_to(page, RunError):
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.touch()
     result = run_selftest(design, wanted, seed.seed)
-    if out is not None:
-        write(out / "selftest.html", selftest_page(result))
-        write(out / "selftest.json", json.dumps(asdict(result), indent=1) + "\n")
+    if page is not None:
+        write(page, selftest_page(result))
     if printing.as_json:
         echo_json(asdict(result))
     else:
