@@ -14,7 +14,7 @@ from harness.estimation.unlabelled import read_parts
 from harness.estimation.unrated_items import FOLDER, filled, labelled_items
 from harness.run_plans import plan_other_items
 from harness.runs import RunFolder
-from harness.sources import source_of, verdicts_of
+from harness.sources import compared_source, verdicts_of
 from harness.stats.estimation.labelling import draw_probabilities, label_spreads
 from harness.tasks.changelog import record_change
 from harness.tasks.model import INCLUSION_PROBABILITY
@@ -80,7 +80,7 @@ def draw_items(
         If the run, the judge or the items cannot be used, or the judge has not been asked about
         all items.
     """
-    source = source_of(folder)
+    source = compared_source(folder)
     if judge not in source.verdicts:
         names = ", ".join(source.verdicts)
         raise RunError(f"{folder.path}: no judge {judge!r}", f"name one of {names}")

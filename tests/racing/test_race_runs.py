@@ -313,10 +313,14 @@ def test_nothing_compares_judges_that_raced(place, tmp_path):
     raced, compared = json.loads(study.stdout)["tasks"]
     assert (raced["raced"], raced["leader"], compared["raced"]) == (True, None, False)
     assert "(judges" in invoke("study", folder.path, other).stdout
+    assert invoke("study", folder.path, other, "--page", "study.html").exit_code == 0
+    assert "NA (judges raced)" in (place / "study.html").read_text(encoding="utf-8")
+    more = ("--budget", "5", "--items", "task/items.jsonl", "--as", "new")
     refused = [
         ("report", folder.path, other),
         ("report", other, folder.path),
         ("estimate", folder.path, "--judge", "good", "--items", "task/items.jsonl"),
+        ("curate", "next", "task", "--for", "estimate", "--judge", "good", *more),
         ("revalidate", folder.path),
         ("plan", "difference", "0.1", "--task", "task", "--verdicts", folder.verdicts),
         ("validate", "--task", "task", "--verdicts", folder.verdicts),
