@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from harness.analysis.estimates import check_metric
 from harness.errors import RunError
 from harness.report.formatting import p_value, percent
-from harness.revalidation.causes import setup_of
 from harness.revalidation.records import ALARMS, ANSWERED, BETA, UNITS, reported
 from harness.revalidation.watched_judges import judges_in_use
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
+    from harness.revalidation.asking import Sitting
     from harness.revalidation.records import Baseline, InUse, JudgeResult, Look
-    from harness.runs import RunFolder
 
 VERDICTS = ("changed", "worse", "underpowered", "not comparable")
 OUTCOME_RATE = "outcome-rate"
@@ -77,20 +76,16 @@ def _condition(text: str) -> Condition:
     )
 
 
-def check_conditions(
-    conditions: tuple[Condition, ...], run: RunFolder, task: str | None, watched: Collection[str]
-) -> None:
+def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> None:
     """Refuse a limit on a metric, or a test of a judge in use, that no look at a run will have."""
+    run = sitting.run
     if any(condition.name == DECISION for condition in conditions):
         in_use = judges_in_use(run)
-        if not in_use or in_use[0] not in watched:
+        if not in_use or in_use[0] not in [spec.name for spec in sitting.watched]:
             reason = f"{in_use[0]}, which is, is not watched" if in_use else "none is its best"
             raise RunError(f"{run.path}: --fail-on {DECISION} needs a judge in use; {reason}.")
-    names = {c.name for c in conditions if c.sign} - {OUTCOME_RATE, BETA, *RELATIVE}
-    if names:
-        setup = setup_of(run, task)
-        for name in sorted(names):
-            check_metric(setup.task, run.manifest.config.choices, name)
+    for name in sorted({c.name for c in conditions if c.sign} - {OUTCOME_RATE, BETA, *RELATIVE}):
+        check_metric(sitting.setup.task, run.manifest.config.choices, name)
 
 
 def failures(conditions: tuple[Condition, ...], look: Look, baseline: Baseline) -> list[str]:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.judging.running.services import Observer
+    from harness.revalidation import Period
     from harness.revalidation.asking import LeftOut
     from harness.revalidation.causes import Comparable
     from harness.revalidation.fail_on import Condition
@@ -120,26 +121,25 @@ def _done(
     stop: StopRequests | None,
 ) -> LookEnding:
     """Do what the options say."""
-    names = [spec.name for spec in watched_judges(run, options.judges or ())]
-    if options.if_due and (ending := _not_due(run, options, conditions, names)):
+    if options.if_due and (ending := _not_due(run, options, conditions, options.if_due)):
         return ending
-    if options.exclude is None and options.accept is None:
-        check_conditions(conditions, run, options.task, names)
     with Sitting.at(run, options, stop) as sitting:
         if options.exclude is not None:
             return _exclude(sitting, options.exclude, options.because or "")
-        act = _look if options.accept is None else _accept
-        return act(sitting, watching, conditions)
+        if options.accept is not None:
+            return _accept(sitting, options.accept, watching)
+        check_conditions(conditions, sitting)
+        return _look(sitting, watching, conditions)
 
 
 def _not_due(
-    run: RunFolder, options: LookOptions, conditions: tuple[Condition, ...], judges: list[str]
+    run: RunFolder, options: LookOptions, conditions: tuple[Condition, ...], every: Period
 ) -> LookEnding | None:
-    """End as the last look at some judges did, if the next one is not due: an alarm stays open."""
-    assert options.if_due is not None, "it is asked for"
+    """End as the last look at the judges did, if the next one is not due: an alarm stays open."""
+    judges = [spec.name for spec in watched_judges(run, options.judges or ())]
     history = read_history(run.path / FILE)
     last, baseline = history.last_look_at(judges), history.baseline
-    due_in_s = time_until_due(last, options.if_due).total_seconds()
+    due_in_s = time_until_due(last, every).total_seconds()
     if last is None or due_in_s <= 0:
         return None
     if baseline is None or last.baseline != baseline.number:
@@ -225,13 +225,13 @@ def _replies_of(sitting: Sitting, answers: Answers, content: Comparable, left_ou
     )
 
 
-def _accept(sitting: Sitting, watching: Watching, _: tuple[Condition, ...]) -> LookEnding:
+def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
     """Start a new baseline with the replies of a look and of all looks after it.
 
     Those up to the look that raised an alarm are left out, and the baseline is then completed to as
     many replies per item as the old one has. Judges that the last look did not watch keep theirs.
     """
-    run, options, number = sitting.run, sitting.options, sitting.options.accept or 0
+    run, options = sitting.run, sitting.options
     check_acceptable(sitting, number)
     since = sitting.history.looks_since_baseline
     looks, had_alarm = looks_to_accept(since, number)
@@ -305,9 +305,8 @@ def plan_look(run: RunFolder, options: LookOptions) -> Plan:
     HarnessError
         As `revalidate`.
     """
-    names = [spec.name for spec in watched_judges(run, options.judges or ())]
-    check_conditions(read_conditions(options.fail_on), run, options.task, names)
     with Sitting.at(run, options.model_copy(update={"dry_run": True})) as sitting:
+        check_conditions(read_conditions(options.fail_on), sitting)
         return next_plan(sitting)
 
 

@@ -101,5 +101,6 @@ def test_an_ensemble_is_watched_with_its_members():
     """Its verdicts are computed from theirs."""
     asked = [JudgeSpec(name=name, kind="scripted", model="m") for name in ("a", "b", "c")]
     panel = JudgeSpec(name="panel", kind="ensemble", model="a+b", members=("a", "b"))
-    run = SimpleNamespace(manifest=SimpleNamespace(judges=(*asked, panel)))
+    config = SimpleNamespace(race=None)
+    run = SimpleNamespace(manifest=SimpleNamespace(judges=(*asked, panel), config=config))
     assert [spec.name for spec in watched_judges(run, ["panel"])] == ["a", "b", "panel"]
