@@ -169,7 +169,7 @@ def given_design(options: SelftestOptions) -> Design:
     """
     raters = _raters((options.prevalence, 1.0 - options.prevalence), options.rater_agreement)
     task = Task(
-        name="the options",
+        name="options",
         property="whether it is so",
         scale="binary",
         options=[Option(key="yes", label="Yes"), Option(key="no", label="No")],
