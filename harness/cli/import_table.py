@@ -20,7 +20,7 @@ from harness.errors import HarnessError, TaskError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.curation import AnswerSettings, ImportSummary, MaxRejected, Plan, Table
+    from harness.curation import AnswerSettings, ImportPlan, ImportSummary, MaxRejected, Table
 
 WIDTH = 80
 Columns = list[str] | None
@@ -270,7 +270,7 @@ def import_(  # noqa: C901 -- a branch per source
     _write(plans, folder, most, as_json=as_json)
 
 
-def _draft_text(plan: Plan, command: Sequence[str]) -> str:
+def _draft_text(plan: ImportPlan, command: Sequence[str]) -> str:
     """Write the columns of a draft, the command that accepts it, and those for other readings."""
     from harness.curation import accepting, columns_block
 
@@ -347,7 +347,7 @@ class _Draft:
     source: str = ""
     licence: str = ""
 
-    def plans(self) -> tuple[Plan, ...]:
+    def plans(self) -> tuple[ImportPlan, ...]:
         from harness.curation import make_plans
 
         plans = make_plans(
@@ -379,7 +379,7 @@ class _Draft:
         return replace(self, roles={**self.roles, role: [names.strip()]})
 
 
-def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[Plan, ...]:
+def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[ImportPlan, ...]:
     """Show how the table is read, until the user accepts it."""
     plans = draft.plans()
     if not quiet:
@@ -410,12 +410,12 @@ def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[Plan, ...]:
             echo(_describe(plans))
 
 
-def questions_of(plans: Sequence[Plan]) -> list[str]:
+def questions_of(plans: Sequence[ImportPlan]) -> list[str]:
     """Return what is unclear in any of several plans."""
     return list(dict.fromkeys(question for plan in plans for question in plan.questions()))
 
 
-def _write(plans: Sequence[Plan], folder: Path, most: MaxRejected, *, as_json: bool) -> None:
+def _write(plans: Sequence[ImportPlan], folder: Path, most: MaxRejected, *, as_json: bool) -> None:
     from harness.curation import check_new, make_task
 
     folders = [folder.with_name(plan.name) for plan in plans]
@@ -436,7 +436,7 @@ def _print_json(tasks: Sequence[Mapping[str, object]]) -> None:
     echo_json(tasks[0] if len(tasks) == 1 else tasks)
 
 
-def _as_json(plan: Plan, summary: ImportSummary | None) -> dict[str, object]:
+def _as_json(plan: ImportPlan, summary: ImportSummary | None) -> dict[str, object]:
     """Return how a table is read and, once written, what came of it."""
     reading: dict[str, object] = {
         "rows": plan.table.n_rows,
@@ -467,7 +467,7 @@ def _as_json(plan: Plan, summary: ImportSummary | None) -> dict[str, object]:
     }
 
 
-def _describe(plans: Sequence[Plan]) -> str:
+def _describe(plans: Sequence[ImportPlan]) -> str:
     """Write how a table is read."""
     from harness.curation import LAYOUTS
 
@@ -493,7 +493,7 @@ def _describe(plans: Sequence[Plan]) -> str:
     return "\n".join([heading, "", *lines])
 
 
-def _answer_rows(plan: Plan) -> list[tuple[str, str]]:
+def _answer_rows(plan: ImportPlan) -> list[tuple[str, str]]:
     answers = plan.answers
     rows = [("task", plan.name)] if plan.criterion is not None else []
     rows.append(("scale", answers.scale))
@@ -516,7 +516,7 @@ def _wrapped(indent: str, text: str) -> str:
     )
 
 
-def _summarize(plan: Plan, summary: ImportSummary) -> str:
+def _summarize(plan: ImportPlan, summary: ImportSummary) -> str:
     """Write what a task folder holds, what was rejected, and the next commands."""
     counts = [(summary.n_items, "item"), (len(summary.raters), "rater")]
     counts += [(sum(summary.raters.values()), "rating")]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.command_options import RanksBy
-    from harness.curation.import_plan import Plan
+    from harness.curation.import_plan import ImportPlan
     from harness.tasks import TaskFile
     from harness.tasks.model import Item
 
@@ -187,13 +187,13 @@ class MaxRejected:
 
 
 def make_task(
-    plan: Plan, folder: Path, *, max_rejected: MaxRejected | None = None
+    plan: ImportPlan, folder: Path, *, max_rejected: MaxRejected | None = None
 ) -> ImportSummary:
     """Write a task folder from a table, atomically.
 
     Parameters
     ----------
-    plan : Plan
+    plan : ImportPlan
         Column roles and meaning of the labels.
     folder : Path
         Must not exist yet. Gets ``task.yaml``, ``items.jsonl``, ``ratings.csv`` and
@@ -224,7 +224,7 @@ def make_task(
     return summary
 
 
-def _ranks_by(plan: Plan, summary: ImportSummary) -> RanksBy:
+def _ranks_by(plan: ImportPlan, summary: ImportSummary) -> RanksBy:
     """Return what judges are ranked by: response sets where nearly all rated items have them."""
     share, n_options = summary.share_with_sets, len(plan.answers.labels)
     nearly_all = share is not None and share >= SETS_RANK_FROM
@@ -248,7 +248,7 @@ def _rejected_beside(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.{REJECTED_FILE}")
 
 
-def _record(plan: Plan, part: Path, folder: Path) -> None:
+def _record(plan: ImportPlan, part: Path, folder: Path) -> None:
     """Read the written task and begin its changelog; an error names the final folder."""
     try:
         record_change(part, f"import of {plan.table.path.name}", after=imported_hash(part))
@@ -256,7 +256,7 @@ def _record(plan: Plan, part: Path, folder: Path) -> None:
         raise TaskError(str(error).replace(str(part), str(folder)), reason=error.reason) from None
 
 
-def _write(plan: Plan, part: Path, summary: ImportSummary) -> None:
+def _write(plan: ImportPlan, part: Path, summary: ImportSummary) -> None:
     with ExitStack() as stack:
         writer = _Writer(plan, part, summary, stack)
         writer.write()
@@ -286,7 +286,9 @@ def _pairs_outside(ratings: Path) -> int:
 class _Writer:
     """Writes what a table's reader yields into the files of a task."""
 
-    def __init__(self, plan: Plan, part: Path, summary: ImportSummary, stack: ExitStack) -> None:
+    def __init__(
+        self, plan: ImportPlan, part: Path, summary: ImportSummary, stack: ExitStack
+    ) -> None:
         self._plan = plan
         self._summary = summary
         self._unrated: dict[str, Item] = {}  # items that have no rating yet

@@ -12,20 +12,20 @@ from harness.tasks.write import Field, task_yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.curation.import_plan import Plan
+    from harness.curation.import_plan import ImportPlan
 
 ALWAYS = ("id", "text", "judges")  # roles that are said even where no column has them
 UNSAID = frozenset({"elicitation"})  # found by its name alone
 DEFAULTS = AnswerSettings()
 
 
-def columns_block(plan: Plan) -> list[str]:
+def columns_block(plan: ImportPlan) -> list[str]:
     """Return the lines of the ``columns:`` block of a draft."""
     roles = {role: list(names) for role, names in plan.mapping.by_role().items()}
     return task_yaml([Field("columns", roles)]).splitlines()
 
 
-def accepting(plan: Plan) -> Iterator[list[str]]:
+def accepting(plan: ImportPlan) -> Iterator[list[str]]:
     """Yield the options that accept the draft, then those of each other reading.
 
     None where the table itself has to be changed.
@@ -47,7 +47,7 @@ def accepting(plan: Plan) -> Iterator[list[str]]:
             yield words
 
 
-def _words(plan: Plan, changes: Mapping[str, Any]) -> list[str]:
+def _words(plan: ImportPlan, changes: Mapping[str, Any]) -> list[str]:
     """Write the roles and settings of a plan as options, with changes."""
     roles = {
         name: value for name, value in changes.items() if name in ColumnMapping.__dataclass_fields__

@@ -10,9 +10,9 @@ import numpy as np
 
 from harness.curation.doubts import Doubt
 from harness.curation.option_guess import (
-    Answers,
     AnswerSettings,
     LabelCounts,
+    NamedOptions,
     count_labels,
     guess_answers,
     guess_rater_ids,
@@ -38,7 +38,7 @@ NO_JUDGES = "none"  # the name that says that there are none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ImportPlan:
     """How a table, or a criterion of it, becomes a task.
 
     Attributes
@@ -74,7 +74,7 @@ class Plan:
     criterion: str | None
     joint: bool
     rater_ids: RaterIds
-    answers: Answers
+    answers: NamedOptions
     settings: AnswerSettings
     fields: Mapping[str, str]
     doubts: tuple[Doubt, ...]
@@ -96,7 +96,7 @@ def make_plans(
     property_rated: str = "",
     rater_ids: RaterIds | None = None,
     kind: RaterKind | None = None,
-) -> tuple[Plan, ...]:
+) -> tuple[ImportPlan, ...]:
     """Complete the settings and check that tasks can be made.
 
     Parameters
@@ -118,7 +118,7 @@ def make_plans(
 
     Returns
     -------
-    plans : tuple of Plan
+    plans : tuple of ImportPlan
         One, or one per criterion where their labels differ.
 
     Raises
@@ -148,7 +148,7 @@ def _plans(
     property_rated: str,
     rater_ids: RaterIds | None,
     kind: RaterKind | None,
-) -> tuple[Plan, ...]:
+) -> tuple[ImportPlan, ...]:
     """Complete the settings, as they stand."""
     fixed = mapping_fields({**table.reading.columns, **roles}, table)
     settings = replace(
@@ -183,7 +183,7 @@ def _plans(
     for criterion, of_task in by_task.items():
         answers = guess_answers(of_task, settings, where, pairs=pairs)
         plans.append(
-            Plan(
+            ImportPlan(
                 name=name if criterion is None else f"{name}-{_slug(criterion)}",
                 property=property_rated,
                 kind=kind or _kind(mapping),

@@ -186,7 +186,7 @@ class AnswerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class NamedOptions:
     """The options of a task and how a table's labels name them.
 
     Attributes
@@ -219,7 +219,7 @@ class Answers:
 
 def guess_answers(
     counts: LabelCounts, settings: AnswerSettings, where: str, *, pairs: bool | None = None
-) -> Answers:
+) -> NamedOptions:
     """Guess options, scale and positive options from the labels of a table.
 
     ``pairs`` says whether the item has two texts called after sides; None where it has one text.
@@ -255,7 +255,7 @@ def guess_answers(
         label: meaning if meaning in excluded else keys.get(meaning.casefold())
         for label, meaning in meanings.items()
     }
-    return Answers(
+    return NamedOptions(
         scale=scale,
         keys=keys | {label: key for label, key in standing.items() if key},
         labels=labels,
@@ -267,7 +267,7 @@ def guess_answers(
     )
 
 
-def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> Answers:
+def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> NamedOptions:
     """Read labels as numbers, of which others are refused row by row, or as texts."""
     assert settings.scale is not None
     if settings.options or settings.positive:
@@ -275,7 +275,7 @@ def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
             f"{where}: a {settings.scale} scale has no options; drop --options and --positive."
         )
     meanings = settings.meanings()
-    answers = Answers(
+    answers = NamedOptions(
         scale=settings.scale,
         keys=meanings,
         labels={},

@@ -31,7 +31,7 @@ PARTS = ("calibration", "validation")
 
 
 @dataclass(frozen=True, slots=True)
-class Stratum:
+class ItemStratum:
     """Items of a stratum in the task, and how many of them are in the sample."""
 
     name: str
@@ -40,12 +40,12 @@ class Stratum:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ItemSample:
     """Items of a sample.
 
     Attributes
     ----------
-    strata : tuple of Stratum
+    strata : tuple of ItemStratum
         In order of their names.
     probabilities : dict of str to float
         Inclusion probability of each sampled item, in the order of the task.
@@ -53,7 +53,7 @@ class Sample:
         Items that belong to no stratum and could not be sampled.
     """
 
-    strata: tuple[Stratum, ...]
+    strata: tuple[ItemStratum, ...]
     probabilities: Mapping[str, float]
     n_outside: int
 
@@ -65,7 +65,7 @@ def draw_sample(
     *,
     rng: np.random.Generator,
     levels: Sequence[int] = LEVELS,
-) -> Sample:
+) -> ItemSample:
     """Draw equal numbers of items from each stratum, or a random sample of all items.
 
     Parameters
@@ -114,9 +114,9 @@ def draw_sample(
             probabilities[members[i]] = size / len(members)
     order = [item.id for item in task.items if item.id in probabilities]
     unit = " % positive" if by == "disagreement" else ""
-    return Sample(
+    return ItemSample(
         strata=tuple(
-            Stratum(f"{name}{unit}", len(strata[name]), size)
+            ItemStratum(f"{name}{unit}", len(strata[name]), size)
             for name, size in zip(names, sizes, strict=True)
         ),
         probabilities={item: probabilities[item] for item in order},
@@ -172,8 +172,8 @@ def _equal_sizes(available: Sequence[int], total: int, rng: np.random.Generator)
 
 
 def split_by_group(
-    task: Task, sample: Sample, share: float, *, rng: np.random.Generator
-) -> tuple[Sample, Sample]:
+    task: Task, sample: ItemSample, share: float, *, rng: np.random.Generator
+) -> tuple[ItemSample, ItemSample]:
     """Split a sample in two without dividing a group.
 
     Parameters
@@ -183,7 +183,7 @@ def split_by_group(
 
     Returns
     -------
-    calibration, validation : Sample
+    calibration, validation : ItemSample
         With the probabilities of the sample times the share of groups in the part.
 
     Raises
@@ -206,11 +206,11 @@ def split_by_group(
             for item, probability in sample.probabilities.items()
             if (unit_of[item] in first) == is_first
         }
-        parts.append(Sample(sample.strata, probabilities, sample.n_outside))
+        parts.append(ItemSample(sample.strata, probabilities, sample.n_outside))
     return parts[0], parts[1]
 
 
-def write_sample(task: Task, sample: Sample, folder: Path, by: By | None) -> Task:
+def write_sample(task: Task, sample: ItemSample, folder: Path, by: By | None) -> Task:
     """Write sampled items and their ratings as a task of their own.
 
     Items are named for their content and its occurrence number in the task, so that the same text
@@ -267,7 +267,7 @@ def content_ids(items: Sequence[Item]) -> dict[str, str]:
 
 
 def _renamed(
-    ratings: Sequence[Rating], ids: Mapping[str, str], sample: Sample
+    ratings: Sequence[Rating], ids: Mapping[str, str], sample: ItemSample
 ) -> tuple[Rating, ...]:
     return tuple(
         replace(rating, item=ids[rating.item])

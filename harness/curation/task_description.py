@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from harness.command_options import RanksBy
-    from harness.curation.import_plan import Plan
-    from harness.curation.option_guess import Answers
+    from harness.curation.import_plan import ImportPlan
+    from harness.curation.option_guess import NamedOptions
 
 PROPERTY = """
 What is rated, as a phrase. Judges read it: say what your raters were asked."""
@@ -31,7 +31,7 @@ then no test of single raters makes sense."""
 
 
 def describe_task(
-    plan: Plan, raters: Mapping[str, int], fields: Collection[str], *, ranks_by: RanksBy
+    plan: ImportPlan, raters: Mapping[str, int], fields: Collection[str], *, ranks_by: RanksBy
 ) -> Iterator[Field]:
     """Yield the commented fields of a planned task."""
     answers, table = plan.answers, plan.table.path.name
@@ -62,7 +62,7 @@ def describe_task(
     yield Field("licence", plan.licence or "CC-BY-4.0", is_example=not plan.licence)
 
 
-def _scale_fields(answers: Answers) -> Iterator[Field]:
+def _scale_fields(answers: NamedOptions) -> Iterator[Field]:
     """Yield the options or, of a continuous scale, the bounds."""
     if answers.scale == "text":
         yield Field("similarity", "similarity.csv", SIMILARITY, is_example=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class AnytimeLook:
     """The interval after the ratings so far, of a sequence that holds at every number of them.
 
     Attributes
@@ -86,7 +86,7 @@ def look_at(
     quantity: Quantity,
     judged: JudgedMean,
     stopping: Stopping,
-) -> Look:
+) -> AnytimeLook:
     """Return the interval after the ratings so far.
 
     Parameters
@@ -127,7 +127,7 @@ def look_at(
         judged.n,
         level=stopping.level,
     )
-    return Look(
+    return AnytimeLook(
         low=least + width * float(sequence.low[-1]),
         high=least + width * float(sequence.high[-1]),
         level=stopping.level,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.estimation.anytime import Look
+    from harness.estimation.anytime import AnytimeLook
     from harness.estimation.unrated_items import Estimation, NeededLabels
     from harness.stats.estimation.population import Bounded, PopulationMean
 
@@ -59,7 +59,7 @@ def _lines(result: Estimation) -> Iterator[str]:
     yield from _warning(result)
 
 
-def _look(look: Look, result: Estimation) -> Iterator[str]:
+def _look(look: AnytimeLook, result: Estimation) -> Iterator[str]:
     ends = f"[{_number(look.low, result)}, {_number(look.high, result)}]"
     width, wanted = (
         _number(number, result) for number in (look.high - look.low, look.wanted_width)

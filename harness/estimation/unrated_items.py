@@ -11,7 +11,7 @@ import numpy as np
 from harness.analysis.inputs import sampling_weights
 from harness.app import ask_part
 from harness.errors import ExitCode, OptionError, RunError, TaskError
-from harness.estimation.anytime import Look, Stopping, check_order, look_at
+from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import OF_SAMPLES, read_parts
 from harness.ledger import tried_in_run
@@ -94,7 +94,7 @@ class Estimation:
         Items of the task without a rating, or about which the judge was not asked.
     needed : NeededLabels or None
         Labels that would give an interval of the wanted width; None where no width is wanted.
-    look : Look or None
+    look : AnytimeLook or None
         The interval that holds at every number of ratings; None where none is wanted.
     beta_range : (low, high) or None
         Where beta was said to lie: the share is then that of raters whose set holds a positive
@@ -117,7 +117,7 @@ class Estimation:
     n_unanswered: int
     n_left_out: int
     needed: NeededLabels | None
-    look: Look | None
+    look: AnytimeLook | None
     beta_range: tuple[float, float] | None
     paired_beta: PairedBeta | None
     cost_usd: float
@@ -401,7 +401,7 @@ def _needed(
 
 def _look(
     source: Source, judge: str, judged: _Judged, n_judges: int, wanted: Wanted
-) -> Look | None:
+) -> AnytimeLook | None:
     """Return the interval that holds for all judges tried, at every number of ratings."""
     options, quantity = wanted.options, judged.quantity
     if options.until_width is None:

@@ -26,7 +26,7 @@ AGREEMENT = 0.75  # of the best judge with a rater, where there is no task
 
 
 @dataclass(frozen=True)
-class Judge:
+class DesignJudge:
     """A judge of a design, and how often it is asked about an item."""
 
     name: str
@@ -51,7 +51,7 @@ class Design:
         Which ratings are made: places of the items, and of the raters.
     n_items : int
         Items of a data set.
-    judges : tuple of Judge
+    judges : tuple of DesignJudge
         From the task's verdicts, or as given.
     notes : tuple of str
         What the design leaves out of the task.
@@ -63,7 +63,7 @@ class Design:
     of_item: IntArray
     of_rater: IntArray
     n_items: int
-    judges: tuple[Judge, ...]
+    judges: tuple[DesignJudge, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -143,7 +143,7 @@ class Design:
 
     @staticmethod
     def _verdicts(
-        judge: Judge, items: Sequence[Item], replies: IntArray, values: Sequence[str]
+        judge: DesignJudge, items: Sequence[Item], replies: IntArray, values: Sequence[str]
     ) -> list[Verdict]:
         return [
             Verdict(
@@ -192,11 +192,11 @@ def given_design(options: SelftestOptions) -> Design:
 
 def given_judges(
     raters: PlantedRaters, options: SelftestOptions, agreement: float
-) -> tuple[Judge, ...]:
+) -> tuple[DesignJudge, ...]:
     """Return the judges that options describe, best first; ``agreement`` of it if they do not."""
     best = agreement if options.agreement is None else options.agreement
     return tuple(
-        Judge(
+        DesignJudge(
             f"judge {k + 1}",
             _judge(
                 raters,
@@ -282,7 +282,7 @@ def _estimated_judge(
     ratings: IntArray,
     index: tuple[Mapping[str, int], Mapping[str, int]],
     raters: PlantedRaters,
-) -> Judge:
+) -> DesignJudge:
     places, codes = index
     replies = np.zeros_like(ratings)
     asked, costs = Counter[str](), defaultdict[str, list[float]](list)
@@ -312,7 +312,7 @@ def _estimated_judge(
         to_reach=True,
     )
     mean_cost = sum(costs[name]) / len(costs[name]) if costs[name] else None
-    return Judge(name, planted, max(asked.values()), mean_cost)
+    return DesignJudge(name, planted, max(asked.values()), mean_cost)
 
 
 def _raters(shares: tuple[float, ...], agreement: float) -> PlantedRaters:
