@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -62,6 +62,17 @@ def module_names(kind):
                 case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                     if (kind == "constant") == name.isupper():
                         yield path, name, ast.unparse(value)
+
+
+def test_a_class_has_a_name_of_its_own():
+    """No two public classes are called the same, whatever their modules."""
+    places = defaultdict(list)
+    for path in sorted(HARNESS.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(path.relative_to(HARNESS).as_posix())
+    assert len(places) > 300
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
 def test_a_least_number_of_raters_says_what_it_is_for():

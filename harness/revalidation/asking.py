@@ -23,7 +23,7 @@ from harness.revalidation.causes import (
 from harness.revalidation.history import FILE, HistoryFile, HistoryReading, read_history
 from harness.revalidation.metric_changes import Yardstick
 from harness.revalidation.occasion import (
-    Answers,
+    OccasionAnswers,
     ask_occasion,
     occasion_verdicts,
     replies_of_occasions,
@@ -139,7 +139,7 @@ class Sitting:
         specs = self.watched if occasion else self.run.manifest.judges
         return occasion_verdicts(replies, specs, self.setup.task, fitted, look=occasion)
 
-    def asked_streams(self, baseline: Baseline, answers: Answers) -> list[StreamReplies]:
+    def asked_streams(self, baseline: Baseline, answers: OccasionAnswers) -> list[StreamReplies]:
         """Return the replies of the next occasion to the items of a baseline."""
         occasion = self.history.next_occasion
         verdicts = self.verdicts_on(answers.verdicts, baseline.fitted, occasion)
@@ -148,7 +148,7 @@ class Sitting:
             for s in baseline.streams
         ]
 
-    def ask(self, plan: Plan, observer: Observer) -> Answers:
+    def ask(self, plan: Plan, observer: Observer) -> OccasionAnswers:
         """Ask what the next occasion has not answered yet."""
         store, occasion = self.options.store, self.history.next_occasion
         return ask_occasion(self.run, plan, occasion, observer, store=store, stop=self.stop)

@@ -18,7 +18,7 @@ from harness.revalidation.records import (
     Baseline,
     Figure,
     InUse,
-    JudgeResult,
+    JudgeLook,
     Look,
     StreamEvidence,
 )
@@ -133,7 +133,7 @@ def assess(baseline: Baseline, earlier: Sequence[Look], look: Look, yardstick: Y
     alarms = _alarms(streams, changes)
     watched = [judge.judge for judge in look.judges]
     judges = tuple(
-        JudgeEvidence(
+        DriftEvidence(
             baseline,
             (*earlier, look),
             judge,
@@ -168,7 +168,7 @@ def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]
         row = replace(look, excluded=look.excluded | {number: because})
         if look.number == number:
             judges = tuple(
-                JudgeResult(judge=judge.judge, reason=reason, provider=judge.provider)
+                JudgeLook(judge=judge.judge, reason=reason, provider=judge.provider)
                 for judge in look.judges
             )
             row = replace(row, streams=(), decision=None, judges=judges)
@@ -177,14 +177,14 @@ def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeEvidence:
+class DriftEvidence:
     """What the looks since the baseline show of one judge.
 
     Attributes
     ----------
     looks : sequence of Look
         Those since the baseline, the assessed one last.
-    row : JudgeResult
+    row : JudgeLook
         The judge in that one, with a reason where it was not asked or is not comparable.
     alarms : mapping of str to LookResult
         By elicitation that changed, the evidence at the look of the alarm.
@@ -192,17 +192,17 @@ class JudgeEvidence:
 
     baseline: Baseline
     looks: Sequence[Look]
-    row: JudgeResult
+    row: JudgeLook
     streams: Sequence[Stream]
     alarms: Mapping[str, LookResult]
     change: JudgeChange
     scorer: Scorer | None
 
-    def result(self, metrics: tuple[Figure, ...], labels: Mapping[str, str]) -> JudgeResult:
+    def result(self, metrics: tuple[Figure, ...], labels: Mapping[str, str]) -> JudgeLook:
         """Return the result of the judge."""
         row, scorer, threshold = self.row, self.scorer, self.change.threshold
         figures = tuple(f for stream in self.streams for f in stream.figures()) + metrics
-        result = JudgeResult(
+        result = JudgeLook(
             judge=row.judge,
             verdict="underpowered" if not self._has_power() else "stable",
             reason=row.reason,

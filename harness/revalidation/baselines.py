@@ -17,7 +17,7 @@ from harness.revalidation.causes import as_in_run, hashes_of, item_hashes, ratin
 from harness.revalidation.history import FILE
 from harness.revalidation.metric_changes import decision_on
 from harness.revalidation.occasion import close_occasion, now, providers_of, replies_by_judge
-from harness.revalidation.records import ALARMS, Baseline, Look, Provider
+from harness.revalidation.records import ALARMS, Baseline, Look, ProviderReport
 from harness.revalidation.reply_categories import (
     joined,
     no_replies,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from harness.judging.running.services import Observer
     from harness.revalidation.asking import Sitting
-    from harness.revalidation.occasion import Answers
+    from harness.revalidation.occasion import OccasionAnswers
     from harness.revalidation.reply_categories import StreamReplies
 
 
@@ -129,7 +129,7 @@ def first_baseline(sitting: Sitting) -> Baseline:
     )
 
 
-def topped_up(sitting: Sitting, baseline: Baseline, answers: Answers) -> Baseline:
+def topped_up(sitting: Sitting, baseline: Baseline, answers: OccasionAnswers) -> Baseline:
     """Return a baseline with the replies of one more occasion."""
     more = sitting.asked_streams(baseline, answers)
     return replace(
@@ -212,7 +212,7 @@ def accepted_baseline(sitting: Sitting, looks: Sequence[Look]) -> Baseline:
         occasion=0,
         accepted=looks[0].number if looks else 1 + last.number,
         n_occasions=len(looks),
-        providers=before.providers | dict.fromkeys(watched, Provider()) | providers,
+        providers=before.providers | dict.fromkeys(watched, ProviderReport()) | providers,
         streams=tuple(map(since, before.streams)),
     )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.revalidation.asking import Sitting
-    from harness.revalidation.records import Baseline, InUse, JudgeResult, Look
+    from harness.revalidation.records import Baseline, InUse, JudgeLook, Look
 
 VERDICTS = ("changed", "worse", "underpowered", "not comparable")
 OUTCOME_RATE = "outcome-rate"
@@ -128,7 +128,7 @@ def shown(test: InUse) -> str:
     return f"has been shown to be worse than {rival} (p {text if text[0] == '<' else f'= {text}'})"
 
 
-def _beyond(condition: Condition, judge: JudgeResult, baseline: Baseline) -> Iterator[str]:
+def _beyond(condition: Condition, judge: JudgeLook, baseline: Baseline) -> Iterator[str]:
     """Yield why a number of a judge is beyond its limit, or undefined."""
     answered = [f for f in judge.figures if f.name == ANSWERED and f.n]
     if condition.name == OUTCOME_RATE:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.revalidation.history import HistoryReading
-    from harness.revalidation.records import JudgeResult
+    from harness.revalidation.records import JudgeLook
 
 DIGITS = 4  # significant ones
 OF_BASELINE = ("number", "at", "accepted", "n_replies", "n_occasions", "alpha")
@@ -47,7 +47,7 @@ def _short(look: Look) -> Look:
     """Leave out of a look what the page and the text of a history do not show."""
     metric = look.decision.metric if look.decision else ""
 
-    def shown(judge: JudgeResult) -> Iterator[Figure]:
+    def shown(judge: JudgeLook) -> Iterator[Figure]:
         for figure in judge.figures:
             if figure.name == metric or (figure.name in UNITS and figure.look):
                 yield figure

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.report.charts import Chart
     from harness.revalidation.changed_rows import ChangedRow
     from harness.revalidation.history import HistoryReading
-    from harness.revalidation.records import Baseline, JudgeResult, Look
+    from harness.revalidation.records import Baseline, JudgeLook, Look
 
 
 SECTIONS = (
@@ -101,7 +101,7 @@ class JudgeCharts:
     ----------
     baselines : dict of int to Baseline
         By number.
-    looks : list of tuple of (Look, JudgeResult)
+    looks : list of tuple of (Look, JudgeLook)
         Those that watched the judge.
     x : dict of int to float
         Dates of all looks, in days since 1970.
@@ -111,7 +111,7 @@ class JudgeCharts:
 
     judge: str
     baselines: dict[int, Baseline]
-    looks: list[tuple[Look, JudgeResult]]
+    looks: list[tuple[Look, JudgeLook]]
     x: dict[int, float]
     gaps: tuple[Gap, ...]
 
@@ -313,7 +313,7 @@ def _usual_step(xs: Sequence[float]) -> float:
     return median([after - before for before, after in pairwise(xs)] or [0.0])
 
 
-def _gaps(looks: Sequence[tuple[Look, JudgeResult]], x: Mapping[int, float]) -> Iterator[Gap]:
+def _gaps(looks: Sequence[tuple[Look, JudgeLook]], x: Mapping[int, float]) -> Iterator[Gap]:
     """Yield where a judge was not asked in looks that others may have been asked in, and why."""
     spans = _spans([x[look.number] for look, _ in looks])
     reasons = [

@@ -26,7 +26,7 @@ from harness.revalidation.records import (
     FLIPS,
     NO_ANSWER,
     UNITS,
-    Provider,
+    ProviderReport,
     model_changes,
     reported,
 )
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from harness.revalidation.changed_rows import ChangedRow
     from harness.revalidation.history import HistoryReading
-    from harness.revalidation.records import Baseline, DecisionFacts, Figure, JudgeResult, Look
+    from harness.revalidation.records import Baseline, DecisionFacts, Figure, JudgeLook, Look
 
 MAX_CHANGED = 10  # changed items of a judge that are listed
 MAX_TEXT = 160  # characters of an item or a reply
@@ -76,7 +76,7 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
 
 
 def figure_rows(
-    judge: JudgeResult, look: Look, baseline: Baseline, *, details: bool
+    judge: JudgeLook, look: Look, baseline: Baseline, *, details: bool
 ) -> Iterator[list[str]]:
     """Yield the figures of a judge that was asked beside its baseline; see FIGURE_HEADS."""
     if not judge.figures:
@@ -113,9 +113,9 @@ def figure_cells(figure: Figure, *, names_elicitation: bool = False) -> list[str
     return [name, before, now, "", rests_on if figure.elicitation else unit.text]
 
 
-def _texts(judge: JudgeResult, look: Look, baseline: Baseline) -> Iterator[list[str]]:
+def _texts(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[str]]:
     """Yield what a look reports besides, beside the baseline."""
-    before, now = baseline.providers.get(judge.judge) or Provider(), judge.provider
+    before, now = baseline.providers.get(judge.judge) or ProviderReport(), judge.provider
     rows = [d.standing(judge.judge) if d else None for d in (baseline.decision, look.decision)]
     yield ["ranks", *(rank_set(row.ranks) if row else "NA" for row in rows)]
     yield ["model version", *(", ".join(p.models) or "NA" for p in (before, now))]
@@ -192,7 +192,7 @@ def history_text(history: HistoryReading) -> str:
     return "\n\n".join(parts)
 
 
-def _history_row(look: Look, judge: JudgeResult, *, marked: bool) -> Sequence[str]:
+def _history_row(look: Look, judge: JudgeLook, *, marked: bool) -> Sequence[str]:
     flips = [f.look for f in judge.figures if f.name == FLIPS]
     standing = look.decision.standing(judge.judge) if look.decision else None
     change = judge.sequence

@@ -22,7 +22,7 @@ from harness.judging.storage.response_cache import CacheUnusable, ResponseCache
 from harness.judging.storage.verdict_log import read_log
 from harness.open_units import ask_open_units, shared_store
 from harness.revalidation.history import KEPT
-from harness.revalidation.records import Provider
+from harness.revalidation.records import ProviderReport
 from harness.runs import FolderUnwritable, Manifest, RunFolder, versions
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ STOPPED = frozenset({ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.COST_LI
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class OccasionAnswers:
     """How an occasion ended.
 
     Attributes
@@ -76,7 +76,7 @@ def ask_occasion(
     *,
     store: str | None = None,
     stop: StopRequests | None = None,
-) -> Answers:
+) -> OccasionAnswers:
     """Ask what an occasion has not answered yet; its replies are fresh.
 
     Its cache is its own and holds what this occasion received. In a shared store, too, no other
@@ -98,7 +98,7 @@ def ask_occasion(
         path = occasion_path(run, occasion)
         raise RunError(f"{path}: cannot be written ({error.cause}); {KEPT}") from None
     verdicts = list(folder.read_verdicts().final.values())
-    return Answers(verdicts, {**plan.skipped, **folder.manifest.ended}, asked.exit_code)
+    return OccasionAnswers(verdicts, {**plan.skipped, **folder.manifest.ended}, asked.exit_code)
 
 
 def replies_of_occasions(run: RunFolder, occasions: Iterable[int]) -> list[Verdict]:
@@ -116,7 +116,7 @@ def close_occasion(run: RunFolder, occasion: int) -> None:
     shutil.rmtree(path / CACHE if run.verdicts.exists() else path, ignore_errors=True)
 
 
-def providers_of(verdicts: Sequence[Verdict]) -> dict[str, Provider]:
+def providers_of(verdicts: Sequence[Verdict]) -> dict[str, ProviderReport]:
     """Return what the provider of each judge reported about its replies."""
     by_judge: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
@@ -124,11 +124,11 @@ def providers_of(verdicts: Sequence[Verdict]) -> dict[str, Provider]:
     return {judge: _provider(own) for judge, own in by_judge.items()}
 
 
-def _provider(verdicts: Sequence[Verdict]) -> Provider:
+def _provider(verdicts: Sequence[Verdict]) -> ProviderReport:
     cost = cost_of(verdicts)
     replies = [verdict.reply for verdict in verdicts if verdict.reply]
     tokens = [r.completion_tokens for r in replies if r.completion_tokens is not None]
-    return Provider(
+    return ProviderReport(
         models=tuple(sorted({r.model for r in replies if r.model})),
         fingerprints=tuple(sorted({r.fingerprint for r in replies if r.fingerprint})),
         cost_usd=cost.usd,

@@ -22,7 +22,7 @@ ALARMS = frozenset({"changed", "worse"})
 FLIPS, ANSWERED, BETA = "flips", "answered", "beta"
 
 
-class Unit(NamedTuple):
+class FigureUnit(NamedTuple):
     """How a figure is called in sentences and charts, and written in tables."""
 
     text: str
@@ -30,14 +30,14 @@ class Unit(NamedTuple):
 
 
 UNITS = {
-    FLIPS: Unit("share of replies that differ from the baseline's", "{:.0%}"),
-    ANSWERED: Unit("share of replies that are answers", "{:.0%}"),
-    "abstained": Unit("share of replies that abstain", "{:.0%}"),
-    "refused": Unit("share of replies that refuse", "{:.0%}"),
-    "invalid": Unit("share of replies that are unreadable", "{:.0%}"),
-    "cost": Unit("USD per 1,000 answers", "{:.2f}"),
-    "tokens": Unit("mean tokens of a reply", "{:.1f}"),
-    "latency": Unit("median seconds of a reply", "{:.2f}"),
+    FLIPS: FigureUnit("share of replies that differ from the baseline's", "{:.0%}"),
+    ANSWERED: FigureUnit("share of replies that are answers", "{:.0%}"),
+    "abstained": FigureUnit("share of replies that abstain", "{:.0%}"),
+    "refused": FigureUnit("share of replies that refuse", "{:.0%}"),
+    "invalid": FigureUnit("share of replies that are unreadable", "{:.0%}"),
+    "cost": FigureUnit("USD per 1,000 answers", "{:.2f}"),
+    "tokens": FigureUnit("mean tokens of a reply", "{:.1f}"),
+    "latency": FigureUnit("median seconds of a reply", "{:.2f}"),
 }
 NO_ANSWER = ("abstained", "refused", "invalid")
 REPORTED = ("cost", "tokens", "latency")
@@ -79,7 +79,7 @@ class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
 
 
-class Provider(Struct, frozen=True, kw_only=True):
+class ProviderReport(Struct, frozen=True, kw_only=True):
     """What the provider of a judge reported about the replies of one occasion.
 
     Attributes
@@ -166,7 +166,7 @@ class ChangedItem(Struct, frozen=True, kw_only=True):
     share_now: tuple[int, int]
 
 
-class JudgeResult(Struct, frozen=True, kw_only=True):
+class JudgeLook(Struct, frozen=True, kw_only=True):
     """One judge in a look.
 
     Attributes
@@ -211,7 +211,7 @@ class JudgeResult(Struct, frozen=True, kw_only=True):
     margin: float | None = None
     better: bool = False
     recovered_at: str = ""
-    provider: Provider = Provider()
+    provider: ProviderReport = ProviderReport()
     figures: tuple[Figure, ...] = ()
     sequence: Figure | None = None
 
@@ -321,7 +321,7 @@ class Baseline(Struct, frozen=True, kw_only=True, tag_field="kind", tag="baselin
     item_hashes: tuple[str, ...]
     ratings_hash: str
     grammar_version: int
-    providers: dict[str, Provider]
+    providers: dict[str, ProviderReport]
     alpha: float
     decision: DecisionFacts | None
     power: dict[str, DetectionPower] = {}
@@ -365,7 +365,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         Number of the baseline it is compared with.
     causes : tuple of str
         Why no judge is comparable with the baseline; empty if they are.
-    judges : tuple of JudgeResult
+    judges : tuple of JudgeLook
         Of the judges that are watched.
     left_out : dict of str to str
         Items of the baseline that are not as they were, each with the reason: they were not asked,
@@ -397,7 +397,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     excluded: dict[int, str] = {}
     margin: float = 0.0
     other_ratings: bool = False
-    judges: tuple[JudgeResult, ...]
+    judges: tuple[JudgeLook, ...]
     evidence: tuple[StreamEvidence, ...] = ()
     all_alike: bool = False
     ended: dict[str, str] = {}
@@ -410,7 +410,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         wanted = judge, elicitation
         return next((s for s in self.streams if (s.judge, s.elicitation) == wanted), None)
 
-    def judge(self, name: str) -> JudgeResult | None:
+    def judge(self, name: str) -> JudgeLook | None:
         """Return the result of a judge."""
         return next((result for result in self.judges if result.judge == name), None)
 
@@ -421,7 +421,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
         yield from (judge.since_at for judge in self.judges if judge.since is not None)
 
 
-def reported(judge: JudgeResult, baseline: Baseline | None) -> Iterator[Figure]:
+def reported(judge: JudgeLook, baseline: Baseline | None) -> Iterator[Figure]:
     """Yield what a provider reported of the replies of a look, beside the baseline's."""
     before = baseline.providers.get(judge.judge) if baseline else None
     for name in REPORTED:

@@ -33,13 +33,13 @@ from harness.revalidation.notification import check_notify_url, notify
 from harness.revalidation.occasion import (
     FOLDER,
     STOPPED,
-    Answers,
+    OccasionAnswers,
     close_occasion,
     now,
     providers_of,
     with_ensembles,
 )
-from harness.revalidation.records import JudgeResult, Look, Provider
+from harness.revalidation.records import JudgeLook, Look, ProviderReport
 from harness.revalidation.schedule import time_until_due
 from harness.revalidation.sentences import replies_of
 from harness.revalidation.watched_judges import watched_judges
@@ -178,7 +178,7 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
     content = sitting.comparable(baseline)
     left_out = sitting.judges_left_out(baseline, content)
     specs = tuple(spec for spec in sitting.asked_judges if spec.name not in left_out)
-    answers = Answers([], {}, ExitCode.DONE)
+    answers = OccasionAnswers([], {}, ExitCode.DONE)
     if specs:
         plan = sitting.plan(specs, sitting.options.replies_per_item, without=content.left_out)
         answers = sitting.ask(plan, observer)
@@ -191,7 +191,9 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
     return None
 
 
-def _replies_of(sitting: Sitting, answers: Answers, content: Comparable, left_out: LeftOut) -> Look:
+def _replies_of(
+    sitting: Sitting, answers: OccasionAnswers, content: Comparable, left_out: LeftOut
+) -> Look:
     """Return a look that is not assessed, in which judges without replies have the reason."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     streams = sitting.asked_streams(baseline, answers)
@@ -207,8 +209,8 @@ def _replies_of(sitting: Sitting, answers: Answers, content: Comparable, left_ou
     judges = []
     for name in (spec.name for spec in sitting.watched):
         verdict, reason = reasons.get(name, stable)
-        provider = reported.get(name, Provider())
-        judges.append(JudgeResult(judge=name, verdict=verdict, reason=reason, provider=provider))
+        provider = reported.get(name, ProviderReport())
+        judges.append(JudgeLook(judge=name, verdict=verdict, reason=reason, provider=provider))
     return Look(
         number=1 + max((look.number for look in sitting.history.looks), default=0),
         occasion=sitting.history.next_occasion,

@@ -15,7 +15,7 @@ from harness.revalidation.records import ALARMS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.revalidation.records import Baseline, DecisionFacts, JudgeResult, Look
+    from harness.revalidation.records import Baseline, DecisionFacts, JudgeLook, Look
 
 SERIOUS = ("worse", "changed", "not comparable", "not asked", "underpowered", "stable")
 MAX_NAMED = 5  # items per reason that are left out
@@ -49,7 +49,7 @@ def lead(look: Look, baseline: Baseline) -> list[tuple[str, str]]:
     return [(judge.verdict, judge_sentence(judge, look, baseline)) for judge in judges]
 
 
-def judge_sentence(judge: JudgeResult, look: Look, baseline: Baseline) -> str:
+def judge_sentence(judge: JudgeLook, look: Look, baseline: Baseline) -> str:
     """Say in one sentence whether a judge is the same, and what changed."""
     match judge.verdict:
         case "not comparable":
@@ -65,7 +65,7 @@ def judge_sentence(judge: JudgeResult, look: Look, baseline: Baseline) -> str:
     return f"{judge.judge}: {claim}."
 
 
-def _agreement(judge: JudgeResult, look: Look) -> str:
+def _agreement(judge: JudgeLook, look: Look) -> str:
     """Say whether a judge that changed agrees less with the raters, or more, or again."""
     if judge.verdict == "changed":
         if judge.better:
@@ -98,7 +98,7 @@ def replies_of(n: int) -> str:
     return "1 reply" if n == 1 else f"{n} replies"
 
 
-def _power(judge: JudgeResult, baseline: Baseline) -> str:
+def _power(judge: JudgeLook, baseline: Baseline) -> str:
     """Say which change would have been found."""
     power = baseline.power[judge.judge]
     if power.reason == "one_baseline_reply":
@@ -143,7 +143,7 @@ def notes(look: Look, baseline: Baseline) -> Iterator[str]:
         yield SAMPLED
 
 
-def _reported(judge: JudgeResult, baseline: Baseline) -> str:
+def _reported(judge: JudgeLook, baseline: Baseline) -> str:
     """Name the model version that changed, or the fingerprint."""
     before, now = baseline.providers.get(judge.judge), judge.provider
     if before is None or not now.models:

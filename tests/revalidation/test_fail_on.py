@@ -13,12 +13,12 @@ from harness.revalidation.records import (
     Baseline,
     Figure,
     InUse,
-    JudgeResult,
+    JudgeLook,
     Look,
-    Provider,
+    ProviderReport,
 )
 
-NOT_ASKED = JudgeResult(judge="b", verdict="not asked")
+NOT_ASKED = JudgeLook(judge="b", verdict="not asked")
 
 
 def baseline_of(**reported: float | None):
@@ -31,7 +31,7 @@ def baseline_of(**reported: float | None):
         item_hashes=("0",),
         ratings_hash="0",
         grammar_version=1,
-        providers={"a": Provider(models=("m",), **reported)},
+        providers={"a": ProviderReport(models=("m",), **reported)},
         alpha=0.05,
         decision=None,
         power={},
@@ -83,7 +83,7 @@ def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
             log_e_constant=log_e,
             log_e_human=log_human,
         )
-        look = replace(look_of(JudgeResult(judge="a", verdict=verdict)), in_use=test)
+        look = replace(look_of(JudgeLook(judge="a", verdict=verdict)), in_use=test)
         expected = (
             [f"a, the judge in use, has been shown to be worse than {words} (decision)"]
             if words
@@ -96,9 +96,7 @@ def test_a_judge_in_use_fails_where_it_changed_and_is_shown_to_fail():
 
 def test_a_worse_judge_is_changed_too():
     """A changed one is not worse."""
-    look = look_of(
-        JudgeResult(judge="a", verdict="worse"), JudgeResult(judge="b", verdict="changed")
-    )
+    look = look_of(JudgeLook(judge="a", verdict="worse"), JudgeLook(judge="b", verdict="changed"))
     assert failures(read_conditions("changed"), look, BASELINE) == [
         "a is worse",
         "b is changed",
@@ -117,7 +115,7 @@ def test_a_metric_fails_beyond_its_limit_and_where_it_is_undefined():
         Figure(name="kappa", baseline=0.5, look=0.4, n=10),
         Figure(name="f1", baseline=0.5, reason="no_items"),
     )
-    look = look_of(JudgeResult(judge="a", figures=figures))
+    look = look_of(JudgeLook(judge="a", figures=figures))
     assert failures(read_conditions("kappa<0.3"), look, BASELINE) == []
     assert failures(read_conditions("kappa<0.45"), look, BASELINE) == [
         "a: kappa is 0.4 on 10 items (kappa<0.45)"
@@ -126,9 +124,9 @@ def test_a_metric_fails_beyond_its_limit_and_where_it_is_undefined():
 
 
 def look_at(**reported: float | None):
-    provider = Provider(models=("m",), **reported)
+    provider = ProviderReport(models=("m",), **reported)
     answered = Figure(name="answered", elicitation="forced_choice", look=1.0, n=5)
-    return look_of(JudgeResult(judge="a", provider=provider, figures=(answered,)), NOT_ASKED)
+    return look_of(JudgeLook(judge="a", provider=provider, figures=(answered,)), NOT_ASKED)
 
 
 def test_cost_and_latency_fail_beyond_a_multiple_of_the_baselines():

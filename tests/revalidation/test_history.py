@@ -17,9 +17,9 @@ from harness.revalidation.records import (
     Baseline,
     DecisionFacts,
     Figure,
-    JudgeResult,
+    JudgeLook,
     Look,
-    Provider,
+    ProviderReport,
     model_changes,
 )
 from harness.revalidation.reply_categories import Category, StreamReplies, counts_of, stream_of
@@ -103,7 +103,9 @@ def test_a_page_escapes_names_and_marks_the_model(tmp_path):
             LOOK,
             number=number,
             judges=(
-                JudgeResult(judge=hostile, verdict="stable", provider=Provider(models=(model,))),
+                JudgeLook(
+                    judge=hostile, verdict="stable", provider=ProviderReport(models=(model,))
+                ),
             ),
         )
         for number, model in enumerate(("m-1", "m-1", "m-2"), 1)
@@ -129,7 +131,7 @@ def test_a_change_of_the_metric_is_drawn_with_its_confidence_sequence():
         msgspec.structs.replace(
             LOOK,
             number=number,
-            judges=(JudgeResult(judge="gpt", verdict="stable", sequence=change),),
+            judges=(JudgeLook(judge="gpt", verdict="stable", sequence=change),),
             decision=decision,
         )
         for number, change in enumerate(changes, 1)
@@ -159,7 +161,7 @@ def test_a_line_without_a_time_is_not_read(tmp_path):
     for look in (
         msgspec.structs.replace(LOOK, at="yesterday"),
         msgspec.structs.replace(
-            LOOK, judges=(JudgeResult(judge="gpt", verdict="changed", since=1, since_at="then"),)
+            LOOK, judges=(JudgeLook(judge="gpt", verdict="changed", since=1, since_at="then"),)
         ),
     ):
         path = write(tmp_path, look)

@@ -13,9 +13,9 @@ from harness.revalidation.records import (
     ComparedJudge,
     DecisionFacts,
     Figure,
-    JudgeResult,
+    JudgeLook,
     Look,
-    Provider,
+    ProviderReport,
 )
 from harness.revalidation.reply_categories import Category, StreamReplies
 from harness.revalidation.sentences import judge_sentence, lead
@@ -42,7 +42,9 @@ BASELINE = Baseline(
     item_hashes=("0", "1"),
     ratings_hash="0",
     grammar_version=1,
-    providers={"gpt": Provider(models=("gpt-1",), fingerprints=("fp",), cost=2.0, latency=0.5)},
+    providers={
+        "gpt": ProviderReport(models=("gpt-1",), fingerprints=("fp",), cost=2.0, latency=0.5)
+    },
     alpha=0.05,
     decision=DecisionFacts(metric="mse(s/s)", verdict="use", judge="gpt", judges=(ONLY,)),
     power={"gpt": DetectionPower(share=0.1)},
@@ -52,7 +54,7 @@ BASELINE = Baseline(
 
 def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
     """Beside the baseline; what is not known is NA."""
-    now = Provider(
+    now = ProviderReport(
         models=("gpt-2",),
         fingerprints=("fp",),
         cost_usd=0.25,
@@ -65,7 +67,7 @@ def test_details_show_ranks_and_what_the_provider_reports_before_and_now():
         baseline=1,
         at="2026-01-08",
         judges=(
-            JudgeResult(
+            JudgeLook(
                 judge="gpt", verdict="changed", p=0.0001, since=1, provider=now, figures=(FLIPS,)
             ),
         ),
@@ -97,13 +99,13 @@ def test_looks_at_sampled_items_say_what_describes_the_sample():
 
 def test_what_is_not_comparable_is_not_said_to_have_changed():
     """A change that an earlier look found is no part of the reason."""
-    judge = JudgeResult(
+    judge = JudgeLook(
         judge="gpt", verdict="not comparable", reason="its model has changed", since=1
     )
     assert sentence(judge) == "gpt: not compared, as its model has changed."
 
 
-def sentence(judge: JudgeResult, **fields: object) -> str:
+def sentence(judge: JudgeLook, **fields: object) -> str:
     look = Look(number=3, occasion=3, baseline=1, at="2026-01-22", judges=(judge,), **fields)
     [(verdict, text)] = lead(look, BASELINE)
     assert verdict == judge.verdict
@@ -114,7 +116,7 @@ def sentence(judge: JudgeResult, **fields: object) -> str:
 def test_a_sentence_says_since_when_and_what_changed():
     """The day without the year, unless it is another one; agreement where it was tested."""
     change = {"judge": "gpt", "since": 2, "what": "34 of 150 answers changed, most from no to yes"}
-    judge = JudgeResult(verdict="changed", since_at="2026-01-12T08:00:00+00:00", **change)
+    judge = JudgeLook(verdict="changed", since_at="2026-01-12T08:00:00+00:00", **change)
     claim = "gpt: a different judge since 12 Jan: 34 of 150 answers changed, most from no to yes"
     assert sentence(judge) == f"{claim}."
     assert sentence(replace(judge, since_at="2025-11-12")).startswith(
@@ -133,7 +135,7 @@ def test_a_sentence_says_since_when_and_what_changed():
 
 def test_a_sentence_without_a_change_says_which_one_may_be_missed():
     """The size that looks find, or what to do where they do not find a large one."""
-    judge = JudgeResult(judge="gpt", verdict="stable")
+    judge = JudgeLook(judge="gpt", verdict="stable")
     assert sentence(judge) == (
         "gpt: no change seen (a change in 10% of the items would be found within 4 looks)."
     )
@@ -156,7 +158,7 @@ def test_the_most_serious_verdict_leads():
     """What is worse stands before what changed, and that before what is stable."""
     names = ("stable", "underpowered", "changed", "not asked", "worse")
     judges = tuple(
-        JudgeResult(judge="gpt", verdict=name, since_at="2026-01-01", since=1) for name in names
+        JudgeLook(judge="gpt", verdict=name, since_at="2026-01-01", since=1) for name in names
     )
     look = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=judges)
     order = [verdict for verdict, _ in lead(look, BASELINE)]

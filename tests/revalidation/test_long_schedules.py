@@ -18,7 +18,7 @@ from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.history import HistoryFile, read_history
 from harness.revalidation.history_text import history_text
 from harness.revalidation.metric_changes import Yardstick
-from harness.revalidation.records import Baseline, JudgeResult, Look, StreamEvidence
+from harness.revalidation.records import Baseline, JudgeLook, Look, StreamEvidence
 from harness.revalidation.reply_categories import Category, StreamReplies, counts_of
 from harness.stats.drift.stream_path import stream_path
 from harness.tasks import load_task
@@ -122,7 +122,7 @@ def look_at(yardstick, baseline, earlier, number, n_judges):
         occasion=number,
         baseline=1,
         at="2026-01-08T00:00:00+00:00",
-        judges=tuple(JudgeResult(judge=judge) for judge in baseline.judges),
+        judges=tuple(JudgeLook(judge=judge) for judge in baseline.judges),
         streams=streams_of(len(baseline.items), n_judges, 1, number),
     )
     return assess(baseline, earlier, look, yardstick)
