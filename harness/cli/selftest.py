@@ -58,7 +58,7 @@ def selftest(
     if page is not None:  # before the data sets are drawn, which takes minutes
         with writing_to(page, RunError):
             page.parent.mkdir(parents=True, exist_ok=True)
-            page.touch()
+        write(page, "")
     result = run_selftest(design, wanted, seed.seed)
     if page is not None:
         write(page, selftest_page(result))

@@ -260,7 +260,7 @@ def test_second_signal_stops_at_once(place, stub):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()
     assert process.returncode == 130
-    assert "interrupt again to stop at once" in err
+    assert "Press Ctrl-C again to stop now" in err
 
 
 def test_finished_run_asks_nothing_when_run_again(place, stub):

@@ -34,7 +34,7 @@ def interrupted(schedule, *arguments):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     lines = [process.stderr.readline()]
-    while lines[-1] and "in flight" not in lines[-1]:
+    while lines[-1] and "Waiting for" not in lines[-1]:
         lines.append(process.stderr.readline())
     schedule.stub.release()
     stdout, stderr = process.communicate()
