@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 N, CONCURRENCY, N_BEFORE = 300, 8, 60
 SHORT_LEASE = {"deadline_s": 10}  # it is 10 s longer
+LEASE_S = 20
 
 
 @pytest.fixture
@@ -125,9 +126,11 @@ def test_partitioned_worker_stops_and_another_takes_over(machine, stub, postgres
         run = cut_off.run(postgres.address(name, link.port))
         cut_off.wait_for_verdicts(50)
         link.cut()
+        cut_s = time.monotonic()
         stub.release()
         ended(other.run(database, "--limit", n_taken_over))
         assert answered(other) == n_taken_over
+        time.sleep(max(0.0, cut_s + LEASE_S + 5 - time.monotonic()))
         link.mend()
         output = ended(run, code=3)
         assert "store_lost" in output

@@ -41,6 +41,9 @@ async def ask_all(judge: JudgeRun) -> None:
         pool = WorkerPool(judge, group)
         pool.hire()
     pool.units.close()
+    session = judge.session
+    if session.budget.exhausted and session.store.shared_progress() is not None:
+        pool.take_stored()  # what other processes of the run have paid for
 
 
 class WorkerPool:
@@ -61,6 +64,7 @@ class WorkerPool:
         self._places = Places(self._concurrency, judge.gate)
         self._n_claimed = max(LOOKUP_BATCH, CLAIMED_PER_PLACE * self._concurrency)
         self._waiting: deque[WorkUnit] = deque()  # others are asking for them
+        self._open_units = judge.open_units()
         self._looked_s = self._noticed_s = float("-inf")
         self._services = Services(
             judge=judge.judge,
@@ -89,6 +93,12 @@ class WorkerPool:
             await self._places.sleep(seconds)
         finally:
             self._n_waiting -= 1
+
+    def take_stored(self) -> None:
+        """Record the units left whose reply is stored; nothing is asked."""
+        while batch := [*self._waiting, *islice(self._open_units, self._n_claimed)]:
+            self._waiting.clear()
+            self._judge.without_stored(batch)
 
     async def _work(self) -> None:
         """Ask one unit after the other."""
@@ -134,9 +144,8 @@ class WorkerPool:
         """
         samples = self._judge.job.samples
         size = self._n_claimed // samples * samples or self._n_claimed  # keeps samples together
-        open_units = self._judge.open_units()
         while True:
-            batch = [*self._waited_for(size), *islice(open_units, size)]
+            batch = [*self._waited_for(size), *islice(self._open_units, size)]
             if not batch and not self._waiting:
                 return
             units = deque(grouped(self._claim(batch), self._samples_per_request))
