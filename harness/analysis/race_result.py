@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-RaceEnding = Literal["within", "unique", "pool_exhausted"]
+from harness.stats.racing.race import Ending
+
 RACED = "its judges raced, and were not asked about the same items"  # of a run
 NAMES = {  # of losses
     "random_rater": "disagreement with a random rater",
@@ -74,7 +74,7 @@ class RaceResult:
         Whether ``judge`` was asked about all other items afterwards.
     """
 
-    ending: RaceEnding | None
+    ending: Ending | None
     judge: str | None
     within: float
     alpha: float

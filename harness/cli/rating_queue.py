@@ -146,6 +146,9 @@ class _Drawing:
         import numpy as np
 
         from harness.curation.new_folder import check_new
+        from harness.edges import edge
+
+        edge("estimation")
         from harness.estimation.active_draw import draw_items, write_draw
         from harness.runs import find_run
         from harness.tasks import load_task

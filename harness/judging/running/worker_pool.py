@@ -43,7 +43,7 @@ async def ask_all(judge: JudgeRun) -> None:
     pool.units.close()
     session = judge.session
     if session.budget.exhausted and session.store.shared_progress() is not None:
-        pool.take_stored()  # what other processes of the run have paid for
+        await pool.take_stored()  # what other processes of the run have paid for
 
 
 class WorkerPool:
@@ -94,11 +94,12 @@ class WorkerPool:
         finally:
             self._n_waiting -= 1
 
-    def take_stored(self) -> None:
-        """Record the units left whose reply is stored; nothing is asked."""
+    async def take_stored(self) -> None:
+        """Record the units left whose reply is stored, but pairs; nothing is asked."""
         while batch := [*self._waiting, *islice(self._open_units, self._n_claimed)]:
             self._waiting.clear()
             self._judge.without_stored(batch)
+            await asyncio.sleep(0)
 
     async def _work(self) -> None:
         """Ask one unit after the other."""

@@ -58,4 +58,4 @@ def test_items_with_one_choice_or_without_a_reply_do_not_enter():
     assert reference([[2, 0], [1, 0], [0, 2]], [[1, 0], [1, 0], [0, 0]]).n_items == 1
     nothing = reference([[2, 0]], [[0, 0]])
     assert (nothing.judge, nothing.human, nothing.difference) == (None, None, None)
-    assert (nothing.n_items, nothing.n_ratings) == (0, 0)
+    assert (nothing.n_items, nothing.n_ratings, nothing.n_units) == (0, 0, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.known_answers import counts_of as counts
-from support.known_answers import judge_labels, load_dataset, truth_folders, units_of
+from support.known_answers import judge_labels, load_dataset, units_of
 
 from harness import stats
 from harness.stats.data.labels import medians
@@ -89,10 +89,9 @@ def test_too_few_items_of_a_kind_are_refused_with_their_numbers():
 
 
 @pytest.mark.parametrize("criterion", ["coherence", "consistency", "fluency", "relevance"])
+@pytest.mark.usefixtures("truth")
 def test_judges_fall_behind_the_raters_of_summeval_as_certainty_grows(criterion):
     """Elangovan et al. 2025, figure 5: the gap to the raters is widest where raters agree."""
-    if not truth_folders():
-        pytest.skip("no truth folder")
     data, scale = load_dataset("summeval", criterion), (1, 2, 3, 4, 5)
     judge = counts(judge_labels(data, "gpt-4o"), scale)
     mix = certainty_mix(
