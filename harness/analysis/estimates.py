@@ -363,6 +363,7 @@ def _footing(
         panel=panel,
         margin=margin_of(source, compared, metric),
         baseline_level=source.baseline_level,
+        n_judges=source.n_raced,
     )
 
 

@@ -175,6 +175,11 @@ class Source:
         share = self.tried_judges.share * max(1, len(self.judges))
         return 1.0 - (1.0 - self.confidence) * min(share, 1.0)
 
+    @property
+    def n_raced(self) -> int | None:
+        """Judges that raced, of which the one that was returned is validated."""
+        return len(self.race.judges) if self.race else None
+
     def own_replies(self, judge: str) -> Sequence[Verdict]:
         """Return a judge's verdicts on single replies; those of an ensemble are its members'."""
         replies = self.replies_voted_on.get(judge, self.verdicts[judge])

@@ -61,7 +61,8 @@ def not_compared(race: RaceResult) -> str:
     if race.completed:
         return (
             f"{race.judge} alone was asked about the other items too, and is validated on all; "
-            "the others cannot be compared with it."
+            f"its interval allows for the choice among {len(race.judges)} judges. "
+            "The others cannot be compared with it."
         )
     return (
         "The ranking and everything that rests on it is NA: in a race, the judges' answers decide "

@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from support.processes import call_harness, invoke, start_harness
 from support.task_folders import make_task_folder, write_jsonl
 
 import harness
+from harness.analysis import validate
 from harness.analysis.race_result import RACED
 from harness.judging.storage.verdict_log import read_log
 from harness.racing.race_pool import pool_of
@@ -278,7 +280,13 @@ def test_completed_winner_is_validated_alone(place, stub):
     metrics = json.loads((folder.path / "metrics.json").read_bytes())
     assert [row["judge"] for row in metrics["ranking"]["rows"]] == ["good"]
     assert metrics["decision"]["leader"] == "good"
-    assert "good alone was asked about the other items too" in " ".join(done.stdout.split())
+    text = " ".join(done.stdout.split())
+    assert "good alone was asked about the other items too" in text
+    assert "its interval allows for the choice among 4 judges." in text
+    chosen = next(iter(metrics["evidence"]["judges"]))["estimate"]["interval"]
+    alone = validate(replace(source, race=None)).ranked_judges[0]
+    interval = alone.metrics[metrics["ranking"]["metric"]].interval
+    assert chosen["low"] < interval.low < interval.high < chosen["high"]
     again = invoke(*words("--complete-winner", "--out", "at-once"))
     assert again.exit_code == 0, again.output
     [path] = (place / "at-once").iterdir()

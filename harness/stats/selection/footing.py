@@ -287,6 +287,7 @@ def common_footing(
     panel: RaterPanel | None = None,
     margin: Margin | None = None,
     baseline_level: float | None = None,
+    n_judges: int | None = None,
 ) -> Footing:
     """Compare judges by a metric on common footing.
 
@@ -324,7 +325,7 @@ def common_footing(
         Who gave which rating; see `evaluate`.
     margin : Margin, optional
         Of the test that a judge is not worse than one human. Default: there is no test.
-    baseline_level : float, optional
+    baseline_level, n_judges
         As in `footing_of`.
 
     Returns
@@ -368,6 +369,7 @@ def common_footing(
         of_baselines,
         resampling,
         baseline_level=baseline_level,
+        n_judges=n_judges,
         n_discordant=n_discordant,
         n_replies=n_replies,
         items=items,
@@ -418,6 +420,7 @@ def footing_of(
     further: FurtherItem | None = None,
     baselines: Iterable[str] = BASELINES,
     baseline_level: float | None = None,
+    n_judges: int | None = None,
     **about: Any,  # noqa: ANN401 -- further fields of Footing
 ) -> Footing:
     """Compare values on the same resamples: rank sets, interval of the winner, beaten baselines.
@@ -437,6 +440,8 @@ def footing_of(
     baseline_level : float, optional
         Confidence level of all comparisons with baselines together. Default: that of
         ``resampling``.
+    n_judges : int, optional
+        As in `winner_interval`.
     n_units, raters, further, **about
         Fields of `Footing`.
     """
@@ -460,6 +465,7 @@ def footing_of(
             values[:R],
             replicates[:R],
             winner=int(losses[:R].argmin()),
+            n_judges=n_judges,
             freedom=single,
             bounds=metric.bounds,
             further=further,

@@ -134,6 +134,7 @@ def winner_interval(
     *,
     winner: int | None = None,
     level: float = 0.95,
+    n_judges: int | None = None,
     n_units: int | None = None,
     freedom: FloatArray | None = None,
     bounds: tuple[float, float] = (-inf, inf),
@@ -149,6 +150,10 @@ def winner_interval(
         Place of the best judge. Default: that of the least value.
     level, n_units
         As in `rank_sets`; there is no correction for skewness.
+    n_judges : int, optional
+        Judges among which the best was chosen, if others have no values: each has an equal part of
+        the error probability, so that the interval holds however it was chosen (Bonferroni).
+        Default: those with values.
     freedom : (J,) array, optional
         Degrees of freedom of the standard error of each value. Default: one less than the units.
     bounds : (low, high), optional
@@ -158,6 +163,9 @@ def winner_interval(
         As in `Sampled`.
     """
     winner = int(np.argmin(values)) if winner is None else winner
+    J = len(values)
+    n_judges = J if n_judges is None else n_judges
+    level = 1.0 - (1.0 - level) * J / n_judges
     errors = _standard_errors(replicates)
     kept = errors > NO_SPREAD
     if not kept.any():
@@ -166,7 +174,7 @@ def winner_interval(
     of_winner = None if freedom is None else freedom[winner]
     normal_value = _upper_quantile(off.max(axis=0), level)
     critical_value = float(small_sample(normal_value, n_units, of_winner))
-    least = MIN_UNITS_OF_WINNER if len(values) > 1 else MIN_UNITS
+    least = MIN_UNITS_OF_WINNER if n_judges > 1 else MIN_UNITS
     too_few = n_units is not None and n_units < least
     if not kept[winner] or too_few:
         return SimultaneousInterval(winner, None, None, critical_value)

@@ -60,6 +60,22 @@ def test_only_judge_was_not_chosen_and_needs_five_items():
         assert (winner.low is not None) == defined
 
 
+def test_only_judge_left_of_several_has_the_interval_of_one_chosen_among_them():
+    """Regression: the judge that a race returned had an interval as if it had raced alone."""
+    losses, settings = np.array([0.3]), {"n_units": 100, "bounds": (0.0, 1.0)}
+    alone, chosen = (
+        winner_interval(losses, drawn(losses, n_resamples=20_000), n_judges=n, **settings)
+        for n in (1, 6)
+    )
+    at_a_sixth = winner_interval(
+        losses, drawn(losses, n_resamples=20_000), level=1.0 - 0.05 / 6.0, **settings
+    )
+    assert chosen == at_a_sixth
+    assert chosen.low < alone.low < alone.high < chosen.high
+    too_few = winner_interval(losses, drawn(losses), n_judges=6, n_units=29)
+    assert too_few.low is None
+
+
 def test_winners_interval_is_skewed_and_keeps_inside_the_bounds():
     """A low loss goes with a low standard error: the upper end is farther away."""
     losses = np.array([0.02, 0.5])
