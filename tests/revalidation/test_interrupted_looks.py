@@ -21,7 +21,7 @@ from harness.revalidation.records import SCHEMA_VERSION
 
 N = 20
 PAGE = 4096
-ROOMS = (0, 1, 4, 20, 56, 62, 72)  # pages that are free
+ROOMS = (0, 1, 4, 20, 44, 52, 56, 62, 72)  # pages that are free
 
 
 @pytest.fixture

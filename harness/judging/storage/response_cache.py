@@ -335,7 +335,7 @@ def _is_begun(connection: sqlite3.Connection, types: Mapping[str, str]) -> bool:
         return False
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(Settings)")]
     return columns == ["key", "value"] and all(
-        key in diskcache.DEFAULT_SETTINGS or key in METADATA
+        key in {*diskcache.DEFAULT_SETTINGS, *METADATA, *SETTINGS}
         for (key,) in connection.execute("SELECT key FROM Settings")
     )
 

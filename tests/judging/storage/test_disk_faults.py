@@ -35,7 +35,12 @@ from harness.judging.running.services import Job, NoStore
 from harness.judging.running.session import Session, SessionLimits
 from harness.judging.storage import response_cache
 from harness.judging.storage.request_locks import FileLocks
-from harness.judging.storage.response_cache import CacheUnwritable, ResponseCache
+from harness.judging.storage.response_cache import (
+    BulkCache,
+    CacheUnusable,
+    CacheUnwritable,
+    ResponseCache,
+)
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.run_plans import plan_run
 from harness.runs import RunConfig, RunFolder
@@ -280,6 +285,35 @@ def test_a_database_of_another_program_is_not_called_a_locked_cache(tmp_path, ta
     with pytest.raises(RunError, match=r"of another program; choose another with --cache DIR"):
         ResponseCache(tmp_path, lambda line: None)
     assert (tmp_path / "cache.db").read_bytes() == before
+
+
+def test_a_cache_whose_creation_ended_early_was_of_another_program(tmp_path, monkeypatch):
+    """After whichever statement a full disk ended it, the next run uses the folder."""
+
+    def created(folder, n_statements: int) -> bool:
+        class EndedCache(BulkCache):
+            @property
+            def _sql(self):
+                if next(statements) >= n_statements:
+                    raise sqlite3.OperationalError("database or disk is full")
+                return super()._sql
+
+        statements = count()
+        with monkeypatch.context() as patch:
+            patch.setattr(response_cache, "BulkCache", EndedCache)
+            try:
+                ResponseCache(folder).close()
+            except CacheUnusable:
+                return False
+        return True
+
+    for n_statements in count(step=2):
+        folder = tmp_path / f"{n_statements}"
+        is_whole = created(folder, n_statements)
+        filled_cache(folder)
+        if is_whole:
+            break
+    assert n_statements > 20
 
 
 def test_a_clock_that_jumps_changes_nothing(tmp_path, task, monkeypatch):
