@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "abstained", "refused", "invalid", "failed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
-GRAMMAR_VERSION = 2  # raised whenever a reply in the corpora of the tests is read otherwise
+GRAMMAR_VERSION = 3  # raised whenever a reply in the corpora of the tests is read otherwise
 THOUGHT = "<think>"  # opens the reasoning of a model, before its reply
 REASONS: dict[str, str] = {
     "empty": "an empty reply",

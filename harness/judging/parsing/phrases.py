@@ -60,6 +60,8 @@ class Phrases:
         Words anywhere.
     explanation, material : re.Pattern
         Headings, up to their colon.
+    grounds : re.Pattern
+        The subject that a sentence with reasons begins with.
     refusal : re.Pattern
         The beginning of a reply that declines.
     """
@@ -86,6 +88,7 @@ class Phrases:
     report: re.Pattern[str]
     retraction: re.Pattern[str]
     explanation: re.Pattern[str]
+    grounds: re.Pattern[str]
     material: re.Pattern[str]
     refusal: re.Pattern[str]
 
@@ -134,6 +137,7 @@ def _compiled(lists: Mapping[str, list[str]]) -> Phrases:
         report=words("report"),
         retraction=words("retraction"),
         explanation=words("explanation", before=r"\A\s*", after=r"\s*[:\uff1a]"),
+        grounds=words("grounds", before=r"\A[\W_]*"),
         material=words(
             "material", before=r"\A[\W_]*", after=r"(?:\s*\d+)?[\])]?\s*(?:[:\uff1a.]|\Z)"
         ),

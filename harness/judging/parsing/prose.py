@@ -1,9 +1,11 @@
 """Reading the answer that a reply states in prose.
 
-`grammar` reads replies that are nothing but an answer; this module reads those that say more. Three
+`grammar` reads replies that are nothing but an answer; this module reads those that say more. Four
 things state an answer, and nothing else does:
 
 - the last line of the reply, if it is nothing but an answer;
+- the first line or sentence, likewise, if a heading of reasons follows, or a sentence about what is
+  rated: "Toxic. The comment insults the reader.";
 - an answer marker directly followed by an option: "The answer is A, because it is toxic.";
 - a subject and a verb directly followed by a label of at least four letters: "It is toxic."
 
@@ -39,6 +41,7 @@ MAX_LINES = 400  # of a reply that are read as answers
 MAX_ANSWER = 60  # characters of a sentence that may be nothing but an answer
 MAX_QUOTE = 400  # characters
 MAX_HEADING = 3  # words of a line that may be the heading of the next
+MIN_GROUNDS = 6  # words of a sentence that may deny something and still give reasons
 MAX_TAG_QUESTION = 4  # words: "Right?"
 
 Fault = Literal[
@@ -103,6 +106,10 @@ JOINT = re.compile(
 )
 SEPARATOR = re.compile(
     r"\s*(?:[,;\u3001\uff0c&+]\s*(?:(?:and|und|et|y|e)\s+)?|\s(?:and|und|et|y|e)\s|[\u548c\u3068])\s*"
+)
+REASON_JOINT = re.compile(
+    r"\s*(?:[:\uff1a(\uff08]|[-\u2013\u2014](?=\s))\s*"
+    r"|,?\s+(?:because|since|weil|da|parce que|porque|perch\xe9)\s+"
 )
 QUESTION = re.compile(r"[?\uff1f]|[\u5417\u5462](?:\s|$)")
 INVERTED = re.compile(r"^\s*[\u00bf]")
@@ -245,6 +252,7 @@ class _Reply:
                 self._bare_answers.add(answer[0])
             self._claims += self._claims_of(sentence)
         self._claims += self._claims_of_lines()
+        self._claims += self._claims_of_opening(read_line)
 
     def close_with(self, reading: Reading) -> None:
         """Add an answer that stands in a block of its own after the text."""
@@ -341,6 +349,30 @@ class _Reply:
         """Whether a line opens the reply and the heading of an explanation follows."""
         after = self._text[filled[i + 1].start : filled[i + 1].end]
         return i == 0 and any(phrases.explanation.match(after) for phrases in languages())
+
+    def _claims_of_opening(self, read_line: LineReader) -> Iterator[Statement]:
+        """Yield the answer that opens the reply if what follows is about the text that is rated.
+
+        A letter or a number that ends in a full stop needs a line of its own: it may begin a list.
+        """
+        first = self._sentences[0] if self._sentences else Sentence(0, 0, is_foreign=False)
+        if (joint := REASON_JOINT.search(self._bare, first.start, first.end)) is not None:
+            end, grounds, is_joined = joint.start(), self._bare[joint.end() : first.end], True
+        elif len(self._sentences) > 1:
+            second, is_joined = self._sentences[1], False
+            end, grounds = first.end, self._bare[second.start : second.end]
+            has_line = "\n" in self._bare[end : second.start + 1]
+            if not has_line and not all(m.is_word for m in self._own if m.start < end):
+                return
+        else:
+            return
+        opening = self._bare[first.start : end].strip(MASK + " ")
+        answer = read_line(opening) if 0 < len(opening) <= MAX_ANSWER else None
+        if answer is None or answer[1] or (is_joined and opening.isdecimal()):
+            return
+        others = {m.answer for m in self._own if m.start >= end} - answer[0]
+        if not others and _gives_grounds(grounds, is_joined=is_joined):
+            yield Statement(answer[0], first.start, end, "line")
 
     def _stands_alone(self, filled: Sequence[ReplyLine], i: int) -> bool:  # noqa: PLR0911 -- rules
         """Whether a line is neither part of a list nor of the sentence before it."""
@@ -571,6 +603,26 @@ def _speaks_of_others(line: str) -> bool:
         for phrases in languages()
         for pattern in (phrases.negation, phrases.conditional, phrases.report, phrases.material)
     )
+
+
+def _gives_grounds(clause: str, *, is_joined: bool) -> bool:
+    """Whether a clause is about what is rated, and neither about the answer nor against it.
+
+    A clause in the sentence of the answer may not deny, hedge, set a condition or report. One that
+    is a sentence may, but a short one denies nothing and sets no condition: "It is not, of course."
+    """
+    for phrases in languages():
+        if (subject := phrases.grounds.match(clause)) is None:
+            continue
+        said = clause[subject.end() :]
+        if phrases.noun.search(said):
+            continue
+        fault = _word_fault(said, phrases) if is_joined else ""
+        if not is_joined and len(said.split()) < MIN_GROUNDS:
+            fault = _word_fault(said, phrases, ("conditional", "negation"))
+        if not fault:
+            return True
+    return False
 
 
 def _fault_before(prefix: str, phrases: Phrases) -> Fault | Literal[""]:

@@ -310,7 +310,7 @@ def test_key_and_label_that_differ_are_in_conflict(text):
     "text",
     [
         *("B?", "B!", "A or B", "BA", "not B", "B, not A", "neither", "Both A and B", "B because"),
-        *("B\n\nThe comment is rude.", "B is the answer", "A: Toxic\n\nIt insults."),
+        *("B\n\nis rude.", "B is the answer", "A: Toxic\n\nis what it says."),
         *("The answer is b", "The answer is a", "option a", "<think>B"),
         *(
             "<think>x</think><think>y</think>B",
@@ -432,9 +432,10 @@ def test_abstaining_is_read_only_where_it_is_offered(text):
 
 
 def test_an_abstention_beside_an_option_is_neither():
-    """ "A, CANNOT_ASSESS" is two verdicts; an abstention with prose is none."""
+    """ "A, CANNOT_ASSESS" is two verdicts; an abstention may be followed by its reasons."""
     assert endorsed("A, CANNOT_ASSESS") == invalid("several")
-    assert is_invalid(choice("CANNOT_ASSESS because it is empty"))
+    assert choice("CANNOT_ASSESS because it is empty").outcome == "abstained"
+    assert is_invalid(choice("CANNOT_ASSESS is what it says"))
 
 
 @pytest.mark.parametrize(
@@ -590,7 +591,7 @@ def test_a_mention_inside_a_sentence_is_not_a_verdict(before, after, name, data)
 
 @pytest.mark.parametrize(
     "sentence",
-    ["I think {} fits best", "{} because it insults", "Call it {}.", "{} is what it says."],
+    ["I think {} fits best", "{} because you insist", "Call it {}.", "{} is what it says."],
 )
 def test_sentences_about_a_label_are_not_verdicts(sentence):
     """Judges that mention an option without stating it are invalid."""

@@ -43,7 +43,7 @@ HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "replies"
 MORE = [Path(name) for name in os.environ.get("HARNESS_REPLIES", "").split(os.pathsep) if name]
 SHIPPED = [CORPUS, HERE / "held_out", HERE / "adversarial"]
-READ_BY_VERSION = {2: "cfdac37c234c85de"}  # of the readings of `SHIPPED`
+READ_BY_VERSION = {3: "6da0c8153e3775a1"}  # of the readings of `SHIPPED`
 NO_OPTION = {"abstained", "refused", "unreadable"}
 LEAST_RIGHT = 0.9  # of the replies that a person can read
 

@@ -83,6 +83,31 @@ def test_verdict_keeps_all_of_the_reply(task):
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Toxic. The comment insults the reader.", "A"),
+        ("**Not toxic**\n\nThe comment thanks the reader.", "B"),
+        ("B\n\nThe comment thanks the reader.", "B"),
+        ("Toxic - it insults the reader's friends.", None),  # "reader": somebody else's words
+        ("Toxic - it insults a whole family.", "A"),
+        ("Toxic, because it insults a whole family.", "A"),
+        ("A: the comment insults a whole family.", "A"),
+        ("Giftig. Der Kommentar beleidigt.", None),  # no option of the task
+        ("Toxic. Der Kommentar beleidigt eine Familie.", "A"),
+        (
+            "Looking at the reply, I would say the best option is **A**.\n\nLet me know!",
+            "A",
+        ),
+        ("I'd say: Toxic", "A"),
+    ],
+)
+def test_an_answer_before_its_reasons_is_read(task, text, expected):
+    """Chatty models answer first and give reasons then."""
+    verdict = read(task, text, item="i2")
+    assert (verdict.outcome, verdict.value) == ("answered" if expected else "invalid", expected)
+
+
+@pytest.mark.parametrize(
     ("text", "elicitation", "finish", "expected"),
     [
         ("B", "forced_choice", "content_filter", ("refused", "content_filter")),
