@@ -67,3 +67,17 @@ def test_one_class_says_which_answers_a_task_admits():
     }
     checking = modules_that("checked_value") - {"annotation.questions"}
     assert checking >= {"annotation.merged_ratings", "interop.team_answers"}
+
+
+def test_values_of_verdicts_are_read_by_one_class():
+    """Those of `--verdicts`, and those that `harness curate verdicts` writes for it."""
+    assert modules_that("ValueReader") == {
+        "judging.parsing.external_verdicts",
+        "curation.verdict_sources.verdict_import",
+    }
+    matching = modules_that("key_text", "open_answer", "parse_open") - {
+        "curation.verdict_sources.promptfoo_results",  # names of items
+        "curation.verdict_sources.verdict_tables",  # names of items and judges
+        "judging.parsing.external_verdicts",
+    }
+    assert not any(name.startswith("curation") for name in matching), matching

@@ -6,27 +6,61 @@ import logging
 import os
 import subprocess
 import sys
+from itertools import cycle
 
 import pytest
 
 from harness.scoped_state import SharedBlock, silenced, variables_set
+from harness.tasks import load_task
 
 STATE = """
-import csv, logging, os, sys, warnings
+import asyncio, csv, decimal, locale, logging, os, random, signal, socket, sys, threading, warnings
 from pathlib import Path
 
+import numpy as np
 import litellm, datasets, scipy.sparse, scipy.stats  # what they change on import is theirs
 
-NAMES = ("psycopg", "psycopg.pool", "huggingface_hub", "datasets", "LiteLLM", "LiteLLM Router")
-
 def state():
-    levels = {name: logging.getLogger(name).level for name in NAMES}
-    shows = not datasets.are_progress_bars_disabled()
-    return dict(os.environ), list(warnings.filters), csv.field_size_limit(), levels, shows
+    loggers = {None: logging.getLogger()} | dict(logging.root.manager.loggerDict)
+    real = {n: x for n, x in loggers.items() if isinstance(x, logging.Logger)}
+    yield "variables", dict(os.environ)
+    yield "warnings", list(warnings.filters)
+    yield "warnings", (warnings.showwarning, warnings.formatwarning)
+    yield "csv", csv.field_size_limit()
+    yield "levels", {name: (x.level, x.disabled, x.propagate)
+                     for name, x in real.items() if x.level}
+    yield "handlers", {name: list(x.handlers) for name, x in real.items() if x.handlers}
+    yield "disabled levels", (logging.root.manager.disable, logging.getLoggerClass())
+    yield "progress bars", not datasets.are_progress_bars_disabled()
+    yield "locale", [locale.setlocale(getattr(locale, name)) for name in dir(locale)
+                     if name.startswith("LC_") and name != "LC_ALL"]
+    yield "random", random.getstate()
+    yield "numpy.random", repr(np.random.get_state())
+    yield "numpy", (np.geterr(), np.get_printoptions())
+    yield "signals", {s: signal.getsignal(s) for s in signal.valid_signals()}
+    yield "wake-up", signal.set_wakeup_fd(-1)
+    yield "asyncio", asyncio.get_event_loop_policy()
+    yield "hooks", (sys.excepthook, threading.excepthook, sys.unraisablehook, sys.displayhook)
+    yield "tracing", (sys.gettrace(), sys.getprofile(), threading.gettrace())
+    yield "limits", (sys.getrecursionlimit(), sys.getswitchinterval(), sys.get_int_max_str_digits())
+    yield "decimals", repr(decimal.getcontext())
+    yield "sockets", socket.getdefaulttimeout()
+    yield "streams", (sys.stdin, sys.stdout, sys.stderr)
+    yield "umask", os.umask(mask := os.umask(0o77)) and mask
+    yield "folder", os.getcwd()
 
-before = state()
+def check(when):
+    for (name, was), (_, now) in zip(before, state()):
+        assert was == now, (when, name, was, now)
+
+asyncio.get_event_loop_policy()
+before = list(state())
+path = list(sys.path)
 
 import harness
+import harness.api, harness.app, harness.stats
+check("import")
+assert sys.path == path
 from harness.errors import TaskError
 from harness.tasks.dataset_fields import Split
 from harness.tasks.hub_download import download_split
@@ -44,8 +78,10 @@ try:
     download_split("nobody/nothing", Split(split="train", revision="0" * 40), Path("x.parquet"))
 except TaskError:
     pass
-for one, other in zip(before, state()):
-    assert one == other, (one, other)
+check("run")
+validation = harness.validate("toxicity", "verdicts.csv")
+assert validation.judges
+check("validate")
 """
 JUDGE = "judges: {{gpt: {{kind: litellm, model: openai/stub, base_url: '{url}', samples: 1}}}}\n"
 
@@ -84,6 +120,9 @@ def test_library_leaves_the_process_as_it_was(tmp_path, stub):
     """After a run with a hosted model, a table with long fields and a download that failed."""
     (tmp_path / "judges.yaml").write_text(JUDGE.format(url=stub.url()))
     own = {"HOME": str(tmp_path), "OPENAI_API_KEY": "sk-none", "HF_HUB_OFFLINE": "1"}
+    ids = [item.id for item in load_task("toxicity").items]
+    rows = [f"{item},mine,{key}" for item, key in zip(ids, cycle("AB"), strict=False)]
+    (tmp_path / "verdicts.csv").write_text("\n".join(["item,judge,value", *rows]))
     command = [sys.executable, "-W", "error::UserWarning", "-c", STATE]
     ended = subprocess.run(
         command, env=os.environ | own, cwd=tmp_path, capture_output=True, text=True, check=False

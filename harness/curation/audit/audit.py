@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,21 +111,10 @@ def audit_task(
     if source and evidence:
         findings = with_effects(findings, source, evidence)
     findings = with_commands(findings, name or task.name, verdicts, is_given=is_given)
-    return Audit(
-        task=task.name,
-        content_hash=task.content_hash,
-        n_items=len(task.items),
-        n_raters=len({rating.rater for rating in task.ratings}),
-        n_ratings=len(task.ratings),
-        decision=decision,
-        equals=equals,
-        verdicts=None if verdicts is None else str(verdicts),
-        findings=tuple(findings),
-        raters=facts,
-        not_checked=tuple(
-            _not_checked(task, rated, has_verdicts=source is not None, has_times=bool(times))
-        ),
-    )
+    not_checked = _not_checked(task, rated, has_verdicts=source is not None, has_times=bool(times))
+    audit = Audit.of(task, findings, not_checked)
+    given = None if verdicts is None else str(verdicts)
+    return replace(audit, decision=decision, equals=equals, verdicts=given, raters=facts)
 
 
 def _open_audit(task: Task, name: str | None) -> Audit:
@@ -136,24 +126,12 @@ def _open_audit(task: Task, name: str | None) -> Audit:
         *(identical_raters(task) if task.rater_ids == "real" else ()),
         *_pattern_findings(task),
     ]
-    return Audit(
-        task=task.name,
-        content_hash=task.content_hash,
-        n_items=len(task.items),
-        n_raters=len({rating.rater for rating in task.ratings}),
-        n_ratings=len(task.ratings),
-        decision=None,
-        equals=(),
-        verdicts=None,
-        findings=tuple(with_commands(findings, name or task.name, None, is_given=False)),
-        raters=(),
-        not_checked=(
-            NotChecked(
-                check="agreement of raters, options, response sets, sample size and decision",
-                reason=f"a {task.scale} scale has no options",
-            ),
-        ),
+    not_checked = NotChecked(
+        check="agreement of raters, options, response sets, sample size and decision",
+        reason=f"a {task.scale} scale has no options",
     )
+    findings = with_commands(findings, name or task.name, None, is_given=False)
+    return Audit.of(task, findings, [not_checked])
 
 
 def suspected_raters(task: Task) -> dict[str, Kind]:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from harness.analysis.serialize import schema_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.tasks import Task
 
 Kind: TypeAlias = Literal[
     "duplicate_items",
@@ -177,12 +182,25 @@ class Audit:
     n_items: int
     n_raters: int
     n_ratings: int
-    decision: str | None
-    equals: tuple[str, ...]
-    verdicts: str | None
+    decision: str | None = None
+    equals: tuple[str, ...] = ()
+    verdicts: str | None = None
     findings: tuple[Finding, ...]
-    raters: tuple[RaterFacts, ...]
+    raters: tuple[RaterFacts, ...] = ()
     not_checked: tuple[NotChecked, ...]
+
+    @classmethod
+    def of(cls, task: Task, findings: Iterable[Finding], not_checked: Iterable[NotChecked]) -> Self:
+        """Return the audit of a task without verdicts and facts of raters."""
+        return cls(
+            task=task.name,
+            content_hash=task.content_hash,
+            n_items=len(task.items),
+            n_raters=len({rating.rater for rating in task.ratings}),
+            n_ratings=len(task.ratings),
+            findings=tuple(findings),
+            not_checked=tuple(not_checked),
+        )
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:

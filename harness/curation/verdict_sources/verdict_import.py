@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.curation.convert import MaxRejected
 from harness.curation.verdict_sources.inspect_logs import inspect_entries
@@ -14,17 +14,19 @@ from harness.curation.verdict_sources.verdict_entries import Selection, listed
 from harness.curation.verdict_sources.verdict_tables import label_entries, table_entries
 from harness.errors import VerdictError
 from harness.files import reader, write_file, writing_to
-from harness.judging.parsing.external_verdicts import is_empty, key_text, open_answer
-from harness.tasks import CANNOT_ASSESS
-from harness.tasks.tables import parse_json
+from harness.judging.parsing.external_verdicts import ValueReader, is_empty
+from harness.judging.parsing.verdict import PairValue
+from harness.tasks.schema import ELICITATIONS, Elicitation
 from harness.tasks.tables.checks import reading, short
 from harness.tasks.tables.writer import csv_text, jsonl_text, neutralized
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from harness.curation.verdict_sources.verdict_entries import Entry
+    from harness.judging.parsing.external_verdicts import UnitOfJudge
+    from harness.judging.parsing.verdict import Value
     from harness.tasks import Task
 
     EntryReader = Callable[[Path, Selection], Iterator[Entry]]
@@ -33,6 +35,7 @@ COLUMNS = ("item", "judge", "elicitation", "sample", "value", "outcome")
 ENDINGS = (".csv", ".jsonl")
 REJECTED_ENDING = ".rejected.csv"
 OPENING_BYTES = 4096
+BY_NAME: dict[str, Elicitation] = {name: name for name in ELICITATIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +202,11 @@ class _Matcher:
     def __init__(self, task: Task, selection: Selection) -> None:
         self._task = task
         self._items = task.by_id
-        self._keys = {option.label: option.key for option in task.options}
-        self._keys |= {option.key: option.key for option in task.options}
+        self._values = ValueReader(task, _names(task, selection.rename))
         self._selection = selection
-        self._units: set[tuple[object, ...]] = set()
+        self._units: set[UnitOfJudge] = set()
         self.sources: set[str] = set()
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[dict[str, object]] = []
         self.summary = VerdictSummary()
 
     @property
@@ -242,22 +244,29 @@ class _Matcher:
         if is_empty(entry.value) and not entry.outcome:
             counts.n_empty += 1
             return
-        elicitation = entry.elicitation or self._selection.elicitation
+        named = entry.elicitation or self._selection.elicitation
+        elicitation = BY_NAME.get(named)
+        if elicitation is None:
+            reason = f"elicitation {short(named)} is none of {', '.join(BY_NAME)}"
+            self._reject(file, entry, judge, reason)
+            return
         unit = (entry.item, judge, elicitation, entry.sample)
-        value, outcome = self._value(entry, elicitation)
         if reason := self._problem(entry, judge, unit):
             self._reject(file, entry, judge, reason)
             return
+        outcome, value = entry.outcome, None
         if outcome is None:
-            outcome = "invalid"
+            parsed, value = self._values.read(entry.value, elicitation)
+            outcome = parsed.outcome
+        if outcome == "invalid" and not entry.outcome:
             reason = f"value {short(entry.value)} is no {self._noun}; written as invalid"
             self._reject(file, entry, judge, reason)
         self._units.add(unit)
         counts.items.add(entry.item)
         counts.outcomes[outcome] += 1
-        self.rows.append(dict(zip(COLUMNS, (*unit, value, outcome), strict=True)))
+        self.rows.append(dict(zip(COLUMNS, (*unit, _plain(value), outcome), strict=True)))
 
-    def _problem(self, entry: Entry, judge: str, unit: tuple[object, ...]) -> str:
+    def _problem(self, entry: Entry, judge: str, unit: UnitOfJudge) -> str:
         """Return why no verdict can be written, or ""."""
         if not entry.item:
             return "the item is not named"
@@ -269,45 +278,25 @@ class _Matcher:
             return f"the judge has rated this item before (sample {entry.sample})"
         return ""
 
-    def _value(self, entry: Entry, elicitation: str) -> tuple[object, str | None]:
-        """Return value and outcome as written; no outcome where the value is no option."""
-        if entry.outcome:
-            return None, entry.outcome
-        if elicitation == "response_set":
-            members = [self._key(member) for member in _members(entry.value)]
-            answered = bool(members) and None not in members
-            return (members, "answered") if answered else self._abstention(entry.value)
-        if self._task.is_open:
-            answer = open_answer(entry.value, self._task)
-            return answer.value, answer.outcome if answer.outcome != "invalid" else None
-        key = self._key(entry.value)
-        return (key, "answered") if key is not None else self._abstention(entry.value)
-
-    def _abstention(self, value: object) -> tuple[object, str | None]:
-        text = key_text(value)
-        if self._selection.rename.get(text or "", text) == CANNOT_ASSESS:
-            return CANNOT_ASSESS, "abstained"
-        return None, None
-
-    def _key(self, value: object) -> str | None:
-        text = key_text(value)
-        return None if text is None else self._keys.get(self._selection.rename.get(text, text))
-
     def _reject(self, file: str, entry: Entry, judge: str, reason: str) -> None:
         self.summary.rejected.append(RejectedVerdict(file, entry.line, entry.item, judge, reason))
 
 
-def _members(value: object) -> list[object]:
-    """Return the members of a list, or of a JSON array in a text."""
-    if isinstance(value, str) and value.startswith("["):
-        try:
-            value = parse_json(value)
-        except ValueError:
-            return []
-    return list(value) if isinstance(value, list | tuple) else []
+def _names(task: Task, rename: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a task by their labels, and by what the user says means them."""
+    keys = {option.key for option in task.options}
+    labels = {o.label: o.key for o in task.options if o.label not in keys}
+    return labels | {value: labels.get(option, option) for value, option in rename.items()}
 
 
-def _written(rows: Sequence[dict[str, Any]], output: Path) -> str:
+def _plain(value: Value) -> object:
+    """Return a value of lists and dicts alone."""
+    if isinstance(value, PairValue):
+        return {"set": list(value.set), "choice": value.choice}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _written(rows: Sequence[dict[str, object]], output: Path) -> str:
     return jsonl_text(rows) if output.suffix.lower() == ".jsonl" else csv_text(rows, COLUMNS)
 
 

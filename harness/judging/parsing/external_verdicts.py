@@ -7,6 +7,7 @@ matched exactly: a value that is no option of the task is an invalid verdict, an
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
@@ -30,6 +31,7 @@ from harness.tasks.schema import ELICITATIONS, Elicitation, number_text
 from harness.tasks.tables import parse_json, read_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from harness.tasks import Task
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 LOG_OPENING = b'{"schema_version"'
 MAX_SAMPLE_DIGITS = 9
 NOT_AN_OPTION = Parsed("invalid", reason="not_an_option")
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 UnitOfJudge = tuple[str, str, Elicitation, int]  # item, judge, elicitation, sample
 
 
@@ -114,10 +117,9 @@ class _Rules:
 
     def __init__(self, task: Task) -> None:
         self._items = task.by_id
-        self._task, self._is_open = task, task.is_open
         self._judges: set[str] = set()
         self._max_judges = max_judges(task)
-        self._answers = AnswerRules.of(task)
+        self._values = ValueReader(task)
 
     def check_item(self, item: str, where: str) -> None:
         """Refuse an unknown item."""
@@ -149,7 +151,7 @@ class _Rules:
         if elicitation not in ELICITATIONS:
             names = ", ".join(ELICITATIONS)
             raise VerdictError(f"{where}: item {item!r}: elicitation is none of {names}.")
-        parsed, value = self._parse(row["value"], elicitation)
+        parsed, value = self._values.read(row["value"], elicitation)
         if parsed.reason == "empty" and row.get("outcome") in OUTCOMES[1:]:
             parsed = Parsed(row["outcome"])
         sample = row.get("sample")
@@ -171,13 +173,31 @@ class _Rules:
             return replace(verdict, outcome="invalid", value=None, reason="one_option")
         logged = verdict.value
         builtins = asdict(logged) if isinstance(logged, PairValue) else logged
-        parsed, value = self._parse(builtins, verdict.elicitation)
+        parsed, value = self._values.read(builtins, verdict.elicitation)
         if value == logged:
             return verdict
         reason = parsed.reason or "not_an_option"
         return replace(verdict, outcome="invalid", value=None, reason=reason)
 
-    def _parse(self, value: object, elicitation: Elicitation) -> tuple[Parsed, Value]:
+
+class ValueReader:
+    """Reads the values of verdicts on a task.
+
+    Parameters
+    ----------
+    task : Task
+        Its options, numbers or texts are the values.
+    names : mapping of str to str, optional
+        Option, or ``CANNOT_ASSESS``, by other names of it.
+    """
+
+    def __init__(self, task: Task, names: Mapping[str, str] = NO_NAMES) -> None:
+        self._task, self._is_open, self._names = task, task.is_open, names
+        self._answers = AnswerRules.of(task)
+
+    def read(self, value: object, elicitation: Elicitation) -> tuple[Parsed, Value]:
+        """Return how a value is read, and the value of its verdict; None where it is no answer."""
+        value = self._named(value)
         if is_empty(value):
             return Parsed("invalid", reason="empty"), None
         if value == CANNOT_ASSESS:
@@ -195,11 +215,12 @@ class _Rules:
     def _choice(self, value: object) -> Parsed:
         if self._is_open:
             return open_answer(value, self._task)
-        key = key_text(value)
+        key = key_text(self._named(value))
         return NOT_AN_OPTION if key is None else self._answer(key, "forced_choice")
 
     def _set(self, value: object) -> Parsed:
-        keys = [key_text(member) for member in value] if isinstance(value, list | tuple) else [None]
+        members = value if isinstance(value, list | tuple) else [None]
+        keys = [key_text(self._named(member)) for member in members]
         if None in keys:
             return NOT_AN_OPTION
         return self._answer(list(dict.fromkeys(keys)), "response_set")
@@ -222,6 +243,11 @@ class _Rules:
         if isinstance(endorsed.value, tuple) and isinstance(chosen.value, str):
             return chosen, PairValue(set=endorsed.value, choice=chosen.value)
         return chosen if endorsed.outcome == "answered" else endorsed, None
+
+    def _named(self, value: object) -> object:
+        """Return the option that another name stands for; other values as they are."""
+        text = key_text(value) if self._names else None
+        return value if text is None else self._names.get(text, value)
 
 
 def is_empty(value: object) -> bool:

@@ -14,7 +14,8 @@ from harness.curation import MaxRejected
 from harness.curation.verdict_sources import Selection, import_verdicts
 from harness.errors import HarnessError, VerdictError
 from harness.judging.parsing.external_verdicts import read_external
-from harness.tasks import Item, Option, Task, load_task
+from harness.judging.parsing.verdict import PairValue
+from harness.tasks import CANNOT_ASSESS, Item, Option, Task, load_task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,6 +95,35 @@ def test_a_long_table_needs_no_map(tmp_path, task):
         ("4", "j", 0): ("answered", ("A", "1")),
     }
     assert reasons == []
+
+
+def test_values_are_read_by_the_rules_of_validation(tmp_path, task):
+    """`curate verdicts` wrote sets that a task does not admit as answers, and no pair at all; an
+    unknown elicitation made a file that could not be read."""
+    task = task.model_copy(update={"response_sets": (("A",), ("B",), ("1",), ("A", "B"))})
+    sets = {"elicitation": "response_set"}
+    rows = [
+        {"id": "a", "judge": "j", "value": ["Good", "1"]} | sets,
+        {"id": "b", "judge": "j", "value": ["B", "Good", "Bad"]} | sets,
+        {"id": "c", "judge": "j", "value": "n/a"} | sets,
+        {"id": "a", "judge": "j", "value": {"set": ["Good", "B"], "choice": "Bad"}}
+        | {"elicitation": "paired"},
+        {"id": "b", "judge": "j", "value": "A", "elicitation": "ranking"},
+    ]
+    path = written(tmp_path / "long.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    import_verdicts(
+        [path], task, tmp_path / "o.jsonl", Selection(rename={"n/a": CANNOT_ASSESS}), ANY
+    )
+    read = {(v.item, v.elicitation): v for v in read_external(tmp_path / "o.jsonl", task)}
+    assert read.pop(("a", "response_set")).outcome == "invalid"
+    assert read.pop(("b", "response_set")).value == ("A", "B")
+    assert read.pop(("c", "response_set")).outcome == "abstained"
+    assert read.pop(("a", "paired")).value == PairValue(set=("A", "B"), choice="B")
+    assert not read
+    with (tmp_path / "o.rejected.csv").open() as file:
+        reasons = [row["reason"] for row in csv.DictReader(file)]
+    assert len(reasons) == 2
+    assert "elicitation 'ranking' is none of forced_choice" in reasons[1]
 
 
 def sample(name: object, epoch: int = 1, **fields: object) -> dict[str, object]:
