@@ -26,6 +26,13 @@ class EstimateOptions(Options):
         "the raters who gave both a choice and a set.",
         (ESTIMATE,),
     )
+    strata: str | None = option(
+        None,
+        "Field of the items, e.g. language: rated items are weighted so that each of its values "
+        "has its share of the unlabelled items.",
+        (ESTIMATE,),
+        metavar="FIELD",
+    )
     n_labels: float | None = option(
         None,
         "Print how many labels would give an interval of this width, too.",
@@ -56,6 +63,11 @@ class EstimateOptions(Options):
             raise OptionError("ratings_per_item", "it goes with {until_width}", "add that one")
         if self.paired_beta and self.beta_range is not None:
             raise OptionError("paired_beta", "beta is estimated or given", "leave {beta_range} out")
+        if self.strata is not None:
+            for name, what in (("until_width", "sequence"), ("paired_beta", "interval of beta")):
+                if getattr(self, name):
+                    problem = f"no {what} is known to hold for items that are weighted by strata"
+                    raise OptionError(name, problem, f"leave {{{name}}} or {{strata}} out")
         for name in ("paired_beta", "beta_range"):
             if self.until_width is not None and getattr(self, name):
                 problem = "no sequence is known for a share that rests on beta"

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.estimation.anytime import AnytimeLook
+    from harness.estimation.strata import Strata
     from harness.estimation.unrated_items import Estimation, NeededLabels
     from harness.stats.estimation.population import Bounded, PopulationMean
 
@@ -36,9 +37,10 @@ def _lines(result: Estimation) -> Iterator[str]:
         yield from _look(result.look, result)
         return
     yield f"{_subject(result)}: {_estimate(mean.estimate, result)}"
+    weighted = f", weighted by {result.strata.field}," if result.strata else ""
     yield (
-        f"from {mean.n_labelled} rated items and {result.judge}'s answers about {n} unlabelled ones"
-        f"{_allowance(mean)}."
+        f"from {mean.n_labelled} rated items{weighted} and {result.judge}'s answers about {n} "
+        f"unlabelled ones{_allowance(mean)}."
     )
     if result.paired_beta is not None:
         beta, n_pairs = result.paired_beta.value, result.paired_beta.n_pairs
@@ -49,14 +51,26 @@ def _lines(result: Estimation) -> Iterator[str]:
     if mean.worth is not None:
         yield ""
         yield _worth(result.judge, mean)
+    if result.strata is not None:
+        yield _strata(result.strata)
     if result.needed is not None:
         yield _labels(result.needed, result)
+    yield from _left_out(result)
+    yield from _warning(result)
+
+
+def _left_out(result: Estimation) -> Iterator[str]:
     if result.n_unanswered:
         as_what = "not positive" if result.quantity.kind == "share" else "its mean score"
-        yield f"{result.n_unanswered} of {n} answers are not usable; they count as {as_what}."
+        yield (
+            f"{result.n_unanswered} of {result.n_unlabelled:,} answers are not usable; they count "
+            f"as {as_what}."
+        )
     if result.n_left_out:
-        yield f"{result.n_left_out} items of the task have no rating or no answer of this judge."
-    yield from _warning(result)
+        why = "no rating or no answer of this judge"
+        if result.strata is not None:
+            why += f", or a {result.strata.field} of no unlabelled item"
+        yield f"{result.n_left_out} items of the task have {why}."
 
 
 def _look(look: AnytimeLook, result: Estimation) -> Iterator[str]:
@@ -130,6 +144,15 @@ def _table(result: Estimation, mean: PopulationMean) -> Iterator[str]:
             rows.append(("Rogan-Gladen", f"{_number(mean.corrected.value, result)} {ends}"))
     width = max(len(name) for name, _ in rows)
     yield from (f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _strata(strata: Strata) -> str:
+    n = sum(strata.n_unlabelled.values())
+    parts = [
+        f"{name} {strata.n_labelled[name]:,} rated for {n_items / n:.1%} of the unlabelled items"
+        for name, n_items in strata.n_unlabelled.items()
+    ]
+    return f"By {strata.field}: {'; '.join(parts)}."
 
 
 def _worth(judge: str, mean: PopulationMean) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +15,7 @@ from harness.app import ask_part
 from harness.errors import ExitCode, OptionError, RunError, TaskError
 from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
 from harness.estimation.quantity import Quantity
+from harness.estimation.strata import Strata, strata_of
 from harness.estimation.unlabelled import OF_SAMPLES, read_parts
 from harness.ledger import tried_in_run
 from harness.ratings import human_table
@@ -27,12 +30,12 @@ from harness.stats.estimation.population import (
     population_share,
 )
 from harness.stats.estimation.prediction_powered import JudgedMean
-from harness.stats.estimation.transfer import Grouped, Transfer, transfer
+from harness.stats.estimation.transfer import Grouped, Transfer, jointly, transfer
 from harness.stats.indeterminacy.translation import beta_contributions
 from harness.tasks.model import INCLUSION_PROBABILITY, unit_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from harness.analysis import Source
@@ -85,13 +88,16 @@ class Estimation:
         None until all items were asked about.
     likeness : Transfer or None
         Whether the labelled items look like the unlabelled ones; None where they were drawn with
-        known probabilities and need not.
+        known probabilities and need not. With strata, they are compared within each.
     n_unlabelled : int
         Items that were asked about.
     n_unanswered : int
         Of these, items without a usable answer: not positive, or with the judge's mean score.
     n_left_out : int
-        Items of the task without a rating, or about which the judge was not asked.
+        Items of the task without a rating, about which the judge was not asked, or of a stratum
+        without unlabelled items.
+    strata : Strata or None
+        By which the rated items are weighted; None without.
     needed : NeededLabels or None
         Labels that would give an interval of the wanted width; None where no width is wanted.
     look : AnytimeLook or None
@@ -116,6 +122,7 @@ class Estimation:
     n_unlabelled: int
     n_unanswered: int
     n_left_out: int
+    strata: Strata | None
     needed: NeededLabels | None
     look: AnytimeLook | None
     beta_range: tuple[float, float] | None
@@ -201,11 +208,15 @@ def estimate(
             "give a smaller width",
             found=wanted.options.n_labels,
         )
-    labelled, lengths = labelled_items(source, judge, quantity)
+    labelled, rated = labelled_items(source, judge, quantity)
+    strata = None
+    if wanted.options.strata is not None:
+        strata = Strata.read(items, source.task, wanted.options.strata, wanted.n_items)
+        strata, labelled, rated = strata.weighted(labelled, rated, source.task)
     if wanted.options.until_width is not None:
         check_order(labelled)
     beta = pairs_of(source, labelled) if wanted.options.paired_beta else None
-    judged = _Judged(quantity)
+    judged = _Judged(quantity, strata)
     path = folder.path / FOLDER
     exit_code = ExitCode.DONE
     for part in read_parts(items, source.task, wanted.n_items):
@@ -233,10 +244,11 @@ def estimate(
         judge=judge,
         quantity=quantity,
         mean=_mean(labelled, judged, n_judges, wanted, beta) if done else None,
-        likeness=_likeness(labelled, lengths, judged) if done else None,
+        likeness=_likeness(labelled, rated, judged) if done else None,
         n_unlabelled=judged.n,
         n_unanswered=judged.n_unanswered,
         n_left_out=len(source.items) - len(labelled.labels),
+        strata=strata,
         beta_range=wanted.options.beta_range,
         paired_beta=beta,
         needed=_needed(labelled, judged, n_judges, wanted) if done else None,
@@ -249,12 +261,11 @@ def estimate(
 class _Judged:
     """Adds up a judge's verdicts on unlabelled items, part by part."""
 
-    def __init__(self, quantity: Quantity) -> None:
+    def __init__(self, quantity: Quantity, strata: Strata | None) -> None:
         self.quantity = quantity
+        self.strata = strata
         self.sums = JudgedMean(0, 0.0, 0.0)
-        self.lengths = array("L")
-        self.n_unanswered = 0
-        self.counts: dict[float, int] = {}
+        self.looks: dict[str, _Looks] = {}  # by stratum; all items are one without
         self.cost_usd = 0.0
 
     def add(self, items: Sequence[Item], folder: RunFolder) -> None:
@@ -262,12 +273,15 @@ class _Judged:
         verdicts = list(verdicts_of(folder))
         values = self.quantity.first_verdicts(items, verdicts)
         asked = {verdict.item for verdict in verdicts}
-        self.lengths.extend(length_of(item) for item in items if item.id in asked)
-        answered = values[~np.isnan(values)]
-        self.n_unanswered += len(asked) - len(answered)
-        self.sums = self.sums.plus(JudgedMean.of(answered))
-        for value, count in zip(*np.unique(answered, return_counts=True), strict=True):
-            self.counts[float(value)] = self.counts.get(float(value), 0) + int(count)
+        self.sums = self.sums.plus(JudgedMean.of(values[~np.isnan(values)]))
+        for name, rows in _by_stratum(items, self.strata).items():
+            looks = self.looks.setdefault(name, _Looks())
+            looks.add([(items[row], values[row]) for row in rows if items[row].id in asked])
+
+    @property
+    def n_unanswered(self) -> int:
+        """Items that were asked about, without a usable answer."""
+        return sum(looks.n_unanswered for looks in self.looks.values())
 
     @property
     def n(self) -> int:
@@ -280,16 +294,50 @@ class _Judged:
         return self.sums.plus(JudgedMean(n, n * unanswered, n * unanswered**2))
 
 
+class _Looks:
+    """What items look like: how often the judge gave each answer, and lengths of texts."""
+
+    def __init__(self) -> None:
+        self.lengths = array("L")
+        self.counts: Counter[float] = Counter()
+        self.n_unanswered = 0
+
+    def add(self, judged_items: Iterable[tuple[Item, float]]) -> None:
+        """Add items with their verdicts, nan where not usable."""
+        for item, value in judged_items:
+            self.lengths.append(length_of(item))
+            if isnan(value):
+                self.n_unanswered += 1
+            else:
+                self.counts[value] += 1
+
+    def answers(self, kinds: Iterable[float]) -> IntArray:
+        """Return how often each answer was given, those that are not usable last."""
+        return np.array([*(self.counts[kind] for kind in kinds), self.n_unanswered])
+
+
+def _by_stratum(items: Sequence[Item], strata: Strata | None) -> Mapping[str, list[int]]:
+    """Return the places of the items of each stratum; without strata, all are of one."""
+    if strata is None:
+        return {"": list(range(len(items)))}
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(strata_of(items, strata.field, "items")):
+        rows.setdefault(name, []).append(row)
+    return rows
+
+
 def length_of(item: Item) -> int:
     """Return the characters of an item's texts."""
     return sum(len(text) for name, text in item.fields.items() if name not in OF_SAMPLES)
 
 
-def labelled_items(source: Source, judge: str, quantity: Quantity) -> tuple[Labelled, list[int]]:
+def labelled_items(
+    source: Source, judge: str, quantity: Quantity
+) -> tuple[Labelled, tuple[Item, ...]]:
     """Return labels and first verdicts of the rated items that the judge was asked about.
 
     The verdict of an item without a usable answer is nan. Items that were drawn with known
-    probabilities have weights. Beside them the lengths of the texts.
+    probabilities have weights. Beside them the items.
 
     Raises
     ------
@@ -308,7 +356,7 @@ def labelled_items(source: Source, judge: str, quantity: Quantity) -> tuple[Labe
             f"verdicts of {judge}",
             f"rate at least {MIN_LABELLED}",
         )
-    items = [source.items[i] for i in used]
+    items = tuple(source.items[i] for i in used)
     groups = np.array(unit_numbers(items))
     try:
         weights = sampling_weights(items)
@@ -322,7 +370,7 @@ def labelled_items(source: Source, judge: str, quantity: Quantity) -> tuple[Labe
         groups=None if len(set(groups.tolist())) == len(items) else groups,
         weights=weights,
     )
-    return labelled, [length_of(item) for item in items]
+    return labelled, items
 
 
 def filled(labelled: Labelled, quantity: Quantity) -> tuple[Labelled, float]:
@@ -415,27 +463,27 @@ def _look(
     return look_at(source, judge, quantity, judged.filled(unanswered), stopping)
 
 
-def _likeness(labelled: Labelled, lengths: Sequence[int], judged: _Judged) -> Transfer | None:
+def _likeness(labelled: Labelled, rated: Sequence[Item], judged: _Judged) -> Transfer | None:
     """Compare labelled and unlabelled items, unless the former were drawn to be unlike."""
-    if labelled.weights is not None:
+    if any(INCLUSION_PROBABILITY in item.fields for item in rated):
         return None
-    groups = labelled.groups
-    grouped = (
-        None if groups is None else Grouped.of(labelled.verdicts, np.array(lengths, float), groups)
-    )
-    return transfer(*_answers(labelled, judged), lengths, judged.lengths, grouped=grouped)
-
-
-def _answers(labelled: Labelled, judged: _Judged) -> tuple[IntArray, IntArray]:
-    """Return how often the judge gave each answer about labelled and about unlabelled items."""
-    values, counts = np.unique(labelled.verdicts[~np.isnan(labelled.verdicts)], return_counts=True)
-    found = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    kinds = sorted({*found, *judged.counts})
-    n_without = int(np.isnan(labelled.verdicts).sum())
-    return (
-        np.array([*(found.get(kind, 0) for kind in kinds), n_without]),
-        np.array([*(judged.counts.get(kind, 0) for kind in kinds), judged.n_unanswered]),
-    )
+    tests = []
+    for name, rows in _by_stratum(rated, judged.strata).items():
+        looks, others = _Looks(), judged.looks.get(name)
+        if others is None:  # of no item, the judge was asked about one
+            continue
+        looks.add([(rated[row], labelled.verdicts[row]) for row in rows])
+        kinds = sorted({*looks.counts, *others.counts})
+        answers = looks.answers(kinds), others.answers(kinds)
+        grouped = None
+        if labelled.groups is not None:
+            groups = labelled.groups[rows]
+            if len(np.unique(groups)) == 1:
+                continue
+            lengths = np.array(looks.lengths, dtype=float)
+            grouped = Grouped.of(labelled.verdicts[rows], lengths, groups)
+        tests.append(transfer(*answers, looks.lengths, others.lengths, grouped=grouped))
+    return jointly(tests)
 
 
 def _rest(limit: Limit, spent_usd: float) -> Limit:

@@ -297,6 +297,34 @@ def two_phase_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
     )
 
 
+def stratum_weights(
+    strata: IntArray, sizes: FloatArray, weights: FloatArray | None = None
+) -> FloatArray:
+    """Return weights that give each stratum its share of a population (post-stratification).
+
+    Parameters
+    ----------
+    strata : (n,) array of int
+        Place of each item's stratum in
+    sizes : (S,) array
+        the number of items of each in the population.
+    weights : (n,) array, optional
+        Weights whose proportions within a stratum are kept. Default: all alike.
+
+    Returns
+    -------
+    weights : (n,) array
+        They add up to the population's items.
+
+    Examples
+    --------
+    >>> stratum_weights(np.array([0, 0, 1]), np.array([10.0, 30.0]))
+    array([ 5.,  5., 30.])
+    """
+    own = np.ones(len(strata)) if weights is None else weights
+    return np.asarray(own * sizes[strata] / np.bincount(strata, weights=own)[strata])
+
+
 def effective_counts(labelled: Labelled, judged: JudgedMean) -> TwoPhaseCounts:
     """Return counts of as many independent items as say as much.
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import FloatArray, IntArray
 
+ALPHA = 0.05
 MIN_EXPECTED = 5.0  # items of an answer among either items, below which answers are pooled
 
 
@@ -79,7 +80,7 @@ def transfer(
     labelled_lengths: Sequence[float] | FloatArray,
     unlabelled_lengths: Sequence[float] | FloatArray,
     *,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     grouped: Grouped | None = None,
 ) -> Transfer:
     """Test whether the labelled items look like the unlabelled ones.
@@ -115,6 +116,29 @@ def transfer(
             n, m = len(labelled_lengths), len(unlabelled_lengths)
             effective = n * m / (n + m) / grouped.of_lengths
             p_values["lengths"] = float(scipy_stats.kstwobign.sf(found.statistic * effective**0.5))
+    return _decided(p_values, alpha)
+
+
+def jointly(tests: Sequence[Transfer]) -> Transfer:
+    """Return whether items look alike in all strata, from tests within each.
+
+    The least p-value of each kind counts, times the number of strata that have one (Bonferroni).
+
+    Parameters
+    ----------
+    tests : sequence of Transfer
+        At the same ``alpha``, which is that of the whole.
+    """
+    p_values: dict[str, float] = {}
+    for name in ("verdicts", "lengths"):
+        found = [getattr(test, f"p_{name}") for test in tests]
+        known = [p for p in found if p is not None]
+        if known:
+            p_values[name] = min(1.0, len(known) * min(known))
+    return _decided(p_values, tests[0].alpha if tests else ALPHA)
+
+
+def _decided(p_values: dict[str, float], alpha: float) -> Transfer:
     adjusted = holm(np.array(list(p_values.values()))) if p_values else np.array([])
     return Transfer(
         differs=tuple(name for name, p in zip(p_values, adjusted, strict=True) if p <= alpha),
