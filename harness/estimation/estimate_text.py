@@ -149,10 +149,11 @@ def _table(result: Estimation, mean: PopulationMean) -> Iterator[str]:
 def _strata(strata: Strata) -> str:
     n = sum(strata.n_unlabelled.values())
     parts = [
-        f"{name} {strata.n_labelled[name]:,} rated for {n_items / n:.1%} of the unlabelled items"
+        f"{name} {strata.n_labelled[name]:,}, {n_items / n:.1%}"
         for name, n_items in strata.n_unlabelled.items()
     ]
-    return f"By {strata.field}: {'; '.join(parts)}."
+    what = f"Rated items and share of the unlabelled ones by {strata.field}"
+    return f"{what}: {'; '.join(parts)}."
 
 
 def _worth(judge: str, mean: PopulationMean) -> str:

@@ -25,6 +25,7 @@ from harness.stats.estimation.labelling import labels_for_width, least_width
 from harness.stats.estimation.population import (
     Labelled,
     PopulationMean,
+    dispersion,
     paired_beta,
     population_score,
     population_share,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from harness.estimation.estimate_options import EstimateOptions
     from harness.judging.running.services import Observer
     from harness.runs import RunFolder
-    from harness.stats.data.arrays import IntArray
+    from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.estimation.paired_beta import PairedBeta
     from harness.tasks import Item
 
@@ -423,7 +424,8 @@ def _needed(
 ) -> NeededLabels | None:
     """Return the labels that an interval of the wanted width takes.
 
-    As the interval is chosen: right for all judges at once, or that of the labels alone.
+    As the interval is chosen: right for all judges at once, or that of the labels alone. Further
+    labels are supposed to have such weights and groups as those there are.
     """
     width = wanted.options.n_labels
     if width is None:
@@ -434,17 +436,32 @@ def _needed(
     for value in np.unique(completed.verdicts):
         rows = completed.verdicts == value
         fitted[rows] = np.average(labels[rows], weights=shares[rows])
-    residual = float(shares @ (labels - fitted) ** 2)
-    explained = float(shares @ (fitted - shares @ fitted) ** 2)
+    mean = np.full_like(labels, shares @ labels)
+    residual, total = (
+        _variance_per_label(completed, center, judged.quantity) for center in (fitted, mean)
+    )
+    explained = float(shares @ (fitted - mean) ** 2)
+    spread = float(shares @ (labels - mean) ** 2)
     n_items = judged.n + (len(labels) if labelled.weights is None else 0)
     for_all = 1.0 - (1.0 - wanted.level) / n_judges
     with_judge = labels_for_width(
         residual, width, judge_variance=explained, n_items=n_items, level=for_all
     )
-    alone = labels_for_width(residual + explained, width, n_items=n_items, level=wanted.level)
-    least = least_width(residual + explained, n_items, level=wanted.level)
+    alone = labels_for_width(total, width, n_items=n_items, level=wanted.level)
+    least = least_width(spread, n_items, level=wanted.level)
     enough = [n for n in (with_judge, alone) if n is not None]
     return NeededLabels(min(enough, default=None), n_items, least)
+
+
+def _variance_per_label(labelled: Labelled, fitted: FloatArray, quantity: Quantity) -> float:
+    """Return the number of labels times the variance of their mean about what is fitted."""
+    shares = labelled.shares
+    if quantity.kind == "share":
+        return dispersion(labelled, fitted) * float(shares @ (fitted * (1.0 - fitted)))
+    n = len(fitted)
+    groups = np.arange(n) if labelled.groups is None else labelled.groups
+    sums = np.bincount(groups, weights=shares * (labelled.labels - fitted))
+    return n * float(sums @ sums)
 
 
 def _look(

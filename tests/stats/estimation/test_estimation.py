@@ -34,10 +34,11 @@ from harness.stats.estimation.population import (
     effective_counts,
     population_score,
     population_share,
+    stratum_weights,
 )
 from harness.stats.estimation.prediction_powered import JudgedMean, powered_mean
 from harness.stats.estimation.rogan_gladen import corrected_share
-from harness.stats.estimation.transfer import MIN_EXPECTED, Grouped, pooled, transfer
+from harness.stats.estimation.transfer import MIN_EXPECTED, Grouped, jointly, pooled, transfer
 from harness.stats.estimation.two_phase import (
     TwoPhaseCounts,
     _at_share,
@@ -381,6 +382,27 @@ def test_groups_that_differ_are_still_seen():
     assert "lengths" in transfer(*counts, 2 * lengths, other_lengths, grouped=found).differs
 
 
+def test_strata_that_look_alike_are_rarely_said_to_differ():
+    """Tests within five strata together keep the level; one stratum that differs is found."""
+    rng = np.random.default_rng(5)
+
+    def tested(length):
+        counts = rng.multinomial(30, [0.3, 0.7]), rng.multinomial(500, [0.3, 0.7])
+        return transfer(*counts, rng.exponential(length, 30), rng.exponential(100, 500))
+
+    wrong = [bool(jointly([tested(100) for _ in range(5)]).differs) for _ in range(300)]
+    assert np.mean(wrong) <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 300)
+    assert jointly([tested(100), tested(400), tested(100)]).differs == ("lengths",)
+    assert jointly([]).differs == ()
+
+
+def test_weights_of_strata_keep_the_proportions_within_them():
+    """By hand: they add up to the stratum's items."""
+    strata, own = np.array([0, 0, 1, 1, 1]), np.array([1.0, 3.0, 1.0, 1.0, 2.0])
+    weights = stratum_weights(strata, np.array([40.0, 10.0]), own)
+    assert weights == pytest.approx([10.0, 30.0, 2.5, 2.5, 5.0])
+
+
 def test_powered_mean_took_grouped_verdicts_as_independent():
     """With a perfect judge the error is that of the mean verdict of 2,000 items in 400 groups."""
     rng = np.random.default_rng(9)
@@ -445,6 +467,8 @@ def test_active_draws_are_unbiased_and_narrower():
         Design("groups", 100, 0.1, "weak", n_judges=5),
         Design("groups", 300, 0.5, "near-perfect"),
         Design("strata", 50, 0.0, "good", n_judges=5),
+        Design("weighted", 50, 0.0, "good"),
+        Design("weighted", 300, 0.0, "near-perfect"),
         Design("raters", 50, 0.1, "near-perfect", 3),
     ],
     ids=repr,

@@ -1,0 +1,194 @@
+"""`harness estimate --strata`: each value of a field has its share of the unlabelled items."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.processes import call_harness, invoke
+from support.task_folders import make_task_folder, write_jsonl
+
+import harness
+
+LANGUAGES = {"de": 0.6, "en": 0.1, "fr": 0.3}  # share of positive ratings
+RATED = 20  # of each language
+UNLABELLED = {"de": 50, "en": 250, "fr": 100}
+
+
+def rows_of(language, n, prefix, rng):
+    """Items with a text that the word list finds bad as often as raters do, nearly."""
+    return [
+        {
+            "id": f"{prefix}{language}{i}",
+            "language": language,
+            "text": f"{'bad' if rng.random() < LANGUAGES[language] else 'good'} day {i:03}",
+        }
+        for i in range(n)
+    ]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run on 20 rated items of each language; beside it 400 unlabelled ones, most English."""
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(4)
+    folder = make_task_folder(tmp_path / "small", 2, response_sets=False)
+    with (folder / "task.yaml").open("a", encoding="utf-8") as file:
+        file.write("lexicon: {positive: A, negative: B}\n")
+    items = [row for name in LANGUAGES for row in rows_of(name, RATED, "r", rng)]
+    write_jsonl(folder / "items.jsonl", items)
+    ratings = [
+        {"item": row["id"], "rater": "r0", "value": "A" if "bad" in row["text"] else "B"}
+        for row in items
+    ]
+    write_jsonl(folder / "ratings.jsonl", ratings)
+    rows = [row for name, n in UNLABELLED.items() for row in rows_of(name, n, "u", rng)]
+    rng.shuffle(rows)
+    write_jsonl(tmp_path / "new.jsonl", rows)
+    result = invoke("run", "--task", folder, "--judges", "lexicon", "--out", "runs", "-q")
+    assert result.exit_code == 0, result.output
+    return next((tmp_path / "runs").iterdir()).name
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write_table(path, rows):
+    """Write a csv, parquet or jsonl table, as its name says."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".jsonl":
+        write_jsonl(path, rows)
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def words(run, *more, items="new.jsonl"):
+    place = ("--judge", "lexicon", "--items", items, "--out", "runs", "-q")
+    return ("estimate", run, *place, *more)
+
+
+def estimated(run, *more, items="new.jsonl"):
+    result = invoke(*words(run, *more, "--json", items=items))
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def refusal(run, place, *more, items="new.jsonl"):
+    """What a command says that is refused, before the judge is asked about anything."""
+    done = call_harness(*words(run, *more, items=items), cwd=place)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert not (place / "runs" / run / "estimates").exists()
+    return done.stderr
+
+
+def test_labels_count_by_the_unlabelled_items_of_their_stratum(run, tmp_path):
+    """By hand: the mean of the strata's means, each weighted by its unlabelled items."""
+    found = estimated(run, "--strata", "language")
+    assert found["strata"]["n_unlabelled"] == UNLABELLED
+    assert found["strata"]["n_labelled"] == dict.fromkeys(LANGUAGES, RATED)
+    value = {row["item"]: row["value"] == "A" for row in read(tmp_path / "small/ratings.jsonl")}
+    means = {name: np.mean([value[f"r{name}{i}"] for i in range(RATED)]) for name in LANGUAGES}
+    wanted = sum(n * means[name] for name, n in UNLABELLED.items()) / sum(UNLABELLED.values())
+    alone = found["mean"]["labels_alone"]
+    assert alone["value"] == pytest.approx(wanted)
+    assert alone["value"] < estimated(run)["mean"]["labels_alone"]["value"]
+    text = invoke(*words(run, "--strata", "language")).stdout
+    assert "60 rated items, weighted by language, and" in text
+    assert (
+        "Rated items and share of the unlabelled ones by language: de 20, 12.5%; en 20, 62.5%; "
+        "fr 20, 25.0%." in text
+    )
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.parquet", "parts"])
+def test_strata_are_the_same_in_every_format(run, tmp_path, name):
+    """A csv file, a parquet file, and a folder of parts of all kinds."""
+    rows = read(tmp_path / "new.jsonl")
+    if name == "parts":
+        for part, ending in enumerate(("csv", "parquet", "jsonl")):
+            (tmp_path / "parts").mkdir(exist_ok=True)
+            write_table(tmp_path / "parts" / f"{part}.{ending}", rows[part::3])
+    else:
+        write_table(tmp_path / name, rows)
+    found, wanted = (
+        estimated(run, "--strata", "language", items=items) for items in (name, "new.jsonl")
+    )
+    assert found["mean"]["estimate"] == pytest.approx(wanted["mean"]["estimate"])
+    assert found["strata"] == wanted["strata"]
+
+
+def test_languages_of_no_unlabelled_item_are_left_out(run, tmp_path):
+    """They say nothing of these items, and are counted."""
+    rows = [row for row in read(tmp_path / "new.jsonl") if row["language"] != "fr"]
+    write_jsonl(tmp_path / "fewer.jsonl", rows)
+    found = estimated(run, "--strata", "language", items="fewer.jsonl")
+    assert (found["mean"]["n_labelled"], found["n_left_out"]) == (2 * RATED, RATED)
+    text = invoke(*words(run, "--strata", "language", items="fewer.jsonl")).stdout
+    assert "20 items of the task have no rating or no answer of this judge, or a language" in text
+
+
+def test_items_are_compared_within_strata(run, tmp_path):
+    """Another mix of strata is weighted and no difference; longer texts of one stratum are."""
+    assert estimated(run)["likeness"]["differs"] == ["verdicts"]
+    assert estimated(run, "--strata", "language")["likeness"]["differs"] == []
+    rows = [
+        row | {"text": row["text"] + " long" * 40 * (row["language"] == "de")}
+        for row in read(tmp_path / "new.jsonl")
+    ]
+    write_jsonl(tmp_path / "longer.jsonl", rows)
+    found = estimated(run, "--strata", "language", items="longer.jsonl")
+    assert found["likeness"]["differs"] == ["lengths"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--until-width", "0.2"), "no sequence is known to hold for items that are weighted"),
+        (("--paired-beta",), "no interval of beta is known to hold for items that are weighted"),
+    ],
+)
+def test_what_strata_do_not_go_with_is_refused(run, tmp_path, more, message):
+    """Each with its reason, and what to leave out."""
+    said = refusal(run, tmp_path, "--strata", "language", *more)
+    assert message in said
+    assert f"leave {more[0]} or --strata out" in said
+
+
+def test_strata_that_nobody_rated_are_refused_before_the_judge_is_asked(run, tmp_path):
+    """With the value, how many items have it, and what to do."""
+    rows = [*read(tmp_path / "new.jsonl"), {"id": "x", "language": "it", "text": "bella"}]
+    write_jsonl(tmp_path / "more.jsonl", rows)
+    said = refusal(run, tmp_path, "--strata", "language", items="more.jsonl")
+    assert "1 unlabelled items have language 'it', and 0 rated ones; rate at least 2" in said
+
+
+def test_fields_that_items_lack_are_refused(run, tmp_path):
+    """A field of no item, one of unlabelled items alone, and an empty value."""
+    assert "has no 'tongue'" in refusal(run, tmp_path, "--strata", "tongue")
+    rows = read(tmp_path / "new.jsonl")
+    write_jsonl(tmp_path / "more.jsonl", [row | {"place": "here"} for row in rows])
+    said = refusal(run, tmp_path, "--strata", "place", items="more.jsonl")
+    assert "task small: item 'rde0' has no 'place'" in said
+    write_jsonl(tmp_path / "hole.jsonl", [*rows[1:], rows[0] | {"language": ""}])
+    said = refusal(run, tmp_path, "--strata", "language", items="hole.jsonl")
+    assert f"item '{rows[0]['id']}' has no 'language'" in said
+
+
+def test_python_takes_strata(run):
+    """And returns the numbers of the command."""
+    found = harness.estimate(f"runs/{run}", judge="lexicon", items="new.jsonl", strata="language")
+    assert (
+        found.mean.estimate.value
+        == estimated(run, "--strata", "language")["mean"]["estimate"]["value"]
+    )
+    assert found.strata.n_unlabelled == UNLABELLED
