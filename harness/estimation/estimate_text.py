@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.estimation.anytime import AnytimeLook
-    from harness.estimation.strata import Strata
+    from harness.estimation.item_strata import Strata
     from harness.estimation.unrated_items import Estimation, NeededLabels
     from harness.stats.estimation.population import Bounded, PopulationMean
 

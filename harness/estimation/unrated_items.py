@@ -14,8 +14,8 @@ from harness.analysis.inputs import sampling_weights
 from harness.app import ask_part
 from harness.errors import ExitCode, OptionError, RunError, TaskError
 from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
+from harness.estimation.item_strata import Strata, strata_of
 from harness.estimation.quantity import Quantity
-from harness.estimation.strata import Strata, strata_of
 from harness.estimation.unlabelled import OF_SAMPLES, read_parts
 from harness.ledger import tried_in_run
 from harness.ratings import human_table
