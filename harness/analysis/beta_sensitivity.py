@@ -32,8 +32,10 @@ from harness.stats.indeterminacy.sensitivity import (
     distributions_at_beta,
     winning_regions,
 )
+from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.metric import find_metric
 from harness.stats.metrics.registry import METRICS
+from harness.stats.selection.evaluation import one_of_each_kind
 from harness.stats.selection.regret import GOALS, chosen_by
 from harness.stats.selection.replies import decisions_at_replies
 
@@ -90,25 +92,26 @@ class Grid:
     taus: tuple[float, ...]
     judges: dict[str, Surface]
     prevalence: tuple[Numbers, ...]
-    n_left_out: int
+    n_left_out: int = 0
 
 
 def grid_of(
     human: RatingTable,
     judges: Sequence[RatingTable],
-    regions: Mapping[str, Sequence[BreakEven]],
+    betas: tuple[float, ...],
     *,
     adds: Mapping[str, tuple[str, ...]],
     positive: Sequence[str],
     taus: tuple[float, ...],
-    tau: float,
     n_replies: float | None = None,
+    times: IntArray | None = None,
 ) -> Grid:
     """Evaluate the goals at every beta and tau, without intervals.
 
-    Judges decide by ``n_replies`` replies to each item; None for all of them.
+    Judges decide by ``n_replies`` replies to each item; None for all of them. Each row of the
+    tables stands for ``times`` items, (n,), or for one.
     """
-    betas, n_left_out = _betas(regions, tau)
+    of_row = np.ones(len(human.items)) if times is None else times.astype(np.float64)
     meets = human.space.meets(positive).astype(np.float64)
     first, last = (distributions_at_beta(human, beta, adds).theta @ meets for beta in (0.0, 1.0))
     shares = first[:, None] + (last - first)[:, None] * np.array(betas)
@@ -121,9 +124,10 @@ def grid_of(
             decisions_at_replies(table, Cut(cut, tuple(positive)), n_replies)[:, 0]
             for table in judges
         ]
-        consistency[:, t], bias[:, t], n_items = _goals(decided, judged)
+        consistency[:, t], bias[:, t], n_items = _goals(decided, judged, of_row)
         rated = ~np.isnan(decided[:, 0])
-        prevalence[t] = ratio(decided[rated].sum(axis=0), np.full(len(betas), rated.sum()))
+        n_rated = np.full(len(betas), of_row[rated].sum())
+        prevalence[t] = ratio(of_row[rated] @ decided[rated], n_rated)
     return Grid(
         betas=betas,
         taus=taus,
@@ -136,7 +140,6 @@ def grid_of(
             for j, table in enumerate(judges)
         },
         prevalence=rows_of(prevalence, digits=DIGITS),
-        n_left_out=n_left_out,
     )
 
 
@@ -153,18 +156,18 @@ def _betas(regions: Mapping[str, Sequence[BreakEven]], tau: float) -> tuple[tupl
 
 
 def _goals(
-    decided: FloatArray, judged: Sequence[FloatArray]
+    decided: FloatArray, judged: Sequence[FloatArray], times: FloatArray
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Return (J, B) consistency and bias of J judges' (n,) decisions against (n, B) ones.
 
-    Those of a judge may be chances.
+    Those of a judge may be chances. Each row counts ``times``, (n,).
 
     The third is the (J,) items that both decided.
     """
     rated = ~np.isnan(decided[:, 0])
     judges = np.array(judged).reshape(len(judged), len(decided))[:, rated]
-    answered = (~np.isnan(judges)).astype(np.float64)
-    positive, human = np.nan_to_num(judges), decided[rated]
+    answered = (~np.isnan(judges)) * times[rated]
+    positive, human = np.nan_to_num(judges) * times[rated], decided[rated]
     n, judge_positive = (sides.sum(axis=1, keepdims=True) for sides in (answered, positive))
     human_positive, common = answered @ human, positive @ human
     alike = n - judge_positive - human_positive + 2.0 * common
@@ -334,24 +337,29 @@ def _why_no_sweep(p: Prepared) -> str:
 
 
 def _sweep(p: Prepared, distinguishable: Sequence[str]) -> dict[str, Any]:
-    human, judges = p.compared.human, p.ranked_tables()
+    tables = (p.compared.human, *p.ranked_tables())
+    units = Units.of(len(p.compared.human.items), None)
+    (human, *judges), units, _ = one_of_each_kind(tables, units, {})
     settings: dict[str, Any] = {
         "adds": p.task.sensitivity,
         "positive": p.compared.positive,
         "n_replies": _replies_to_sets(p),
+        "times": units.times,
     }
     taus = tuple(sorted({*TAUS, p.tau}))
     clear = [table for table in judges if table.name in distinguishable]
     regions = {goal: winning_regions(human, judges, goal, taus=taus, **settings) for goal in GOALS}
+    betas, n_left_out = _betas(regions, p.tau)
+    grid = grid_of(human, judges, betas, taus=taus, **settings)
     return {
         "break_evens": {goal: by_tau[taus.index(p.tau)] for goal, by_tau in regions.items()},
         "distinguishable": break_even(human, clear, DECISION_GOAL, tau=p.tau, **settings)
         if clear
         else None,
-        "selections": _selections(p, judges),
-        "best_at_beta": _best_at_beta(p, judges),
+        "selections": _selections(p, tables[1:]),
+        "best_at_beta": _best_at_beta(p, tables[1:]),
         "regions": regions,
-        "grid": grid_of(human, judges, regions, taus=taus, tau=p.tau, **settings),
+        "grid": replace(grid, n_left_out=n_left_out),
     }
 
 

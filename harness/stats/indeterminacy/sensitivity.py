@@ -27,6 +27,7 @@ from harness.stats.inference.metric import Metric, find_metric, mean, no_items, 
 from harness.stats.metrics import downstream
 from harness.stats.metrics.registry import metrics_named
 from harness.stats.selection.comparisons import Side, judge_sums
+from harness.stats.selection.evaluation import one_of_each_kind
 from harness.stats.selection.replies import decisions_at_replies
 
 if TYPE_CHECKING:
@@ -106,9 +107,16 @@ class Flips:
         """Return (E,) bool: whether a flip is the last at its t, so that values exist after it."""
         return np.asarray(np.diff(self.at, append=np.inf) > TOLERANCE, dtype=np.bool_)
 
-    def path(self, row: Metric, judge: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Follow a metric exactly: (P,) starts of the pieces, the first 0, and its (P,) values."""
+    def path(
+        self, row: Metric, judge: FloatArray, times: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Follow a metric exactly: (P,) starts of the pieces, the first 0, and its (P,) values.
+
+        Each item stands for ``times``, (n,), or for one.
+        """
         base, added = self.gains(row, judge)
+        if times is not None:
+            base, added = base * times[:, None], added * times[self.item][:, None]
         totals = base.sum(axis=0) + np.cumsum(added, axis=0)[self.ends()]
         values = row.value(np.vstack([base.sum(axis=0)[None], totals]))
         return np.concatenate([[0.0], self.at[self.ends()]]), values
@@ -190,13 +198,18 @@ def beta_sweep(
     rows = metrics_named(metrics)
     cut = Cut(tau, tuple(positive))
     added = {option: tuple(hidden) for option, hidden in adds.items()}
-    sides = [Side.of(table, cut, rows, common=common) for table in judges]
+    tables, units, common = one_of_each_kind(
+        (human, *judges), resampling.units(len(human.items)), common or {}
+    )
+    human, *judges = tables
+    sides = [Side.of(table, cut, rows, times=units.times, common=common) for table in judges]
     fixed = [row for row in rows if row.human_form not in NEED_SETS]
     moving = [row for row in rows if row.human_form in NEED_SETS]
     implied = [distributions_at_beta(human, beta, added, variant=variant) for beta in betas]
     deciding = (*moving, *downstream.METRICS)  # the prevalence needs decisions
-    human_sides = [Side.of(human, cut, deciding, dist) for dist in implied]
-    fixed_sums = [judge_sums(Side.of(human, cut, fixed), side, fixed) for side in sides]
+    human_sides = [Side.of(human, cut, deciding, dist, units.times) for dist in implied]
+    as_rated = Side.of(human, cut, fixed, times=units.times)
+    fixed_sums = [judge_sums(as_rated, side, fixed) for side in sides]
     jobs = []
     for human_side in human_sides:
         jobs += [
@@ -204,8 +217,7 @@ def beta_sweep(
             for sums, side in zip(fixed_sums, sides, strict=True)
         ]
         jobs.append([_prevalence(human_side)])
-    engine = Engine.draw(resampling.units(len(human.items)), resampling)
-    estimates = estimate_all(jobs, engine)
+    estimates = estimate_all(jobs, Engine.draw(units, resampling))
     width = len(judges) + 1
     names = tuple(table.name for table in judges)
     return tuple(
@@ -467,6 +479,7 @@ def break_even(
     tau: float,
     positive: Sequence[str],
     n_replies: float | None = None,
+    times: IntArray | None = None,
 ) -> BreakEven:
     """Find the betas at which another judge decides best, exactly.
 
@@ -485,6 +498,8 @@ def break_even(
         Cut-off and positive options.
     n_replies : float, optional
         Replies per item by which judges decide. Default: all of them.
+    times : (n,) int array, optional
+        How many items each row of the tables stands for. Default: one.
 
     Returns
     -------
@@ -505,7 +520,8 @@ def break_even(
     dist, meets = Distributions.of(human), human.space.meets(positive)[:, None].astype(np.float64)
     first, last = (_theta(dist, beta, adds) @ meets for beta in (0.0, 1.0))
     flips = Flips.of(first, last, tau)
-    paths = [flips.path(row, decisions_at_replies(table, cut, n_replies)) for table in judges]
+    decisions = (decisions_at_replies(table, cut, n_replies) for table in judges)
+    paths = [flips.path(row, decided, times) for decided in decisions]
     starts = paths[0][0] if paths else np.zeros(1)
     losses = np.array([row.losses(values) for _, values in paths])
     return BreakEven(row.name, tau, _pieces(starts, losses, [table.name for table in judges]))
@@ -520,6 +536,7 @@ def winning_regions(
     taus: Sequence[float],
     positive: Sequence[str],
     n_replies: float | None = None,
+    times: IntArray | None = None,
 ) -> tuple[BreakEven, ...]:
     """Find the region of (beta, tau) where each judge wins: exact in beta, one row per tau.
 
@@ -527,7 +544,7 @@ def winning_regions(
     ----------
     taus : sequence of float in (0, 1]
         The cut-offs.
-    human, judges, goal, adds, positive, n_replies
+    human, judges, goal, adds, positive, n_replies, times
         As in `break_even`.
 
     Returns
@@ -535,7 +552,12 @@ def winning_regions(
     tuple of BreakEven
         In the order of ``taus``.
     """
-    settings: dict[str, Any] = {"adds": adds, "positive": positive, "n_replies": n_replies}
+    settings: dict[str, Any] = {
+        "adds": adds,
+        "positive": positive,
+        "n_replies": n_replies,
+        "times": times,
+    }
     return tuple(break_even(human, judges, goal, tau=tau, **settings) for tau in taus)
 
 

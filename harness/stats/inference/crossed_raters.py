@@ -51,8 +51,11 @@ class CrossedRatings:
     @property
     def is_crossed(self) -> bool:
         """Whether five or more raters rated most of the items that were rated."""
-        m, n_rated = self.shape[1], len(np.unique(self.item))
-        return m >= MIN_CROSSED_RATERS and self.n_ratings >= MIN_FILLED * m * n_rated
+        n, m, _ = self.shape
+        if m < MIN_CROSSED_RATERS:
+            return False
+        n_rated = np.count_nonzero(np.bincount(self.item, minlength=n))
+        return bool(self.n_ratings >= MIN_FILLED * m * n_rated)
 
     def counts(self) -> IntArray:
         """Return (n, K) counts of ratings."""

@@ -246,9 +246,10 @@ def evaluate(
     units = resampled = resampling.units(len(human.items))
     cut, names = Cut(tau, tuple(positive)), tuple(table.name for table in judges)
     tables: Sequence[RatingTable] = (human, *judges)
+    panel = panel if panel is not None and panel.is_crossed else None  # else nothing is over raters
     pooled = resampling.groups is None and criteria is None
     if pooled and implied is None and weights is None and panel is None:
-        tables, resampled, common = _alike(tables, units, common or {})
+        tables, resampled, common = one_of_each_kind(tables, units, common or {})
     raters = Side.of(tables[0], cut, rows, implied, resampled.times)
     rated = [
         Side.of(table, cut, rows, times=resampled.times, common=common) for table in tables[1:]
@@ -315,13 +316,16 @@ def _variances_of(
     return {name: variance for name, variance in variances.items() if variance is not None}
 
 
-def _alike(
+def one_of_each_kind(
     tables: Sequence[RatingTable], units: Units, common: Mapping[str, CommonItems]
 ) -> tuple[Sequence[RatingTable], Units, Mapping[str, CommonItems]]:
     """Keep one item of each kind where items are rated alike by all, and say how many it is for.
 
-    All is returned as it is unless that makes the tables much shorter.
+    All is returned as it is unless that makes the tables much shorter, ``units`` are items, and no
+    table is exact.
     """
+    if units.kind != "item" or units.times is not None:
+        return tables, units, common
     if any(table.exact for table in tables):
         return tables, units, common
     counts = [

@@ -39,6 +39,12 @@ class RaterPanel:
     forced_choice: CrossedRatings | None
     response_set: CrossedRatings | None
 
+    @property
+    def is_crossed(self) -> bool:
+        """Whether five or more raters rated most items in either elicitation."""
+        both = (self.forced_choice, self.response_set)
+        return any(ratings is not None and ratings.is_crossed for ratings in both)
+
     def of(self, human: RatingTable, form: Form) -> CrossedRatings | None:
         """Return the ratings behind a form of the raters' table.
 

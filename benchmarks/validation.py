@@ -1,0 +1,164 @@
+"""Time and peak memory of `harness validate RUN` as a process, over many items.
+
+    python benchmarks/validation.py [--n 100000 1000000]
+
+Each run folder has three judges that were asked once about each item, each rated by three raters.
+Prints CPU seconds and the peak resident memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from harness.judging.judges.config import JudgeSpec
+from harness.judging.parsing.verdict import Reply, Verdict
+from harness.judging.prompts.requests import Prompts
+from harness.runs import RunConfig, RunFolder
+from harness.tasks import load_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+N_RATERS = 3
+ACCURACY = {"careful": 0.9, "quick": 0.8, "careless": 0.65}  # of each judge
+OPTIONS = ("fine", "toxic")
+TASK = """\
+name: many
+property: toxicity
+scale: binary
+options: [{key: fine, label: Not toxic}, {key: toxic, label: Toxic}]
+positive: [toxic]
+"""
+CODE = """
+import re, resource, sys
+from pathlib import Path
+
+from harness.cli import main
+
+sys.argv = ["harness", *sys.argv[1:]]
+try:
+    main()
+finally:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    status = Path("/proc/self/status").read_text()  # not ru_maxrss, which a child inherits
+    peak_kib = int(re.search("VmHWM:[^0-9]*([0-9]+)", status)[1])
+    print(f"used {used.ru_utime + used.ru_stime} s, {peak_kib} KiB", file=sys.stderr)
+"""
+
+
+class Used(NamedTuple):
+    """What a process used."""
+
+    cpu_s: float
+    peak_mb: float
+
+
+def write_run(folder: Path, n: int) -> Path:
+    """Write a task of n items, and a run of three judges on it; return the run's folder."""
+    rng = np.random.default_rng(0)
+    toxic = rng.random(n) < rng.beta(0.5, 1.0, n)
+    _write_task(folder / "task", toxic, rng)
+    task = load_task(folder / "task")
+    specs = tuple(
+        JudgeSpec(name=name, kind="openai", model=f"{name}-1", base_url="http://127.0.0.1:9/v1")
+        for name in ACCURACY
+    )
+    run = RunFolder.create(
+        folder / "runs",
+        task,
+        RunConfig(task=str(folder / "task")),
+        specs,
+        skipped={},
+        prompts=Prompts.load(task),
+        name="many",
+    )
+    with run.open_log() as log:
+        verdicts = _verdicts(toxic, rng)
+        while some := list(islice(verdicts, 10_000)):
+            log.append(some)
+    run.update(state="asked")
+    return run.path
+
+
+def _write_task(folder: Path, toxic: np.ndarray, rng: np.random.Generator) -> None:
+    folder.mkdir()
+    (folder / "task.yaml").write_text(TASK, encoding="utf-8")
+    with (folder / "items.jsonl").open("w", encoding="utf-8") as file:
+        for i in range(len(toxic)):
+            text = f"Comment {i} on the article: I read it twice and still cannot follow you."
+            file.write(json.dumps({"id": f"comment-{i}", "text": text}) + "\n")
+    said = toxic[:, None] ^ (rng.random((len(toxic), N_RATERS)) < 0.15)
+    with (folder / "ratings.csv").open("w", encoding="utf-8") as file:
+        file.write("item,rater,value\n")
+        for i, row in enumerate(said.tolist()):
+            for rater, value in enumerate(row):
+                file.write(f"comment-{i},rater-{rater},{OPTIONS[value]}\n")
+
+
+def _verdicts(toxic: np.ndarray, rng: np.random.Generator) -> Iterator[Verdict]:
+    wrong = [rng.random(len(toxic)) > share for share in ACCURACY.values()]
+    for i, is_toxic in enumerate(toxic.tolist()):
+        for judge, errs in zip(ACCURACY, wrong, strict=True):
+            value = OPTIONS[is_toxic ^ bool(errs[i])]
+            item = f"comment-{i}"
+            reply = Reply(
+                request=hashlib.sha256(f"{judge} {item}".encode()).hexdigest(),
+                text=value,
+                model=f"{judge}-1-2026-01-01",
+                finish_reason="stop",
+                prompt_tokens=180 + i % 40,
+                completion_tokens=1,
+                cost_usd=0.0001,
+                latency_s=0.2 + i % 7 / 100,
+            )
+            yield Verdict(
+                item=item,
+                judge=judge,
+                elicitation="forced_choice",
+                outcome="answered",
+                value=value,
+                reply=reply,
+            )
+
+
+def validate(run: Path) -> Used:
+    """Validate a run in a process of its own, as the command does."""
+    folder = run.parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, "validate", str(run)],
+        cwd=folder,
+        env=os.environ | {"XDG_DATA_HOME": str(folder / "data")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.search(r"used ([\d.]+) s, (\d+) KiB", done.stderr)
+    if done.returncode or found is None:
+        raise RuntimeError(done.stdout + done.stderr)
+    return Used(float(found[1]), int(found[2]) * 1024 / 1e6)
+
+
+def main() -> None:
+    """Print what each size takes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, nargs="+", default=[100_000, 1_000_000])
+    for n in parser.parse_args().n:
+        with tempfile.TemporaryDirectory() as name:
+            cpu_s, peak_mb = validate(write_run(Path(name), n))
+        print(f"{n:,} items: {cpu_s:.1f} s of CPU, {peak_mb:.0f} MB at the peak", flush=True)
+
+
+if __name__ == "__main__":
+    main()
