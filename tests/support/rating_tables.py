@@ -11,6 +11,7 @@ from harness.stats import ItemSums, Resampling, estimate_sums
 
 RESAMPLING_FIELDS = tuple(field.name for field in fields(Resampling))
 OPTIONS = ("toxic", "rude", "fine")
+YES_NO = stats.OptionSpace.powerset(("yes", "no"))
 
 
 def seeded(seed=0, **options):
@@ -33,6 +34,27 @@ def estimates_of(contributions, metrics, resampling):
     return estimate_sums({"": sums}, resampling=resampling)[""]
 
 
+def table_of_counts(name, choices=None, sets=None, joint=None, *, space=YES_NO):
+    """Make a table of (n, K), (n, V) and (n, K, V) counts; every rating was answered."""
+    n_options, n_sets = space.membership.shape
+    n = len(next(counts for counts in (choices, sets, joint) if counts is not None))
+    choices = np.zeros((n, n_options), dtype=int) if choices is None else np.asarray(choices)
+    sets = np.zeros((n, n_sets), dtype=int) if sets is None else np.asarray(sets)
+    outcomes = np.zeros((n, 3, 5), dtype=int)
+    for e, counts in enumerate((choices, sets, joint)):
+        if counts is not None:
+            outcomes[:, e, 0] = counts.reshape(n, -1).sum(axis=1)
+    return stats.RatingTable(
+        space=space,
+        name=name,
+        items=tuple(f"i{i}" for i in range(n)),
+        forced_choice=choices,
+        response_set=sets,
+        joint=joint,
+        outcomes=outcomes,
+    )
+
+
 def random_table(name, seed, *, n=40, n_raters=7, n_pairs=3, space=None, tied=False):
     """Count seeded ratings of n items; without ``tied``, no mode is tied."""
     rng = np.random.default_rng(seed)
@@ -52,18 +74,7 @@ def random_table(name, seed, *, n=40, n_raters=7, n_pairs=3, space=None, tied=Fa
             for shares in theta
         ]
     )
-    outcomes = np.zeros((n, 3, 5), dtype=np.int64)
-    for e, counts in enumerate((choices, sets, joint.sum(axis=1))):
-        outcomes[:, e, 0] = counts.sum(axis=1)
-    return stats.RatingTable(
-        space=space,
-        name=name,
-        items=tuple(f"item {i}" for i in range(n)),
-        forced_choice=choices,
-        response_set=sets,
-        joint=joint,
-        outcomes=outcomes,
-    )
+    return table_of_counts(name, choices, sets, joint, space=space)
 
 
 def count_table(name, choices=(), sets=(), pairs=(), space=None):

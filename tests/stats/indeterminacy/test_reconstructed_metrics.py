@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import table_of_counts
 
 from harness import stats
 from harness.stats.indeterminacy.reconstruction import MIN_PAIRED_ITEMS, reconstructed_metrics
@@ -28,22 +29,10 @@ def draw(rng, n_paired):
     toxic = rng.binomial(N_SAMPLES, share)
     both = rng.binomial(N_SAMPLES - toxic, BETA)
     sets = np.stack([toxic, N_SAMPLES - toxic - both, both], axis=1)
-    none = np.zeros((N, 3), int)
+    choices = np.stack([chosen, N_RATERS - chosen], axis=1)
     return (
-        table("human", np.stack([chosen, N_RATERS - chosen], axis=1), none, joint),
-        table("judge", np.zeros((N, 2), int), sets, None),
-    )
-
-
-def table(name, choices, sets, joint):
-    return stats.RatingTable(
-        space=SPACE,
-        name=name,
-        items=tuple(map(str, range(N))),
-        forced_choice=choices,
-        response_set=sets,
-        joint=joint,
-        outcomes=np.zeros((N, 3, 5), int),
+        table_of_counts("human", choices, joint=joint, space=SPACE),
+        table_of_counts("judge", sets=sets, space=SPACE),
     )
 
 
@@ -99,7 +88,8 @@ def draw_pairs_of_one_rater(rng, n_paired):
     for i in range(n_paired):
         cell = rng.choice(6, p=human.joint[i].ravel() / N_RATERS)
         joint[i].flat[cell] = 1
-    return table("human", human.forced_choice, human.response_set, joint), judge
+    rated = table_of_counts("human", human.forced_choice, human.response_set, joint, space=SPACE)
+    return rated, judge
 
 
 @pytest.mark.slow

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rating_tables import seeded
+from support.rating_tables import seeded, table_of_counts
 
-from harness.stats import OptionSpace, RatingTable, evaluate, find_metric
+from harness.stats import OptionSpace, evaluate, find_metric
 from harness.stats.inference.cluster_robust import (
     effective_number,
     inverse_probability_weights,
@@ -22,17 +22,7 @@ SETTINGS = {"tau": 0.5, "positive": ("toxic",)}
 
 
 def table(name, toxic, n_ratings):
-    choices = np.stack([toxic, n_ratings - toxic], axis=1)
-    n = len(toxic)
-    return RatingTable(
-        space=SPACE,
-        name=name,
-        items=tuple(map(str, range(n))),
-        forced_choice=choices,
-        response_set=np.zeros((n, 3), int),
-        joint=None,
-        outcomes=np.zeros((n, 3, 5), int),
-    )
+    return table_of_counts(name, np.stack([toxic, n_ratings - toxic], axis=1), space=SPACE)
 
 
 def tables(toxic, replies):

@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import table_of_counts as table
 
 from harness.stats.data.option_space import OptionSpace
-from harness.stats.data.rating_table import RatingTable
 from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.metric import find_metric, mean
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.footing import common_footing
 from harness.stats.selection.replies import samples_per_item
-
-SPACE = OptionSpace.powerset(("yes", "no"))
-
-
-def table(name, counts, sets=None):
-    counts = np.asarray(counts)
-    n = len(counts)
-    outcomes = np.zeros((n, 3, 5), dtype=int)
-    outcomes[:, 0, 0] = counts.sum(axis=1)
-    return RatingTable(
-        space=SPACE,
-        name=name,
-        items=tuple(f"i{i}" for i in range(n)),
-        forced_choice=counts,
-        response_set=np.zeros((n, len(SPACE.sets)), dtype=int) if sets is None else sets,
-        joint=None,
-        outcomes=outcomes,
-    )
 
 
 def draws(rng, shares, m):
@@ -230,15 +212,7 @@ def test_a_constant_at_the_median_is_no_better_than_a_baseline():
     counts = rng.multinomial(5, [0.32, 0.14, 0.2, 0.14, 0.2], n)
     always = np.tile(np.eye(5, dtype=int)[2], (n, 1))
     human, judge = (
-        RatingTable(
-            space=space,
-            name=name,
-            items=tuple(map(str, range(n))),
-            forced_choice=choices,
-            response_set=np.zeros((n, len(space.sets)), int),
-            joint=None,
-            outcomes=np.zeros((n, 3, 5), int),
-        )
+        table(name, choices, space=space)
         for name, choices in (("raters", counts), ("constant", always))
     )
     result = common_footing(

@@ -5,32 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import binomtest
+from support.rating_tables import table_of_counts
 
-from harness.stats.data.option_space import OptionSpace
-from harness.stats.data.rating_table import RatingTable
 from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.metric import find_metric
 from harness.stats.metrics.registry import METRICS
 from harness.stats.selection.paired_runs import paired_runs, sign_test
 
-SPACE = OptionSpace.powerset(("yes", "no"))
 COUNTS = np.array([[1, 0], [0, 1], [0, 0]])  # the last for an item that was not answered
 
 
 def table(name, answers):
     """Make a table of one answer per item: 0, 1, or -1 for none."""
-    counts = COUNTS[np.asarray(answers)]
-    outcomes = np.zeros((len(counts), 3, 5), dtype=int)
-    outcomes[:, 0, 0] = counts.sum(axis=1)
-    return RatingTable(
-        space=SPACE,
-        name=name,
-        items=tuple(f"i{i}" for i in range(len(counts))),
-        forced_choice=counts,
-        response_set=np.zeros((len(counts), len(SPACE.sets)), dtype=int),
-        joint=None,
-        outcomes=outcomes,
-    )
+    return table_of_counts(name, COUNTS[np.asarray(answers)])
 
 
 def compared(human, first, second, metric="hit_rate(h/h)", groups=None):

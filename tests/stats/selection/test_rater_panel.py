@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import table_of_counts
 
 from harness import stats
 from harness.stats.inference.crossed_raters import CrossedRatings, RaterCovariance, leave_out
@@ -28,15 +29,7 @@ def draw(seed, n=60, m=6, severity=1.0):
 def table(name, labels):
     """Count (n, m) labels."""
     counts = np.stack([(labels == 0).sum(axis=1), (labels == 1).sum(axis=1)], axis=1)
-    return stats.RatingTable(
-        space=SPACE,
-        name=name,
-        items=tuple(f"i{i}" for i in range(len(labels))),
-        forced_choice=counts,
-        response_set=np.zeros_like(counts),
-        joint=None,
-        outcomes=np.zeros((len(labels), 3, 5), int),
-    )
+    return table_of_counts(name, counts, space=SPACE)
 
 
 def panel_of(ratings):

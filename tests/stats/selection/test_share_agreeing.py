@@ -4,34 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.rating_tables import table_of_counts
 
-from harness.stats.data.option_space import OptionSpace
-from harness.stats.data.rating_table import RatingTable
 from harness.stats.inference.bootstrap import Resampling
 from harness.stats.selection.share_agreeing import share_agreeing
-
-SPACE = OptionSpace.powerset(("yes", "no"))
-
-
-def table(name, counts):
-    counts = np.asarray(counts)
-    outcomes = np.zeros((len(counts), 3, 5), dtype=int)
-    outcomes[:, 0, 0] = counts.sum(axis=1)
-    return RatingTable(
-        space=SPACE,
-        name=name,
-        items=tuple(f"i{i}" for i in range(len(counts))),
-        forced_choice=counts,
-        response_set=np.zeros((len(counts), len(SPACE.sets)), dtype=int),
-        joint=None,
-        outcomes=outcomes,
-    )
 
 
 def reference(humans, judge, **options):
     return share_agreeing(
-        table("humans", humans),
-        table("judge", judge),
+        table_of_counts("humans", humans),
+        table_of_counts("judge", judge),
         items=np.ones(len(humans), dtype=bool),
         resampling=Resampling(rng=np.random.default_rng(0), n_resamples=50),
         **options,
