@@ -17,7 +17,6 @@ from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import estimate_all
 from harness.stats.metrics.confusion import DIAGNOSTICS
 from harness.stats.metrics.judge_agreement import Ensemble
-from harness.stats.modes import AbstentionMode
 from harness.stats.subsets.abstention import (
     NO_VERDICT,
     against_rest,
@@ -108,8 +107,6 @@ class Modes:
 
     Attributes
     ----------
-    primary : str
-        The mode that the run's metrics are in.
     recode_to : str or None
         What abstention becomes in mode recode: the one option that is not positive.
     recode_reason : str
@@ -122,7 +119,6 @@ class Modes:
         and alpha stand in the mode that their matrix is made for.
     """
 
-    primary: AbstentionMode
     recode_to: str | None
     recode_reason: str
     rates: dict[str, Estimate]
@@ -328,7 +324,6 @@ def _modes(p: Prepared, estimates: dict[str, dict[str, Estimate]]) -> Modes:
     option = _recode_to(p)
     reason = "several_negative_options" if p.task.positive else NO_POSITIVE
     return Modes(
-        primary=p.source.mode,
         recode_to=option,
         recode_reason=reason if option is None else "",
         rates=estimates["rates"],

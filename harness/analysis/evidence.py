@@ -186,9 +186,6 @@ class Evidence:
         Why no rater was left out: "positional_raters" (raters are not named), "too_few_raters"
         (fewer than three), "not_needed" (the judge is not recommended anyway), or "not_computed"
         (too many ratings, or too few without any rater); "" where some were.
-    n_test_replies : int or None
-        Replies per item in the annotator test, drawn once; None where judges give distributions, or
-        there is no test.
     n_tried : int
         Judges that were tried on these ratings so far.
     n_tried_before : int
@@ -236,7 +233,6 @@ class Evidence:
     human_high: float | None = None
     n_items_for_margin: int | None = None
     needs_raters: bool = False
-    n_test_replies: int | None = None
     without_raters: tuple[WithoutRater, ...] = ()
     without_raters_reason: str = "not_computed"
     ranks_by: str = ""
@@ -269,14 +265,13 @@ def section(p: Prepared, *, leave_raters_out: bool = True) -> Evidence | None:
     if p.footing is None:
         return None
     footing, source = p.footing, p.source
-    n_replies, tests = _annotator_tests(p, footing)
+    tests = _annotator_tests(p, footing)
     evidence = evidence_of(
         source,
         footing,
         {name: estimates[p.metric] for name, estimates in p.estimates.items()},
         margin=margin_of(source, p.compared, footing.metric).value,
         annotator_tests=tests,
-        n_test_replies=n_replies,
         ranks_by=ELICITATION_OF[footing.metric.human_form],
         unusable=_unusable(p),
     )
@@ -426,7 +421,6 @@ def evidence_of(
     annotator_tests: AnnotatorTests,
     ranks_by: str = "",
     unusable: tuple[Exclusion, ...] = (),
-    n_test_replies: int | None = None,
 ) -> Evidence:
     """Return the evidence that common footing gives, whose judges are in the order of the source.
 
@@ -490,7 +484,6 @@ def evidence_of(
         needs_raters=needs_raters,
         ranks_by=ranks_by,
         left_out=(*unusable, *exclusions([("judge_unanswered", footing.n_rated - n_items)])),
-        n_test_replies=n_test_replies,
     )
 
 
@@ -584,33 +577,31 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
     low = difference.value - float(reaches[rows[1], rows[0]])
     high = difference.value + float(reaches[rows[0], rows[1]])
     if not isfinite(high - low):
-        return replace(difference, interval=None, separated=False, p_value=None)
+        return replace(difference, interval=None)
     interval = Interval(low, high, source.confidence, "simultaneous", unit)
-    return replace(difference, interval=interval, separated=low > 0)
+    return replace(difference, interval=interval)
 
 
-def _annotator_tests(p: Prepared, footing: Footing) -> tuple[int | None, AnnotatorTests]:
+def _annotator_tests(p: Prepared, footing: Footing) -> AnnotatorTests:
     """Return the annotator tests of the ranked judges that were asked for choices.
 
-    The raters must be known, and at least three. All are tested on equally many replies per item;
-    their number comes first.
+    The raters must be known, and at least three. All are tested on equally many replies per item.
     """
     if p.task.rater_ids == "positional":  # no need to read the verdicts
-        return None, AnnotatorTests(POSITIONAL)
+        return AnnotatorTests(POSITIONAL)
     scale = Scale.of(p.task)
     annotators = Annotators.of(p, scale)
     if why_not_tested(p.task, annotators.panel.raters):
         named = {rating.rater for rating in p.task.ratings}
-        return None, AnnotatorTests(why_not_tested(p.task, named) or "too_few_choices")
-    n_replies, drawn = annotators.at_replies(footing.n_replies, footing.judges)
-    tests = AnnotatorTests(
+        return AnnotatorTests(why_not_tested(p.task, named) or "too_few_choices")
+    _, drawn = annotators.at_replies(footing.n_replies, footing.judges)
+    return AnnotatorTests(
         "",
         annotators.panel,
         drawn.verdicts,
         design_of(p.task, scale),
         p.resampling(groups=p.groups),
     )
-    return None if n_replies == inf else int(n_replies), tests
 
 
 def why_not_tested(task: Task, raters: Sized) -> str:

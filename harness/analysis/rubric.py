@@ -40,8 +40,6 @@ class RubricRow:
     met : float or None
         Share of them that is met by most raters, ties in part; None where nothing is rated, and
         at level macro.
-    judged_met : dict of str to float or None
-        The same of each judge's verdicts.
     hit_rate, kappa : dict of str to Estimate
         By judge: agreement with most raters, and beyond chance.
     """
@@ -51,7 +49,6 @@ class RubricRow:
     weight: float | None
     n: int
     met: float | None
-    judged_met: dict[str, float | None]
     hit_rate: dict[str, Estimate]
     kappa: dict[str, Estimate]
 
@@ -118,7 +115,6 @@ def _row(
         weight=weight,
         n=int(human.forced_choice.any(axis=1).sum()),
         met=None if criteria else _share_met(human, positive),
-        judged_met={z.name: None if criteria else _share_met(z, positive) for z in judges},
         hit_rate={judge: estimates[judge][HIT_RATE] for judge in estimates},
         kappa={judge: estimates[judge][KAPPA] for judge in estimates},
     )

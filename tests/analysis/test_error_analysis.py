@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,7 +54,7 @@ def test_three_modes_stand_side_by_side_with_the_answered_fraction():
     assert modes.recode["accuracy"].value == pytest.approx(0.7)
     assert modes.third_class["accuracy"].value == pytest.approx(0.6)
     assert modes.rates["answered_fraction"].value == pytest.approx(0.8)
-    assert (modes.primary, modes.recode_to, modes.recode_reason) == ("exclude", "B", "")
+    assert (modes.recode_to, modes.recode_reason) == ("B", "")
     entry = modes.exclude["kappa"]
     assert (entry.n_used, entry.n_excluded) == (70, 30)
     assert {e.reason: e.n_items for e in entry.excluded} == {
@@ -83,11 +82,9 @@ def test_ratio_alpha_is_there_where_options_are_amounts(options, ratio):
         assert alphas["krippendorff_alpha_ratio"] == pytest.approx(expected)
 
 
-def test_the_primary_mode_is_the_run_s():
-    """``--mode`` names it; the three numbers are the same."""
-    outcome = of_table(RAO, source={"mode": "recode"}).judges[0].modes
-    assert outcome.primary == "recode"
-    assert outcome == replace(of_table(RAO).judges[0].modes, primary="recode")
+def test_the_three_modes_are_the_same_whichever_the_run_is_in():
+    """``--mode`` names the one that ranks."""
+    assert of_table(RAO, source={"mode": "recode"}).judges[0].modes == of_table(RAO).judges[0].modes
 
 
 def test_invalid_and_abstained_are_classes_of_their_own():

@@ -160,13 +160,14 @@ def test_ten_replies_are_no_advantage_in_the_annotator_test():
         }
 
     judges = {"once": replies(0.75, 1), "ten": replies(0.65, 10)}
-    evidence = validate(source_of(task, judges)).evidence
-    tests = {row.judge: row.annotator_test for row in evidence.judges}
-    assert evidence.n_test_replies == 1
+    validation = validate(source_of(task, judges))
+    tests = {row.judge: row.annotator_test for row in validation.evidence.judges}
+    assert {row.n_replies for row in validation.replacement.judges} == {1}
     assert {test.passes for test in tests.values()} == {False}
-    alone = validate(source_of(task, {"ten": judges["ten"]})).evidence
-    assert alone.n_test_replies == 10
-    assert alone.judges[0].annotator_test.net_wins > tests["ten"].net_wins + 0.1
+    alone = validate(source_of(task, {"ten": judges["ten"]}))
+    assert [row.n_replies for row in alone.replacement.judges] == [10]
+    [of_ten] = alone.evidence.judges
+    assert of_ten.annotator_test.net_wins > tests["ten"].net_wins + 0.1
 
 
 @pytest.mark.parametrize("accuracy", [0.5, 0.6])

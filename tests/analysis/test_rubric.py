@@ -87,7 +87,6 @@ def test_criteria_and_levels_stand_beside_each_other():
     )
     assert (rows["right"].n, rows["micro"].n, rows["item"].n) == (4, 12, 4)
     assert rows["item"].met == 3 / 4
-    assert rows["item"].judged_met == {"judge": 1.0}
     text = render(validation)
     assert "at least 50% of the weight" in text.replace("\n", " ")
     assert "one verdict per item" in text

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray
 from harness.stats.inference.estimate import Interval, make_interval
-from harness.stats.inference.interval_methods import NO_SPREAD, Sampled
-from harness.stats.inference.special_functions import stdtr
+from harness.stats.inference.interval_methods import Sampled
 
 if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Unit
@@ -32,19 +31,12 @@ class Difference:
     interval : Interval or None
         Of the same items for both; None where either is undefined, where fewer than five units
         enter, and without replicates.
-    separated : bool
-        Whether the interval excludes 0.
-    p_value : float or None
-        Two-sided, of no difference, from Student's t with the same standard error. None without an
-        interval.
     """
 
     judge: str
     reference: str
     value: float | None
     interval: Interval | None
-    separated: bool
-    p_value: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +135,4 @@ def compare(
         raters=raters,
     )
     interval, _ = make_interval(sampled, level=level, unit=unit)
-    separated = interval is not None and (interval.low > TOLERANCE or interval.high < -TOLERANCE)
-    p_value = None if interval is None else _two_sided(sampled)
-    return Difference(*names, None if np.isnan(value) else value, interval, separated, p_value)
-
-
-def _two_sided(sampled: Sampled) -> float | None:
-    """Return the p-value of 0 that belongs to the score interval."""
-    (error, freedom), value = sampled.error_and_freedom, sampled.value
-    largest = sampled.bounds[1]
-    if error <= NO_SPREAD:
-        return 1.0 if abs(value) <= TOLERANCE else None
-    statistic = abs(value) / error * sqrt(max(1.0 - (value / largest) ** 2, 0.0))
-    return 2.0 * float(stdtr(freedom, -statistic))
+    return Difference(*names, None if np.isnan(value) else value, interval)

@@ -51,8 +51,9 @@ def test_replicates_of_metrics_see_the_same_items():
     for name in ("mse(s/s)", "cohen_kappa(h/h)"):
         np.testing.assert_allclose(*evaluation.replicates[name])
         [first, second] = evaluation.ranking(name).rows
-        assert (first.judge, second.judge, second.difference.separated) == ("x", "y", False)
-        assert all(not each.separated for each in evaluation.differences(name))
+        assert (first.judge, second.judge) == ("x", "y")
+        for each in (second.difference, *evaluation.differences(name)):
+            assert each.interval is None or each.interval.low <= 0 <= each.interval.high
 
 
 def test_groups_are_resampled_for_every_metric():
@@ -104,7 +105,7 @@ def test_differences_compare_each_pair_once():
     assert pairs == [("y", "human"), ("x", "human"), ("x", "y")]
     first = evaluation.differences("hit_rate(h/h)")[0]
     assert first.value > 0  # y has the greater loss
-    assert first.separated
+    assert first.interval.low > 0
 
 
 def test_judge_without_response_sets_is_na_there_alone():
