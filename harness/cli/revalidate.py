@@ -89,8 +89,15 @@ def print_error(words: list[str], error: Exception) -> None:
         return
     code = error.exit_code if isinstance(error, HarnessError) else ExitCode.WRONG_INPUT
     text = error.format_message() if hasattr(error, "format_message") else str(error)
-    run = next((word for word in words[:1] if not word.startswith("-")), None)
-    facts = {"run": run, "exit_code": int(code), "failed": [text], "sentences": [text]}
+    text = text.replace("Value error, ", "")
+    runs = [word for word in words if Path(word, "manifest.json").is_file()]
+    runs += [word for word in words[:1] if not word.startswith("-")]
+    facts = {
+        "run": runs[0] if runs else None,
+        "exit_code": int(code),
+        "failed": [text],
+        "sentences": [text],
+    }
     echo_result(facts | {"verdicts": {}})
 
 
@@ -121,11 +128,12 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
 
     if ending.due_in_s is not None:
         echo(f"Not due: the next look is due in {duration(ending.due_in_s)}.")
-        return
+        if not ending.exit_code:
+            return
     look, baseline = ending.look, ending.baseline
     for verdict, sentence in ending.said:
         echo(with_command(sentence) if look else sentence, colour=COLOURS.get(verdict))
-    if look is not None and baseline is not None:
+    if look is not None and baseline is not None and ending.due_in_s is None:
         changed = changed_text(changed_rows(folder, look), look)
         echo(f"\n{changed}\n" if changed else "")
         echo(look_text(look, baseline, details=details))

@@ -247,17 +247,18 @@ class DriftEvidence:
         stream, alarm = min(
             ((s, a) for s, a in own if a is not None), key=lambda changed: changed[1].look
         )
-        strongest = alarm.strongest
+        strongest, largest = alarm.strongest, alarm.strongest.largest
+        outcome = largest.category if largest.category in stream.counts.outcomes else None
         first_look = strongest.window.first_look
         looks = self.looks[first_look - 1 :]
         since = next(look for look in looks if look.stream(stream.judge, stream.elicitation))
         answers = AnswerChanges.since(
-            first_look, stream.counts, stream.replies, self.baseline.items
+            first_look, stream.counts, stream.replies, self.baseline.items, outcome
         )
         return {
             "since": since.number,
             "since_at": since.at,
-            "what": answers.in_words(strongest.largest, labels),
+            "what": answers.in_words(largest, labels),
             "n_changed": len(answers.items),
             "changed_items": answers.items[:MAX_STORED],
         }

@@ -33,9 +33,9 @@ class LookEnding:
     failed : tuple of str
         The conditions that failed, a line for each of them and judge.
     look : Look or None
-        The look; the last one where none was due, and None where none was asked.
+        The look; the last one where none was due or one was excluded, else None.
     baseline : Baseline or None
-        That of the look.
+        That of the look; None where one was excluded.
     due_in_s : float or None
         Seconds until the next look is due, where none was; None after a look.
     """

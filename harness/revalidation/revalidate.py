@@ -40,7 +40,7 @@ from harness.revalidation.occasion import (
     with_ensembles,
 )
 from harness.revalidation.records import JudgeLook, Look, ProviderReport
-from harness.revalidation.schedule import time_until_due
+from harness.revalidation.schedule import is_ahead, time_until_due
 from harness.revalidation.sentences import replies_of
 from harness.revalidation.watched_judges import watched_judges
 from harness.runs import RunFolder
@@ -154,6 +154,11 @@ def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...
         if history.n_damaged:
             observer.say(
                 f"{history.n_damaged} damaged lines of {sitting.run.path / FILE} are left out"
+            )
+        if history.looks and is_ahead(history.looks[-1]):
+            observer.say(
+                f"Look {history.looks[-1].number} is dated {history.looks[-1].at}, which is ahead "
+                "of the clock of this machine; one of the two clocks is wrong."
             )
         for line in seeded_judges(sitting) if history.baseline is None else ():
             observer.say(line)
@@ -288,7 +293,7 @@ def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
         f"Look {last.number} then: {verdicts}."
     )
     lines = [text, *(["Nothing was written."] if dry_run else [])]
-    return LookEnding(sitting.run.path, 0, tuple(("", line) for line in lines))
+    return LookEnding(sitting.run.path, 0, tuple(("", line) for line in lines), look=last)
 
 
 def next_plan(sitting: Sitting) -> Plan:

@@ -320,11 +320,16 @@ def time_until_due(last: Look | None, every: Period) -> timedelta:
     """
     if last is None:
         return timedelta(0)
-    at, now = datetime.fromisoformat(last.at), datetime.now(UTC)
     is_incomplete = bool(last.ended) or any(j.verdict == "not asked" for j in last.judges)
-    if is_incomplete or at > now + MAX_AHEAD:
+    if is_incomplete or is_ahead(last):
         return timedelta(0)
-    return at + (1 - EARLY) * PERIODS[every] - now
+    at = datetime.fromisoformat(last.at)
+    return at + (1 - EARLY) * PERIODS[every] - datetime.now(UTC)
+
+
+def is_ahead(look: Look) -> bool:
+    """Return whether a look is dated in the future."""
+    return datetime.fromisoformat(look.at) > datetime.now(UTC) + MAX_AHEAD
 
 
 def _check_words(schedule: Schedule, target: Target) -> None:

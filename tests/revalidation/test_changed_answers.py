@@ -47,6 +47,14 @@ def test_a_changed_answer_is_another_most_frequent_reply():
     assert [row.item for row in changes(2, baseline, first, second).items] == ["i3", "i1", "i2"]
 
 
+def test_noise_stood_before_the_refusals_that_the_sentence_names():
+    """Items whose usual reply is now that outcome come first, the others as before."""
+    occasions = stream(*["BBB"] * 4), stream("A", "r", "B", "r")
+    items, counts = ["i0", "i1", "i2", "i3"], counts_of(occasions)
+    result = AnswerChanges.since(1, counts, occasions, items, "(refused)")
+    assert [row.item for row in result.items] == ["i1", "i3", "i0"]
+
+
 @pytest.mark.parametrize(
     ("look", "words"),
     [

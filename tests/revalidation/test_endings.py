@@ -47,7 +47,7 @@ def test_json_is_json_in_every_ending(schedule, tmp_path):
     for arguments, code, verdicts in (
         ((run,), 0, {"judge": "stable"}),
         ((run, "--if-due", "week"), 0, {"judge": "stable"}),
-        ((run, "--exclude", 1, "--because", "outage", "--dry-run"), 0, {}),
+        ((run, "--exclude", 1, "--because", "outage", "--dry-run"), 0, {"judge": "not asked"}),
         ((run, "--accept", 1), 0, {}),
         ((run, "--accept", 7), 2, {}),
         ((run, "--judges", "nobody"), 2, {}),
@@ -85,6 +85,16 @@ def test_a_word_that_the_command_line_refuses_printed_no_json(tmp_path, words, s
         assert as_json or ended.stdout == ""
 
 
+def test_errors_after_an_option_named_no_run(schedule):
+    """The run is in the JSON wherever it stands, and texts are those of stderr."""
+    ended = invoke("revalidate", "--json", schedule.run, "--if-due", "year")
+    facts = json.loads(ended.stdout)
+    assert facts["run"] == str(schedule.run)
+    assert facts["failed"] == [
+        "Invalid value for '--if-due': 'year' is not one of 'day', 'week', 'month'."
+    ]
+
+
 def test_quiet_prints_nothing_unless_something_is_wrong(schedule):
     """Neither where all is well, nor where no look is due; an alarm and an outage are printed."""
     run = schedule.run
@@ -99,6 +109,7 @@ def test_quiet_prints_nothing_unless_something_is_wrong(schedule):
     assert "judge is worse" in ended.stderr
     waiting = invoke("revalidate", run, "--quiet", "--if-due", "week")
     assert (waiting.exit_code, waiting.stdout[:8]) == (1, "Not due:")
+    assert "judge: a different judge since" in waiting.stdout
     schedule.stub.set_table("judge", {}, fault="401")
     assert "not asked" in invoke("revalidate", run, "--quiet").stdout
 

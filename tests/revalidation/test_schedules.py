@@ -13,6 +13,7 @@ from support.look_schedules import JUDGE, Schedule, figure, flawed, majority, re
 from support.processes import invoke, start_harness
 from support.task_folders import make_task_folder
 
+from harness.checksummed_log import with_checksum, without_checksum
 from harness.judging.storage.verdict_log import read_log
 from harness.revalidation.history import FILE, read_history
 
@@ -179,6 +180,20 @@ def test_a_total_outage_leaves_a_line_and_is_due_again_at_once(tmp_path, stub):
     stub.set_table("judge", replies(20, majority))
     look = schedule.look("--if-due", "week")
     assert (look["number"], verdicts(look)) == (3, {"judge": "stable"})
+
+
+def test_a_clock_that_ran_ahead_was_not_said(tmp_path, stub):
+    """The next call asks although the last look is younger than a week, and names both clocks."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
+    schedule.look()
+    history = schedule.run / "history.jsonl"
+    *lines, last = history.read_bytes().splitlines(keepends=True)
+    record = json.loads(without_checksum(last)) | {"at": "2999-01-01T00:00:00+00:00"}
+    history.write_bytes(b"".join([*lines, with_checksum(json.dumps(record).encode())]))
+    ended = invoke("revalidate", schedule.run, "--if-due", "week")
+    assert ended.exit_code == 0
+    assert "look 2" in ended.stdout
+    assert "Look 1 is dated 2999-01-01T00:00:00+00:00, which is ahead" in ended.stderr
 
 
 def test_a_judge_without_usable_replies_is_worse(tmp_path, stub):
