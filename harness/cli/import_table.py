@@ -382,9 +382,10 @@ class _Draft:
 def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[ImportPlan, ...]:
     """Show how the table is read, until the user accepts it."""
     plans = draft.plans()
+    ask = ask and sys.stdin.isatty() and sys.stdout.isatty()
     if not quiet:
-        echo(_describe(plans))
-    if not ask or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        echo(_describe(plans, unclear=ask))
+    if not ask:
         return plans
     while True:
         answer = typer.prompt(
@@ -467,8 +468,8 @@ def _as_json(plan: ImportPlan, summary: ImportSummary | None) -> dict[str, objec
     }
 
 
-def _describe(plans: Sequence[ImportPlan]) -> str:
-    """Write how a table is read."""
+def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True) -> str:
+    """Write how a table is read and, unless an error says it, what is unclear."""
     from harness.curation import LAYOUTS
 
     first = plans[0]
@@ -489,7 +490,7 @@ def _describe(plans: Sequence[ImportPlan]) -> str:
     lines = [_wrapped(f"  {name:<12}", text) for name, text in rows]
     notes = dict.fromkeys(note for plan in plans for note in plan.notes)
     lines += [_wrapped("note: ", note) for note in notes]
-    lines += [_wrapped("unclear: ", question) for question in questions_of(plans)]
+    lines += [_wrapped("unclear: ", question) for question in questions_of(plans) if unclear]
     return "\n".join([heading, "", *lines])
 
 

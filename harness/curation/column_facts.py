@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -142,7 +143,7 @@ class Facts:
 
     def is_list(self, name: str) -> bool:
         """Whether every cell of a column is a list of labels."""
-        return bool(self[name].labels) and self.all_values(name, list_of)
+        return bool(self[name].labels) and self.all_values(name, _is_flat_list)
 
     def is_counted(self, name: str) -> bool:
         """Whether every cell of a column says how often each label was chosen, or who gave it."""
@@ -216,7 +217,7 @@ def _is_prose(column: Column) -> bool:
         return False
     if all(list_of(value) is not None for value in values):
         return any(isinstance(part, dict) for part in list_of(values[0]) or ())
-    if known_order(values) is not None:
+    if known_order(values) is not None or joins_labels(values):
         return False
     n_words = sum(len(value.split()) for value in values) / len(values)
     n_chars = sum(map(len, values)) / len(values)
@@ -226,6 +227,22 @@ def _is_prose(column: Column) -> bool:
     if is_cjk:
         return n_chars >= PROSE_CJK_CHARS
     return n_words >= PROSE_WORDS or (n_words > 1 and n_chars >= PROSE_CHARS)
+
+
+def _is_flat_list(value: str) -> bool:
+    parts = list_of(value)
+    return parts is not None and not any(isinstance(part, list) for part in parts)
+
+
+def joins_labels(values: Sequence[str]) -> bool:
+    """Whether texts are sets of few labels, divided by a mark, which return in other sets."""
+    for mark in (" | ", "|", ";", "\n", ", ", ",", "/"):
+        sets = [[part.strip() for part in value.split(mark)] for value in values]
+        uses = Counter(part for parts in sets for part in parts)
+        several = sum(len(parts) > 1 for parts in sets)
+        if several and all(uses) and len(uses) <= FEW_LABELS and min(uses.values()) > 1:
+            return 2 * several >= len(values)
+    return False
 
 
 def holds_ballots(column: Column) -> bool:

@@ -46,8 +46,11 @@ def find_counts(draft: RoleDraft) -> bool:
     why, total = _sums([facts[n] for n in columns], [facts[n] for n in totals])
     if not why and len(marked) <= 1:
         return False
-    named = len(marked) > 1 or all(_is_option(n) for n in columns) or why == "total"
-    if not named and (facts.called(columns[0], column_words.PEOPLE) or why != "same sum"):
+    people = facts.called(columns[0], column_words.PEOPLE)
+    named = (
+        len(marked) > 1 or all(_is_option(n) for n in columns) or (why == "total" and not people)
+    )
+    if not named and (people or why != "same sum"):
         return False
     draft.set(counts=tuple(columns), total=total)
     if not why or not named:
@@ -62,7 +65,9 @@ def _may_count(draft: RoleDraft, name: str) -> bool:
     column = draft.facts[name]
     negative = any(value.startswith("-") for value in column.values)
     named_id = draft.facts.called(name, column_words.ITEMS) and not _is_marked(name)
-    return draft.facts.is_numbers(name) and not negative and not named_id and column.n_filled > 0
+    is_key = draft.table.n_rows >= MIN_SUMS and column.unique
+    names_something = named_id or is_key
+    return draft.facts.is_numbers(name) and not negative and not names_something
 
 
 def _is_total(name: str) -> bool:

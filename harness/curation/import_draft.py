@@ -59,7 +59,8 @@ def _words(plan: ImportPlan, changes: Mapping[str, Any]) -> list[str]:
         value = getattr(mapping, role.name)
         names = [value] if isinstance(value, str) else list(value)
         names = [name for name in names if name]
-        if role.name not in UNSAID and (names or role.name in ALWAYS):
+        said = names or role.name in ALWAYS or (role.name in roles and role.name == "pattern")
+        if role.name not in UNSAID and said:
             words += _option(role.name, names or [NONE])
     for setting in fields(AnswerSettings):
         value = changes.get(setting.name, getattr(plan.settings, setting.name))

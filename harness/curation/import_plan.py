@@ -24,7 +24,7 @@ from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerRead
 from harness.tasks.columns.cell_values import ballots_by_rater, list_of
 from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_fields
 from harness.tasks.columns.column_words import are_pair, parts
-from harness.tasks.columns.table_columns import with_decimals, with_sets
+from harness.tasks.columns.table_columns import with_decimals, with_sets, with_whole_sets
 from harness.tasks.dataset_fields import RESERVED
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import OPEN_SCALES, RaterIds, RaterKind, as_number
@@ -161,6 +161,7 @@ def _plans(
     )
     table = with_decimals(table, fixed) if settings.decimal == "comma" else table
     table = with_sets(table, settings.separator, fixed) if settings.separator else table
+    table = table if "elicitation" in table.columns else with_whole_sets(table)
     draft = guess_roles(table, fixed)
     mapping = draft.mapping
     if mapping.judges == (NO_JUDGES,):

@@ -89,7 +89,7 @@ very unlikely|unlikely|neutral|likely|very likely
 
 terrible|very poor|poor|fair|average|acceptable|good|very good|great|excellent
 
-very bad|bad|okay|ok|good|very good
+very bad|bad|average|okay|ok|good|very good
 
 not at all|slightly|a little|somewhat|moderately|very|very much|extremely
 
@@ -104,7 +104,7 @@ lehne ab|neutral|teils/teils|teils teils|weder noch|unentschieden|stimme eher zu
 stimme zu|stimme voll zu|stimme voll und ganz zu|stimme völlig zu
 
 trifft gar nicht zu|trifft überhaupt nicht zu|trifft nicht zu|trifft eher nicht zu|
-teils/teils|trifft teilweise zu|neutral|trifft eher zu|trifft zu|trifft voll zu|
+teils/teils|teils teils|trifft teilweise zu|neutral|trifft eher zu|trifft zu|trifft voll zu|
 trifft voll und ganz zu
 
 sehr schlecht|schlecht|mittelmäßig|mittel|okay|in ordnung|gut|sehr gut|ausgezeichnet
@@ -160,7 +160,8 @@ muito baixo|baixo|médio|alto|muito alto
 
 muito insatisfeito|insatisfeito|neutro|satisfeito|muito satisfeito
 
-fortemente in disaccordo|totalmente in disaccordo|in disaccordo|neutrale|
+per niente d'accordo|fortemente in disaccordo|totalmente in disaccordo|
+poco d'accordo|in disaccordo|neutrale|
 né d'accordo né in disaccordo|indifferente|abbastanza d'accordo|d'accordo|
 molto d'accordo|totalmente d'accordo|fortemente d'accordo
 

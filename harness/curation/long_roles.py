@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_KEYS = 4  # columns that together name an item
 MANY_CRITERIA = 20
+MIN_TICKS = 3  # columns of yes and no that may be the options of a set
 MOST_RATERS = 0.6  # of the rows: a rater rates two items or so
 NO_RATERS = (column_words.MARGINS - {"number", "n", "num"}) | column_words.CRITERIA
 RATER_MARKS = column_words.PEOPLE | {"w", "r", "worker"}
@@ -58,13 +59,28 @@ def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
     if not is_given:
         best = _unambiguous(draft, best)
     item, rater = best[0]
-    draft.set(
-        id=item, rater=rater, criterion=draft.mapping.criterion or _criterion(draft, item, rater)
-    )
+    criterion = draft.mapping.criterion or _criterion(draft, item, rater)
+    draft.set(id=item, rater=rater, criterion=criterion)
+    _rated_of_item(draft)
     _label_roles(draft)
     if not is_given:
         _rater_or_system(draft)
     return True
+
+
+def find_lone_rater(draft: RoleDraft) -> bool:
+    """Find the rating of a table whose column of raters holds one name alone."""
+    facts = draft.facts
+    raters = [n for n in draft.free() if facts.called(n, column_words.RATERS)]
+    labels = [n for n in draft.free() if facts.called(n, column_words.LABELS)]
+    labels = [n for n in labels if facts.is_labels(n) and not facts.is_prose(n)]
+    alone = len(raters) == len(labels) == 1 and facts.is_filled(raters[0])
+    if not alone or len(facts[raters[0]].values) != 1 or raters == labels:
+        return False
+    keys = [n for n in draft.free() if facts[n].unique and not facts.is_plain(n)]
+    keys.sort(key=lambda n: (not facts.called(n, column_words.ITEMS), facts.is_prose(n)))
+    draft.set(rater=raters[0], label=labels[0], id=tuple(keys[:1]))
+    return bool(keys)
 
 
 def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bool:
@@ -72,6 +88,22 @@ def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bo
     columns = _ratings(draft, item, rater)
     people = [n for n, who in who_are(columns).items() if who == "person"]
     return len(people) > 1 and not draft.facts.called(rater, column_words.RATERS)
+
+
+def _rated_of_item(draft: RoleDraft) -> None:
+    """Ask about a part of the item that no text depends on: it may be the criterion."""
+    item = draft.mapping.id
+    texts = [t for t in draft.table.columns if t not in item and draft.facts.is_prose(t)]
+    known = "id" in draft.fixed or draft.mapping.criterion in item
+    for name in item if len(item) > 1 and texts and not known else ():
+        rest = tuple(n for n in item if n != name)
+        if all(draft.table.determines(rest, t) for t in texts):
+            draft.ask(
+                f"{name} tells rows of the same texts apart: give --criterion {quote(name)} if it "
+                f"is what is rated, or --id {quote(','.join(item))}",
+                {"id": rest, "criterion": name},
+            )
+            return
 
 
 def _rater_or_system(draft: RoleDraft) -> None:
@@ -395,9 +427,7 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
     facts = draft.facts
     rest = [n for n in names if n not in measures] or names
     alike = all(name in facts.alike(names, names[0]) for name in names)
-    ticks = all(
-        set(map(str.casefold, facts.labels(n))) <= {"0", "1", "true", "false"} for n in names
-    )
+    ticks = _are_ticks(draft, names)
     opaque = any(n in facts.opaque for n in names)
     labelled = [n for n in rest if facts.called(n, column_words.LABELS)]
     if len(rest) == 1 or (len(labelled) == 1 and not alike):
@@ -428,6 +458,18 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
         if any(getattr(draft.mapping, role) != value for role, value in reading.items())
     ]
     draft.ask(f"{names_of(names)} differ between raters: give {', or '.join(choices)}", *others)
+
+
+def _are_ticks(draft: RoleDraft, names: Sequence[str]) -> bool:
+    """Whether columns may say which options are in a set: 0 and 1, or no row without a yes."""
+    labels = [set(map(str.casefold, draft.facts.labels(n))) for n in names]
+    if all(of <= {"0", "1", "true", "false"} for of in labels):
+        return True
+    answers = column_words.YES | column_words.NO
+    if len(names) < MIN_TICKS or not all(of <= answers for of in labels):
+        return False
+    cells = zip(*(draft.facts[n].by_row() for n in names), strict=True)
+    return all({cell.casefold() for cell in row} & column_words.YES for row in cells)
 
 
 def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:

@@ -420,12 +420,11 @@ def _scale_questions(
     names: Sequence[str], scale: Scale, *, pairs: bool | None, listed: bool
 ) -> list[Doubt]:
     """Ask for the scale where labels may be ordered, or sides of a pair."""
-    sides = (
-        column_words.are_sides(names, tied=False)
-        or {n.casefold() for n in names} in column_words.SIDES
-    )
+    labels = {n.casefold() for n in names}
+    sides = column_words.are_sides(names, tied=False) or labels in column_words.SIDES
     few_numbers = len(names) <= FEW_SIDES and all(as_number(name) is not None for name in names)
-    unclear = (sides and not pairs) or (few_numbers and pairs and not sides)
+    among = any(pair < labels for pair in column_words.SIDES)
+    unclear = (sides and not pairs) or ((few_numbers or among) and pairs and not sides)
     if pairs is not None and unclear and scale != "pairwise":
         remedy = f"give --scale pairwise or --scale {scale}"
         question = f"{_listed(names)} may be the sides of a pair: {remedy}"

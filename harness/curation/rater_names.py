@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Who = Literal["person", "model", "unclear"]
 
-VERSION = re.compile(r"(?<![a-z0-9])v\d|\d\.\d|\d+b(?![a-z0-9])|(?<=\d)o(?![a-z0-9])")
+VERSION = re.compile(r"(?<![a-z0-9])(v\d|(\d+x)?\d+b(?![a-z0-9])|\d+o(?![a-z0-9]))|\d\.\d")
 FILLERS = frozenset(
     {"by", "of", "from", "s", "the", "no", "nr", "number", "id", "de", "von", "par"}
 )

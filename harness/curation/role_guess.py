@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 from harness.curation.counted_roles import find_counts, find_total, find_votes
 from harness.curation.doubts import Doubt
 from harness.curation.item_fields import group_column, show_fields
-from harness.curation.long_roles import find_long, judges_among_raters, time_of_ratings
+from harness.curation.long_roles import (
+    find_lone_rater,
+    find_long,
+    judges_among_raters,
+    time_of_ratings,
+)
 from harness.curation.role_draft import RoleDraft, names_of
 from harness.curation.wide_roles import (
     find_item_of_rows,
@@ -29,7 +34,14 @@ if TYPE_CHECKING:
 LAYOUT_ROLES = (
     *("raters", "pattern", "rater", "label", "set", "criteria", "sets", "counts", "votes"),
 )
-LAYOUTS = (find_votes, find_counts, find_long, find_pattern, find_wide)  # in the order of trial
+LAYOUTS = (
+    find_votes,
+    find_counts,
+    find_lone_rater,
+    find_long,
+    find_pattern,
+    find_wide,
+)  # in the order of trial
 
 
 def guess_roles(table: Table, fixed: Mapping[str, Any]) -> RoleDraft:

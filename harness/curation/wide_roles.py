@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 HALF = 0.5
 MIN_PAIRS = 3  # columns of criterion and rater; two may be called alike by chance
+MIN_GRID = 4  # columns of two criteria by two raters
 MAX_PREFIX_CHARS = 2  # of a name such as q1, which is that of a question or a rater
 MIN_ROWS = 5  # rows below which raters may share no label by chance
-SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", ": ", " ", "", " (")
+SEPARATORS = ("__", "_", " - ", "-", ".", "/", ":", ": ", " ", "", " (", " [")
 
 
 def find_wide(draft: RoleDraft) -> bool:
@@ -97,10 +98,13 @@ def find_wide(draft: RoleDraft) -> bool:
 
 def _people_left_out(draft: RoleDraft, who: Mapping[str, str]) -> list[str]:
     """Return the columns that are called after people and have no role yet."""
+    facts = draft.facts
     return [
         n
         for n in draft.free()
-        if who.get(n) == "person" and not draft.facts.called(n, column_words.REMARK_COLUMNS)
+        if who.get(n) == "person"
+        and (not facts.is_prose(n) or contains_word(n, column_words.PEOPLE))
+        and not draft.facts.called(n, column_words.REMARK_COLUMNS | column_words.SUMMARIES)
     ]
 
 
@@ -153,8 +157,21 @@ def _who_doubt(
 
 
 def judges_beside_raters(draft: RoleDraft) -> None:
-    """Find models among the columns that share the labels of the raters the user named."""
+    """Find models among the columns that share the labels of the raters the user named.
+
+    Columns of raters that make a grid of two words are called after criterion and rater.
+    """
     raters = draft.mapping.raters
+    if "pattern" not in draft.fixed and (patterns := _grids(raters, raters)):
+        best = _best_pattern(draft, raters)
+        known = best is not None and best[1].pattern in patterns
+        draft.set(pattern=best[1].pattern if best and known else patterns[0])
+        if not known:
+            draft.ask(
+                f"{names_of(raters)} may be called after criterion and rater: give --pattern "
+                f"{quote(patterns[0])}, or --pattern none if each is a rater",
+                *({"pattern": other} for other in (*patterns[1:], "")),
+            )
     columns = [n for n in draft.free() if draft.facts.is_labels(n) and is_model(n)]
     draft.set(judges=tuple(n for n in columns if n in draft.facts.alike(columns, raters[0])))
 
@@ -212,20 +229,36 @@ def find_pattern(draft: RoleDraft) -> bool:
         for n in draft.free()
         if facts.is_labels(n) and n not in facts.opaque and not facts.is_prose(n)
     ]
-    best: tuple[tuple[int, int], ColumnMapping, bool] | None = None
-    for pattern in _patterns():
-        if (found := _with_pattern(draft, columns, pattern)) and (
-            best is None or found[0] > best[0]
-        ):
-            best = found
-    if best is None:
+    best = _best_pattern(draft, columns)
+    draft.other_pattern = best[1].pattern if best else next(iter(_grids(columns)), "")
+    if best is None or not best[2]:
         return False
-    _, mapping, sure = best
-    if not sure:
-        draft.other_pattern = mapping.pattern
-        return False
+    mapping = best[1]
     draft.set(raters=mapping.raters, judges=mapping.judges, pattern=mapping.pattern)
     return True
+
+
+def _best_pattern(
+    draft: RoleDraft, columns: Sequence[str]
+) -> tuple[tuple[int, int], ColumnMapping, bool] | None:
+    """Return the pattern of most columns whose names hold a word for raters."""
+    found = [_with_pattern(draft, columns, pattern) for pattern in _patterns()]
+    return max(filter(None, found), key=lambda reading: reading[0], default=None)
+
+
+def _grids(names: Sequence[str], whole: Collection[str] = ()) -> list[str]:
+    """Return the patterns by which names are all pairs of some first and some second words.
+
+    ``whole`` are names that must be among them.
+    """
+    found = []
+    for pattern in _patterns():
+        matches = [match for name in names if (match := pattern_of(pattern).fullmatch(name))]
+        sides = [{match[key] for match in matches} for key in ("criterion", "rater")]
+        full = len(matches) == len(sides[0]) * len(sides[1]) >= max(MIN_GRID, len(whole))
+        if full and min(map(len, sides)) > 1 and "}{" not in pattern:
+            found.append(pattern)
+    return found
 
 
 def _with_pattern(
@@ -264,7 +297,7 @@ def _are_words(column: Column) -> bool:
 
 def _patterns() -> Iterator[str]:
     for separator in SEPARATORS:
-        end = ")" if separator == " (" else ""
+        end = {" (": ")", " [": "]"}.get(separator, "")
         yield separator.join(PLACEHOLDERS) + end
         if separator:
             yield separator.join(PLACEHOLDERS[::-1]) + end

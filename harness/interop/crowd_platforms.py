@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from harness.tasks.columns.column_words import is_remark
+from harness.tasks.columns.column_words import REMARK_COLUMNS, contains_word, is_remark
 from harness.tasks.tables.checks import PlaceError, as_text
 from harness.tasks.tables.formats import Format, Reading, first_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harness.tasks.tables import Row
 
@@ -29,7 +29,7 @@ def _toloka(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     rows = list(content)
     inputs = [name for name in rows[0] if name.startswith("INPUT:")]
     outputs = [name for name in rows[0] if name.startswith("OUTPUT:")]
-    outputs = [name for name in outputs if any(row.get(name) for row in rows)]
+    outputs = _rated([name for name in outputs if any(row.get(name) for row in rows)], rows)
     kept = [r for r in rows if str(r.get("ASSIGNMENT:status") or "").upper() not in TOLOKA_LEFT_OUT]
     _note_left_out(reading, len(rows) - len(kept), "assignments that were not accepted")
     reading.columns |= {"text": inputs, "rater": ["ASSIGNMENT:worker_id"]}
@@ -57,12 +57,13 @@ def _mturk(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     _note_left_out(reading, len(rows) - len(kept), "assignments that were rejected")
     inputs = [name for name in rows[0] if name.startswith("Input.")]
     answers = [{} for _ in kept] if not kept else [_mturk_answers(row) for row in kept]
-    names = list(dict.fromkeys(name for answer in answers for name in answer))
+    names = _rated(list(dict.fromkeys(name for answer in answers for name in answer)), answers)
     sets = {n for n in names if any(isinstance(a.get(n), list) and len(a[n]) != 1 for a in answers)}
     reading.columns |= {"id": ["HITId"], "text": inputs, "rater": ["WorkerId"]}
     reading.columns |= {"label": names} if len(names) == 1 else {"criteria": names}
     for row, answer in zip(kept, answers, strict=True):
-        cells = {n: v[0] if isinstance(v, list) and n not in sets else v for n, v in answer.items()}
+        given = {name: answer[name] for name in names if name in answer}
+        cells = {n: v[0] if isinstance(v, list) and n not in sets else v for n, v in given.items()}
         yield {n: row[n] for n in ("HITId", "WorkerId", *inputs)} | dict.fromkeys(names) | cells
 
 
@@ -120,7 +121,9 @@ def _qualtrics(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     ]
     header, ids = rows[marks[0] - 1] if marks[0] else rows[marks[0]], rows[marks[0]]
     people = rows[marks[0] + 1 :]
-    questions = [name for name in ids if '"QID' in as_text(ids[name]).replace(" ", "")]
+    questions = [name for name in ids if "QID" in as_text(ids[name])]
+    if not questions:
+        raise PlaceError("the row of ImportId names no question (QID); export the survey anew.")
     answers = {q: {as_text(row.get(q)) for row in people} - {""} for q in questions}
     rated = [q for q in questions if 0 < len(answers[q]) <= MAX_ANSWERS]
     options = {label for q in rated for label in answers[q] if not is_remark(label)}
@@ -146,6 +149,18 @@ def _qualtrics(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 
 
 QUALTRICS = Format("an export of Qualtrics", _is_qualtrics, _qualtrics)
+
+
+def _rated(names: list[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the questions that are ratings: those not called after remarks, nor answered freely.
+
+    All are, where none is left.
+    """
+    answers = {n: {as_text(row.get(n)) for row in rows} - {""} for n in names}
+    rated = [
+        n for n in names if not contains_word(n, REMARK_COLUMNS) and len(answers[n]) <= MAX_ANSWERS
+    ]
+    return rated or names
 
 
 def _note_left_out(reading: Reading, number: int, what: str) -> None:

@@ -371,18 +371,18 @@ def test_labels_of_judges_alone(tmp_path):
 
 
 def test_response_sets_in_cells(tmp_path):
-    """A JSON array in a cell is a response set, for raters and judges alike."""
+    """A JSON array in a cell is a response set, and a single label beside it is a set of one."""
     text = 'id,a1,a2,gpt\n1,"[""x"",""y""]","[""x""]","[""y"",""x""]"\n2,x,y,y\n'
     summary = make_task(plan_of(table(tmp_path, text)), tmp_path / "mine")
     task = load_task(summary.folder)
     assert [(r.elicitation, r.value) for r in task.ratings] == [
         ("response_set", ("x", "y")),
         ("response_set", ("x",)),
-        ("forced_choice", "x"),
-        ("forced_choice", "y"),
+        ("response_set", ("x",)),
+        ("response_set", ("y",)),
     ]
     kinds = [v.elicitation for v in read_external(summary.folder / "verdicts.csv", task)]
-    assert kinds == ["response_set", "forced_choice"]
+    assert kinds == ["response_set", "response_set"]
 
 
 @pytest.mark.parametrize(("with_sets", "ranks_by"), [(8, "forced_choice"), (9, "response_set")])

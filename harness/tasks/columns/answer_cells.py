@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.errors import TaskError
 from harness.tasks.columns.cell_values import (
     ballots_by_rater,
     counts_of,
@@ -18,7 +19,7 @@ from harness.tasks.columns.cell_values import (
     list_of,
     name_of,
 )
-from harness.tasks.columns.column_words import COUNT_MARKS, parts
+from harness.tasks.columns.column_words import COUNT_MARKS, NO, YES, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +35,8 @@ MAX_RATERS = 10_000  # of an item
 SHARE_WORDS = frozenset({"p", "prob", "share", "frac", "fraction", "pct", "soft"})
 OPTION_MARKS = COUNT_MARKS | SHARE_WORDS
 OPENING_MARK = re.compile(r"^([ _.:/#]+|-[ _.:/#]*)")  # n_-1 counts the option -1, n-1 option 1
-UNTICKED = frozenset({"", "0", "false", "no", "n", "f"})
+TICKED = YES | {"1", "x", "y", "t", "\u2713", "\u2714", "checked", "selected"}
+UNTICKED = NO | {"", "0", "n", "f", "-", "unchecked"}
 NO_TOTAL = "shares need the number of raters"
 
 
@@ -161,8 +163,16 @@ class AnswerReader:
         labels = set_options(self.mapping.sets)
         columns = [(label, _cells(self.table.columns[name])) for name, label in labels.items()]
         rows = []
+        for name, label in labels.items():
+            known = {*TICKED, *UNTICKED, name.casefold(), label.casefold()}
+            for text in self.table.columns[name].values:
+                if label_of(text).casefold() not in known:
+                    raise TaskError(
+                        f"{self.table.path}: --sets: column {name!r} holds {text[:40]!r}; write 1 "
+                        "where the option is in the set and 0 where it is not."
+                    )
         for row in range(self.table.n_rows):
-            cells = [(label, texts[row].casefold()) for label, texts in columns]
+            cells = [(label, label_of(texts[row]).casefold()) for label, texts in columns]
             chosen = [label for label, text in cells if text not in UNTICKED]
             rows.append(
                 json.dumps(chosen, ensure_ascii=False) if any(text for _, text in cells) else ""

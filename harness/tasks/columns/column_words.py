@@ -21,7 +21,7 @@ ITEMS = _words(
     "beitrag beispiel fall kennung element eintrag exemple identifiant cas ejemplo elemento "
     "identificador caso exemplo amostra esempio campione voorbeeld 编号 项目 样本 "
     "条目 序号 項目 番号 サンプル "
-    "номер пример"
+    "номер пример przyklad przypadek"
 )
 ID_MARKS = _words(
     "id ids uid uuid key idx index no nr num number nummer numero codigo code 编号 番号"
@@ -34,7 +34,7 @@ GROUPS = _words(
 )
 CRITERIA = _words(
     "criterion aspect dimension attribute metric trait kriterium merkmal critere criterio "
-    "dimensao aspecto 标准 维度 方面"
+    "dimensao aspecto criterium kryterium критерий 标准 维度 方面 基準"
 )
 RATERS = _words(
     "rater raters annotator annotators worker workers workerid coder coders labeler labeller "
@@ -42,7 +42,8 @@ RATERS = _words(
     "bewertende annotierer kodierer gutachter pruefer prufer annotateur annotatrice "
     "evaluateur evaluatrice codeur correcteur anotador anotadora evaluador evaluadora "
     "codificador calificador avaliador avaliadora annotatore valutatore beoordelaar "
-    "oceniajacy 标注者 标注员 标注人 评估者 评审 评分者 評価者 注釈者 разметчик аннотатор эксперт"
+    "oceniajacy pruferin beoordelaarster 标注者 标注员 标注人 评估者 评审 评审员 评分者 "
+    "評価者 注釈者 разметчик аннотатор оценщик эксперт"
 )
 WEAK_RATERS = _words(
     "user participant expert author human person respondent student subject judge who name by "
@@ -60,7 +61,7 @@ LABELS = _words(
     "categorie choix avis etiqueta valoracion puntuacion juicio categoria eleccion respuesta "
     "rotulo avaliacao nota escolha etichetta valutazione giudizio voto 标签 评分 "
     "分数 类别 判断 选择 ラベル "
-    "評価 метка оценка"
+    "評価 評点 点数 метка оценка oordeel beoordeling ocena etykieta"
 )
 MEASURES = _words(
     "confidence certainty difficulty effort seconds duration time worktime elapsed sicherheit "
@@ -102,7 +103,8 @@ TOTAL_ROWS = _words(
 PROMPTS = _words(
     "prompt question source document instruction context query task input frage aufgabe "
     "quelle dokument kontext consigne contexte pregunta instruccion fuente documento contexto "
-    "pergunta instrucao fonte contesto domanda 问题 提示 指令 来源 文档"
+    "pergunta instrucao comando fonte contesto domanda richiesta istruzione vraag opdracht "
+    "bron pytanie polecenie zrodlo вопрос запрос источник 问题 提示 指令 来源 文档 質問 指示"
 )
 TEXTS = PROMPTS | _words(
     "text body content comment message sentence prompt question answer response reply passage "
@@ -110,7 +112,8 @@ TEXTS = PROMPTS | _words(
     "conversation dialogue dialog output completion utterance input title headline beitrag "
     "nachricht satz antwort zusammenfassung texte phrase reponse resume texto mensaje frase "
     "respuesta resumen mensagem resposta resumo testo messaggio risposta riassunto 文本 内容 句子 "
-    "回答 回复 摘要 テキスト текст ответ"
+    "bericht tekst zin samenvatting wypowiedz zdanie odpowiedz streszczenie aussage enonce "
+    "回答 回复 摘要 テキスト 文章 応答 要約 текст ответ высказывание предложение резюме"
 )
 METADATA = _words(
     "language lang locale split category topic domain model system type gender age country "
@@ -139,7 +142,10 @@ REMARKS = _words(
     "不确定", "不知道", "无法判断",
     "no answer", "prefer not to say", "unknown", "unclear", "undecided", "no opinion",
 }  # fmt: skip
-TIES = _words("tie tied draw both equal same neither bothbad")
+TIES = _words(
+    "tie tied draw both equal same neither bothbad gleich unentschieden beide egal egalite empate "
+    "igual ambos pareggio uguale gelijk remis поровну ничья 平 平局 一样 相同 引き分け 同じ"
+)
 YES = _words(
     "ja oui si sim sì da 是 はい yes true positive pos good ok correct acceptable accept pass "
     "relevant consistent helpful safe agree present supported entailment"
@@ -152,8 +158,12 @@ NO = _words(
 COUNT_MARKS = _words("n num count counts cnt votes vote nb number")
 TOTALS = _words("total sum all raters annotators annotations ratings votes workers judgments")
 
-SIDES = ({"a", "b"}, {"1", "2"}, {"left", "right"}, {"first", "second"}, {"chosen", "rejected"})
+SIDES = (
+    *({"a", "b"}, {"1", "2"}, {"left", "right"}, {"first", "second"}),
+    *({"chosen", "rejected"}, {"links", "rechts"}, {"gauche", "droite"}, {"izquierda", "derecha"}),
+)
 FIRST_CJK = "\u3040"  # from here on words have no spaces around them
+PERSON_ENDS = "者员員人"  # of a word that names the person: 評価 is a rating, 評価者 a rater
 _ACCENTS = frozenset(map(chr, range(0x300, 0x370)))
 _BREAKS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[^\W\d_])(?=\d)")
 
@@ -189,7 +199,11 @@ def contains_word(name: str, words: frozenset[str]) -> bool:
     name_parts = parts(name)
     if not words.isdisjoint(name_parts) or "".join(name_parts) in words:
         return True
-    return not name.isascii() and any(word in name for word in words if word[0] >= FIRST_CJK)
+    return not name.isascii() and any(
+        word in name and not any(word + end in name for end in PERSON_ENDS)
+        for word in words
+        if word[0] >= FIRST_CJK
+    )
 
 
 def are_sides(names: Sequence[str], *, tied: bool) -> bool:
@@ -215,7 +229,7 @@ def are_pair(name: str, other: str) -> bool:
     if len(first) != len(second):
         return False
     differing = [{a, b} for a, b in zip(first, second, strict=True) if a != b]
-    return len(differing) == 1 and differing[0] in SIDES
+    return len(differing) == 1 and differing[0] in (*SIDES, {"0", "1"})
 
 
 @lru_cache(8192)

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.errors import TaskError
-from harness.tasks.columns.cell_values import label_of, labels_of, name_of, text_of, with_point
+from harness.tasks.columns.cell_values import (
+    label_of,
+    labels_of,
+    list_of,
+    name_of,
+    text_of,
+    with_point,
+)
 from harness.tasks.options import MAX_LABEL_CHARS
 from harness.tasks.schema import as_number
 from harness.tasks.tables.checks import MAX_ID_CHARS
@@ -298,6 +305,24 @@ def _with_points(column: Column) -> Column:
     if texts == list(column.texts) or 2 * int(column.counts[numbers].sum()) < column.n_filled:
         return column
     return _recoded(column, texts)
+
+
+def with_whole_sets(table: Table) -> Table:
+    """Read single labels as sets of one in columns whose other cells are lists of labels.
+
+    An export writes ``joy`` where one option was chosen and ``["anger", "joy"]`` where two were.
+    """
+    lists = {name: [*map(list_of, column.texts)] for name, column in table.columns.items()}
+    known = {str(part) for cells in lists.values() for parts in cells for part in parts or ()}
+    columns = dict(table.columns)
+    for name, cells in lists.items():
+        column = columns[name]
+        texts = zip(column.texts, cells, strict=True)
+        single = [text for text, parts in texts if text and parts is None]
+        if single and len(single) < len(column.values) and known.issuperset(single):
+            whole = {text: json.dumps([text], ensure_ascii=False) for text in single}
+            columns[name] = _recoded(column, [whole.get(text, text) for text in column.texts])
+    return replace(table, columns=columns)
 
 
 def _names(names: str | Sequence[str]) -> Sequence[str]:
