@@ -1,0 +1,237 @@
+"""Tables that were once read wrong without a question, each named after what went wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+
+import pytest
+from support.processes import call_harness
+from support.table_corpus import PEOPLE, sentence
+from support.table_scores import joined
+
+from harness.tasks import load_task
+
+N = 24
+NAMES = ("Ana", "Ben", "Chloé")
+EMOTIONS = ("anger", "joy", "fear")
+
+
+def texts(number):
+    import random
+
+    return sentence(random.Random(number), number)
+
+
+def written(place, head, rows, name="t.csv"):
+    with (place / name).open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([head, *rows])
+    return place
+
+
+def imported(place, *options, name="t.csv"):
+    return call_harness("curate", "import", name, "--as", "made", "--yes", *options, cwd=place)
+
+
+def accepted(place, asked):
+    """Import with the first command line that was printed."""
+    import shlex
+
+    lines = [line.strip() for line in joined(asked.stdout).splitlines()]
+    first = next(line for line in lines if line.startswith("harness curate import"))
+    return call_harness(*shlex.split(first)[1:], "--yes", cwd=place)
+
+
+@pytest.mark.parametrize("form", ["{c} ({r})", "{c} - {r}", "{c} [{r}]", "{r}_{c}"])
+def test_named_columns_of_criteria_by_rater_are_asked_about(tmp_path, form):
+    """With --raters, three people and two criteria were six raters."""
+    pairs = [(c, r) for c in ("Fluency", "Tone") for r in NAMES]
+    names = [form.format(c=c, r=r) for c, r in pairs]
+    rows = [
+        [i, texts(i), *(1 + (i * 7 + k * k + i // 3) % 5 for k in range(len(pairs)))]
+        for i in range(N)
+    ]
+    written(tmp_path, ["id", "text", *names], rows)
+    asked = imported(tmp_path, "--raters", ",".join(names))
+    assert asked.returncode == 2
+    assert "criterion and rater: give --pattern" in asked.stderr
+    assert any(pattern in asked.stdout for pattern in (form.format(c="{criterion}", r="{rater}"),))
+    kept = imported(tmp_path, "--raters", ",".join(names), "--pattern", "none")
+    assert kept.returncode == 0, kept.stderr
+    assert len({rating.rater for rating in load_task(tmp_path / "made").ratings}) == len(names)
+
+
+def test_named_columns_of_criteria_by_numbered_rater_are_read_by_their_pattern(tmp_path):
+    names = [f"{c}_rater{r}" for c in ("fluency", "tone") for r in (1, 2)]
+    rows = [[i, texts(i), *(1 + (i * 7 + k * k) % 5 for k in range(4))] for i in range(N)]
+    written(tmp_path, ["id", "text", *names], rows)
+    done = imported(tmp_path, "--raters", ",".join(names))
+    assert done.returncode == 0, done.stderr
+    task = load_task(tmp_path / "made")
+    assert {rating.rater for rating in task.ratings} == {"rater1", "rater2"}
+    assert {item.criterion for item in task.items} == {"fluency", "tone"}
+
+
+def test_remarks_of_crowd_workers_are_no_criterion(tmp_path):
+    """A free answer of a batch of Mechanical Turk became a task of its own."""
+    head = ["HITId", "WorkerId", "AssignmentStatus", "Input.text"]
+    head += ["Answer.toxicity", "Answer.comment", "Answer.why"]
+    rows = [
+        [f"H{i}", f"A{w}", "Approved", texts(i), ("toxic", "fine")[(i + w) % 2], "", ""]
+        for i in range(N)
+        for w in range(3)
+    ]
+    for row in rows[::5]:
+        row[5] = "I was not sure about this one"
+    for number, row in enumerate(rows[::2]):
+        row[6] = f"because of reason {number}"
+    written(tmp_path, head, rows)
+    done = imported(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {option.key for option in load_task(tmp_path / "made").options} == {"toxic", "fine"}
+
+
+@pytest.mark.parametrize(
+    ("sides", "labels"),
+    [
+        (("Antwort A", "Antwort B"), ("A", "B", "gleich")),
+        (("回答A", "回答B"), ("A", "B", "平")),
+        (("output_left", "output_right"), ("left", "right", "keins")),
+        (("answer_0", "answer_1"), ("0", "1")),
+    ],
+)
+def test_sides_of_a_pair_are_no_nominal_labels(tmp_path, sides, labels):
+    """A tie in another language, or sides called 0 and 1, made options of the pair."""
+    rows = [
+        ["Which is better?", texts(i), texts(i + N), r, labels[(i + i // 5 + k) % len(labels)]]
+        for i in range(N)
+        for k, r in enumerate(NAMES)
+    ]
+    written(tmp_path, ["prompt", *sides, "annotator", "preference"], rows)
+    done = imported(tmp_path)
+    if done.returncode == 2:
+        assert "may be the sides of a pair" in done.stderr
+        done = accepted(tmp_path, done)
+    assert done.returncode == 0, done.stderr
+    assert load_task(tmp_path / "made").scale == "pairwise"
+
+
+def test_sets_that_are_as_long_as_texts_are_not_left_out(tmp_path):
+    """``anger | joy | fear`` beside a choice was taken for a text, and dropped."""
+    rows = [
+        [i, texts(i), r, EMOTIONS[k], " | ".join(EMOTIONS[: 1 + (i + k) % 3])]
+        for i in range(N)
+        for k, r in enumerate(NAMES)
+    ]
+    written(tmp_path, ["id", "text", "annotator", "最佳", "可接受"], rows)
+    asked = imported(tmp_path)
+    assert asked.returncode == 2
+    assert "可接受" in asked.stderr or "--separator" in asked.stderr
+
+
+def test_single_labels_beside_lists_are_sets_of_one(tmp_path):
+    """An export that writes one choice as a word made two elicitations of one column."""
+    sets = [EMOTIONS[: 1 + i % 2] for i in range(N)]
+    cells = [s[0] if len(s) == 1 else json.dumps({"choices": s}) for s in sets]
+    rows = [[i, texts(i), r, cells[(i + k) % N]] for i in range(N) for k, r in enumerate(NAMES)]
+    written(tmp_path, ["id", "text", "annotator", "label"], rows)
+    done = imported(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {r.elicitation for r in load_task(tmp_path / "made").ratings} == {"response_set"}
+
+
+def test_ticks_written_as_numbers_with_a_point_are_read(tmp_path):
+    """``0.0`` was taken for a tick, so that every option was in every set."""
+    rows = [
+        [i, texts(i), r, *(f"{float((i + k + n) % 3 > 0)}" for n in range(3))]
+        for i in range(N)
+        for k, r in enumerate(NAMES)
+    ]
+    written(tmp_path, ["id", "text", "annotator", *EMOTIONS], rows)
+    done = imported(tmp_path, "--sets", ",".join(EMOTIONS))
+    assert done.returncode == 0, done.stderr
+    assert {len(r.value) for r in load_task(tmp_path / "made").ratings} == {2}
+
+
+def test_a_tick_that_is_neither_yes_nor_no_is_refused(tmp_path):
+    rows = [[i, texts(i), r, 1 + i % 3, 0, 1] for i in range(N) for r in NAMES]
+    written(tmp_path, ["id", "text", "annotator", *EMOTIONS], rows)
+    refused = imported(tmp_path, "--sets", ",".join(EMOTIONS))
+    assert refused.returncode == 2
+    assert "column 'anger' holds '2'; write 1" in refused.stderr
+
+
+def test_a_yes_in_every_row_may_tick_an_option(tmp_path):
+    """Columns of yes and no were criteria even where no row is without a yes."""
+    rows = [
+        [i, texts(i), r, *(("no", "yes")[n == (i + k) % 3] for n in range(3))]
+        for i in range(N)
+        for k, r in enumerate(NAMES)
+    ]
+    written(tmp_path, ["id", "text", "annotator", *EMOTIONS], rows)
+    asked = imported(tmp_path)
+    assert asked.returncode == 2
+    assert "--sets anger,joy,fear" in asked.stderr
+
+
+def test_an_experts_gold_label_is_no_rater(tmp_path):
+    labels = ("yes", "no")
+    rows = [[i, texts(i), *(labels[(i + k * i // 4) % 2] for k in range(4))] for i in range(N)]
+    written(tmp_path, ["id", "text", "rater1", "rater2", "rater3", "expert_gold"], rows)
+    done = imported(tmp_path)
+    assert done.returncode == 0, done.stderr
+    raters = {rating.rater for rating in load_task(tmp_path / "made").ratings}
+    assert raters == {"rater1", "rater2", "rater3"}
+
+
+def test_a_criterion_with_a_strange_name_is_asked_about(tmp_path):
+    """It became a part of the item's name, and judges rated one text thrice alike."""
+    rows = [
+        [r, f"doc_{i}", texts(i), 1 + (i + n * k + n) % 5, aspect]
+        for i in range(N)
+        for k, r in enumerate(PEOPLE[:3])
+        for n, aspect in enumerate(("fluency", "tone", "grounding"))
+    ]
+    written(tmp_path, ["annotator", "x3", "text", "label", "x7"], rows)
+    asked = imported(tmp_path)
+    assert asked.returncode == 2
+    assert "x7" in asked.stderr
+
+
+def test_a_single_rater_of_a_long_table_is_read(tmp_path):
+    rows = [[i, texts(i), "Ana", ("yes", "no")[i * i % 3 > 0]] for i in range(N)]
+    written(tmp_path, ["item_id", "text", "annotator", "label"], rows)
+    done = imported(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {rating.rater for rating in load_task(tmp_path / "made").ratings} == {"Ana"}
+
+
+def test_ids_of_crowd_workers_are_no_models(tmp_path):
+    """``A08AD08B`` was asked about, as if it ended in a number of parameters."""
+    workers = ("A08AD08B", "A3E7B7B", "AF46F6O", "A1111C")
+    rows = [
+        [i, texts(i), w, ("yes", "no")[(i + k) % 2]]
+        for i in range(N)
+        for k, w in enumerate(workers)
+    ]
+    written(tmp_path, ["item_id", "text", "annotator", "label"], rows)
+    done = imported(tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_unclear_points_are_printed_once_where_both_streams_share_a_pipe(tmp_path):
+    rows = [[i, texts(i), ("yes", "no")[i % 2], ("no", "yes")[i % 3 > 0]] for i in range(N)]
+    written(tmp_path, ["id", "text", "Bert", "our_tune"], rows)
+    command = [sys.executable, "-m", "harness", "curate", "import", "t.csv", "--as", "made"]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout.count("may be people, models or criteria") == 1
