@@ -21,6 +21,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Counts: TypeAlias = FloatArray | IntArray
 Scalar = TypeVar("Scalar", bound=np.generic)
 Made = TypeVar("Made")
+Asked = TypeVar("Asked", bound=NDArray[Any])
 
 # Shares that are equal as fractions may differ by the rounding of up to about a thousand additions
 # (0.1 + 0.7 < 0.8). No two fractions with fewer than a million raters lie this close.
@@ -65,15 +66,15 @@ def median(values: Counts, times: IntArray | None = None) -> float | None:
     return float(values[order][middle].sum()) / 2.0
 
 
-def remembered(function: Callable[[FloatArray], Made]) -> Callable[[FloatArray], Made]:
+def remembered(function: Callable[[Asked], Made]) -> Callable[[Asked], Made]:
     """Let metrics that are asked about the same sums, one after the other, share a first step.
 
     What was made of the last array is kept; arrays are told apart as objects.
     """
-    last: list[tuple[ref[FloatArray], Made]] = []
+    last: list[tuple[ref[Asked], Made]] = []
 
     @wraps(function)
-    def cached(totals: FloatArray) -> Made:
+    def cached(totals: Asked) -> Made:
         for array_ref, result in last:
             if array_ref() is totals:
                 return result

@@ -118,29 +118,37 @@ def leave_out(
     list of WithoutEach
         One per side.
     """
-    n, m, K = ratings.shape
-    counts, items, runs = ratings.counts(), np.arange(n), list(blocks(n))
-    first = [side(counts[runs[0]], items[runs[0]]) for side in sides]
+    n, m, _ = ratings.shape
+    runs, all_counts = list(blocks(n)), ratings.counts()
+    counts, items = [all_counts[run] for run in runs], [np.arange(n)[run] for run in runs]
+    first = [side(counts[0], items[0]) for side in sides]
     totals = [sums.sum(axis=0) for sums in first]
-    for run in runs[1:]:
+    for run_counts, run_items in zip(counts[1:], items[1:], strict=True):
         totals = [
-            t + side(counts[run], items[run]).sum(axis=0)
+            t + side(run_counts, run_items).sum(axis=0)
             for t, side in zip(totals, sides, strict=True)
         ]
     without = [np.tile(total, (m, 1)) for total in totals]
     cells: list[list[list[FloatArray]]] = [[] for _ in sides]
     times = []
-    for run in runs:
-        sums = first if run is runs[0] else [side(counts[run], items[run]) for side in sides]
+    for r, run in enumerate(runs):
+        sums = first if r == 0 else [side(counts[r], items[r]) for side in sides]
+        options, rated = np.nonzero(counts[r].T)  # by option, then by item
+        fewer, rows = counts[r][rated], items[r][rated]
+        times.append(fewer[np.arange(len(rated)), options].astype(np.float64))
+        fewer[np.arange(len(rated)), options] -= 1
+        parts = [(fewer[at], rows[at]) for at in blocks(max(len(rated), 1))]
+        changes = [
+            np.concatenate([side(*part) for part in parts]) - of_side[rated]
+            for side, of_side in zip(sides, sums, strict=True)
+        ]
+        for s, of_side in enumerate(changes):
+            cells[s].append([value(totals[s] + of_side) for value in values])
         for k, chose in enumerate(ratings.by_option(run)):
-            rated = np.flatnonzero(counts[run, k])
-            rows = items[run][rated]
-            fewer = counts[rows] - np.eye(K, dtype=np.int64)[k]
-            times.append(counts[rows, k].astype(np.float64))
-            for s, side in enumerate(sides):
-                changes = side(fewer, rows) - sums[s][rated]
-                cells[s].append([value(totals[s] + changes) for value in values])
-                without[s] += chose[:, rated] @ changes
+            of_option = options == k
+            chose_rated = chose[:, rated[of_option]]
+            for s, of_side in enumerate(changes):
+                without[s] += chose_rated @ of_side[of_option]
     return [
         WithoutEach(
             raters=tuple(value(of_side) for value in values),

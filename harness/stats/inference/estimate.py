@@ -6,7 +6,7 @@ from collections.abc import Mapping  # noqa: TC003 -- readers of a result's fiel
 from dataclasses import dataclass, field, replace
 from math import inf, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -335,20 +335,40 @@ def estimate_all(
     results = iter(engine.of_sums([sums for group in groups for sums in group]))
     return [
         {
-            metric.name: _estimated(metric, sums, result, engine)
+            metric.name: _estimated(metric, sums, entering, result, engine)
             for sums in group
+            for entering in [_Entering.of(sums, engine.units)]
             for metric, result in zip(sums.metrics, next(results), strict=True)
         }
         for group in groups
     ]
 
 
-def _estimated(metric: Metric, sums: ItemSums, result: Replicated, engine: Engine) -> Estimated:
-    units, used = engine.units, sums.entered
-    times = units.times
-    n_used, undefined = how_many(used, times), bool(np.isnan(result.value))
-    n_units = units.n_entering(used)
-    per_item = sums.n_ratings[used] if sums.n_ratings is not None else np.empty(0)
+class _Entering(NamedTuple):
+    """The items and units behind all metrics of the same sums, and ratings per item."""
+
+    n_used: int
+    n_units: int
+    n_excluded: int
+    ratings_per_item: float | None
+
+    @classmethod
+    def of(cls, sums: ItemSums, units: Units) -> _Entering:
+        used, times = sums.entered, units.times
+        per_item = sums.n_ratings[used] if sums.n_ratings is not None else np.empty(0)
+        return cls(
+            n_used=how_many(used, times),
+            n_units=units.n_entering(used),
+            n_excluded=how_many(~used if sums.inside is None else sums.inside & ~used, times),
+            ratings_per_item=median(per_item, None if times is None else times[used]),
+        )
+
+
+def _estimated(
+    metric: Metric, sums: ItemSums, entering: _Entering, result: Replicated, engine: Engine
+) -> Estimated:
+    units, undefined = engine.units, bool(np.isnan(result.value))
+    n_used, n_units = entering.n_used, entering.n_units
     sampled = Sampled(
         value=result.value,
         replicates=result.replicates,
@@ -374,12 +394,12 @@ def _estimated(metric: Metric, sums: ItemSums, result: Replicated, engine: Engin
         interval=interval,
         interval_reason=why_none,
         n_used=n_used,
-        n_excluded=how_many(~used if sums.inside is None else sums.inside & ~used, times),
+        n_excluded=entering.n_excluded,
         excluded=sums.excluded,
         n_tied=sums.n_tied,
         n_resamples=len(result.replicates),
         undefined_share=share_undefined(result.replicates),
-        ratings_per_item=median(per_item, None if times is None else times[used]),
+        ratings_per_item=entering.ratings_per_item,
         n_replies=sums.n_replies,
         counts=metric.counts(result.totals, sums.options),
     )

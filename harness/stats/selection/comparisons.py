@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from math import inf, isinf
 from typing import TYPE_CHECKING
 
@@ -207,16 +207,21 @@ def scorer(judge: Side) -> Callable[[Metric, FloatArray, IntArray], FloatArray]:
     Items on which the judge is not compared add nothing.
     """
 
-    def score(metric: Metric, vectors: FloatArray, rows: IntArray) -> FloatArray:
-        form = metric.judge_form
-        compared, n_replies = judge.compared(form)[rows], judge.n_replies(form)
-        of_judge = judge.forms[form][rows]
+    @cache
+    def comparable(form: Form) -> tuple[FloatArray, BoolArray]:
+        """Return the judge's vectors, nan off its items, and which items have more replies."""
+        of_judge, compared = judge.forms[form], judge.compared(form)
         if judge.common:
             of_judge = np.where(compared[:, None], of_judge, np.nan)
-        sums = metric.contributions(vectors, of_judge)
+        return of_judge, compared & _has_more(judge, form)
+
+    def score(metric: Metric, vectors: FloatArray, rows: IntArray) -> FloatArray:
+        form = metric.judge_form
+        of_judge, has_more = comparable(form)
+        sums, n_replies = metric.contributions(vectors, of_judge[rows]), judge.n_replies(form)
         if n_replies is None:
             return sums
-        more = compared & _has_more(judge, form)[rows]
+        more = has_more[rows]
         if more.any():
             replies = replies_of(judge.table, form)
             sums[more] = contributions_at_replies(

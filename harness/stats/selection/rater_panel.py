@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import ratio
+from harness.stats.data.arrays import ratio, remembered
 from harness.stats.data.rating_table import ELICITATION_OF, FORMS
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.metric import by_contributions
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.crossed_raters import CrossedRatings
     from harness.stats.inference.estimate import ItemSums
     from harness.stats.inference.metric import Metric
+    from harness.stats.selection.replies import Vectors
 
     Counted = Callable[[IntArray, IntArray], FloatArray]
 
@@ -78,7 +79,7 @@ def rater_covariances(
         ratings = panel.of(human, first.human_form)
         if ratings is None:
             continue
-        vectors = vectors_of(human, first.human_form, cut)
+        vectors = _vectors_of_counts(vectors_of(human, first.human_form, cut))
         values = [metric.value for metric in members]
         sides = [_counted(first, score, vectors) for score in scores]
         left_out = leave_out(ratings, sides, *values)
@@ -112,12 +113,22 @@ def _of_counts(metric: Metric, counts: IntArray, rows: IntArray) -> FloatArray: 
 def _counted(
     metric: Metric,
     score: Callable[[Metric, FloatArray, IntArray], FloatArray],
-    vectors: Callable[..., FloatArray],
+    vectors: Callable[[IntArray], FloatArray],
 ) -> Counted:
     """Return the contributions of a judge as a function of the raters' counts."""
 
     def contributions(counts: IntArray, rows: IntArray) -> FloatArray:
-        n_ratings = counts.sum(axis=1).astype(np.float64)
-        return score(metric, vectors(ratio(counts, n_ratings[:, None]), n_ratings), rows)
+        return score(metric, vectors(counts), rows)
 
     return contributions
+
+
+def _vectors_of_counts(vectors: Vectors) -> Callable[[IntArray], FloatArray]:
+    """Return the raters' vectors as a function of their counts; judges share those of the same."""
+
+    @remembered
+    def of_counts(counts: IntArray) -> FloatArray:
+        n_ratings = counts.sum(axis=1).astype(np.float64)
+        return vectors(ratio(counts, n_ratings[:, None]), n_ratings)
+
+    return of_counts
