@@ -12,26 +12,26 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+
+# The tests start dozens of processes; without a bytecode cache each would compile all its imports,
+# as this one would what pytest rewrites.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).resolve().parent.parent / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 # As the command line does; too late once numpy is loaded, which the support does.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 pytest.register_assert_rewrite("support")
 
+from hypothesis import settings  # noqa: E402 -- once bytecode is written
 from support.known_answers import truth_folders  # noqa: E402 -- after its asserts are rewritten
 from support.processes import start_server  # noqa: E402 -- the same
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 GUARD = Path(__file__).with_name("guard")
-
-# The tests start dozens of processes; without a bytecode cache each would compile all its imports.
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-    sys.dont_write_bytecode = False
-    sys.pycache_prefix = str(CHECKOUT / ".pytest_cache" / "bytecode")
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 settings.register_profile("same", deadline=None, derandomize=True)  # examples, in every run
 settings.register_profile("thorough", deadline=None, max_examples=1000)  # and new ones
@@ -111,11 +111,27 @@ def browser():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _state_home(tmp_path_factory):
-    """One state folder for all tests: what one of them seals is the user's own in the others."""
+def _shared_home(tmp_path_factory):
+    """One state folder for all tests: what one of them seals is the user's own in the others.
+
+    Fixtures that several tests share have a home as well; each test has its own.
+    """
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     os.environ["XDG_STATE_HOME"] = str(shared / "state")
+    with pytest.MonkeyPatch.context() as patch:
+        set_home(patch, base / "homes" / "shared")
+        yield
+
+
+def set_home(patch, home) -> None:
+    """Let a folder be the user's home, in which nothing has been written yet."""
+    for name in ("HARNESS_CACHE", "HARNESS_JUDGES", "HARNESS_TASKS", "HARNESS_RUNS"):
+        patch.delenv(name, raising=False)
+    patch.setenv("HOME", str(home))
+    patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    patch.setenv("XDG_DATA_HOME", str(home / "data"))
 
 
 _home_numbers = count()
@@ -125,10 +141,5 @@ _home_numbers = count()
 def own_home(tmp_path_factory, monkeypatch):
     """A home folder per test, so that no file of the user is read or written."""
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(_home_numbers))
-    for name in ("HARNESS_CACHE", "HARNESS_JUDGES", "HARNESS_TASKS", "HARNESS_RUNS"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    set_home(monkeypatch, home)
     return home

@@ -24,6 +24,7 @@ def name(page: Path) -> str:
     return str(page.relative_to(CHECKOUT))
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("page", WRITTEN, ids=name)
 def test_what_a_page_shows_is_what_happens(page, tmp_path, monkeypatch, stub, request):
     """Files are made, commands run and outputs compared in the order in which they are read."""
@@ -104,6 +105,7 @@ def test_reference_is_fresh(tmp_path):
     assert not stale, f"stale: {', '.join(stale)}; run: python docs/generate.py"
 
 
+@pytest.mark.docs
 def test_site_builds(tmp_path):
     """`mkdocs build --strict` finds nothing to complain about."""
     pytest.importorskip("material", reason="the docs group is not installed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from support.processes import call_harness, invoke
@@ -16,15 +17,24 @@ from harness.tasks import load_task
 N = 40
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """The name of a run of a word list and of random answers; the working folder is empty."""
-    monkeypatch.chdir(tmp_path)
-    folder = make_task_folder(tmp_path / "small", N, response_sets=False)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder with a task and a run of a word list and of random answers, which nobody changes."""
+    place = tmp_path_factory.mktemp("finished")
+    folder = make_task_folder(place / "small", N, response_sets=False)
     with (folder / "task.yaml").open("a", encoding="utf-8") as file:
         file.write("lexicon: {positive: B, negative: A}\n")
-    result = invoke("run", "--task", folder, "--judges", "lexicon,random", "--out", "runs", "-q")
+    judges = ("--judges", "lexicon,random")
+    result = invoke("run", "--task", folder, *judges, "--out", place / "runs", "-q")
     assert result.exit_code == 0, result.output
+    return place
+
+
+@pytest.fixture
+def run(finished, tmp_path, monkeypatch):
+    """The name of the run, copied with its task into the working folder."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     return next((tmp_path / "runs").iterdir()).name
 
 
