@@ -19,7 +19,6 @@ from harness.judging.computed_verdicts import computed_verdicts, is_computed, no
 from harness.judging.fingerprints import fingerprint_of_verdicts
 from harness.judging.judges.embedding import decode_vector, text_id
 from harness.judging.judges.judge_registry import easier_strategies, notice_of
-from harness.judging.judges.response_errors import explain
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.storage.verdict_log import read_log
 from harness.judging.strategies.strategy import TOKEN_LIMITS
@@ -232,16 +231,13 @@ def _voting_replies(
 def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
     notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
     notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
-    addresses = {spec.name: spec.base_url for spec in manifest.judges}
+    explained = {spec.name: spec.explain for spec in manifest.judges}
     for judge, reason in manifest.ended.items():
-        meaning, address = explain(reason), addresses.get(judge)
-        if address:
-            meaning = meaning.replace("at that address", f"at {address}")
-        notes.append(f"{judge} is incomplete ({meaning})")
+        notes.append(f"{judge} is incomplete ({explained[judge](reason)})")
     for (judge, reason), n_failed in _failures(reading).items():
         if manifest.ended.get(judge) != reason:
             replies = "reply" if n_failed == 1 else "replies"
-            notes.append(f"{judge}: {n_failed} {replies} failed ({explain(reason)})")
+            notes.append(f"{judge}: {n_failed} {replies} failed ({explained[judge](reason)})")
     return tuple(notes)
 
 

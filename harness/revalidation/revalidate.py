@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from harness.app import how_to_resume
 from harness.errors import ExitCode, HarnessError, RunError
 from harness.files import read_file, write_file, writing_to
-from harness.judging.judges.response_errors import explain
 from harness.judging.storage.verdict_log import VerdictLog
 from harness.revalidation.asking import Sitting
 from harness.revalidation.assessment import assess, without_look
@@ -203,7 +202,8 @@ def _replies_of(
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
     streams = sitting.asked_streams(baseline, answers)
     replied = {stream.judge for stream in streams if stream.n_replies}
-    ended = {judge: explain(reason) for judge, reason in answers.ended.items()}
+    explained = {spec.name: spec.explain for spec in sitting.run.manifest.judges}
+    ended = {judge: explained[judge](reason) for judge, reason in answers.ended.items()}
     silent = with_ensembles(sitting.run.manifest.judges, ended)
     reasons: LeftOut = {
         judge: ("not asked", why) for judge, why in silent.items() if judge not in replied

@@ -25,6 +25,7 @@ from harness.errors import CallFailed, JudgeError, JudgeUnavailable, fault_of
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import OWN_PROTOCOLS, PROVIDERS, provider_of
 from harness.judging.judges.reasoning import REASONING_MAX_TOKENS, reasons_first
+from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.presentation_orders import N_ORDERS
 from harness.judging.strategies.strategy import DEFAULT, TOKEN_LIMITS, Strategy, with_room
 from harness.judging.strategies.strategy_registry import DEFAULT_OF_ENSEMBLES, joined, named
@@ -221,6 +222,12 @@ class JudgeSpec(BaseModel):
     def sent_params(self) -> dict[str, JsonValue]:
         """Parameters sent with each call: those that are not null."""
         return {key: value for key, value in self.params.items() if value is not None}
+
+    def explain(self, reason: str) -> str:
+        """Return a failure's slug, meaning and remedy, with the server and the variable of the key."""
+        provider = PROVIDERS.get(provider_of(self.model))
+        address = self.base_url or (provider.address if provider else None)
+        return explain(reason, address=address, key_env=self.key_env)
 
     def __repr__(self) -> str:
         """Return one line without params, key and script."""

@@ -121,9 +121,23 @@ MEANINGS = {
 }
 
 
-def explain(reason: str) -> str:
-    """Return a failure's slug, followed by its meaning and remedy where there is one."""
+def explain(reason: str, *, address: str | None = None, key_env: str | None = None) -> str:
+    """Return a failure's slug, followed by its meaning and remedy where there is one.
+
+    Parameters
+    ----------
+    reason : str
+        Slug of the failure.
+    address : str, optional
+        Where the requests were sent, to be named.
+    key_env : str, optional
+        Environment variable of the key, to be named.
+    """
     meaning = MEANINGS.get(reason)
+    if reason == "unreachable" and address:
+        meaning = f"no server answers at {address}; check base_url and the network"
+    elif reason == "unauthorized" and key_env:
+        meaning = f"the server refuses the key in {key_env}"
     if reason.startswith("http_5"):
         meaning = "the server failed; resume later"
     elif reason.startswith(UNANSWERED):

@@ -364,3 +364,15 @@ def test_more_judges_than_are_compared_make_no_run(task):
     """They are refused before any is looked up."""
     with pytest.raises(JudgeError, match="51 judges are named; at most 50 make a run"):
         resolve([f"j{j}" for j in range(51)], task, {})
+
+
+def test_a_failure_names_the_server_and_the_variable_of_the_key():
+    """Of an alias the provider's address and variable, of a judge of one's own what it was given."""
+    gpt = JudgeSpec(name="gpt", model="gpt-4o")
+    assert gpt.explain("unreachable").startswith(
+        "unreachable: no server answers at https://api.openai.com"
+    )
+    assert gpt.explain("unauthorized").endswith("refuses the key in OPENAI_API_KEY")
+    mine = JudgeSpec(name="mine", model="m", base_url="http://127.0.0.1:9/v1")
+    assert "no server answers at http://127.0.0.1:9/v1;" in mine.explain("unreachable")
+    assert "key_env in judges.yaml" in mine.explain("unauthorized")
