@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict
 
@@ -90,13 +91,44 @@ def read_task(
         if mapping:
             raise HarnessError(NO_MAPPING)
         return (task if isinstance(task, Task) else load_task_folder(task)), None
+    if unknown := sorted(map(str, {*(mapping or {})} - TableMapping.__annotations__.keys())):
+        known = ", ".join(TableMapping.__annotations__)
+        raise HarnessError(f"mapping has no key {unknown[0]!r}", f"known are {known}")
+    records = list(_records(task))
     try:
-        return _import_rows(task, mapping or {}, scratch)
+        return _import_rows(records, mapping or {}, scratch)
     except TaskError as error:
+        columns = {name for record in records for name in record}
+        error.reword(
+            lambda text: in_mapping(text.replace(f"{scratch}/rows.jsonl", "rows"), columns)
+        )
         raise without_folder(error, scratch) from None
 
 
-def _import_rows(rows: Rows, mapping: TableMapping, scratch: Path) -> tuple[Task, Path | None]:
+def in_mapping(text: str, columns: Collection[str]) -> str:
+    """Name keys of a mapping in place of flags, and columns as Python writes them.
+
+    Examples
+    --------
+    >>> in_mapping("give --text title,body, or --raters", {"title", "body"})
+    "give mapping['text'] = ['title', 'body'], or mapping['raters']"
+    """
+
+    def renamed(found: re.Match[str]) -> str:
+        key, value = found[1].replace("-", "_"), (found[2] or "").strip("'")
+        if key not in TableMapping.__annotations__:
+            return found[0]
+        names = value.split(",") if value else []
+        if not names or not {*names} <= {*columns}:
+            return f"mapping[{key!r}]" + (f" {found[2]}" if found[2] else "")
+        return f"mapping[{key!r}] = {names if len(names) > 1 else names[0]!r}"
+
+    return re.sub(r"--([a-z][a-z-]*)(?: ('[^']*'|[\w.,-]*\w))?", renamed, text)
+
+
+def _import_rows(
+    rows: Sequence[Mapping[str, object]], mapping: TableMapping, scratch: Path
+) -> tuple[Task, Path | None]:
     """Make a task of a table of ratings, as ``harness curate import`` does."""
     curation = edge("curation")
     columns: dict[str, Any] = dict(mapping)

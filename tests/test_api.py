@@ -7,6 +7,7 @@ import concurrent.futures
 import doctest
 import json
 import logging
+import re
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
-from harness.errors import ExitCode
+from harness.errors import ExitCode, HarnessError
 
 RATINGS = [
     {"id": "a", "text": "Thank you!", "ann": "polite", "bob": "polite", "gpt": "polite"},
@@ -284,7 +285,7 @@ def test_verdicts_of_a_run_are_validated_again():
         (lambda: harness.run("toxicity", mapping={"id": "x"}), "a mapping describes a table"),
         (lambda: harness.run(RATINGS, mapping=MAPPING, item_text=False), "could not be resumed"),
         (lambda: harness.validate([1, 2]), "expected dicts, found int"),
-        (lambda: harness.validate(RATINGS, mapping={"id": "nope"}), "rows.jsonl: .*nope"),
+        (lambda: harness.validate(RATINGS, mapping={"id": "nope"}), "rows: .*nope"),
         (lambda: harness.validate("toxicity", [{"item": "x"}]), "verdicts.jsonl: line 1"),
     ],
 )
@@ -312,3 +313,25 @@ def test_repr_of_a_run_with_many_judges_was_as_long_as_their_names(tmp_path):
     four = harness.run("toxicity", judges, limit=2, out=tmp_path, cache=tmp_path / "cache")
     assert ", judges: random, random@self-consistency:3" in repr(three)
     assert ", 4 judges, $" in repr(four)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"raters": ["zed"]}, "rows: mapping['raters']: found no column 'zed'"),
+        (
+            {"raters": ["ann"]},
+            "Give mapping['text'] = ['text', 'bob', 'cy'], or",
+        ),
+        ({"people": "ann"}, "mapping has no key 'people'; known are name, property, id,"),
+    ],
+)
+def test_errors_of_rows_name_keys_of_the_mapping_and_no_flags(mapping, message):
+    """In Python there are no flags, and rows in memory have no file."""
+    rows = [
+        {"id": f"t{i}", "text": f"Thank you {i}!"} | dict.fromkeys(("ann", "bob", "cy"), value)
+        for i, value in enumerate(["rude", "polite"] * 5)
+    ]
+    with pytest.raises(HarnessError, match=re.escape(message)) as refused:
+        harness.load_task(rows, mapping=mapping)
+    assert "--" not in str(refused.value)

@@ -291,7 +291,13 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
 
 
 def metrics_of(task: Task) -> tuple[Metric, ...]:
-    """Return the metrics of a task on an open scale."""
+    """Return what can rank judges on an open scale; raters must be named for the advantage."""
+    rows = common_metrics(task)
+    return rows if task.rater_ids == "positional" else (*rows, ADVANTAGE)
+
+
+def common_metrics(task: Task) -> tuple[Metric, ...]:
+    """Return the metrics that are computed for every task on an open scale."""
     if task.scale == "text":
         return (SIMILARITY,)
     width = inf if task.bounds is None else task.bounds[1] - task.bounds[0]
@@ -304,9 +310,9 @@ def metric_definitions(
 ) -> dict[str, Metric]:
     """Return the metrics of a scale by name, those of plug-ins aside."""
     if scale == "text":
-        rows: tuple[Metric, ...] = (SIMILARITY,)
+        rows: tuple[Metric, ...] = (SIMILARITY, ADVANTAGE)
     elif scale == "continuous":
-        rows = numeric_metrics(inf)
+        rows = (*numeric_metrics(inf), ADVANTAGE)
     else:
         space = OptionSpace.singletons(options)
         closed = cast("ClosedScale", scale)

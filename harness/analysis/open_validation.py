@@ -20,17 +20,18 @@ from harness.analysis.inputs import (
     HumanSets,
     Source,
     check_open_choices,
+    common_metrics,
     metrics_of,
     on_sampling,
     sampling_weights,
 )
 from harness.analysis.open_scale import OpenScale, open_scale
 from harness.analysis.rater_replacement import (
-    eps_of,
     judge_tests,
     replacement_of,
     why_no_test,
 )
+from harness.analysis.rater_wins import design_of_open, with_open_wins
 from harness.analysis.result import (
     JudgeResult,
     Validation,
@@ -40,7 +41,7 @@ from harness.analysis.result import (
     settings_of,
     task_facts,
 )
-from harness.stats import AltTestDesign, Estimate, annotator_controls, annotator_tests
+from harness.stats import Estimate, annotator_controls, annotator_tests
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Exclusion, exclusions
 from harness.stats.inference.metric import find_metric
@@ -64,7 +65,7 @@ NO_OPTIONS = Estimate(value=None, reason="no_options", n_used=0)  # beta and F n
 def validate_open(source: Source) -> Validation:
     """Validate judges on an open scale; see `harness.analysis.validation.validate`."""
     check_open_choices(source.task, _changed(source))
-    scale, metrics = open_scale(source), metrics_of(source.task)
+    scale, metrics = with_open_wins(open_scale(source)), metrics_of(source.task)
     metric = find_metric(source.metric or metrics[0].name, metrics)
     engine = _engine(scale)
     evidence, judges = None, tuple[JudgeResult, ...]()
@@ -137,7 +138,7 @@ def _footing_without(scale: OpenScale, metric: Metric, rater: str, judge: str) -
         judges=tuple(facts for facts in source.judges if facts.name == judge),
         n_resamples=0,
     )
-    return _footing(open_scale(fewer), metric)
+    return _footing(with_open_wins(open_scale(fewer)), metric)
 
 
 def _evidence(
@@ -181,16 +182,11 @@ def _annotator_tests(scale: OpenScale, footing: Footing) -> AnnotatorTests:
     if reason := why_not_tested(scale.source.task, scale.panel.raters):
         return AnnotatorTests(reason)
     verdicts = {name: scale.verdicts(name) for name in footing.judges}
-    return AnnotatorTests("", scale.panel, verdicts, _design(scale), scale.resampling())
-
-
-def _design(scale: OpenScale) -> AltTestDesign:
-    source = scale.source
-    return AltTestDesign(score=scale.score, eps=eps_of(source.task))
+    return AnnotatorTests("", scale.panel, verdicts, design_of_open(scale), scale.resampling())
 
 
 def _replacement(scale: OpenScale) -> Replacement:
-    source, design = scale.source, _design(scale)
+    source, design = scale.source, design_of_open(scale)
     if reason := why_no_test(source.task, source.judges):
         return replacement_of(source.task, design, reason=reason)
     verdicts = {judge.name: scale.verdicts(judge.name) for judge in source.judges}
@@ -204,7 +200,7 @@ def _estimates(
     scale: OpenScale, name: str, footing: Footing, engine: Engine
 ) -> dict[str, Estimate]:
     """Estimate every metric of a judge on the shared items; NA for one that is not ranked."""
-    metrics, shared = metrics_of(scale.source.task), footing.items.shared
+    metrics, shared = _metrics(scale, footing.metric), footing.items.shared
     if name not in footing.judges:
         n = len(shared)
         reason = "too_few_answered"
@@ -212,6 +208,12 @@ def _estimates(
         unranked = Estimate(value=None, reason=reason, n_used=0, n_excluded=n, excluded=excluded)
         return {metric.name: unranked for metric in metrics}
     return {metric.name: _estimate(scale, name, metric, engine, shared) for metric in metrics}
+
+
+def _metrics(scale: OpenScale, metric: Metric) -> tuple[Metric, ...]:
+    """Return the metrics that all tasks of the scale have, and the one that ranks."""
+    rows = common_metrics(scale.source.task)
+    return rows if metric in rows else (*rows, metric)
 
 
 def _estimate(

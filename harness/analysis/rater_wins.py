@@ -1,19 +1,60 @@
-"""Raters' side of the advantage probability, in the columns of a task's options."""
+"""Raters' side of the advantage probability, on options, numbers and texts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from harness.analysis.annotator_variants import panel_of, values_of
 from harness.analysis.option_scale import Scale
-from harness.analysis.rater_replacement import POSITIONAL, design_of, why_no_test
+from harness.analysis.rater_replacement import POSITIONAL, design_of, eps_of, why_no_test
+from harness.stats import AltTestDesign
 from harness.stats.alt_test.option_wins import option_wins
 from harness.stats.metrics.advantage import ADVANTAGE
+from harness.stats.open_scales.numeric_answers import typical_numbers
+from harness.stats.open_scales.open_wins import OpenWins
+from harness.stats.open_scales.text_answers import N_DRAWS
 
 if TYPE_CHECKING:
     from harness.analysis.inputs import Source
-    from harness.stats import RatingTable
+    from harness.analysis.open_scale import OpenScale
+    from harness.stats import Metric, RatingTable
+    from harness.stats.open_scales.open_footing import OpenJudge
+
+
+def with_open_wins(scale: OpenScale) -> OpenScale:
+    """Bind judges and baselines to the advantage probability, if it ranks on an open scale.
+
+    Of numbers, the baselines always answer with the mean, the median or the best of up to 100
+    ratings, or with one of these at random; of texts, with the most frequent one or one of 20.
+    """
+    if scale.source.metric != ADVANTAGE.name or not scale.panel.code.size:
+        return scale
+    wins = OpenWins.of(scale.panel, design_of_open(scale))
+    ratings = [scale.panel.labels[code] for code in scale.panel.code.tolist()]
+    if scale.source.task.scale == "text":
+        constants = {"most_frequent": scale.typical(ratings)}
+        places = np.random.default_rng(0).integers(len(ratings), size=N_DRAWS).tolist()
+        drawn = [ratings[place] for place in places]
+    else:
+        values = np.array(ratings, dtype=np.float64)
+        constants = {"mean": float(values.mean()), "median": float(np.median(values))}
+        drawn = np.unique(typical_numbers(values)).tolist()
+    baselines = wins.baselines(constants, drawn, has_best=scale.source.task.scale != "text")
+
+    def judge(name: str, metric: Metric) -> OpenJudge:
+        if metric is not ADVANTAGE:
+            return scale.judge(name, metric)
+        return wins.judge(name, *scale.answers[name])
+
+    return replace(scale, judge=judge, baselines=lambda _: baselines)
+
+
+def design_of_open(scale: OpenScale) -> AltTestDesign:
+    """Return the annotator test's design for numbers or texts."""
+    return AltTestDesign(score=scale.score, eps=eps_of(scale.source.task))
 
 
 def with_rater_wins(source: Source, human: RatingTable) -> RatingTable:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from harness.analysis.evidence import JudgeEvidence
     from harness.stats import Estimate
 
+COST = "$/1,000"
+
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RankedJudge:
@@ -108,9 +110,9 @@ def ranking_rows(v: Validation) -> list[RankingRow]:
 
 
 def ranking_table(v: Validation) -> tuple[list[str], list[list[str]]]:
-    """Return heads and cells of the ranking, without columns that have no value."""
+    """Return heads and cells of the ranking, without columns that have no value or no cost."""
     name = v.evidence.display_name.partition(" (")[0] if v.evidence else ""
-    heads = ("rank", "judge", name, "flips", "alike", "beta-hat", "answered", "usable", "$/1,000")
+    heads = ("rank", "judge", name, "flips", "alike", "beta-hat", "answered", "usable", COST)
     rows = [
         (
             row.ranks,
@@ -127,7 +129,12 @@ def ranking_table(v: Validation) -> tuple[list[str], list[list[str]]]:
         if row.is_defined
     ]
     columns = [[row[i] for row in rows] for i in range(len(heads))]
-    kept = [i for i, column in enumerate(columns) if not {*column} <= {"", "NA"}]
+    costs_nothing = {*columns[-1]} <= {"", "0.00"}
+    kept = [
+        i
+        for i, column in enumerate(columns)
+        if not {*column} <= {"", "NA"} and not (heads[i] == COST and costs_nothing)
+    ]
     return [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 

@@ -224,7 +224,7 @@ class JudgeSpec(BaseModel):
         return {key: value for key, value in self.params.items() if value is not None}
 
     def explain(self, reason: str) -> str:
-        """Return a failure's slug, meaning and remedy, with the server and the variable of the key."""
+        """Return a failure's slug, meaning and remedy; server and key's variable are named."""
         provider = PROVIDERS.get(provider_of(self.model))
         address = self.base_url or (provider.address if provider else None)
         return explain(reason, address=address, key_env=self.key_env)

@@ -206,13 +206,18 @@ class NumericRatings:
         return np.asarray(self.means[order][place], dtype=np.float64)
 
     def _prior(self, metric: Metric, items: BoolArray) -> Valued:
-        evaluated, drawn = np.flatnonzero(items), self.value
-        if len(drawn) > MAX_QUANTILES:
-            levels = (np.arange(MAX_QUANTILES) + 0.5) / MAX_QUANTILES
-            drawn = np.quantile(drawn, levels, method="inverted_cdf")
+        evaluated, drawn = np.flatnonzero(items), typical_numbers(self.value)
         item = np.repeat(evaluated, len(drawn))
         answer = np.tile(drawn, len(evaluated))
         return AnswerRows.of(item, answer, self.means[item], self.n_items).valued_by(metric)
+
+
+def typical_numbers(value: FloatArray) -> FloatArray:
+    """Return 100 quantiles of (R,) ratings, or the ratings where they are fewer."""
+    if len(value) <= MAX_QUANTILES:
+        return value
+    levels = (np.arange(MAX_QUANTILES) + 0.5) / MAX_QUANTILES
+    return np.asarray(np.quantile(value, levels, method="inverted_cdf"), dtype=np.float64)
 
 
 def undefined(weights: FloatArray) -> FloatArray:

@@ -367,7 +367,7 @@ def test_more_judges_than_are_compared_make_no_run(task):
 
 
 def test_a_failure_names_the_server_and_the_variable_of_the_key():
-    """Of an alias the provider's address and variable, of a judge of one's own what it was given."""
+    """Of an alias the provider's, of a judge of one's own those that it was given."""
     gpt = JudgeSpec(name="gpt", model="gpt-4o")
     assert gpt.explain("unreachable").startswith(
         "unreachable: no server answers at https://api.openai.com"
