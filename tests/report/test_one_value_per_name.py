@@ -17,6 +17,7 @@ from support.analysis_inputs import (
     indeterminate_task,
     source_of,
     task_of,
+    verdict_of,
 )
 
 from harness.analysis import validate
@@ -254,6 +255,20 @@ def test_notebook_drew_a_table_of_its_own(validation):
     cells = re.findall(r"<td>(.*?)</td>", notebook)
     assert [unescape(cell) for cell in cells] == [cell for row in rows for cell in row]
     assert compared_on(validation) in unescape(notebook)
+
+
+@pytest.mark.parametrize("usd", [0.0, 0.5])
+def test_table_has_costs_where_a_judge_costs_something(usd):
+    """A column of zeros would make the table wider than a terminal."""
+    source = RUNS["no resamples"]()
+    first = source.judges[0].name
+    dear = [verdict_of(first, v.item, v.sample, v.value, cost_usd=usd)
+            for v in source.verdicts[first]]  # fmt: skip
+    v = validate(replace(source, verdicts={**source.verdicts, first: dear}))
+    heads, rows = ranking_table(v)
+    assert ("$/1,000" in heads) is bool(usd)
+    if usd:
+        assert "500.00" in {row[-1] for row in rows}
 
 
 def test_every_view_says_items_and_replies(validation):
