@@ -159,7 +159,7 @@ class _LazyGroup(TyperGroup):
         words = [*ctx._protected_args, *ctx.args]  # noqa: SLF001 -- typer has no other name for them
         try:
             return super().invoke(ctx)
-        except (HarnessError, USAGE_ERROR) as error:
+        except (HarnessError, USAGE_ERROR, KeyboardInterrupt) as error:
             source = sources().get(words[0]) if words else None
             if source and source.on_error:
                 _attribute(source.on_error)(words[1:], error)

@@ -17,6 +17,8 @@ from harness.errors import ExitCode, HarnessError
 from harness.revalidation.look_options import LookOptions, use_of_look
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.revalidation.ending import LookEnding
     from harness.runs import RunFolder
 
@@ -72,24 +74,26 @@ def revalidate(
         _print_json(ending)
     elif not printing.quiet or ending.exit_code:
         _print_text(folder, ending, details=printing.details)
-    in_actions = os.environ.get("GITHUB_ACTIONS") == "true"
     for line in ending.failed:
         echo(f"harness: {line}.", err=True)
-        if in_actions:
-            echo(f"::error title=harness revalidate::{_escaped(line)}", err=True)
+    if ending.exit_code:
+        _annotate(ending.failed or ending.sentences)
     raise typer.Exit(ending.exit_code)
 
 
-def print_error(words: list[str], error: Exception) -> None:
-    """Print as JSON an error that ends the command, also one in its own words, if that is wanted.
+def print_error(words: list[str], error: BaseException) -> None:
+    """Print as JSON what ends the command, if that is wanted, and annotate it.
 
-    ``words`` are those of the command line.
+    ``words`` are those of the command line; they may be what is wrong.
     """
+    code = ExitCode.WRONG_INPUT
+    if isinstance(error, HarnessError | KeyboardInterrupt):
+        code = getattr(error, "exit_code", ExitCode.INTERRUPTED)
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    text = text.replace("Value error, ", "") or "interrupted"
+    _annotate([text])
     if "--json" not in words:
         return
-    code = error.exit_code if isinstance(error, HarnessError) else ExitCode.WRONG_INPUT
-    text = error.format_message() if hasattr(error, "format_message") else str(error)
-    text = text.replace("Value error, ", "")
     runs = [word for word in words if Path(word, "manifest.json").is_file()]
     runs += [word for word in words[:1] if not word.startswith("-")]
     facts = {
@@ -107,6 +111,13 @@ def _print_json(ending: LookEnding) -> None:
     look = ending.look if ending.due_in_s is None else None
     shown = asdict(replace(look, streams=(), evidence=())) if look else {}
     echo_result(ending.facts() | shown)
+
+
+def _annotate(lines: Sequence[str]) -> None:
+    """Make lines annotations of the job where this runs in GitHub Actions."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in lines:
+            echo(f"::error title=harness revalidate::{_escaped(line)}", err=True)
 
 
 def _escaped(text: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "HARNESS_NOTIFY_URL"
 TIMEOUT_S = 10.0
-LEAST_ERROR = 400  # HTTP status
+ACCEPTED = range(200, 300)  # HTTP status; a redirect is not followed
 
 
 def check_notify_url(url: str | None) -> None:
@@ -71,7 +71,7 @@ async def _post(url: str, content: Mapping[str, object]) -> str:
             aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
             session.post(url, json=content, allow_redirects=False) as reply,
         ):
-            accepted = reply.status < LEAST_ERROR
+            accepted = reply.status in ACCEPTED
             return "" if accepted else f"the server replied with status {reply.status}"
     except TimeoutError:
         return f"no reply within {TIMEOUT_S:g} s"

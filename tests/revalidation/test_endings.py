@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 
@@ -123,6 +124,22 @@ def test_an_interrupted_look_is_json_and_goes_on(tmp_path, stub):
     assert facts["sentences"] == ["The look was stopped."]
     assert "Resume with: harness revalidate" in stderr
     assert schedule.look()["number"] == 1
+
+
+def test_an_interrupt_before_anything_was_asked_printed_no_json(schedule):
+    """While a file is read that never ends, say; nothing was asked, and the exit code is 130."""
+    pipe = schedule.folder / "judges.pipe"
+    os.mkfifo(pipe)
+    asked = schedule.stub.stats()["requests"]
+    process = start_harness(
+        *("revalidate", schedule.run, "--json", "--judges-file", pipe), cwd=schedule.folder
+    )
+    with pipe.open("wb"):  # as soon as it is read
+        process.send_signal(signal.SIGINT)
+        stdout, _ = process.communicate()
+    facts = json.loads(stdout)
+    assert (process.returncode, facts["exit_code"], facts["failed"]) == (130, 130, ["interrupted"])
+    assert schedule.stub.stats()["requests"] == asked
 
 
 def test_an_interrupted_acceptance_goes_on(tmp_path, stub):

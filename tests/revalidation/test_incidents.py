@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from support.look_schedules import Schedule, flawed, majority, other, replies, verdicts
-from support.processes import invoke
+from support.processes import call_harness, invoke
 
 from harness.cli.revalidate import _escaped
 from harness.revalidation.history import FILE, read_history
@@ -168,6 +168,22 @@ def test_a_look_that_raised_the_alarm_is_no_part_of_the_accepted_baseline(tmp_pa
     baseline = read_history(schedule.run / FILE).baseline
     assert (baseline.number, baseline.n_replies, baseline.accepted) == (2, 3, 3)
     assert verdicts(schedule.look()) == {"judge": "stable"}
+
+
+def test_an_outage_and_an_error_were_no_annotations_in_github_actions(tmp_path, stub, monkeypatch):
+    """Whatever ends a look with another code than 0 stands beside the job."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(N, majority)}, n=N)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert "::error" not in invoke("revalidate", schedule.run, "--quiet").stderr
+    stub.set_table("judge", {}, fault="401")
+    for arguments, code, message in (
+        ((), 3, "judge: not asked (unauthorized"),
+        (("--accept", 7), 2, f"{schedule.run / FILE}: --accept 7: no such look"),
+        (("--if-due", "year"), 2, "Invalid value for '--if-due': 'year' is not one of"),
+    ):
+        ended = call_harness("revalidate", schedule.run, "--quiet", *arguments, cwd=tmp_path)
+        assert ended.returncode == code
+        assert f"::error title=harness revalidate::{message}" in ended.stderr
 
 
 def test_a_failed_condition_is_an_annotation_in_github_actions(tmp_path, stub, monkeypatch):

@@ -73,6 +73,12 @@ def test_what_is_no_address_is_refused_and_not_repeated(address):
     assert "T00" not in str(refused.value)
 
 
+def test_a_redirect_passed_for_a_delivered_alert(stub):
+    """It is not followed, as that may carry the secret elsewhere; the line says so."""
+    address = stub.url(fault="302;to=http:%2F%2F127.0.0.1:9%2Fx") + "/chat/completions"
+    assert notify(address, "changed.", {}, "runs/x") == "the server replied with status 302"
+
+
 def test_a_server_that_hangs_is_left(stub, monkeypatch):
     """After the timeout."""
     monkeypatch.setattr("harness.revalidation.notification.TIMEOUT_S", 0.2)
