@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from math import ceil, floor
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 MINUTE, HOUR = 1 / 1440, 1 / 24
@@ -13,6 +19,7 @@ STEPS = (
 )
 MAX_TICKS = 5
 LONG_STEP = 61.0  # days from which on ticks name month and year
+LONG_WAIT = 3.0  # times the usual time between points
 START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -47,3 +54,23 @@ def _tick_text(x: float, step: float) -> str:
         return f"{time:%H:%M}"
     month = MONTHS[time.month - 1]
     return f"{month} {time.year}" if step >= LONG_STEP else f"{time.day} {month}"
+
+
+def steps_around(xs: Sequence[float]) -> list[tuple[float, float]]:
+    """Return a range around each point, halfway to its neighbours; a usual step wide at most."""
+    usual = _usual_step(xs) or 1.0
+    steps = [usual, *(min(after - before, usual) for before, after in pairwise(xs)), usual]
+    halves = pairwise(step / 2 for step in steps)
+    return [(x - left, x + right) for x, (left, right) in zip(xs, halves, strict=False)]
+
+
+def _usual_step(xs: Sequence[float]) -> float:
+    return median([after - before for before, after in pairwise(xs)] or [0.0])
+
+
+def long_waits(xs: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """Yield the ranges between dates, in days, that are much longer than usual and a day."""
+    usual = _usual_step(xs)
+    for before, after in pairwise(xs):
+        if after - before > max(LONG_WAIT * usual, 1.0):
+            yield before + usual / 2, after - usual / 2

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from harness.judging.running.services import Observer
     from harness.revalidation.asking import Sitting
-    from harness.revalidation.occasion import OccasionAnswers
     from harness.revalidation.reply_categories import StreamReplies
+    from harness.run_plans import Plan
 
 
 def seeded_judges(sitting: Sitting) -> list[str]:
@@ -67,11 +67,24 @@ def ensure_baseline(sitting: Sitting, observer: Observer) -> ExitCode | None:
         return None
     if not is_new:
         check_comparable(sitting, baseline)
-    answers = sitting.ask(sitting.plan(sitting.asked_judges, n_asked), observer)
+    return fill(sitting, baseline, sitting.plan(sitting.asked_judges, n_asked), observer)
+
+
+def fill(sitting: Sitting, baseline: Baseline, plan: Plan, observer: Observer) -> ExitCode | None:
+    """Record a baseline with the replies of one more occasion; return why asking was stopped."""
+    answers = sitting.ask(plan, observer)
     if not answers.is_over:
         return answers.exit_code
-    sitting.append(completed(sitting, topped_up(sitting, baseline, answers)))
-    close_occasion(sitting.run, sitting.baseline.occasion)
+    more = sitting.asked_streams(baseline, answers)
+    whole = replace(
+        baseline,
+        occasion=sitting.history.next_occasion,
+        n_occasions=baseline.n_occasions + 1,
+        providers=baseline.providers | providers_of(answers.verdicts),
+        streams=tuple(map(joined, zip(baseline.streams, more, strict=True))),
+    )
+    sitting.append(completed(sitting, whole))
+    close_occasion(sitting.run, whole.occasion)
     return None
 
 
@@ -126,18 +139,6 @@ def first_baseline(sitting: Sitting) -> Baseline:
         },
         in_use=judges_in_use(run),
         streams=streams,
-    )
-
-
-def topped_up(sitting: Sitting, baseline: Baseline, answers: OccasionAnswers) -> Baseline:
-    """Return a baseline with the replies of one more occasion."""
-    more = sitting.asked_streams(baseline, answers)
-    return replace(
-        baseline,
-        occasion=sitting.history.next_occasion,
-        n_occasions=baseline.n_occasions + 1,
-        providers=baseline.providers | providers_of(answers.verdicts),
-        streams=tuple(map(joined, zip(baseline.streams, more, strict=True))),
     )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 from math import inf, log, log10
-from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.report.charts import Gap, Region, Series, Titles, line_chart
-from harness.report.date_axis import days
+from harness.report.date_axis import days, long_waits, steps_around
 from harness.report.formatting import number
 from harness.report.html.page import render
 from harness.revalidation.history_text import STANDING_HEADS, baseline_lines, standing_rows
@@ -44,7 +43,6 @@ N_SHOWN = 10  # changed items, before they are filtered
 N_DESCRIBED = 50  # looks whose values are in a chart's description, the newest
 MAX_POWER = 6.0  # of ten, of the e-values that are drawn
 MIN_P = 1e-300
-LONG_WAIT = 3.0  # times the usual time between looks, from which on lines are broken
 ENDS = ("j0", "j1", "j1")  # a value, and the ends of its interval
 
 
@@ -120,7 +118,7 @@ class JudgeCharts:
         """Collect the results of a judge, and where it was not asked."""
         looks = [(look, result) for look in history.looks if (result := look.judge(judge))]
         x = {look.number: days(look.at) for look in history.looks}
-        waits = (Gap(wait, "no look") for wait in _waits(list(x.values())))
+        waits = (Gap(wait, "no look") for wait in long_waits(list(x.values())))
         baselines = {baseline.number: baseline for baseline in history.baselines}
         return cls(judge, baselines, looks, x, (*_gaps(looks, x), *waits))
 
@@ -282,7 +280,7 @@ class JudgeCharts:
         return sorted(points, key=lambda point: point[0])
 
     def _verdicts(self) -> Iterator[Region]:
-        spans = _spans([self.x[look.number] for look, _ in self.looks])
+        spans = steps_around([self.x[look.number] for look, _ in self.looks])
         for (look, judge), span in zip(self.looks, spans, strict=True):
             kind = judge.verdict.replace(" ", "-")
             yield Region(span, kind, f"look {look.number}: {judge.verdict}")
@@ -301,21 +299,9 @@ def _baselines(figures: Mapping[int, Figure]) -> dict[int, float | None]:
     return {n: figure.baseline for n, figure in figures.items()}
 
 
-def _spans(xs: Sequence[float]) -> list[tuple[float, float]]:
-    """Return a range around each point, halfway to its neighbours; a usual step wide at most."""
-    usual = _usual_step(xs) or 1.0
-    steps = [usual, *(min(after - before, usual) for before, after in pairwise(xs)), usual]
-    halves = pairwise(step / 2 for step in steps)
-    return [(x - left, x + right) for x, (left, right) in zip(xs, halves, strict=False)]
-
-
-def _usual_step(xs: Sequence[float]) -> float:
-    return median([after - before for before, after in pairwise(xs)] or [0.0])
-
-
 def _gaps(looks: Sequence[tuple[Look, JudgeLook]], x: Mapping[int, float]) -> Iterator[Gap]:
     """Yield where a judge was not asked in looks that others may have been asked in, and why."""
-    spans = _spans([x[look.number] for look, _ in looks])
+    spans = steps_around([x[look.number] for look, _ in looks])
     reasons = [
         ""
         if any(stream.judge == judge.judge for stream in look.streams)
@@ -326,11 +312,3 @@ def _gaps(looks: Sequence[tuple[Look, JudgeLook]], x: Mapping[int, float]) -> It
         if reason:
             covered = [span for _, span in rows]
             yield Gap((covered[0][0], covered[-1][1]), reason)
-
-
-def _waits(xs: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Yield the times without a look that are much longer than usual."""
-    usual = _usual_step(xs)
-    for before, after in pairwise(xs):
-        if after - before > max(LONG_WAIT * usual, 1.0):
-            yield before + usual / 2, after - usual / 2

@@ -120,7 +120,6 @@ def _texts(judge: JudgeLook, look: Look, baseline: Baseline) -> Iterator[list[st
     yield ["ranks", *(rank_set(row.ranks) if row else "NA" for row in rows)]
     yield ["model version", *(", ".join(p.models) or "NA" for p in (before, now))]
     yield ["fingerprint", *(", ".join(p.fingerprints) or "NA" for p in (before, now))]
-    yield ["paid", "", "NA" if now.cost_usd is None else f"${now.cost_usd:.4f}"]
 
 
 def standing_rows(decision: DecisionFacts) -> list[tuple[str, ...]]:

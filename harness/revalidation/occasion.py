@@ -131,7 +131,6 @@ def _provider(verdicts: Sequence[Verdict]) -> ProviderReport:
     return ProviderReport(
         models=tuple(sorted({r.model for r in replies if r.model})),
         fingerprints=tuple(sorted({r.fingerprint for r in replies if r.fingerprint})),
-        cost_usd=cost.usd,
         cost=None if cost.usd_per_answered is None else 1000.0 * cost.usd_per_answered,
         tokens=fmean(tokens) if tokens else None,
         latency=median_latency_s(verdicts),

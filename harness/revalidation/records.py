@@ -86,15 +86,12 @@ class ProviderReport(Struct, frozen=True, kw_only=True):
     ----------
     models, fingerprints : tuple of str
         Model versions and system fingerprints, sorted.
-    cost_usd : float or None
-        Paid for the replies; None where a price is unknown.
     cost, tokens, latency : float or None
         In their `UNITS`; ``cost`` counts what replies from the cache cost, too.
     """
 
     models: tuple[str, ...] = ()
     fingerprints: tuple[str, ...] = ()
-    cost_usd: float | None = None
     cost: float | None = None
     tokens: float | None = None
     latency: float | None = None

@@ -17,12 +17,12 @@ from harness.revalidation.baselines import (
     check_comparable,
     completed,
     ensure_baseline,
+    fill,
     first_baseline,
     looks_to_accept,
     n_missing,
     n_to_ask,
     seeded_judges,
-    topped_up,
 )
 from harness.revalidation.causes import ratings_hash
 from harness.revalidation.ending import LookEnding
@@ -251,18 +251,16 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
         check_comparable(sitting, sitting.baseline)
         specs = [spec for spec in sitting.asked_judges if since[-1].judge(spec.name)]
         plan = sitting.plan(specs, n_asked)
-        if not options.dry_run:
-            with watching(plan.n_planned) as observer:
-                answers = sitting.ask(plan, observer)
-                if not answers.is_over:
-                    return _stopped(sitting, answers.exit_code, observer)
-            baseline = topped_up(sitting, baseline, answers)
     if options.dry_run:
         text = f"A new baseline would hold the replies of {held}. Nothing was written."
         return LookEnding(run.path, 0, (("", text),))
-    sitting.append(completed(sitting, baseline))
     if n_asked:
-        close_occasion(run, baseline.occasion)
+        with watching(plan.n_planned) as observer:
+            if stopped := fill(sitting, baseline, plan, observer):
+                return _stopped(sitting, stopped, observer)
+    else:
+        sitting.append(completed(sitting, baseline))
+    baseline = sitting.baseline
     text = (
         f"Baseline {baseline.number} of this run holds the replies of {held}: "
         f"{replies_of(baseline.n_replies)} per item. The chance of a false alarm is "
