@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from harness.analysis.beta_sensitivity import DECISION_GOAL
+from harness.analysis.evidence import NOT_ASKED
 from harness.stats import Difference, Regret
 from harness.stats.indeterminacy.sensitivity import BreakEven
 from harness.stats.inference.metric import losses_of
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from harness.analysis.result import HumanResult, JudgeResult
 
 MIN_USABLE = 0.9  # share of the planned replies of a judge that is recommended
-NOT_ASKED = ("forced_choice_not_asked", "response_set_not_asked")
 EQUAL = 1e-12  # values this close are equal
 DecisionVerdict: TypeAlias = Literal["use", "best_not_proven", "none"]
 CheckKind: TypeAlias = Literal[

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
 LEAST_SHARE = 0.05  # of the ratings, from which a rater is left out in turn
+NOT_ASKED = frozenset({"forced_choice_not_asked", "response_set_not_asked"})
 OF_UNRATED = frozenset({"human_not_asked", NO_POSITIVE})  # reasons that hold for unrated items
 MOST_RATINGS = 200_000  # up to which an audit leaves each rater out
 MIN_FOR_ANNOTATOR_TEST = 3  # raters; with fewer, a judge is compared with one human instead
@@ -54,12 +55,13 @@ class JudgeEvidence:
     judge : str
         Its name.
     usable_replies : float or None
-        Answered replies, of those planned in the elicitation that the metric reads; None where
-        none was planned.
+        Answered replies, of those planned in the elicitation that the metric reads, or in all where
+        the judge was not asked for that one; None where none was planned.
     n_planned : int
         Those planned replies.
     answered_fraction : float or None
-        Share of the rated items that it answered with enough replies; None without items.
+        Share of the rated items that it answered with enough replies; None without items, and where
+        it was not asked for what the metric reads.
     ranked : bool
         Whether it answered enough to be compared.
     estimate : Estimate
@@ -436,7 +438,7 @@ def evidence_of(
     judges = [
         JudgeEvidence(
             judge=name,
-            **_completeness(source, footing, name, fractions[name]),
+            **_completeness(source, footing, estimates[name], name, fractions[name]),
             ranked=True,
             estimate=footing.estimate(
                 name, estimates[name], is_first=name == order[0], method=source.interval
@@ -451,7 +453,7 @@ def evidence_of(
     judges += [
         JudgeEvidence(
             judge=name,
-            **_completeness(source, footing, name, fractions[name]),
+            **_completeness(source, footing, estimates[name], name, fractions[name]),
             ranked=False,
             estimate=estimates[name],
             better_than={},
@@ -488,7 +490,7 @@ def evidence_of(
 
 
 def _completeness(
-    source: Source, footing: Footing, name: str, answered_fraction: float
+    source: Source, footing: Footing, estimate: Estimate, name: str, answered_fraction: float
 ) -> dict[str, Any]:
     """Return the two figures of completeness of a judge, and what the first is of."""
     elicitation = ELICITATION_OF.get(footing.metric.judge_form, "forced_choice")
@@ -497,7 +499,7 @@ def _completeness(
     return {
         "usable_replies": usable,
         "n_planned": n_planned,
-        "answered_fraction": _number(answered_fraction),
+        "answered_fraction": (None if estimate.reason in NOT_ASKED else _number(answered_fraction)),
     }
 
 

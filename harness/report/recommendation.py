@@ -375,7 +375,9 @@ def _unranked(v: Validation, names: Sequence[str]) -> str:
     """Say who is not ranked: for answering too little, or for an undefined metric."""
     assert v.evidence is not None
     parts, needed = [], f"{v.evidence.min_answered:.0%}"
-    silent = [row for row in v.evidence.judges if not row.ranked]
+    silent = [
+        row for row in v.evidence.judges if not row.ranked and row.answered_fraction is not None
+    ]
     if silent:
         few = [_answered_part(v, row.judge, row.answered_fraction) for row in silent]
         parts.append(f"Not ranked, as less than {needed} was answered: {', '.join(few)}.")
@@ -390,7 +392,7 @@ def _unranked(v: Validation, names: Sequence[str]) -> str:
 
 def _answered_part(v: Validation, name: str, fraction: float | None) -> str:
     """Return a judge with the share it answered and the outcomes of its other replies."""
-    outcomes = _not_answered(v.judge(name))
+    outcomes = why_na(v.judge(name)) if fraction is None else _not_answered(v.judge(name))
     return f"{name} {percent(fraction)} ({outcomes})" if outcomes else f"{name} {percent(fraction)}"
 
 

@@ -105,6 +105,26 @@ def test_ranking_by_what_judges_were_not_asked_is_na_and_names_the_flags(choices
     assert "--ranks-by forced_choice ranks by forced choices" in text
 
 
+def test_a_judge_that_was_not_asked_was_said_to_have_answered_none():
+    """Beside one that was, "less than 90% was answered: lenient 0.0%" was no answer of its."""
+    source = indeterminate_source(indeterminate_task(paired=60), judges=("strict", "lenient"))
+    choices = without_sets(source)
+    mixed = replace(
+        source,
+        verdicts={**source.verdicts, "lenient": choices.verdicts["lenient"]},
+        planned={**source.planned, "lenient": choices.planned["lenient"]},
+    )
+    validation = validate(replace(mixed, min_answered=0.8))
+    row = validation.evidence_of("lenient")
+    assert (row.answered_fraction, row.usable_replies, row.ranked) == (None, 1.0, False)
+    text = text_of(validation)
+    assert "lenient has no rank: its disagreement with raters is NA (not asked for" in text
+    assert "Not ranked, as less than" not in text
+    none = text_of(validate(mixed))  # strict abstained too often
+    assert "none answered 90% of 60 items: strict 88.3%" in none
+    assert "lenient NA (not asked for response sets" in none
+
+
 def test_ratings_of_other_items_do_not_count_as_sets_collected():
     """Only items of the validation count towards the share."""
     task = indeterminate_task(paired=30)
