@@ -494,12 +494,13 @@ def _completeness(
 ) -> dict[str, Any]:
     """Return the two figures of completeness of a judge, and what the first is of."""
     elicitation = ELICITATION_OF.get(footing.metric.judge_form, "forced_choice")
-    counts = count_outcomes(source.verdicts[name], source.planned[name])
-    usable, n_planned = usable_replies(counts, elicitation)
+    planned = source.planned[name]
+    usable, n_planned = usable_replies(count_outcomes(source.verdicts[name], planned), elicitation)
+    is_asked = estimate.reason not in NOT_ASKED or not {elicitation, "paired"}.isdisjoint(planned)
     return {
         "usable_replies": usable,
         "n_planned": n_planned,
-        "answered_fraction": (None if estimate.reason in NOT_ASKED else _number(answered_fraction)),
+        "answered_fraction": _number(answered_fraction) if is_asked else None,
     }
 
 

@@ -33,14 +33,14 @@ from harness.report.verdict_words import (
     verdict,
     why_undecided,
 )
-from harness.stats import Estimate
-from harness.stats.metrics.advantage import ADVANTAGE
+from harness.stats import Estimate, primary_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.decision import CheckKind, UsualChoice
+    from harness.analysis.evidence import Evidence
     from harness.stats import Difference
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
 
@@ -73,9 +73,16 @@ ANSWER_FIRST = (
     "Correct what kept the judges from answering, and run again; `harness run --resume` asks for "
     "what failed."
 )
-OTHER_METRIC = {  # where the advantage probability cannot rank, by the reason
+BY_ASKED = "Leave out --metric to rank by the ratings that were asked for."
+OTHER_METRIC = {  # where a metric that was named cannot rank, by the reason
     "positional_raters": "Leave out --metric: other metrics need no names of raters.",
-    "forced_choice_not_asked": "Leave out --metric to rank by the ratings that were asked for.",
+    "forced_choice_not_asked": BY_ASKED,
+    "response_set_not_asked": BY_ASKED,
+}
+UNNAMED = {  # metrics that rank where none is named
+    primary_metric("response_set"),
+    primary_metric("forced_choice"),
+    primary_metric("forced_choice", ordinal=True),
 }
 USE_IT = "Use it with this model and prompt, and validate again when either changes."
 WATCH_IT = (
@@ -183,7 +190,7 @@ def _undefined(v: Validation) -> str:
         return f"No judge can be recommended: none of them gave an answer: {', '.join(names)}."
     if v.decision.reason == "too_few_answered":
         names = [_answered_part(v, row.judge, row.answered_fraction) for row in evidence.judges]
-        needed = f"{evidence.min_answered:.0%} of {evidence.n_rated} items"
+        needed = f"{evidence.min_answered:.0%} of {evidence.n_rated} items{_times(evidence)}"
         return f"No judge can be recommended: none answered {needed}: {', '.join(names)}."
     first = v.judge(v.decision.unranked[0])
     other = "" if _other_metric(v) else OTHER_RATINGS.get(first.own.reason, "")
@@ -194,8 +201,8 @@ def _undefined(v: Validation) -> str:
 
 
 def _other_metric(v: Validation) -> str:
-    """Say what to do where single choices of named raters rank and there are none, else nothing."""
-    if v.decision.leader is not None or v.settings.metric != ADVANTAGE.name:
+    """Say what to do where the metric that was named cannot rank, else nothing."""
+    if v.decision.leader is not None or v.settings.metric in UNNAMED:
         return ""
     return OTHER_METRIC.get(v.judge(v.decision.unranked[0]).own.reason, "")
 
@@ -380,7 +387,8 @@ def _unranked(v: Validation, names: Sequence[str]) -> str:
     ]
     if silent:
         few = [_answered_part(v, row.judge, row.answered_fraction) for row in silent]
-        parts.append(f"Not ranked, as less than {needed} was answered: {', '.join(few)}.")
+        often = _times(v.evidence)
+        parts.append(f"Not ranked, as less than {needed} was answered{often}: {', '.join(few)}.")
     undefined = [name for name in names if name not in {row.judge for row in silent}]
     if undefined:
         verb, its = ("has", "its") if len(undefined) == 1 else ("have", "their")
@@ -388,6 +396,13 @@ def _unranked(v: Validation, names: Sequence[str]) -> str:
         metric = v.evidence.display_name
         parts.append(f"{listed(undefined)} {verb} no rank: {its} {metric} is NA ({reasons}).")
     return " ".join(parts)
+
+
+def _times(evidence: Evidence) -> str:
+    """Say how many usable replies make an item answered, unless it is one."""
+    if evidence.n_replies is None:
+        return " at least twice"
+    return "" if evidence.n_replies == 1 else f" {evidence.n_replies:g} times"
 
 
 def _answered_part(v: Validation, name: str, fraction: float | None) -> str:

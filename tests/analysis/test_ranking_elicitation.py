@@ -125,6 +125,22 @@ def test_a_judge_that_was_not_asked_was_said_to_have_answered_none():
     assert "lenient NA (not asked for response sets" in none
 
 
+def test_a_named_metric_that_cannot_rank_was_to_be_ranked_by_choices_again():
+    """``--ranks-by`` changes nothing beside ``--metric``, which is to be left out."""
+    choices = {"metric": "prevalence_bias", "ranks_by": "forced_choice"}
+    source = without_sets(indeterminate_source(indeterminate_task(paired=60), **choices))
+    text = text_of(validate(source))
+    assert "ranks by forced choices" not in text
+    assert "Next: Leave out --metric to rank by the ratings that were asked for." in text
+
+
+def test_judges_asked_once_were_said_to_have_answered_none_of_three_times():
+    """At three replies, the sentence says how often an item must be answered."""
+    source = indeterminate_source(indeterminate_task(n=20), judges=("strict", "lenient"))
+    text = text_of(validate(replace(source, replies=9)))
+    assert "none answered 90% of 20 items 9 times: strict 0.0%" in text
+
+
 def test_ratings_of_other_items_do_not_count_as_sets_collected():
     """Only items of the validation count towards the share."""
     task = indeterminate_task(paired=30)
