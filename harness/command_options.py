@@ -12,6 +12,7 @@ Python.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -63,18 +64,45 @@ WITHIN = 0.05  # difference of mean losses that does not matter in a race
 RUN, RESUME = "run", "run --resume"
 CONFIRM, CONFIRM_VERDICTS = "confirm", "confirm --verdicts"
 ESTIMATE = "estimate"
-SELFTEST = "selftest"
+SELFTEST, SELFTEST_TASK = "selftest", "selftest TASK"
+SELFTEST_VERDICTS = "selftest TASK --verdicts"
+SELFTESTS = (SELFTEST, SELFTEST_TASK, SELFTEST_VERDICTS)
 SIMULATE = "simulate"
 VALIDATE, VALIDATE_RUN = "validate", "validate RUN"
 PROBE, PROBE_RESUME = "probe", "probe --resume"
+SELF_PREFERENCE = "probe self-preference"
 PROMPT = "prompt"
+GATE = "gate"
+CACHE, CACHE_CLEAR = "cache", "cache clear"
+RUNS, TASKS, METRICS = "runs", "tasks", "metrics"
 DOCTOR = "doctor"
-IMPORT = "curate import"
 JUDGES = "judges"
 REVALIDATE = "revalidate"
 ACCEPT, EXCLUDE = "revalidate --accept", "revalidate --exclude"
 EXPORT = "baseline export"
 SCHEDULE = "schedule"
+HISTORY = "history"
+STUDY = "study"
+SYSTEMS, SYSTEMS_TASK = "systems", "systems --task"
+REPORT, REPORT_TASK, REPORT_TWO = "report", "report --task", "report RUN RUN"
+ANNOTATE, ANNOTATE_EXPORT = "annotate", "annotate --export"
+ANNOTATE_MERGE = "annotate --merge"
+AUDIT, DIFF = "curate audit", "curate diff"
+DROP, DROP_FINDING = "curate drop", "curate drop --finding"
+IMPORT, IMPORT_INTO = "curate import", "curate import --into"
+IMPORT_EXPORTED = "curate import FILE.task.yaml"
+NEXT, NEXT_FINDING = "curate next", "curate next --finding"
+NEXT_ESTIMATE = "curate next --for estimate"
+SAMPLE, SAMPLE_LEVELS = "curate sample", "curate sample --by disagreement"
+EXPORT_TABLE, EXPORT_TEAM = "curate export", "curate export --to"
+IMPORT_VERDICTS = "curate verdicts"
+PLAN_DIFFERENCE, PLAN_DIFFERENCE_VERDICTS = "plan difference", "plan difference --verdicts"
+PLAN_ANNOTATORS, PLAN_ANNOTATORS_VERDICTS = "plan annotators", "plan annotators --verdicts"
+PLANS = (
+    *(PLAN_DIFFERENCE, PLAN_DIFFERENCE_VERDICTS),
+    *(PLAN_ANNOTATORS, PLAN_ANNOTATORS_VERDICTS),
+)
+ANY = "*"  # goes with all commands that take its model
 REASONS = {  # why the other options do not go with a use, and what to do instead
     RESUME: ("a resumed run keeps its options", ", or start a new run"),
     PROBE_RESUME: ("a resumed run keeps its options", ", or start a new run"),
@@ -83,6 +111,9 @@ REASONS = {  # why the other options do not go with a use, and what to do instea
     VALIDATE_RUN: ("a run is validated with its own verdicts, items and seed", ""),
     ACCEPT: ("accepting a look asks for what it needs, and compares nothing", ""),
     EXCLUDE: ("excluding a look asks and compares nothing", ""),
+    IMPORT_EXPORTED: ("the table is read as FILE.task.yaml beside it says", ""),
+    PLAN_DIFFERENCE_VERDICTS: ("verdicts show how judges answer", ""),
+    PLAN_ANNOTATORS_VERDICTS: ("verdicts show how judges answer", ""),
 }
 VALIDATING = (VALIDATE, VALIDATE_RUN, CONFIRM_VERDICTS)
 ASKING = (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME, REVALIDATE, ACCEPT)
@@ -106,6 +137,10 @@ class DeclaredOption:
         Of its values, without None; ``tuple`` for several.
     values : tuple of str
         The values that it may have, where those are fixed.
+    default : object
+        Ellipsis where a value is needed.
+    repeats, is_split : bool
+        Whether it may be given more than once; whether commas separate its values.
     uses : tuple of str
         What it goes with.
     flag : str
@@ -121,6 +156,8 @@ class DeclaredOption:
     annotation: Any
     values: tuple[str, ...]
     default: Any
+    repeats: bool
+    is_split: bool
     help: str
     help_for: Mapping[str, str]
     uses: tuple[str, ...]
@@ -130,9 +167,14 @@ class DeclaredOption:
     variable: str | None
     range: str
 
+    def goes_with(self, *uses: str) -> bool:
+        """Whether it goes with one of these uses."""
+        return ANY in self.uses or not set(uses).isdisjoint(self.uses)
+
     def text(self, use: str, name_of: Callable[[str], str]) -> str:
         """Return the help for a use, with the names of other options as a reader knows them."""
-        return NAMED.sub(lambda found: name_of(found[1]), self.help_for.get(use, self.help))
+        text = NAMED.sub(lambda found: name_of(found[1]), self.help_for.get(use, self.help))
+        return text.replace("{{", "{").replace("}}", "}")
 
 
 def option(
@@ -151,7 +193,7 @@ def option(
     Parameters
     ----------
     default : object
-        None for none.
+        None for none; Ellipsis where a value is needed.
     text : str
         What it means, as a sentence.
     uses : sequence of str
@@ -192,7 +234,9 @@ def _declared(name: str, field: Any) -> DeclaredOption:  # noqa: ANN401 -- a fie
         kind=kind,
         annotation=field.annotation,
         values=values,
-        default=field.default,
+        default=... if field.is_required() else field.default,
+        repeats=REPEATED in field.metadata or SEPARATED in field.metadata,
+        is_split=kind is tuple and REPEATED not in field.metadata,
         help=field.description or "",
         help_for=extra["texts"],
         uses=tuple(extra["uses"]),
@@ -272,9 +316,23 @@ def check_use(given: Iterable[str], use: str, *models: type[BaseModel]) -> None:
     for model in models:
         known |= options_of(model)
     for name in given:
-        if name in known and use not in known[name].uses:
-            problem, instead = REASONS.get(use, (f"it does not go with {use}", ""))
+        if name in known and not known[name].goes_with(use):
+            problem, instead = REASONS.get(use) or (_only_with(known[name], use), "")
             raise OptionError("", problem, f"leave {{{name}}} out{instead}")
+
+
+def _only_with(declared: DeclaredOption, use: str) -> str:
+    """Say with which other uses of a command an option goes."""
+    command = _command(use)
+    others = [other for other in declared.uses if _command(other) == command != other]
+    if command in declared.uses or not others:
+        return f"it does not go with `{use}`"
+    return f"{{{declared.name}}} goes with `{'` or `'.join(others)}`"
+
+
+def _command(use: str) -> str:
+    """Return the command of a use: ``curate next`` of ``curate next --finding``."""
+    return re.split(r" (?=-|[A-Z])", use, maxsplit=1)[0]
 
 
 def read_options(model: type[Model], values: Mapping[str, object]) -> Model:
@@ -302,6 +360,9 @@ def read_options(model: type[Model], values: Mapping[str, object]) -> Model:
 
 # Kinds of values
 
+REPEATED = "repeated"  # marks options that are given once for each value
+SEPARATED = "separated"  # that are given once or more, with values separated by commas
+
 
 def _names(names: object) -> object:
     return (names,) if isinstance(names, str) else names
@@ -321,6 +382,8 @@ def _parse_replies(number: object) -> int | Literal["inf"] | None:
 
 
 Names = Annotated[tuple[str, ...] | None, BeforeValidator(_names)]
+Repeated = Annotated[tuple[str, ...], REPEATED]
+Lists = Annotated[tuple[str, ...], SEPARATED]
 Replies: TypeAlias = Annotated[int | Literal["inf"] | None, BeforeValidator(_parse_replies)]
 
 
@@ -333,7 +396,7 @@ class Choices(Options):
     tau: float | None = option(
         None,
         "Share of raters who must allow an option for it to count; the task's by default.",
-        (RUN, *VALIDATING),
+        (RUN, *VALIDATING, NEXT),
     )
     metric: str | None = option(
         None,
@@ -407,7 +470,12 @@ class Seed(Options):
     seed: int = option(
         0,
         "Seed of everything random.",
-        (RUN, VALIDATE, CONFIRM_VERDICTS, SELFTEST, SIMULATE, PROBE, PROMPT, REVALIDATE, EXPORT),
+        (
+            *(RUN, VALIDATE, CONFIRM_VERDICTS, *SELFTESTS, SIMULATE, PROBE, PROMPT),
+            *(REVALIDATE, EXPORT, ANNOTATE, AUDIT, DIFF, DROP_FINDING, NEXT, NEXT_FINDING),
+            *(NEXT_ESTIMATE, SAMPLE, SAMPLE_LEVELS, EXPORT_TEAM),
+            *(PLAN_ANNOTATORS, PLAN_ANNOTATORS_VERDICTS),
+        ),
         texts={REVALIDATE: "Seed of the random anchor.", EXPORT: "Seed of the random anchor."},
         ge=0,
     )
@@ -419,7 +487,7 @@ class Quick(Options):
     quick: bool = option(
         False,
         "Few data sets: a minute on two cores.",
-        (SELFTEST, SIMULATE),
+        (*SELFTESTS, SIMULATE),
         texts={SIMULATE: "Fewer and smaller populations: seconds, not minutes."},
     )
 
@@ -430,7 +498,7 @@ class Samples(Options):
     samples: int | None = option(
         None,
         "Times each judge is asked per item; its own default if absent.",
-        (RUN, PROBE, REVALIDATE, SCHEDULE, SELFTEST),
+        (RUN, PROBE, REVALIDATE, SCHEDULE, SELFTEST, SELFTEST_TASK),
         texts={
             SELFTEST: "Without verdicts: replies of each judge to an item; 1 by default.",
             PROBE: "Times each judge is asked per item, changed or not.",
@@ -453,7 +521,9 @@ class Items(Options):
         ge=1,
     )
     criterion: str | None = option(
-        None, "Only items with this criterion.", (RUN, VALIDATE, CONFIRM_VERDICTS, PROBE, PROMPT)
+        None,
+        "Only items with this criterion.",
+        (RUN, VALIDATE, CONFIRM_VERDICTS, PROBE, PROMPT, *PLANS),
     )
 
 
@@ -698,7 +768,7 @@ class Cache(Options):
     cache: Path | None = option(
         None,
         "Folder of the response cache; $HARNESS_CACHE by default.",
-        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME, DOCTOR),
+        (RUN, RESUME, CONFIRM, ESTIMATE, PROBE, PROBE_RESUME, DOCTOR, CACHE, CACHE_CLEAR),
     )
 
 
@@ -742,13 +812,83 @@ class TaskOption(Options):
     task: str | None = option(
         None,
         "Name of a task, or path of a task folder.",
-        (*ASKING, VALIDATE, CONFIRM_VERDICTS, EXCLUDE, EXPORT, SCHEDULE),
+        (
+            *(*ASKING, VALIDATE, CONFIRM_VERDICTS, EXCLUDE, EXPORT, SCHEDULE),
+            *(SYSTEMS_TASK, REPORT_TASK, IMPORT_VERDICTS, *PLANS),
+        ),
         flag="--task -t",
         texts={
             RUN: "Name of a task, or path of a task folder; several, comma-separated.",
             REVALIDATE: "Name or path of the task, if it is elsewhere now.",
             EXPORT: "Name or path of the task, if it is elsewhere now.",
             SCHEDULE: "Name or path of the task in the repository.",
+        },
+    )
+
+
+class VerdictFile(Options):
+    """Verdicts that were made elsewhere."""
+
+    verdicts: Path | None = option(
+        None,
+        "Verdicts of another tool: jsonl, csv or parquet with item, judge, value.",
+        (
+            *(
+                VALIDATE,
+                CONFIRM_VERDICTS,
+                SELFTEST_VERDICTS,
+                SYSTEMS_TASK,
+                REPORT_TASK,
+                AUDIT,
+                DIFF,
+            ),
+            *(DROP_FINDING, NEXT_FINDING, PLAN_DIFFERENCE_VERDICTS, PLAN_ANNOTATORS_VERDICTS),
+        ),
+        texts={
+            CONFIRM: "Verdicts of another tool, with some on the items that are held out.",
+            SELFTEST: "Verdicts that show how its judges answer.",
+            SYSTEMS: "With {task}: the verdicts, jsonl, csv or parquet.",
+            REPORT: "With {task}: the verdicts, jsonl, csv or parquet.",
+            AUDIT: "Verdicts of judges (a file or a run folder), to measure what findings do to "
+            "the decision; by default verdicts.csv of the task.",
+            DIFF: "Verdicts of judges; by default verdicts.csv of each version.",
+            DROP: "With {finding}: verdicts of judges, where the audit had them.",
+            NEXT: "With {finding}: verdicts of judges, where the audit had them.",
+            PLAN_DIFFERENCE: "Verdicts on the task's items: jsonl, csv or parquet, also of a run.",
+            PLAN_ANNOTATORS: "Verdicts on the task's items: jsonl, csv or parquet, also of a run.",
+        },
+    )
+
+
+class Page(Options):
+    """A page that a command writes."""
+
+    page: Path | None = option(
+        None,
+        "Write the result into this file, as a page.",
+        (AUDIT, HISTORY, STUDY, *SELFTESTS, SIMULATE, REPORT_TASK),
+        texts={
+            AUDIT: "Write the audit into this file, as a page.",
+            HISTORY: "Write the charts into this file, as a page.",
+            STUDY: "Write the study into this file, as a page.",
+            SELFTEST: "Write a page with charts into this file.",
+            SIMULATE: "Write the figures into this file, as charts.",
+            REPORT: "With {task}: file of the report; <task>-report.html by default.",
+        },
+    )
+
+
+class Judge(Options):
+    """One judge."""
+
+    judge: str = option(
+        ...,
+        "The judge of that run to ask.",
+        (ESTIMATE, CONFIRM, CONFIRM_VERDICTS, PROMPT),
+        flag="--judge -j",
+        texts={
+            CONFIRM: "The judge to confirm; only one can be.",
+            PROMPT: "Alias or litellm model.",
         },
     )
 
@@ -771,6 +911,18 @@ class Judges(Options):
 
 class Subject(Judges, TaskOption):
     """Who is asked about what."""
+
+
+class Unasked(Options):
+    """Whether the user is asked before something is written or removed."""
+
+    unasked: bool = option(
+        False,
+        "Do not ask for confirmation.",
+        (IMPORT, CACHE_CLEAR),
+        flag="--yes -y",
+        texts={IMPORT: "Write without asking for confirmation."},
+    )
 
 
 class Resume(Options):
@@ -804,8 +956,14 @@ class FailUnless(Options):
     )
 
 
-class Printing(Options):
-    """What is printed."""
+class Json(Options):
+    """Whether a program reads what is printed."""
+
+    as_json: bool = option(False, "Print JSON instead of a table.", (ANY,), flag="--json")
+
+
+class Verbosity(Options):
+    """How much is printed."""
 
     details: bool = option(
         False,
@@ -818,12 +976,10 @@ class Printing(Options):
         (*ASKING, *VALIDATING, EXCLUDE),
         flag="--quiet -q",
     )
-    as_json: bool = option(
-        False,
-        "Print JSON instead of a table.",
-        (*ASKING, *VALIDATING, EXCLUDE, SELFTEST, SIMULATE),
-        flag="--json",
-    )
+
+
+class Printing(Json, Verbosity):
+    """What is printed."""
 
 
 class Handling(Printing, FailUnless, DryRun, Resume):
@@ -836,7 +992,10 @@ class Out(Options):
     out: Path | None = option(
         None,
         "Folder of the run folders; $HARNESS_RUNS or ./runs by default.",
-        (*ASKING, EXCLUDE, EXPORT, SCHEDULE),
+        (
+            *(*ASKING, EXCLUDE, EXPORT, SCHEDULE, HISTORY, STUDY, SYSTEMS, REPORT, REPORT_TWO),
+            *(GATE, RUNS, SELF_PREFERENCE, NEXT_ESTIMATE),
+        ),
     )
 
 

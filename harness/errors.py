@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pydantic import ValidationError
 
-NAMED = re.compile(r"\{(\w+)\}")  # an option in a text, by its name in Python
+NAMED = re.compile(r"(?<!\{)\{(\w+)\}")  # an option in a text, by its name in Python
 
 
 class ExitCode(IntEnum):

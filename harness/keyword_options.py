@@ -10,6 +10,8 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from harness.command_options import (
+    ASKING,
+    VALIDATING,
     DeclaredOption,
     Model,
     Options,
@@ -21,7 +23,7 @@ from harness.command_options import (
 from harness.errors import HarnessError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -53,7 +55,7 @@ def keywords(
             name: declared
             for model in models
             for name, declared in options_of(model).items()
-            if set(uses) & set(declared.uses) and name not in without
+            if declared.goes_with(*uses) and name not in without
         }
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind != Parameter.VAR_KEYWORD]
@@ -76,7 +78,7 @@ def keywords(
             try:
                 return function(*args, **values)
             except HarnessError as error:
-                raise in_python(error) from None
+                raise in_python(error, taken.values()) from None
 
         called.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # read by inspect
         called.__doc__ = (function.__doc__ or "").replace(
@@ -98,9 +100,14 @@ def _described(declared: DeclaredOption) -> str:
     return f"    {declared.name} : {kind}, {default}\n        {text}\n"
 
 
-def in_python(error: HarnessError) -> HarnessError:
-    """Name arguments in place of flags in the message of an error; commands in it stay."""
-    by_flag = {name.flag: name for name in declared_options().values()}
+def in_python(error: HarnessError, own: Iterable[DeclaredOption] = ()) -> HarnessError:
+    """Name arguments in place of flags in the message of an error; commands in it stay.
+
+    Flags are those of ``own`` options, and of all that ask or validate.
+    """
+    in_api = (*ASKING, *VALIDATING)
+    by_flag = {o.flag: o for o in declared_options().values() if o.goes_with(*in_api)}
+    by_flag |= {o.flag: o for o in own}
 
     def renamed(found: re.Match[str]) -> str:
         declared, value = by_flag.get(found[1]), found[2] or ""

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import msgspec
 
+from harness.command_options import read_options
 from harness.edges import edge
 from harness.errors import HarnessError, OptionError, TaskError
 from harness.files import write_file
@@ -142,7 +143,7 @@ def _import_rows(
         name,
         curation.read_source(_write_rows(rows, scratch / "rows.jsonl")),
         {role: [*strings(names)] for role, names in columns.items()},
-        settings=curation.AnswerSettings(**settings),
+        settings=read_options(curation.AnswerSettings, settings),
         property_rated=property_rated,
         **raters,
     )

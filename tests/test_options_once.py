@@ -27,10 +27,9 @@ from harness.keyword_options import in_python
 from harness.revalidation.look_options import LookOptions
 
 HARNESS = Path(harness.__file__).resolve().parent
-OTHER_MEANINGS = {  # two judges of a plan, to write without asking, a table of pairs of systems
-    *("judges", "yes", "pairs"),
+SUBJECTS = {  # arguments of the API, and a field that holds options
+    *("task", "judge", "judges", "verdicts", "resume", "observer", "mapping", "options"),
 }
-SUBJECTS = {"task", "judges", "resume", "observer", "mapping"}  # arguments of the API
 
 
 def source(*parts):
@@ -69,17 +68,15 @@ def test_each_option_is_a_field_of_one_model():
     assert [name for name, n in counts.items() if n > 1] == []
 
 
-def test_no_command_declares_an_option_again():
-    """A parameter that has an option's name is derived from its declaration."""
-    again = [
-        f"{path.name}:{function.name}:{parameter.arg}"
+def test_no_command_declares_an_option_by_hand():
+    """Parameters of commands are derived from models; the version is printed by a callback."""
+    by_hand = [
+        path.name
         for path in sorted((HARNESS / "cli").glob("*.py"))
-        for function in functions_of("cli", path.name)
-        for parameter in (*function.args.args, *function.args.kwonlyargs)
-        if parameter.annotation and "typer.Option(" in ast.unparse(parameter.annotation)
-        if parameter.arg in set(declared_options()) - OTHER_MEANINGS
+        for node in ast.walk(source("cli", path.name))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("typer.Option")
     ]
-    assert again == []
+    assert by_hand == ["__init__.py", "binding.py"]
 
 
 def test_no_layer_below_declares_an_option_again():
@@ -143,6 +140,58 @@ def test_options_were_ignored_where_a_run_is_validated(place, flag, argument):
     assert f"{reason} {flag[0]} out" in " ".join(refused.output.split())
     with pytest.raises(HarnessError, match=f"{reason} {next(iter(argument))} out"):
         harness.validate(harness.load_run(place), **argument)
+
+
+REFUSED = {  # what goes with another use of a command, and was ignored or had a rule of its own
+    "annotate task --merge --port 5": "--port",
+    "annotate task --export r.csv --queue q.csv": "--queue",
+    "annotate task --rater ann --without bea": "--without",
+    "annotate task --merge --elicitation paired": "--elicitation",
+    "confirm --judge random --seed 3": "--seed",
+    "curate drop task --as less --items i0 --seed 3": "--seed",
+    "curate drop task --as less --items i0 --verdicts v.csv": "--verdicts",
+    "curate export task t.csv --seed 3": "--seed",
+    "curate export task t.csv --elicitation paired": "--elicitation",
+    "curate import t.csv --as new --rater-name 1=ann": "--rater-name",
+    "curate import t.csv --into task --raters a,b": "--raters",
+    "curate import t.csv --into task --dry-run": "--dry-run",
+    "curate next task --budget 5 --verdicts v.csv": "--verdicts",
+    "curate next task --budget 5 --finding x --tau 0.5": "--tau",
+    "curate next task --budget 5 --for estimate --tau 0.5": "--tau",
+    "curate next task --budget 5 --out runs": "--out",
+    "curate sample task --as some --items 2 --levels 10": "--levels",
+    "plan difference 0.1 --agreement 0.8 --rater-agreement 0.8 --judges a,b": "--judges",
+    "plan difference 0.1 --task task --verdicts v.csv --agreement 0.8": "--agreement",
+    "plan annotators --task task --verdicts v.csv --eps 0.1": "--eps",
+    "probe verbosity --resume --limit 5": "--limit",
+    "report --page p.html": "--page",
+    "report a b --charts charts": "--charts",
+    "report --task task --out runs": "--out",
+    "revalidate --accept 1 --margin 0.1": "--margin",
+    "revalidate --exclude 1 --because x --samples 2": "--samples",
+    "revalidate --baseline-replies 2 --yes": "--yes",
+    "run --resume --seed 1": "--seed",
+    "run --resume --limit 5": "--limit",
+    "selftest task --items 20": "--items",
+    "selftest task --verdicts v.csv --gap 0.1": "--gap",
+    "systems --verdicts v.csv": "--verdicts",
+    "systems --task task --out runs": "--out",
+    "validate RUN --limit 5": "--limit",
+    "validate RUN --seed 99": "--seed",
+    "validate RUN --criterion x": "--criterion",
+    "validate RUN --holdout 0.3": "--holdout",
+    "validate RUN --verdicts v.csv": "--verdicts",
+}
+
+
+def test_an_option_of_another_use_is_refused_by_every_command(place):
+    """One rule: exit code 2, the option is named, and nothing is written."""
+    before = sorted(path for path in place.parent.parent.rglob("*"))
+    for line, flag in REFUSED.items():
+        done = invoke(*(str(place) if word == "RUN" else word for word in line.split()))
+        assert done.exit_code == 2, (line, done.output)
+        assert f"leave {flag} out" in " ".join(done.output.split()), (line, done.output)
+    assert sorted(path for path in place.parent.parent.rglob("*")) == before
 
 
 def test_one_rule_says_what_goes_with_resume(place):

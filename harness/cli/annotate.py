@@ -2,64 +2,36 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from harness.annotation.annotate_options import CollectedOptions, PageOptions
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo
+from harness.command_options import ANNOTATE, ANNOTATE_EXPORT, ANNOTATE_MERGE, Seed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from harness.annotation import Merged, RatingSession
     from harness.tasks import Task
 
 MOST_SHOWN = 5  # items
-Form = Literal["forced_choice", "response_set", "paired"]
 
 
+def _use(values: Mapping[str, Any]) -> str:
+    """Return whether somebody rates, or ratings are exported or merged."""
+    if values["merge"]:
+        return ANNOTATE_MERGE
+    return ANNOTATE if values["export"] is None else ANNOTATE_EXPORT
+
+
+@takes(ANNOTATE, ANNOTATE_EXPORT, ANNOTATE_MERGE, use=_use)
 def annotate(
-    task: options.TaskName,
-    *,
-    rater: Annotated[
-        str | None, typer.Option(help="Name of the rater; with --export, --merge: of them alone.")
-    ] = None,
-    elicitation: Annotated[
-        Form,
-        typer.Option(
-            "--elicitation", help="One option, all reasonable options, or both after each other."
-        ),
-    ] = "forced_choice",
-    queue: Annotated[
-        Path | None,
-        typer.Option(help="Table of what to rate: item and, optionally, elicitation and raters."),
-    ] = None,
-    checks: Annotated[
-        Path | None,
-        typer.Option(help="Table of attention checks: id, the fields shown, and answer."),
-    ] = None,
-    seed: options.Seed = 0,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 for any free port.")
-    ] = 0,
-    export: Annotated[
-        Path | None,
-        typer.Option(help="Write the ratings made so far as csv, jsonl or parquet, and end."),
-    ] = None,
-    merge: Annotated[
-        bool, typer.Option("--merge", help="Add the ratings made so far to the task, and end.")
-    ] = False,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(help="With --export, --merge: a rater to leave out; repeatable."),
-    ] = None,
-    outdated: Annotated[
-        bool,
-        typer.Option(
-            "--outdated",
-            help="With --merge: also ratings made when the item's text or options were others.",
-        ),
-    ] = False,
+    task: options.TaskName, *, page: PageOptions, seed: Seed, collected: CollectedOptions
 ) -> None:
     """Rate items of a task on a page that this computer alone can open.
 
@@ -78,27 +50,20 @@ def annotate(
     from harness.annotation import collected_logs, export_ratings, merge_ratings
     from harness.tasks import load_task
 
-    if merge and export:
-        raise typer.BadParameter("give --export or --merge, not both")
-    if without and not (merge or export):
-        raise typer.BadParameter("it goes with --merge or --export", param_hint="--without")
-    if outdated and not merge:
-        raise typer.BadParameter("it goes with --merge", param_hint="--outdated")
     loaded = load_task(task, unrated=True)
     check_own_files(loaded.folder)
-    if export:
-        collected = collected_logs(loaded, rater=rater, without=without or ())
-        echo(merge_summary("Wrote", export_ratings(loaded, export, collected)))
-    elif merge:
-        collected = collected_logs(loaded, rater=rater, without=without or ())
-        merged = merge_ratings(loaded, collected, source="harness annotate", keep_outdated=outdated)
-        echo(merge_summary("Added to", merged, keep_outdated=outdated))
-        if not merged.n_unrated:
-            echo(f"Next:\n  harness validate --task {task}")
-    elif rater is None:
-        raise typer.BadParameter("name the rater, e.g. --rater ann", param_hint="--rater")
-    else:
-        _rate(loaded, task, rater, elicitation, queue=queue, checks=checks, seed=seed, port=port)
+    if not (collected.export or collected.merge):
+        _rate(loaded, task, page, seed.seed)
+        return
+    logs = collected_logs(loaded, rater=page.rater, without=collected.without)
+    if collected.export:
+        echo(merge_summary("Wrote", export_ratings(loaded, collected.export, logs)))
+        return
+    kept = collected.outdated
+    merged = merge_ratings(loaded, logs, source="harness annotate", keep_outdated=kept)
+    echo(merge_summary("Added to", merged, keep_outdated=kept))
+    if not merged.n_unrated:
+        echo(f"Next:\n  harness validate --task {task}")
 
 
 def check_own_files(folder: Path) -> None:
@@ -113,17 +78,7 @@ def check_own_files(folder: Path) -> None:
         )
 
 
-def _rate(
-    task: Task,
-    name: str,
-    rater: str,
-    form: Form,
-    *,
-    queue: Path | None,
-    checks: Path | None,
-    seed: int,
-    port: int,
-) -> None:
+def _rate(task: Task, name: str, page: PageOptions, seed: int) -> None:
     """Serve the page until Ctrl-C, and say what was rated."""
     import asyncio
 
@@ -132,11 +87,15 @@ def _rate(
     from harness.tasks import bundled
     from harness.tasks.tables.checks import identifier
 
+    rater = page.rater
+    if rater is None:
+        raise typer.BadParameter("name the rater, e.g. --rater ann", param_hint="--rater")
     if task.folder.resolve().is_relative_to(bundled("datasets").resolve()):
         raise TaskError(f"{name}: a bundled task cannot be rated; copy its folder {task.folder}.")
     identifier(rater, "--rater", "harness annotate")
     check_property(task)
-    screens = make_screens(task, rater, form=form, queue=queue, checks=checks, seed=seed)
+    form = page.asked_form
+    screens = make_screens(task, rater, form=form, queue=page.queue, checks=page.checks, seed=seed)
     with RatingLog.open(task, rater) as log:
         session = RatingSession(task, screens, log)
         echo(f"{task.name}: {session.n_complete} of {session.n_items} items are rated by {rater}.")
@@ -146,7 +105,7 @@ def _rate(
         def announce(address: str) -> None:
             echo(f"Open {address}\nCtrl-C ends; every answer is kept in {log.path}.")
 
-        asyncio.run(serve(session, port=port, announce=announce))
+        asyncio.run(serve(session, port=page.port, announce=announce))
         echo(_end(session, name))
 
 

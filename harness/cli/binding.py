@@ -21,8 +21,6 @@ from harness.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pydantic import BaseModel
-
     from harness.command_options import DeclaredOption
 
     Command = Callable[..., None]
@@ -47,7 +45,7 @@ def takes(
     use : callable, optional
         Returns which of them from the values of all parameters; the first by default.
     **defaults
-        Of options, where they are not those declared.
+        Of options, where they are not those declared; Ellipsis where the command needs a value.
     """
 
     def bound(command: Command) -> Command:
@@ -57,7 +55,7 @@ def takes(
             name: option
             for model in models.values()
             for name, option in options_of(model).items()
-            if set(uses) & set(option.uses)
+            if option.goes_with(*uses)
         }
         parameters = [
             Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),
@@ -96,13 +94,6 @@ def usage_error(error: OptionError) -> typer.BadParameter:
     return typer.BadParameter(text, param_hint=hint)
 
 
-def parameter_of(
-    model: type[BaseModel], name: str, use: str = "", *, required: bool = False
-) -> Any:  # noqa: ANN401 -- a type for typer
-    """Return the annotation of one option, for a command that takes it alone."""
-    return _annotation(options_of(model)[name], use, required=required)
-
-
 def task_names(incomplete: str) -> list[str]:
     """Return the task names that start with a text, for shell completion."""
     from harness.tasks.folders import available_tasks
@@ -133,16 +124,25 @@ def _parameters(
         for name in options_of(parameter.annotation):
             if (option := left.pop(name, None)) is not None:
                 default = defaults.get(name, option.default)
-                kind = _annotation(option, uses[0])
+                kind = _annotation(option, uses[0], required=default is ...)
+                default = Parameter.empty if default is ... else _shown(default)
                 yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _shown(default: object) -> object:
+    """Return a default as the command line has it: several values are separated by commas."""
+    if isinstance(default, tuple):
+        return ",".join(map(str, default)) or None
+    return default
 
 
 def _annotation(option: DeclaredOption, use: str, *, required: bool = False) -> Any:  # noqa: ANN401 -- a type for typer
     """Return the type of an option on the command line, with its names, bounds and help."""
-    kind = str if option.kind is tuple else option.kind
+    several = list[str] if option.repeats else str
+    kind = several if option.kind is tuple else option.kind
     if option.values and option.kind is not tuple:
         kind = Literal[option.values]
-    if option.default is None and not required:
+    if option.default in (None, ()) and not required:
         kind = kind | None
     help_text = option.text(use, flag_of)
     if option.range:
@@ -168,39 +168,12 @@ def _given(context: typer.Context) -> list[str]:
 
 def _entered(option: DeclaredOption, value: Any) -> Any:  # noqa: ANN401 -- of any option
     """Split the values of an option that takes several."""
-    if option.kind is not tuple or value is None:
-        return value
-    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if option.kind is not tuple or value is None or value == []:
+        return value or None if option.repeats else value
+    texts = value if option.repeats else [value]
+    if not option.is_split:
+        return texts
+    parts = [name for text in texts for part in text.split(",") if (name := part.strip())]
     if not parts:
         raise OptionError(option.name, "name at least one")
     return parts
-
-
-def group(
-    parameter: str,
-    options: Mapping[str, Any],
-    **defaults: Any,  # noqa: ANN401 -- of any option
-) -> Callable[[Command], Command]:
-    """Give a command a group of options, whose values it gets as a dict in place of a parameter.
-
-    An option without a default is None where it is absent.
-    """
-
-    def grouped(command: Command) -> Command:
-        added = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=option)
-            for name, option in options.items()
-        ]
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        parameters = [p for old in own for p in (added if old.name == parameter else [old])]
-
-        @wraps(command)
-        def called(**values: object) -> None:
-            chosen = {name: values.pop(name) for name in options}
-            command(**values, **{parameter: chosen})
-
-        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by typer
-        called.__annotations__ = {p.name: p.annotation for p in parameters}
-        return called
-
-    return grouped

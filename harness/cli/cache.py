@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, show
+from harness.command_options import CACHE, CACHE_CLEAR, Cache, Json, Unasked
 
 app = typer.Typer(invoke_without_command=True)
-Folder = Annotated[
-    Path | None, typer.Option("--cache", help="Folder of the cache; $HARNESS_CACHE by default.")
-]
 
 
 @app.callback()
-def cache(ctx: typer.Context, *, folder: Folder = None, as_json: options.Json = False) -> None:
+@takes(CACHE)
+def cache(context: typer.Context, *, place: Cache, printing: Json) -> None:
     """Show the folder, the number of requests and replies, and the size of the response cache.
 
     A request has one reply per sample. Replies are never dropped; `harness cache clear` removes
@@ -30,20 +28,17 @@ def cache(ctx: typer.Context, *, folder: Folder = None, as_json: options.Json = 
       harness cache clear
       harness cache copy ~/.cache/judge-harness postgresql://db.example.org/judges
     """
-    if ctx.invoked_subcommand is None:
+    if context.invoked_subcommand is None:
         from harness.judging.storage.response_cache import measure_cache
         from harness.user_folders import cache_folder
 
-        path = folder or cache_folder()
-        show([{"folder": str(path), **measure_cache(path)._asdict()}], as_json=as_json)
+        path = place.cache or cache_folder()
+        show([{"folder": str(path), **measure_cache(path)._asdict()}], as_json=printing.as_json)
 
 
 @app.command()
-def clear(
-    *,
-    folder: Folder = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-) -> None:
+@takes(CACHE_CLEAR)
+def clear(*, place: Cache, asking: Unasked) -> None:
     """Remove all replies from the response cache; later runs pay for them again.
 
     \b
@@ -54,12 +49,12 @@ def clear(
     from harness.judging.storage.response_cache import ResponseCache, measure_cache
     from harness.user_folders import cache_folder
 
-    path = folder or cache_folder()
+    path = place.cache or cache_folder()
     n_replies = measure_cache(path).n_replies
     if not n_replies:
         echo(f"{path}: holds no replies.")
         return
-    if not yes:
+    if not asking.unasked:
         typer.confirm(f"Remove {n_replies} replies from {path}?", abort=True)
     store = ResponseCache(path)
     try:

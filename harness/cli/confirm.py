@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,11 +15,13 @@ from harness.command_options import (
     CONFIRM_VERDICTS,
     Choices,
     Handling,
+    Judge,
     Limit,
     RunPlace,
     Server,
     TaskOption,
     Validating,
+    VerdictFile,
 )
 from harness.errors import ExitCode
 
@@ -41,12 +42,9 @@ def _use(values: Mapping[str, Any]) -> str:
 def confirm(
     run: options.FinishedRun = None,
     *,
-    judge: Annotated[str, typer.Option(help="The judge to confirm; only one can be.")],
+    judge: Judge,
     subject: TaskOption,
-    verdicts: Annotated[
-        Path | None,
-        typer.Option(help="Verdicts of another tool, with some on the items that are held out."),
-    ] = None,
+    verdicts: VerdictFile,
     validating: Validating,
     choices: Choices,
     limit: Limit,
@@ -70,12 +68,14 @@ def confirm(
     from harness.run_plans import plan_confirmation
     from harness.runs import find_run
 
-    if verdicts is not None and subject.task is not None:
-        validation = confirm_verdicts(subject.task, verdicts, judge, validating, choices)
+    if verdicts.verdicts is not None and subject.task is not None:
+        validation = confirm_verdicts(
+            subject.task, verdicts.verdicts, judge.judge, validating, choices
+        )
         print_validation(validation, handling)
         raise typer.Exit(options.exit_code_of(validation, handling.fail_unless))
     folder = find_run(place.out, run)
-    plan = plan_confirmation(folder, judge, limit=limit, task=subject.task, server=server)
+    plan = plan_confirmation(folder, judge.judge, limit=limit, task=subject.task, server=server)
     if handling.dry_run:
         print_costs(plan, as_json=handling.as_json)
         return

@@ -4,18 +4,45 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.cli import import_table, options, verdicts
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, echo_result, show, write
-from harness.cli.rating_queue import FINDING, finding_of, next_ratings
-from harness.cli.team import Project, export_project
+from harness.cli.rating_queue import finding_of, next_ratings
+from harness.cli.team import export_project
+from harness.command_options import (
+    AUDIT,
+    DIFF,
+    DROP,
+    DROP_FINDING,
+    EXPORT_TABLE,
+    EXPORT_TEAM,
+    SAMPLE,
+    SAMPLE_LEVELS,
+    Json,
+    Page,
+    Seed,
+    VerdictFile,
+)
+from harness.curation.curation_options import (
+    CARD,
+    DOWNLOAD,
+    NEW_TASK,
+    CardOptions,
+    DownloadOptions,
+    DropOptions,
+    NewTask,
+    NewTaskOptions,
+    SampleOptions,
+    TeamOptions,
+)
 from harness.errors import TaskError, fault_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from harness.tasks.dataset_fields import HubDataset
 
@@ -30,21 +57,9 @@ def curate() -> None:
 
 
 @app.command("audit", short_help="Check the items and ratings of a task.")
+@takes(AUDIT)
 def audit(
-    task: options.TaskName,
-    *,
-    verdicts: Annotated[
-        Path | None,
-        typer.Option(
-            help="Verdicts of judges (a file or a run folder), to measure what findings do to the "
-            "decision; by default verdicts.csv of the task."
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Write the audit into this file, as a page.")
-    ] = None,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    task: options.TaskName, *, verdicts: VerdictFile, page: Page, seed: Seed, printing: Json
 ) -> None:
     """Check the items and ratings of a task: what endangers a decision, and what to do about it.
 
@@ -64,27 +79,20 @@ def audit(
     from harness.curation.audit.audit_report import audit_page
     from harness.tasks import load_task
 
-    result = audit_task(load_task(task), verdicts, name=task, seed=seed)
-    if page is not None:
-        write(page, audit_page(result))
-    if as_json:
+    result = audit_task(load_task(task), verdicts.verdicts, name=task, seed=seed.seed)
+    if page.page is not None:
+        write(page.page, audit_page(result))
+    if printing.as_json:
         echo_result(result)
         return
     echo(audit_text(result))
-    if page is not None:
-        echo(f"\nWrote {page}.")
+    if page.page is not None:
+        echo(f"\nWrote {page.page}.")
 
 
 @app.command("card", short_help="Write a data card and Croissant metadata.")
-def card(
-    task: options.TaskName,
-    *,
-    folder: Annotated[
-        Path | None,
-        typer.Option("--to", help="Folder to write into; by default the task's own."),
-    ] = None,
-    as_json: options.Json = False,
-) -> None:
+@takes(CARD)
+def card(task: options.TaskName, *, place: CardOptions, printing: Json) -> None:
     """Write a data card (card.md) and Croissant metadata (croissant.json) of a task.
 
     The card says what the ratings are, how they were made, how far raters agree, what the audit
@@ -98,24 +106,22 @@ def card(
     from harness.curation.data_card import write_cards
     from harness.tasks import load_task
 
-    paths = write_cards(load_task(task), folder)
-    if as_json:
+    paths = write_cards(load_task(task), place.card_folder)
+    if printing.as_json:
         echo_json({"files": [str(path) for path in paths]}, indent=None)
     else:
         echo("\n".join(f"Wrote {path}." for path in paths))
 
 
 @app.command("diff", short_help="Compare two versions of a task.")
+@takes(DIFF)
 def diff(
     before: Annotated[str, typer.Argument(help="Name or path of the earlier version.")],
     after: Annotated[str, typer.Argument(help="Name or path of the later version.")],
     *,
-    verdicts: Annotated[
-        Path | None,
-        typer.Option(help="Verdicts of judges; by default verdicts.csv of each version."),
-    ] = None,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    verdicts: VerdictFile,
+    seed: Seed,
+    printing: Json,
 ) -> None:
     """Compare two versions of a task: items, ratings, options, other fields, and the decision.
 
@@ -128,34 +134,22 @@ def diff(
     from harness.curation.task_diff import diff_text, task_diff
     from harness.tasks import load_task
 
-    result = task_diff(load_task(before), load_task(after), verdicts, seed=seed)
-    if as_json:
+    tasks = load_task(before), load_task(after)
+    result = task_diff(*tasks, verdicts.verdicts, seed=seed.seed)
+    if printing.as_json:
         echo_result(result)
     else:
         echo(diff_text(result))
 
 
 @app.command("download", short_help="Fetch a data set of the Hugging Face hub.")
+@takes(DOWNLOAD)
 def download(
     name: Annotated[
         str, typer.Argument(help="OWNER/NAME of the data set on the hub, or a recipe.")
     ],
     *,
-    revision: Annotated[
-        str | None,
-        typer.Option(
-            help="Commit of the data set: 40 hexadecimal digits. The recipe's if it has one."
-        ),
-    ] = None,
-    configuration: Annotated[
-        str | None, typer.Option(help="Configuration of the data set, where it has several.")
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="The split to write: train, or the recipe's.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write; NAME-SPLIT.parquet by default.")
-    ] = None,
+    wanted: DownloadOptions,
 ) -> None:
     """Write a split of a data set of the Hugging Face hub as parquet, for curate import.
 
@@ -170,15 +164,14 @@ def download(
     from harness.tasks.dataset_fields import HUB
     from harness.tasks.hub_download import download_split
 
-    options = {"configuration": configuration, "split": split, "revision": revision}
-    dataset = _dataset(name, {key: value for key, value in options.items() if value is not None})
+    dataset = _dataset(name, wanted.model_dump(exclude_none=True, exclude={"parquet_file"}))
     if dataset.revision is None:
         address = f"{HUB}/{dataset.name}"
         raise TaskError(
             f"{dataset.name}: give --revision COMMIT: a branch may change. "
             f"`git ls-remote {address} HEAD` prints the newest."
         )
-    file = output or Path(f"{dataset.name.rpartition('/')[2]}-{dataset.split}.parquet")
+    file = wanted.parquet_file or Path(f"{dataset.name.rpartition('/')[2]}-{dataset.split}.parquet")
     n_rows = download_split(dataset.name, dataset, file)
     echo(f"{file}: {n_rows} rows")
 
@@ -208,24 +201,20 @@ def _of_recipe(name: str) -> HubDataset:
     return recipe.datasets
 
 
+def _use_of_drop(values: Mapping[str, Any]) -> str:
+    return DROP if values["finding"] is None else DROP_FINDING
+
+
 @app.command("drop", short_help="Write a task without some items or raters.")
+@takes(DROP, DROP_FINDING, use=_use_of_drop)
 def drop(
     task: options.TaskName,
     *,
-    name: Annotated[str, typer.Option("--as", help="Name or path of the folder to make.")],
-    items: Annotated[
-        str | None, typer.Option(help="Ids of items to leave out, comma-separated.")
-    ] = None,
-    raters: Annotated[
-        str | None, typer.Option(help="Raters to leave out, comma-separated.")
-    ] = None,
-    finding: Annotated[str | None, FINDING] = None,
-    verdicts: Annotated[
-        Path | None,
-        typer.Option(help="With --finding: verdicts of judges, where the audit had them."),
-    ] = None,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    made: NewTask,
+    wanted: DropOptions,
+    verdicts: VerdictFile,
+    seed: Seed,
+    printing: Json,
 ) -> None:
     """Write a version of a task without some items or raters, and say what is left.
 
@@ -242,19 +231,18 @@ def drop(
     from harness.report.formatting import counted
     from harness.tasks import load_task
 
-    folder = options.task_folder(name)
+    folder = options.task_folder(made.new_name)
     check_new(folder)
-    if not (items or raters or finding):
+    if not (wanted.items_out or wanted.raters_out or wanted.finding):
         raise typer.BadParameter("say what to leave out: --items, --raters or --finding")
     loaded = load_task(task)
-    left_out_items = options.split(items, "--items") or []
-    left_out_raters = options.split(raters, "--raters") or []
-    if finding:
-        found = finding_of(loaded, finding, verdicts, seed)
-        left_out_items += found.left_out_items
-        left_out_raters += found.left_out_raters
-    result = write_without(loaded, folder, items=left_out_items, raters=left_out_raters)
-    if as_json:
+    items, raters = list(wanted.items_out or ()), list(wanted.raters_out or ())
+    if wanted.finding:
+        found = finding_of(loaded, wanted.finding, verdicts.verdicts, seed.seed)
+        items += found.left_out_items
+        raters += found.left_out_raters
+    result = write_without(loaded, folder, items=items, raters=raters)
+    if printing.as_json:
         echo_json({"folder": str(folder), **asdict(result)}, indent=None)
         return
     left = f"{counted([result.n_items])}, {counted([result.n_ratings], 'rating')}"
@@ -269,31 +257,13 @@ def drop(
 app.command("next", short_help="List the items to rate next.")(next_ratings)
 
 
+def _use_of_sample(values: Mapping[str, Any]) -> str:
+    return SAMPLE_LEVELS if values["by"] == "disagreement" else SAMPLE
+
+
 @app.command("sample", short_help="Draw items of a task.")
-def sample(
-    task: options.TaskName,
-    *,
-    name: Annotated[str, typer.Option("--as", help="Name or path of the folder to make.")],
-    items: Annotated[int, typer.Option(min=1, help="Number of items.")],
-    by: Annotated[
-        Literal["disagreement", "criterion", "group"] | None,
-        typer.Option(help="What the sample has equal numbers of, in place of a random sample."),
-    ] = None,
-    levels: Annotated[
-        str | None,
-        typer.Option(
-            help="By disagreement: per cents positive, in steps of ten.  [default: 10,20,30,40,50]"
-        ),
-    ] = None,
-    split: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Write two tasks by group; this share of groups for calibration."
-        ),
-    ] = None,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
-) -> None:
+@takes(SAMPLE, SAMPLE_LEVELS, use=_use_of_sample)
+def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printing: Json) -> None:
     """Draw a random sample of the items with their ratings, or equal numbers by --by.
 
     Every item keeps its inclusion probability; the task's notice says that its numbers describe
@@ -308,25 +278,21 @@ def sample(
     import numpy as np
 
     from harness.curation.new_folder import check_new
-    from harness.curation.sampling import LEVELS, PARTS, draw_sample, split_by_group, write_sample
+    from harness.curation.sampling import PARTS, draw_sample, split_by_group, write_sample
     from harness.tasks import load_task
 
-    if levels is not None and by != "disagreement":
-        raise typer.BadParameter("it goes with --by disagreement", param_hint="--levels")
-    source, folder = load_task(task), options.task_folder(name)
-    rng = np.random.default_rng(seed)
-    drawn = draw_sample(
-        source, by, items, rng=rng, levels=LEVELS if levels is None else _levels(levels)
-    )
+    source, folder = load_task(task), options.task_folder(wanted.new_name)
+    rng = np.random.default_rng(seed.seed)
+    drawn = draw_sample(source, wanted.by, wanted.n_drawn, rng=rng, levels=wanted.levels)
     written = {folder: drawn}
-    if split is not None:
+    if (share := wanted.calibration_share) is not None:
         paths = [folder.with_name(f"{folder.name}-{part}") for part in PARTS]
-        written = dict(zip(paths, split_by_group(source, drawn, split, rng=rng), strict=True))
+        written = dict(zip(paths, split_by_group(source, drawn, share, rng=rng), strict=True))
     for path in written:
         check_new(path)
     for path, part in written.items():
-        write_sample(source, part, path, by)
-    if as_json:
+        write_sample(source, part, path, wanted.by)
+    if printing.as_json:
         folders = {str(path): len(part.probabilities) for path, part in written.items()}
         strata = [asdict(stratum) for stratum in drawn.strata]
         summary = {"folders": folders, "strata": strata, "n_outside": drawn.n_outside}
@@ -339,51 +305,25 @@ def sample(
         echo(f"Wrote {path}: {len(part.probabilities)} items.")
 
 
-def _levels(text: str) -> Sequence[int]:
-    parts = options.split(text, "--levels") or []
-    allowed = [str(level) for level in range(0, 101, 10)]
-    if not set(parts) <= set(allowed):
-        raise typer.BadParameter(
-            f"{text!r}: expected per cents in steps of ten, such as 10,20", param_hint="--levels"
-        )
-    return [int(part) for part in parts]
-
-
 app.command("verdicts", short_help="Write verdicts of other tools for validate.")(verdicts.verdicts)
 app.command("import", short_help="Make a task of a table of ratings.")(import_table.import_)
 
 
+def _use_of_export(values: Mapping[str, Any]) -> str:
+    return EXPORT_TABLE if values["tool"] is None else EXPORT_TEAM
+
+
 @app.command("export", short_help="Write a task as one table, or for a rating tool.")
+@takes(EXPORT_TABLE, EXPORT_TEAM, use=_use_of_export)
 def export(
     task: options.TaskName,
     file: Annotated[
         Path, typer.Argument(help="Table to write: csv or jsonl; with --to, a folder to make.")
     ],
     *,
-    to: Annotated[
-        Literal["label-studio", "argilla"] | None,
-        typer.Option(help="Tool in which a team rates the items."),
-    ] = None,
-    form: Annotated[
-        Literal["forced_choice", "response_set", "paired"] | None,
-        typer.Option(
-            "--elicitation",
-            help="With --to: one option, all reasonable options, or both.  "
-            "[default: forced_choice]",
-        ),
-    ] = None,
-    queue: Annotated[
-        Path | None, typer.Option(help="With --to: table of what to rate, of harness curate next.")
-    ] = None,
-    raters: Annotated[
-        str | None, typer.Option(help="With --to: among whom the items are divided.")
-    ] = None,
-    per_item: Annotated[
-        int | None,
-        typer.Option(min=1, help="With --raters: raters of each item; all of them by default."),
-    ] = None,
-    seed: options.Seed = 0,
-    as_json: options.Json = False,
+    project: TeamOptions,
+    seed: Seed,
+    printing: Json,
 ) -> None:
     """Write a task, its ratings and verdicts as one table, or its items for a rating tool.
 
@@ -403,38 +343,31 @@ def export(
     from harness.curation.task_export import export_task, sidecar_of
     from harness.tasks import load_task
 
-    named = options.split(raters, "--raters") or []
-    if to is not None:
-        if per_item and not named:
+    if project.tool is not None:
+        if project.per_item and not project.team:
             raise typer.BadParameter("it goes with --raters", param_hint="--per-item")
-        if queue and named:
+        if project.team_queue and project.team:
             raise typer.BadParameter("give --queue or --raters, not both")
-        wanted = Project(
-            tool=to, form=form or "forced_choice", queue=queue, raters=named, per_item=per_item
+        loaded = load_task(task, unrated=True)
+        export_project(
+            loaded, file, project, project.tool, seed=seed.seed, as_json=printing.as_json
         )
-        export_project(load_task(task, unrated=True), file, wanted, seed=seed, as_json=as_json)
         return
-    if form or queue or named or per_item:
-        raise typer.BadParameter("--elicitation, --queue, --raters and --per-item go with --to")
     summary = export_task(load_task(task), file)
-    if as_json:
+    if printing.as_json:
         echo_json({"file": str(file), **asdict(summary)}, indent=None)
         return
     counts = f"{summary.n_items} items, {summary.n_ratings} ratings, {summary.n_verdicts} verdicts"
     echo(f"Wrote {file} and {sidecar_of(file).name}: {counts}.")
 
 
+@takes(NEW_TASK)
 def new_task(
-    ctx: typer.Context,
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name or path of the folder to make.")],
     *,
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", help="Table of ratings, with the options of `harness curate import`."
-        ),
-    ] = None,
-    as_json: options.Json = False,
+    wanted: NewTaskOptions,
+    printing: Json,
 ) -> None:
     """Write a task folder: an example to edit, or a task from a table of ratings.
 
@@ -446,20 +379,20 @@ def new_task(
       harness new-task mine --from ratings.csv
     """
     folder = options.task_folder(name)
-    if source is not None:
-        arguments = ["import", str(source), "--as", name, *ctx.args]
+    if wanted.source is not None:
+        arguments = ["import", str(wanted.source), "--as", name, *context.args]
         command = typer.main.get_command(app)
         command.main(
-            [*arguments, *(["--json"] if as_json else [])],
+            [*arguments, *(["--json"] if printing.as_json else [])],
             prog_name="harness curate",
             standalone_mode=False,
         )
         return
     from harness.curation import write_starter
 
-    options.check_without_table(ctx)
+    options.check_without_table(context)
     write_starter(folder.name, folder)
-    if as_json:
+    if printing.as_json:
         echo_json({"folder": str(folder)}, indent=None)
     else:
         echo(_starter_message(folder))

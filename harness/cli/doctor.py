@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 
-from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, show
-from harness.command_options import DOCTOR, Judges, Place, Server
+from harness.command_options import DOCTOR, Json, Judges, Options, Place, Server, option
 
 LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 
 
+class ContactOption(Options):
+    """Whether servers are asked."""
+
+    contact: bool = option(
+        False, "Ask servers at your own base_url, or on this machine, for their models.", (DOCTOR,)
+    )
+
+
 @takes(DOCTOR)
 def doctor(
-    *,
-    subject: Judges,
-    server: Server,
-    place: Place,
-    contact: Annotated[
-        bool,
-        typer.Option(
-            "--contact",
-            help="Ask servers at your own base_url, or on this machine, for their models.",
-        ),
-    ] = False,
-    as_json: options.Json = False,
+    *, subject: Judges, server: Server, place: Place, wanted: ContactOption, printing: Json
 ) -> None:
     """Check keys, addresses, cache and shared store, with advice; no judge is asked.
 
@@ -44,8 +39,8 @@ def doctor(
     from harness.doctor import examine
     from harness.errors import ExitCode
 
-    findings = examine(subject.judges, server, place, contact=contact)
-    if as_json:
+    findings = examine(subject.judges, server, place, contact=wanted.contact)
+    if printing.as_json:
         show([asdict(finding) for finding in findings], as_json=True)
     else:
         for finding in findings:

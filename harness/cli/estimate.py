@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,10 +15,12 @@ from harness.command_options import (
     ESTIMATE,
     Choices,
     Items,
+    Judge,
     Limit,
     Printing,
     RunPlace,
     Server,
+    option,
 )
 from harness.estimation.estimate_options import EstimateOptions
 
@@ -26,15 +28,22 @@ if TYPE_CHECKING:
     from harness.estimation.unrated_items import Estimation
 
 
+class EstimateSubject(Items, Judge):
+    """Which judge is asked about which items."""
+
+    unlabelled: Path = option(
+        ...,
+        "Items without ratings: a csv, jsonl or parquet file, or a folder.",
+        (ESTIMATE,),
+        flag="--items",
+    )
+
+
 @takes(ESTIMATE)
 def estimate(
     run: options.FinishedRun = None,
     *,
-    judge: Annotated[str, typer.Option(help="The judge of that run to ask.")],
-    items: Annotated[
-        Path, typer.Option(help="Items without ratings: a csv, jsonl or parquet file, or a folder.")
-    ],
-    selection: Items,
+    subject: EstimateSubject,
     wanted: EstimateOptions,
     choices: Choices,
     limit: Limit,
@@ -63,12 +72,12 @@ def estimate(
     folder = find_run(place.out, run)
     result = run_estimate(
         folder,
-        judge,
-        items,
+        subject.judge,
+        subject.unlabelled,
         Wanted(
             options=wanted,
             level=choices.confidence or DEFAULT_LEVEL,
-            n_items=selection.limit,
+            n_items=subject.limit,
             limit=limit,
             server=server,
             place=place,

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, write
+from harness.command_options import GATE, Json, Options, Out, Repeated, option
 from harness.errors import ExitCode
 
 
+class GateOptions(Options):
+    """What a run must fulfil, and where the results are written, too."""
+
+    require: Repeated = option(
+        ...,
+        "What must hold, such as decision=use or 'cohen_kappa(h/h)>0.6:lower' (the lower end of "
+        "the interval); repeat it for more.",
+        (GATE,),
+    )
+    junit: Path | None = option(None, "Write the results as JUnit XML.", (GATE,))
+    summary: Path | None = option(None, "Append the results to this file, as Markdown.", (GATE,))
+
+
+@takes(GATE)
 def gate(
-    run: options.FinishedRun = None,
-    *,
-    require: Annotated[
-        list[str],
-        typer.Option(
-            help="What must hold, such as decision=use or 'cohen_kappa(h/h)>0.6:lower' (the lower "
-            "end of the interval); repeat it for more."
-        ),
-    ],
-    junit: Annotated[Path | None, typer.Option(help="Write the results as JUnit XML.")] = None,
-    summary: Annotated[
-        Path | None, typer.Option(help="Append the results to this file, as Markdown.")
-    ] = None,
-    out: options.Out = None,
-    as_json: options.Json = False,
+    run: options.FinishedRun = None, *, wanted: GateOptions, place: Out, printing: Json
 ) -> None:
     """Check a finished run against requirements; exit with 1 if one is not met.
 
@@ -46,14 +47,14 @@ def gate(
     from harness.runs import find_run
     from harness.sources import source_of
 
-    folder = find_run(out, run)
-    results = check_requirements(validation_of(folder, source_of(folder)), require)
+    folder = find_run(place.out, run)
+    results = check_requirements(validation_of(folder, source_of(folder)), wanted.require)
     passed = all(result.passed for result in results)
-    if junit is not None:
-        write(junit, gate_junit(folder.path.name, results))
-    if summary is not None:
-        write(summary, gate_summary(folder.path.name, results), append=True)
-    if as_json:
+    if wanted.junit is not None:
+        write(wanted.junit, gate_junit(folder.path.name, results))
+    if wanted.summary is not None:
+        write(wanted.summary, gate_summary(folder.path.name, results), append=True)
+    if printing.as_json:
         echo_json({"passed": passed, "requirements": json.loads(to_json(results))})
     else:
         echo(gate_table(results))

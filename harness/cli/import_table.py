@@ -7,183 +7,65 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.cli import options
-from harness.cli.binding import group
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
 from harness.cli.team import import_answers
+from harness.command_options import IMPORT, IMPORT_EXPORTED, IMPORT_INTO, Json, read_options
+from harness.curation.import_options import (
+    AnswerSettings,
+    ColumnOptions,
+    FileOptions,
+    MadeTask,
+    RatedOptions,
+    WritingOptions,
+)
 from harness.errors import HarnessError, TaskError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.curation import AnswerSettings, ImportPlan, ImportSummary, MaxRejected, Table
+    from harness.curation import ImportPlan, ImportSummary, MaxRejected, Table
+    from harness.curation.import_recipe import Recipe
 
 WIDTH = 80
-Columns = list[str] | None
-COLUMNS: dict[str, Any] = {  # options by role of the columns, and how their cells are read
-    "id": Annotated[
-        Columns, typer.Option("--id", help="Columns that name the item, joined if several.")
-    ],
-    "text": Annotated[Columns, typer.Option(help="Columns that judges are shown.")],
-    "raters": Annotated[Columns, typer.Option(help="Columns of ratings, one per rater.")],
-    "pattern": Annotated[
-        str | None,
-        typer.Option(help="What columns per criterion and rater are called: {criterion}_{rater}."),
-    ],
-    "rater": Annotated[str | None, typer.Option(help="Column that names the rater of a row.")],
-    "label": Annotated[str | None, typer.Option(help="With --rater: column of the rating.")],
-    "criteria": Annotated[
-        Columns, typer.Option(help="With --rater: columns of ratings, one per criterion.")
-    ],
-    "set": Annotated[str | None, typer.Option(help="With --rater: column of the response set.")],
-    "sets": Annotated[
-        Columns, typer.Option(help="With --rater: columns of 0 and 1, one per option of the set.")
-    ],
-    "counts": Annotated[
-        Columns, typer.Option(help="Columns of the number, or share, of raters per option.")
-    ],
-    "votes": Annotated[
-        Columns, typer.Option(help="Column of all ratings of an item: a list, or counts.")
-    ],
-    "total": Annotated[
-        str | None, typer.Option(help="Column of the number of raters, for shares.")
-    ],
-    "n_raters": Annotated[
-        int | None, typer.Option(min=1, help="Number of raters of every item, for shares.")
-    ],
-    "lists": Annotated[
-        Literal["ratings", "sets", "counts", "raters"] | None,
-        typer.Option(help="What a list or numbers by name in a cell are."),
-    ],
-    "separator": Annotated[
-        str | None,
-        typer.Option(help="What divides the options of a response set in a cell, such as ';'."),
-    ],
-    "judges": Annotated[
-        Columns,
-        typer.Option(
-            "--judges", "-j", help="Columns of verdicts, or judges among the raters; none."
-        ),
-    ],
-    "group": Annotated[
-        str | None, typer.Option(help="Column of the document or prompt that items share.")
-    ],
-    "criterion": Annotated[
-        str | None, typer.Option(help="Column of what is rated, where that differs.")
-    ],
-    "rated_at": Annotated[
-        str | None, typer.Option(help="With --rater: column of the time of a rating.")
-    ],
-}
-FILES: dict[str, Any] = {  # options by field of `FileOptions`
-    "sheets": Annotated[
-        Columns, typer.Option("--sheet", help="Sheets of a workbook, read one after the other.")
-    ],
-    "encoding": Annotated[str | None, typer.Option(help="Of texts that are not UTF-8.")],
-    "drop": Annotated[Columns, typer.Option(help="Columns to leave out.")],
-}
-LABELS: dict[str, Any] = {  # options by field of `AnswerSettings`
-    "options": Annotated[
-        Columns, typer.Option("--options", help="Labels that are options, in order.")
-    ],
-    "positive": Annotated[Columns, typer.Option(help="Options that count as positive.")],
-    "abstain": Annotated[
-        Columns, typer.Option(help="Labels of a rater who could not say (CANNOT_ASSESS).")
-    ],
-    "ignore": Annotated[Columns, typer.Option(help="Labels to count and leave out.")],
-    "rename": Annotated[
-        list[str] | None,
-        typer.Option(metavar="LABEL=OPTION", help="A label that means an option; repeatable."),
-    ],
-    "scale": Annotated[
-        Literal["binary", "nominal", "ordinal", "pairwise", "continuous", "text"] | None,
-        typer.Option(help="Scale of the answers."),
-    ],
-    "bounds": Annotated[
-        str | None,
-        typer.Option(metavar="LOW,HIGH", help="Least and greatest number of a continuous scale."),
-    ],
-    "decimal": Annotated[
-        Literal["comma", "point"] | None,
-        typer.Option(help="Whether 3,5 in a cell is a number; asked where it may be one."),
-    ],
-    "on_duplicate": Annotated[
-        Literal["reject", "last"] | None,
-        typer.Option(help="Whether a second rating is rejected, or the last by its time counts."),
-    ],
-    "scales": Annotated[
-        Literal["shared", "own"] | None,
-        typer.Option(help="One task for all criteria, or one for each; by default as labels do."),
-    ],
-}
 
 
-@group("files", FILES)
-@group("columns", COLUMNS)
-@group("labels", LABELS)
-def import_(  # noqa: C901 -- a branch per source
+def _use(values: Mapping[str, Any]) -> str:
+    """Return whether answers are added to a task, or one is made, and whether by guessing."""
+    if (values["made"] is None) is (values["into"] is None):
+        raise typer.BadParameter("name the task to make (--as) or to add ratings to (--into)")
+    if values["into"] is not None:
+        return IMPORT_INTO
+    return IMPORT if _description(values["sources"]) is None else IMPORT_EXPORTED
+
+
+def _description(sources: Sequence[Path]) -> Path | None:
+    """Return what `harness curate export` wrote beside a table to describe it."""
+    from harness.curation.task_export import sidecar_of
+
+    described = sidecar_of(sources[0])
+    return described if len(sources) == 1 and described.is_file() else None
+
+
+@takes(IMPORT, IMPORT_EXPORTED, IMPORT_INTO, use=_use)
+def import_(
     sources: Annotated[
         list[Path],
         typer.Argument(help="Table of ratings, or export of a tool; several files, one per rater."),
     ],
     *,
-    name: Annotated[
-        str | None, typer.Option("--as", help="Name or path of the folder to make.")
-    ] = None,
-    into: Annotated[
-        str | None,
-        typer.Option(help="Task to add the ratings of a project of `harness curate export` to."),
-    ] = None,
-    rater_names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rater-name",
-            metavar="ACCOUNT=NAME",
-            help="With --into: who an account of the tool is; repeatable.",
-        ),
-    ] = None,
-    outdated: Annotated[
-        bool,
-        typer.Option(
-            "--outdated",
-            help="With --into: also ratings made when the item's text or options were others.",
-        ),
-    ] = False,
-    recipe_name: Annotated[
-        str | None,
-        typer.Option(
-            "--recipe", help="How a published data set is read: a bundled recipe, or a YAML file."
-        ),
-    ] = None,
-    files: dict[str, Any],
-    columns: dict[str, Any],
-    property_: Annotated[
-        str, typer.Option("--property", help="What is rated, as a phrase that judges read.")
-    ] = "",
-    labels: dict[str, Any],
-    rater_ids: Annotated[
-        Literal["real", "positional"] | None,
-        typer.Option(help="Whether a rater is a person, or a position within the item."),
-    ] = None,
-    kind: Annotated[
-        Literal["expert", "skilled", "crowd"] | None,
-        typer.Option(help="Kind of raters; sets eps to 0.2, 0.15 or 0.1."),
-    ] = None,
-    max_rejected: Annotated[
-        str,
-        typer.Option(
-            metavar="N|N%", help="Most rows and cells that may be rejected, or share of answers."
-        ),
-    ] = "5%",
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Write without asking for confirmation.")
-    ] = False,
-    dry_run: options.ShowReading = False,
-    as_json: options.Json = False,
+    subject: MadeTask,
+    files: FileOptions,
+    columns: ColumnOptions,
+    rated: RatedOptions,
+    settings: AnswerSettings,
+    writing: WritingOptions,
+    printing: Json,
 ) -> None:
     """Make a task of a table of ratings.
 
@@ -203,71 +85,49 @@ def import_(  # noqa: C901 -- a branch per source
       harness curate import human.parquet --as mt-bench --recipe mt-bench
       harness curate import project-1.json --into ./mine --rater-name 1=ann
     """
-    if (name is None) is (into is None):
-        raise typer.BadParameter("name the task to make (--as) or to add ratings to (--into)")
-    if into is not None:
+    if subject.into is not None:
         if len(sources) > 1:
             raise typer.BadParameter("--into takes one file")
-        import_answers(sources[0], into, rater_names or (), outdated=outdated, as_json=as_json)
+        import_answers(sources[0], subject.into, subject, as_json=printing.as_json)
         return
-    if rater_names or outdated:
-        raise typer.BadParameter("--rater-name and --outdated go with --into")
-    assert name is not None, "checked above"
-    folder = options.task_folder(name)
-    from harness.curation import FileOptions, check_new, read_source
+    assert subject.made is not None, "checked above"
+    folder = options.task_folder(subject.made)
+    from harness.curation import check_new, read_source
     from harness.curation.import_recipe import read_recipe
-    from harness.curation.task_export import sidecar_of
 
     check_new(folder)
-    recipe = read_recipe(recipe_name) if recipe_name else None
-    if len(sources) == 1 and (described := sidecar_of(sources[0])).is_file():
-        _import_exported(sources[0], described, folder, as_json=as_json)
+    if (described := _description(sources)) is not None:
+        _import_exported(sources[0], described, folder, as_json=printing.as_json)
         return
-    most = options.max_rejected(max_rejected)
-    settings = _answer_settings(columns, labels)
-    how = FileOptions(
-        sheets=_split(files["sheets"]),
-        encoding=files["encoding"] or "",
-        drop=_split(files["drop"]),
-        plain=recipe is not None,
-    )
-    roles: dict[str, Sequence[str]] = {
-        role: names if isinstance(names, list) else [names]
-        for role, names in columns.items()
-        if names
-    }
-    if recipe:
-        roles = {**recipe.columns, **roles}
-        changed = {field: value for field, value in asdict(settings).items() if value}
-        settings = replace(recipe.answers, **changed)
+    most = options.max_rejected(writing.max_rejected)
+    recipe = read_recipe(subject.recipe) if subject.recipe else None
+    files = files.model_copy(update={"plain": recipe is not None})
     draft = _Draft(
         name=folder.name,
-        table=read_source(sources, derive=recipe.derive if recipe else None, how=how),
-        roles=roles,
+        table=read_source(sources, derive=recipe.derive if recipe else None, how=files),
+        roles=columns.by_role(),
         settings=settings,
-        property=property_ or (recipe.property if recipe else ""),
-        rater_ids=rater_ids or (recipe.rater_ids if recipe else None),
-        kind=kind or (recipe.kind if recipe else None),
-        source=recipe.source if recipe else "",
-        licence=recipe.licence if recipe else "",
+        rated=rated,
     )
-    command = ["harness", "curate", "import", *map(str, sources), "--as", name]
-    command += [word for sheet in how.sheets for word in ("--sheet", sheet)]
-    command += ["--encoding", how.encoding] if how.encoding else []
-    command += [word for column in how.drop for word in ("--drop", column)]
-    command += ["--property", property_] if property_ else []
-    plans = _confirm(draft, ask=not (yes or dry_run), quiet=as_json)
+    plans = _confirm(
+        draft.completed(recipe) if recipe else draft,
+        ask=not (writing.unasked or writing.dry_run),
+        quiet=printing.as_json,
+    )
     if questions := questions_of(plans):
-        if as_json:
+        command = ["harness", "curate", "import", *map(str, sources), "--as", subject.made]
+        command += files.words()
+        command += ["--property", rated.property] if rated.property else []
+        if printing.as_json:
             _print_json([_as_json(plan, None) for plan in plans])
         else:
             echo(_draft_text(plans[0], command))
         raise TaskError(f"{plans[0].table.path}: {'; '.join(questions)}.")
-    if dry_run:
-        if as_json:
+    if writing.dry_run:
+        if printing.as_json:
             _print_json([_as_json(plan, None) for plan in plans])
         return
-    _write(plans, folder, most, as_json=as_json)
+    _write(plans, folder, most, as_json=printing.as_json)
 
 
 def _draft_text(plan: ImportPlan, command: Sequence[str]) -> str:
@@ -279,41 +139,6 @@ def _draft_text(plan: ImportPlan, command: Sequence[str]) -> str:
         lines += [["", "If it is right:"], ["If it is not, perhaps:"], []][min(number, 2)]
         lines.append(f"  {shlex.join([*command, *words])}")
     return "\n".join(lines)
-
-
-def _answer_settings(columns: dict[str, Any], labels: Mapping[str, Any]) -> AnswerSettings:
-    """Take what is said about answers from the options, and leave the roles of columns."""
-    from harness.curation import AnswerSettings
-
-    return AnswerSettings(
-        scale=labels["scale"],
-        options=_split(labels["options"]),
-        positive=_split(labels["positive"]),
-        abstain=_split(labels["abstain"]),
-        ignore=_split(labels["ignore"]),
-        rename=tuple(labels["rename"] or ()),
-        bounds=_bounds(labels["bounds"], labels["scale"]),
-        n_raters=columns.pop("n_raters"),
-        lists=columns.pop("lists"),
-        separator=(columns.pop("separator") or "").replace("\\n", "\n") or None,
-        decimal=labels["decimal"],
-        scales=labels["scales"],
-        on_duplicate=labels["on_duplicate"] or "reject",
-    )
-
-
-def _bounds(text: str | None, scale: str | None) -> tuple[float, float] | None:
-    """Read the least and the greatest number of a scale."""
-    from harness.tasks.schema import as_number
-
-    if text is None:
-        return None
-    if scale != "continuous":
-        raise typer.BadParameter("--bounds needs --scale continuous")
-    low, high = (as_number(part.strip()) for part in text.partition(",")[::2])
-    if low is None or high is None or low >= high:
-        raise typer.BadParameter(f"--bounds: found {text!r}; write LOW,HIGH such as 0,100")
-    return low, high
 
 
 def _import_exported(source: Path, described: Path, folder: Path, *, as_json: bool) -> None:
@@ -328,11 +153,6 @@ def _import_exported(source: Path, described: Path, folder: Path, *, as_json: bo
     echo(f"Read as {described.name} says.\nWrote {folder}: {counts}.")
 
 
-def _split(texts: list[str] | None) -> tuple[str, ...]:
-    parts = (part.strip() for text in texts or () for part in text.split(","))
-    return tuple(part for part in parts if part)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
     """What the user said about a table so far."""
@@ -341,11 +161,23 @@ class _Draft:
     table: Table
     roles: Mapping[str, Sequence[str]]
     settings: AnswerSettings
-    property: str
-    rater_ids: Literal["real", "positional"] | None
-    kind: Literal["expert", "skilled", "crowd"] | None
+    rated: RatedOptions
     source: str = ""
     licence: str = ""
+
+    def completed(self, recipe: Recipe) -> _Draft:
+        """Return the draft with what a recipe says where the user said nothing."""
+        said = self.settings.model_dump(exclude_defaults=True)
+        rated = {"property": recipe.property, "rater_ids": recipe.rater_ids, "kind": recipe.kind}
+        rated |= self.rated.model_dump(exclude_defaults=True)
+        return replace(
+            self,
+            roles={**recipe.columns, **self.roles},
+            settings=recipe.answers.model_copy(update=said),
+            rated=RatedOptions.model_validate(rated),
+            source=recipe.source,
+            licence=recipe.licence,
+        )
 
     def plans(self) -> tuple[ImportPlan, ...]:
         from harness.curation import make_plans
@@ -355,27 +187,30 @@ class _Draft:
             self.table,
             self.roles,
             settings=self.settings,
-            property_rated=self.property,
-            rater_ids=self.rater_ids,
-            kind=self.kind,
+            property_rated=self.rated.property,
+            rater_ids=self.rated.rater_ids,
+            kind=self.rated.kind,
         )
         return tuple(replace(p, source=self.source, licence=self.licence) for p in plans)
 
-    def _with(self, fields: dict[str, Any]) -> _Draft:
-        return replace(self, settings=replace(self.settings, **fields))
+    def _with(self, fields: Mapping[str, object]) -> _Draft:
+        return replace(
+            self, settings=read_options(AnswerSettings, {**dict(self.settings), **fields})
+        )
 
     def changed(self, answer: str) -> _Draft:
         """Return the draft after a change such as ``raters=a,b`` or ``ignore=n/a``."""
         role, _, names = answer.partition("=")
         role = role.strip().removeprefix("--").replace("-", "_")
         if role in {"options", "positive", "abstain", "ignore"}:
-            return self._with({role: _split([names])})
+            parts = [name.strip() for name in names.split(",")]
+            return self._with({role: tuple(filter(None, parts))})
         if role in {"lists", "scales", "scale", "decimal"}:
             return self._with({role: names.strip()})
         if role == "rename":
             return self._with({role: (*self.settings.rename, names.strip())})
         if role == "n_raters" and names.strip().isdecimal():
-            return self._with({role: int(names)})
+            return self._with({"raters_per_item": int(names)})
         return replace(self, roles={**self.roles, role: [names.strip()]})
 
 
@@ -398,8 +233,9 @@ def _confirm(draft: _Draft, *, ask: bool, quiet: bool) -> tuple[ImportPlan, ...]
         if answer.casefold() in {"", "y", "yes"}:
             if not questions_of(plans):
                 phrase = "What is rated, as a phrase for judges"
-                rated = draft.property or typer.prompt(phrase)
-                return replace(draft, property=rated).plans()
+                rated = draft.rated.property or typer.prompt(phrase)
+                named = draft.rated.model_copy(update={"property": rated})
+                return replace(draft, rated=named).plans()
             echo("Say first what is unclear.")
             continue
         try:

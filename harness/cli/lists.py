@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show
+from harness.command_options import JUDGES, METRICS, RUNS, TASKS, Json, Out, Server
 from harness.errors import JudgeUnavailable
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from harness.stats import Metric
 
 
-def tasks(*, as_json: options.Json = False) -> None:
+@takes(TASKS)
+def tasks(*, printing: Json) -> None:
     """List the tasks that --task accepts by name.
 
     They are looked up in $HARNESS_TASKS, in ./datasets, and among the bundled ones.
@@ -30,10 +32,11 @@ def tasks(*, as_json: options.Json = False) -> None:
     from harness.tasks import available_tasks, describe
 
     rows = [describe(folder) for _, folder in available_tasks()]
-    show(rows, as_json=as_json, empty="No tasks. Make one with: harness new-task NAME")
+    show(rows, as_json=printing.as_json, empty="No tasks. Make one with: harness new-task NAME")
 
 
-def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = False) -> None:
+@takes(JUDGES)
+def judges(*, server: Server, printing: Json) -> None:
     """List the judges that --judges accepts by alias, and whether each can run here.
 
     \b
@@ -43,9 +46,9 @@ def judges(*, judges_file: options.JudgesFile = None, as_json: options.Json = Fa
     """
     from harness.judging.judges.config import load_judges
 
-    rows = [_describe_judge(spec) for spec in load_judges(judges_file).values()]
-    show(rows if as_json else [_yes_or_no(row) for row in rows], as_json=as_json)
-    if not as_json:
+    rows = [_describe_judge(spec) for spec in load_judges(server.judges_file).values()]
+    show(rows if printing.as_json else [_yes_or_no(row) for row in rows], as_json=printing.as_json)
+    if not printing.as_json:
         reasons = [f"{row['name']}: {row['ready']}" for row in rows if row["ready"] != "yes"]
         echo("\n".join(["", *reasons] if reasons else []))
         echo("\nAny litellm model string is accepted: --judges openai/gpt-4o,ollama/llama3")
@@ -73,7 +76,8 @@ def _describe_judge(spec: JudgeSpec) -> dict[str, object]:
     }
 
 
-def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
+@takes(RUNS)
+def runs(*, place: Out, printing: Json) -> None:
     """List run folders, newest first.
 
     \b
@@ -83,17 +87,19 @@ def runs(*, out: options.Out = None, as_json: options.Json = False) -> None:
     """
     from harness.runs import default_out, list_runs
 
-    listed = list_runs(out or default_out())
+    listed = list_runs(place.out or default_out())
     rows = [
         {
             "run": run.path.name,
             "state": run.manifest.state,
-            "created": run.manifest.created if as_json else _minute(run.manifest.created),
+            "created": run.manifest.created if printing.as_json else _minute(run.manifest.created),
             "judges": ", ".join(spec.name for spec in run.manifest.judges),
         }
         for run in listed.readable
     ]
-    show(rows, as_json=as_json, empty="No runs yet. Start with: harness run --task toxicity")
+    show(
+        rows, as_json=printing.as_json, empty="No runs yet. Start with: harness run --task toxicity"
+    )
     if listed.warning:
         echo(listed.warning, err=True)
 
@@ -103,7 +109,8 @@ def _minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-def metrics(*, as_json: options.Json = False) -> None:
+@takes(METRICS)
+def metrics(*, printing: Json) -> None:
     """List all metrics: what they apply to, how to read them, and the paper.
 
     All but those of raters alone compare a judge with the raters and are accepted by --metric.
@@ -115,6 +122,7 @@ def metrics(*, as_json: options.Json = False) -> None:
       harness metrics
       harness metrics --json
     """
+    as_json = printing.as_json
     rows = [
         _describe_metric(metric, scope, as_json=as_json)
         for scope, group in metrics_by_scope().items()

@@ -10,14 +10,13 @@ import typer
 from typer.core import TyperGroup
 
 from harness import command_options
-from harness.cli.binding import parameter_of, task_names
+from harness.cli.binding import task_names
 from harness.cli.output import echo
-from harness.command_options import Choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harness.analysis import Source, Validation
+    from harness.analysis import Validation
     from harness.curation import MaxRejected
     from harness.errors import ExitCode
 
@@ -72,17 +71,6 @@ RunName = Annotated[
         metavar="RUN", help="With --resume: the run, by name or path.", show_default=False
     ),
 ]
-Seed = parameter_of(command_options.Seed, "seed")
-Criterion = parameter_of(command_options.Items, "criterion")
-Tau = parameter_of(Choices, "tau")
-JudgesFile = parameter_of(command_options.Server, "judges_file")
-Out = parameter_of(command_options.Out, "out")
-Task = parameter_of(command_options.TaskOption, "task")
-ShowReading = parameter_of(command_options.DryRun, "dry_run", command_options.IMPORT)
-RequiredTask = parameter_of(command_options.TaskOption, "task", required=True)
-Json = parameter_of(command_options.Printing, "as_json")
-
-
 VERDICTS = command_options.options_of(command_options.FailUnless)["fail_unless"].values
 
 
@@ -127,20 +115,6 @@ def required_task(task: str | None) -> str:
     if task is None:
         raise typer.BadParameter("name a task, e.g. --task toxicity", param_hint="--task")
     return task
-
-
-def source(run: str | None, task: str | None, verdicts: Path | None, out: Path | None) -> Source:
-    """Read a run, the newest by default, or a task and verdicts of another tool."""
-    from harness.runs import find_run
-    from harness.sources import compared_source, source_of_verdicts
-
-    if task is not None and run is not None:
-        raise typer.BadParameter("give a run, or --task and --verdicts, not both")
-    if task is not None:
-        return source_of_verdicts(task, verdicts)
-    if verdicts is not None:
-        raise typer.BadParameter("--verdicts needs --task")
-    return compared_source(find_run(out, run))
 
 
 def several_tasks(tasks: str | None) -> list[str]:

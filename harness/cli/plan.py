@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from math import isnan
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.cli import options
-from harness.cli.binding import group
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show, write
+from harness.command_options import Seed
+from harness.curation.plan_options import (
+    ANNOTATORS,
+    DIFFERENCE,
+    AnnotatorDesign,
+    Basis,
+    DifferenceDesign,
+    PlanOutput,
+    PriceOptions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from harness.analysis.inputs import Source
     from harness.curation.collection_plan import PlanRow, Prices
@@ -28,48 +38,11 @@ app = typer.Typer(
     cls=options.Group,
     rich_markup_mode=None,
 )
-Verdicts = Annotated[
-    Path | None,
-    typer.Option(help="Verdicts on the task's items: jsonl, csv or parquet, also of a run."),
-]
-Judge = Annotated[
-    str | None, typer.Option(help="Judge in the verdicts; not needed if there is only one.")
-]
-Agreement = Annotated[
-    float | None,
-    typer.Option(min=0, max=1, help="Without verdicts: how often the judge agrees with a rater."),
-]
-RaterAgreement = Annotated[
-    float | None,
-    typer.Option(min=0.5, max=1, help="Without a task: how often two raters agree (2 options)."),
-]
-SelfConsistency = Annotated[
-    float,
-    typer.Option(
-        min=0.5, max=1, help="Without verdicts: how often two replies of a judge to an item agree."
-    ),
-]
-BASIS: dict[str, Any] = {
-    "task": options.Task,
-    "verdicts": Verdicts,
-    "criterion": options.Criterion,
-    "agreement": Agreement,
-    "rater_agreement": RaterAgreement,
-}
-Raters = Annotated[str, typer.Option(help="Numbers of raters per item, comma-separated.")]
-Samples = Annotated[
-    str, typer.Option(help="Numbers of replies per item and judge, comma-separated.")
-]
-Power = Annotated[float, typer.Option(min=0.5, max=0.999, help="Wanted power.")]
-PRICES: dict[str, Any] = {
-    "rating": Annotated[
-        float | None, typer.Option("--rating-cost", min=0, help="Cost of a human rating in USD.")
-    ],
-    "reply": Annotated[
-        float | None, typer.Option("--reply-cost", min=0, help="Cost of a judge's reply in USD.")
-    ],
-}
-ChartFile = Annotated[Path | None, typer.Option("--chart", help="Write a chart as SVG.")]
+
+
+def _use_of(assumed: str, with_verdicts: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return what says whether judges' answers are assumed, or at hand."""
+    return lambda values: assumed if values["verdicts"] is None else with_verdicts
 
 
 @app.callback()
@@ -78,25 +51,17 @@ def plan() -> None:
 
 
 @app.command(short_help="Plan to tell two judges apart.")
-@group("basis", BASIS)
-@group("prices", PRICES)
+@takes(*DIFFERENCE, use=_use_of(*DIFFERENCE))
 def difference(
     delta: Annotated[
         float,
         typer.Argument(metavar="DIFFERENCE", help="In agreement with a rater, such as 0.05."),
     ],
     *,
-    basis: dict[str, Any],
-    judges: Annotated[
-        str | None, typer.Option(help="Two judges; not needed if the verdicts hold just two.")
-    ] = None,
-    self_consistency: SelfConsistency = 1.0,
-    raters: Raters = "1,2,3,5",
-    samples: Samples = "1",
-    power: Power = 0.8,
-    prices: dict[str, Any],
-    chart: ChartFile = None,
-    as_json: options.Json = False,
+    basis: Basis,
+    design: DifferenceDesign,
+    prices: PriceOptions,
+    output: PlanOutput,
 ) -> None:
     """Plan to detect a difference between two judges' agreement with a rater.
 
@@ -110,53 +75,39 @@ def difference(
       harness plan difference 0.05 --task TASK --agreement 0.75
       harness plan difference 0.05 --agreement 0.75 --rater-agreement 0.8
     """
-    from harness.curation.collection_plan import Prices, difference_chart, plan_difference
+    from harness.curation.collection_plan import difference_chart, plan_difference
 
     if not 0 < delta < 1:
         raise typer.BadParameter("expected a difference between 0 and 1", param_hint="DIFFERENCE")
-    if (planted := _planted_raters(basis, self_consistency)) is not None:
+    if (planted := _planted_raters(basis)) is not None:
         from harness.stats.planning.planted import planted_moments
 
-        better, worse = (
-            _planted_judge(planted, agreement, self_consistency)
-            for agreement in (basis["agreement"] + delta, basis["agreement"])
-        )
-        moments = planted_moments(planted, better, worse)
+        worse = _planted_judge(planted, basis)
+        moments = planted_moments(planted, _planted_judge(planted, basis, better_by=delta), worse)
     else:
-        moments = _estimated_moments(basis, judges, n_judges=2)
+        moments = _estimated_moments(basis, design.compared_judges, n_judges=2)
     rows = plan_difference(
         moments,
         delta,
-        raters=_numbers(raters, "--raters"),
-        replies=_numbers(samples, "--samples"),
-        power=power,
-        prices=Prices(**prices),
+        raters=design.numbers_of_raters,
+        replies=design.numbers_of_replies,
+        power=design.power,
+        prices=_prices(prices),
     )
-    goal = f"A power of {power:g} for a difference of {delta:g} in agreement with a rater"
-    _write_chart(chart, lambda: difference_chart(moments, rows, delta, power))
-    _show_plan(goal, moments, rows, as_json=as_json)
+    goal = f"A power of {design.power:g} for a difference of {delta:g} in agreement with a rater"
+    _write_chart(output.chart, lambda: difference_chart(moments, rows, delta, design.power))
+    _show_plan(goal, moments, rows, as_json=output.as_json)
 
 
 @app.command(short_help="Plan the alternative annotator test.")
-@group("basis", BASIS)
-@group("prices", PRICES)
+@takes(*ANNOTATORS, use=_use_of(*ANNOTATORS), numbers_of_raters=(3,))
 def annotators(
     *,
-    basis: dict[str, Any],
-    judge: Judge = None,
-    eps: Annotated[
-        float | None, typer.Option(min=0, max=0.99, help="Without verdicts: margin of the test.")
-    ] = None,
-    raters: Raters = "3",
-    items: Annotated[
-        str, typer.Option(help="Numbers of items, comma-separated.")
-    ] = "30,50,100,150,200",
-    draws: Annotated[int, typer.Option(min=10, help="Draws of raters and items.")] = 100,
-    power: Power = 0.8,
-    prices: dict[str, Any],
-    seed: options.Seed = 0,
-    chart: ChartFile = None,
-    as_json: options.Json = False,
+    basis: Basis,
+    design: AnnotatorDesign,
+    prices: PriceOptions,
+    seed: Seed,
+    output: PlanOutput,
 ) -> None:
     """Estimate the power of the alternative annotator test by raters and items.
 
@@ -169,67 +120,73 @@ def annotators(
       harness plan annotators --task TASK --verdicts FILE --judge gpt
       harness plan annotators --agreement 0.8 --rater-agreement 0.75 --eps 0.1
     """
-    from harness.curation.collection_plan import Prices, annotator_chart, annotator_plan
+    from harness.curation.collection_plan import annotator_chart, annotator_plan
 
-    sizes = {"raters": _numbers(raters, "--raters"), "items": _numbers(items, "--items")}
+    sizes = {"raters": design.numbers_of_raters, "items": design.numbers_of_items}
+    eps, draws = design.eps, design.draws
     if min(sizes["raters"]) < 2:  # noqa: PLR2004 -- a rater is compared with another
         raise typer.BadParameter("the test needs 2 raters or more", param_hint="--raters")
-    if eps is not None and basis["task"] is not None:
+    if eps is not None and basis.task is not None:
         raise typer.BadParameter("the margin is that of task.yaml", param_hint="--eps")
     if (planted := _planted_raters(basis)) is not None:
-        if basis["task"] is not None:
+        if basis.task is not None:
             from harness.analysis.rater_replacement import eps_of
 
             eps = eps_of(_source(basis).task)
         if eps is None:
             raise typer.BadParameter("assumed rates need a margin", param_hint="--eps")
         name, origin = "the judge", "assumed rates"
-        answers = _planted_judge(planted, basis["agreement"])
-        results = _planted_power(planted, answers, eps, **sizes, n_draws=draws, seed=seed)
+        judge = _planted_judge(planted, basis)
+        results = _planted_power(planted, judge, eps, **sizes, n_draws=draws, seed=seed.seed)
     else:
-        source = _source(basis, seed)
-        (name,) = _chosen(source, judge, 1)
-        design, results = annotator_plan(source, name, **sizes, n_draws=draws)
-        eps, origin = design.eps, f"{len(source.items)} items"
+        source = _source(basis, seed.seed)
+        named = None if design.planned_judge is None else (design.planned_judge,)
+        (name,) = _chosen(source, named, 1)
+        tested, results = annotator_plan(source, name, **sizes, n_draws=draws)
+        eps, origin = tested.eps, f"{len(source.items)} items"
         if any(item.group for item in source.items):
             origin += ", drawn as if they were independent although they come in groups"
-    _write_chart(chart, lambda: annotator_chart(results, name, eps))
-    if as_json:
+    _write_chart(output.chart, lambda: annotator_chart(results, name, eps))
+    if output.as_json:
         echo_json([asdict(row) for row in results])
         return
     echo(f"Annotator test of {name} at eps {eps:g}, {draws} draws of raters and items ({origin}):")
-    _show_power(results, Prices(**prices))
-    echo(_verdict(results, power))
+    _show_power(results, _prices(prices))
+    echo(_verdict(results, design.power))
 
 
-def _planted_raters(
-    basis: Mapping[str, Any], self_consistency: float = 1.0
-) -> PlantedRaters | None:
+def _prices(options: PriceOptions) -> Prices:
+    from harness.curation.collection_plan import Prices
+
+    return Prices(rating=options.cost_of_rating, reply=options.cost_of_reply)
+
+
+def _planted_raters(basis: Basis) -> PlantedRaters | None:
     """Return planted raters: as in a task, or as assumed; None where verdicts are at hand."""
-    task, agreement, raters = (basis[name] for name in ("task", "agreement", "rater_agreement"))
-    if basis["verdicts"] is not None:
-        if agreement is not None or raters is not None or self_consistency != 1.0:
-            raise typer.BadParameter("name verdicts, or assume how judges answer, not both")
+    task, raters = basis.task, basis.assumed_rater_agreement
+    if basis.verdicts is not None:
         if task is None:
             raise typer.BadParameter("verdicts need a --task")
         return None
-    if agreement is None or (task is None) == (raters is None):
+    if basis.assumed_agreement is None or (task is None) == (raters is None):
         raise typer.BadParameter(
             "name --task and --verdicts, or assume --agreement, with --task or --rater-agreement"
         )
     from harness.curation.collection_plan import planted_raters_of
     from harness.stats.planning.planted import PlantedRaters
 
-    return PlantedRaters((0.5, 0.5), raters) if task is None else planted_raters_of(_source(basis))
+    return (
+        planted_raters_of(_source(basis)) if raters is None else PlantedRaters((0.5, 0.5), raters)
+    )
 
 
-def _planted_judge(
-    raters: PlantedRaters, agreement: float, self_consistency: float = 1.0
-) -> PlantedJudge:
+def _planted_judge(raters: PlantedRaters, basis: Basis, better_by: float = 0.0) -> PlantedJudge:
     from harness.stats.planning.planted import PlantedJudge
 
+    agreement = (basis.assumed_agreement or 0.0) + better_by
+    consistency = basis.assumed_self_consistency
     try:
-        return PlantedJudge.that_agrees(raters, agreement, self_consistency=self_consistency)
+        return PlantedJudge.that_agrees(raters, agreement, self_consistency=consistency)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--agreement") from None
 
@@ -259,18 +216,16 @@ def _planted_power(
     return tuple(row for of_raters in rows for row in of_raters)
 
 
-def _source(basis: Mapping[str, Any], seed: int = 0) -> Source:
+def _source(basis: Basis, seed: int = 0) -> Source:
     from harness.command_options import Validating
     from harness.sources import source_of_verdicts
 
-    criterion = basis["criterion"]
-    return source_of_verdicts(
-        basis["task"], basis["verdicts"], Validating(criterion=criterion, seed=seed)
-    )
+    chosen = Validating(criterion=basis.criterion, seed=seed)
+    return source_of_verdicts(options.required_task(basis.task), basis.verdicts, chosen)
 
 
 def _estimated_moments(
-    basis: Mapping[str, Any], names: str | None, *, n_judges: int
+    basis: Basis, names: Sequence[str] | None, *, n_judges: int
 ) -> AgreementMoments:
     from harness.curation.collection_plan import moments_of
 
@@ -278,30 +233,16 @@ def _estimated_moments(
     return moments_of(source, _chosen(source, names, n_judges))
 
 
-def _chosen(source: Source, names: str | None, n_judges: int) -> list[str]:
+def _chosen(source: Source, names: Sequence[str] | None, n_judges: int) -> list[str]:
     """Return the judges that are named, or all if there are no more than needed."""
-    hint = "--judge" if n_judges == 1 else "--judges"
     available = list(source.verdicts)
-    chosen = options.split(names, hint) or available
+    chosen = list(names or available)
     if len(chosen) != n_judges or not set(chosen) <= set(available):
-        wanted = "one judge" if n_judges == 1 else "two judges"
+        wanted, hint = ("one judge", "--judge") if n_judges == 1 else ("two judges", "--judges")
         raise typer.BadParameter(
             f"name {wanted} of the verdicts ({', '.join(available)})", param_hint=hint
         )
     return chosen
-
-
-def _numbers(text: str, option: str) -> list[int]:
-    """Read comma-separated counts, in ascending order."""
-    try:
-        numbers = sorted({int(part) for part in options.split(text, option) or ()})
-    except ValueError:
-        numbers = [0]
-    if numbers[0] < 1:
-        raise typer.BadParameter(
-            f"{text!r}: expected whole numbers from 1, such as 1,3", param_hint=option
-        )
-    return numbers
 
 
 def _show_plan(

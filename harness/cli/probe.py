@@ -15,11 +15,16 @@ from harness.command_options import (
     N_PROBED,
     PROBE,
     PROBE_RESUME,
+    SELF_PREFERENCE,
     Handling,
+    Json,
+    Options,
+    Out,
     RunOptions,
     RunPlace,
     Server,
     Subject,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -80,6 +85,14 @@ def probe() -> None:
     """
 
 
+class ChangeOptions(Options):
+    """How items are changed."""
+
+    perturbations: Path | None = option(
+        None, "Changes of your own (jsonl); the bundled set by default.", (PROBE,)
+    )
+
+
 def _use(values: Mapping[str, Any]) -> str:
     return options.use_of_resume(values, PROBE, PROBE_RESUME)
 
@@ -98,9 +111,7 @@ def _ask_probe(
     *,
     subject: Subject,
     settings: RunOptions,
-    perturbations: Annotated[
-        Path | None, typer.Option(help="Changes of your own (jsonl); the bundled set by default.")
-    ] = None,
+    changes: ChangeOptions,
     server: Server,
     place: RunPlace,
     handling: Handling,
@@ -119,7 +130,7 @@ def _ask_probe(
             folder, limit=settings, task=subject.task, server=server, changed_by=probe
         )
     else:
-        plan = _plan_probe(probe, subject, settings, server, perturbations)
+        plan = _plan_probe(probe, subject, settings, server, changes.perturbations)
     check_judges(plan)
     if handling.dry_run:
         print_costs(plan, as_json=handling.as_json)
@@ -179,22 +190,30 @@ def _changed_task(
     return swapped_task(task, items)
 
 
+class PreferenceOptions(Options):
+    """Which system each judge is, and where items name theirs."""
+
+    own: tuple[str, ...] = option(
+        ...,
+        "The system that each judge is: JUDGE=SYSTEM, comma-separated.",
+        (SELF_PREFERENCE,),
+    )
+    author: str | None = option(
+        None, "Field that names the system which wrote the text of an item.", (SELF_PREFERENCE,)
+    )
+
+
 @app.command("self-preference", short_help="Compare judges' favour for their own texts.")
+@takes(SELF_PREFERENCE)
 def self_preference(
     run_name: Annotated[
         str | None,
         typer.Argument(metavar="RUN", help="A run, by name or path; the newest by default."),
     ] = None,
     *,
-    own: Annotated[
-        str, typer.Option(help="The system that each judge is: JUDGE=SYSTEM, comma-separated.")
-    ],
-    author: Annotated[
-        str | None,
-        typer.Option(help="Field that names the system which wrote the text of an item."),
-    ] = None,
-    out: options.Out = None,
-    as_json: options.Json = False,
+    wanted: PreferenceOptions,
+    place: Out,
+    printing: Json,
 ) -> None:
     """Self-preference: whether a judge favours its own texts more than the raters do.
 
@@ -210,13 +229,13 @@ def self_preference(
     from harness.runs import find_run
     from harness.sources import compared_source
 
-    pairs = [name.partition("=") for name in options.split(own, "--own") or []]
+    pairs = [name.partition("=") for name in wanted.own]
     if not all(judge and system for judge, _, system in pairs):
         raise typer.BadParameter("give JUDGE=SYSTEM, comma-separated", param_hint="--own")
     systems = {judge: system for judge, _, system in pairs}
-    source = compared_source(find_run(out, run_name))
-    found = self_preferences(source, systems, author=author)
-    if as_json:
+    source = compared_source(find_run(place.out, run_name))
+    found = self_preferences(source, systems, author=wanted.author)
+    if printing.as_json:
         echo_json([row.model_dump(mode="json") for row in found], indent=1)
     else:
         show(preference_rows(found))

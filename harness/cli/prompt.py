@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import typer
+from typing import TYPE_CHECKING
 
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.command_options import PROMPT, RunOptions, Server
+from harness.command_options import PROMPT, Elicitation, Json, Judge, RunOptions, Server, option
 
 if TYPE_CHECKING:
     from harness.judging.prompts.requests import Message, Request
+
+
+class PromptOptions(Judge):
+    """Which prompt of a judge is printed."""
+
+    item: str = option(..., "Id of an item.", (PROMPT,))
+    prompt_form: Elicitation = option(
+        "forced_choice", "How to ask.", (PROMPT,), flag="--elicitation"
+    )
+    sample: int = option(0, "Number of the sample, which orders shuffled options.", (PROMPT,), ge=0)
 
 
 @takes(PROMPT)
 def prompt(
     task: options.TaskName,
     *,
-    judge: Annotated[str, typer.Option("--judge", "-j", help="Alias or litellm model.")],
-    item: Annotated[str, typer.Option("--item", help="Id of an item.")],
-    elicitation: Annotated[
-        Literal["forced_choice", "response_set", "paired"], typer.Option(help="How to ask.")
-    ] = "forced_choice",
-    sample: Annotated[
-        int, typer.Option(min=0, help="Number of the sample, which orders shuffled options.")
-    ] = 0,
+    wanted: PromptOptions,
     settings: RunOptions,
     server: Server,
-    as_json: options.Json = False,
+    printing: Json,
 ) -> None:
     """Print what a judge is sent for an item: each message below its role. Nothing is sent.
 
@@ -46,9 +47,9 @@ def prompt(
     """
     from harness.run_plans import plan_run, request_for
 
-    settings = settings.model_copy(update={"elicitations": (elicitation,), "pairs": None})
-    plan = plan_run(task, [judge], settings, server=server)
-    _print(request_for(plan, item, sample), as_json=as_json)
+    settings = settings.model_copy(update={"elicitations": (wanted.prompt_form,), "pairs": None})
+    plan = plan_run(task, [wanted.judge], settings, server=server)
+    _print(request_for(plan, wanted.item, wanted.sample), as_json=printing.as_json)
 
 
 def _shown(message: Message) -> str:

@@ -4,39 +4,63 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
+from harness.command_options import (
+    REPORT,
+    REPORT_TASK,
+    REPORT_TWO,
+    Json,
+    Out,
+    Page,
+    TaskOption,
+    VerdictFile,
+    option,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.report.rebuild import ReportFiles
 
 
+class ReportOptions(Page):
+    """What is written beside a report, and whether it is shown."""
+
+    open_page: bool = option(
+        False, "Open the report in a browser.", (REPORT, REPORT_TASK, REPORT_TWO), flag="--open"
+    )
+    charts: Path | None = option(
+        None, "Write each chart into this folder, as SVG and PNG.", (REPORT, REPORT_TASK)
+    )
+
+
+def _use(values: Mapping[str, Any]) -> str:
+    """Return whether a run, two of them, or verdicts made elsewhere are reported."""
+    if values["task"] is None:
+        return REPORT if values["other"] is None else REPORT_TWO
+    if values["run"] is not None:
+        raise typer.BadParameter("give a run, or --task and --verdicts, not both")
+    return REPORT_TASK
+
+
+@takes(REPORT, REPORT_TASK, REPORT_TWO, use=_use)
 def report(
     run: options.FinishedRun = None,
     other: Annotated[
         str | None, typer.Argument(help="A second run, to compare with the first.")
     ] = None,
     *,
-    task: options.Task = None,
-    verdicts: Annotated[
-        Path | None, typer.Option(help="The verdicts: jsonl, csv or parquet.")
-    ] = None,
-    page: Annotated[
-        Path | None,
-        typer.Option(help="File of the report with --task; <task>-report.html by default."),
-    ] = None,
-    open_page: Annotated[
-        bool, typer.Option("--open", help="Open the report in a browser.")
-    ] = False,
-    charts: Annotated[
-        Path | None, typer.Option(help="Write each chart into this folder, as SVG and PNG.")
-    ] = None,
-    out: options.Out = None,
-    as_json: options.Json = False,
+    subject: TaskOption,
+    verdicts: VerdictFile,
+    wanted: ReportOptions,
+    place: Out,
+    printing: Json,
 ) -> None:
     """Write a run's report, judge card and table of metrics, from its folder alone.
 
@@ -50,21 +74,17 @@ def report(
     from harness.report.rebuild import report_source
     from harness.sources import source_of_verdicts
 
-    if task is not None:
-        if run is not None:
-            raise typer.BadParameter("give a run, or --task and --verdicts, not both")
-        source = source_of_verdicts(task, verdicts)
-        file = page or Path(f"{source.task.name}-report.html")
-        written = report_source(source, file, charts=charts)
-    elif verdicts is not None or page is not None:
-        raise typer.BadParameter("--verdicts and --page need --task")
+    if subject.task is not None:
+        source = source_of_verdicts(subject.task, verdicts.verdicts)
+        file = wanted.page or Path(f"{source.task.name}-report.html")
+        written = report_source(source, file, charts=wanted.charts)
     else:
-        written = _report_runs(out, run, other, charts)
-    if as_json:
+        written = _report_runs(place.out, run, other, wanted.charts)
+    if printing.as_json:
         echo_json(_as_json(written))
     else:
         echo("\n".join(written.lines))
-    if open_page:
+    if wanted.open_page:
         typer.launch(written.files[0].resolve().as_uri())
 
 
@@ -87,8 +107,6 @@ def _report_runs(
     from harness.report.rebuild import report_comparison, report_run
     from harness.runs import find_run
 
-    if other is not None and charts is not None:
-        raise typer.BadParameter("--charts needs a single run")
     folders = [find_run(out, name) for name in ((run, other) if other else (run,))]
     written = report_comparison(*folders) if other else report_run(folders[0], charts=charts)
     for folder in folders:

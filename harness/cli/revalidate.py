@@ -12,7 +12,20 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, echo_result, write
-from harness.command_options import ACCEPT, EXCLUDE, EXPORT, REVALIDATE, ItemText, Out, Printing
+from harness.command_options import (
+    ACCEPT,
+    EXCLUDE,
+    EXPORT,
+    HISTORY,
+    REVALIDATE,
+    ItemText,
+    Json,
+    Options,
+    Out,
+    Page,
+    Printing,
+    option,
+)
 from harness.errors import ExitCode, HarnessError
 from harness.revalidation.look_options import LookOptions, use_of_look
 
@@ -150,22 +163,18 @@ def _print_text(folder: RunFolder, ending: LookEnding, *, details: bool) -> None
         echo(look_text(look, baseline, details=details))
 
 
+class HistoryOptions(Options):
+    """Which looks are shown."""
+
+    last: int | None = option(None, "Show the last N looks.", (HISTORY,), metavar="N", ge=1)
+    show_all: bool = option(
+        False, f"Draw all looks, not only the last {MAX_LOOKS}.", (HISTORY,), flag="--all"
+    )
+
+
+@takes(HISTORY)
 def history(
-    run: Run = None,
-    *,
-    page: Annotated[
-        Path | None, typer.Option(help="Write the charts into this file, as a page.")
-    ] = None,
-    last: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Show the last N looks.", show_default=False),
-    ] = None,
-    show_all: Annotated[
-        bool,
-        typer.Option("--all", help=f"Draw all looks, not only the last {MAX_LOOKS}."),
-    ] = False,
-    out: options.Out = None,
-    as_json: options.Json = False,
+    run: Run = None, *, page: Page, wanted: HistoryOptions, place: Out, printing: Json
 ) -> None:
     """Print the looks at a run's judges as control charts: flips, own noise, evidence, metric.
 
@@ -183,17 +192,18 @@ def history(
     from harness.revalidation.revalidate import history_of
     from harness.runs import find_run
 
-    if show_all and last is not None:
+    last, file = wanted.last, page.page
+    if wanted.show_all and last is not None:
         raise typer.BadParameter("shows all looks; leave --last out", param_hint="--all")
-    folder = find_run(out, run)
+    folder = find_run(place.out, run)
     reading = history_of(folder)
-    drawn = reading.last(None if show_all else last or MAX_LOOKS)
+    drawn = reading.last(None if wanted.show_all else last or MAX_LOOKS)
     n_left_out = len(reading.looks) - len(drawn.looks)
-    if page is not None:
+    if file is not None:
         changed = changed_rows(folder, reading.looks[-1]) if reading.looks else []
-        write(page, history_page(folder.path.name, drawn, changed, n_left_out=n_left_out))
-        echo(str(page))
-    elif as_json:
+        write(file, history_page(folder.path.name, drawn, changed, n_left_out=n_left_out))
+        echo(str(file))
+    elif printing.as_json:
         echo_json(history_facts(reading.last(last)), indent=None)
     else:
         echo(history_text(drawn))
@@ -211,6 +221,17 @@ def baseline() -> None:
     """
 
 
+class KeptReplies(Options):
+    """Whether the texts of replies are exported."""
+
+    keep_replies: bool = option(
+        False,
+        "Write the texts of replies too, here and in each look. Looks then print some of them, "
+        "also into the logs of a CI system.",
+        (EXPORT,),
+    )
+
+
 @baseline_app.command(short_help="Write baseline, anchor and history into a small folder.")
 @takes(EXPORT, item_text=False)
 def export(
@@ -219,15 +240,8 @@ def export(
     *,
     look_options: LookOptions,
     texts: ItemText,
-    keep_replies: Annotated[
-        bool,
-        typer.Option(
-            "--keep-replies",
-            help="Write the texts of replies too, here and in each look. Looks then print some of "
-            "them, also into the logs of a CI system.",
-        ),
-    ] = False,
-    out: options.Out = None,
+    kept: KeptReplies,
+    place: Out,
 ) -> None:
     """Write baseline, anchor and history of a run into a small folder without texts.
 
@@ -243,10 +257,10 @@ def export(
     from harness.runs import find_run
 
     export_baseline(
-        find_run(out, run),
+        find_run(place.out, run),
         folder,
         look_options,
         item_text=texts.item_text,
-        keep_replies=keep_replies,
+        keep_replies=kept.keep_replies,
     )
     echo(str(folder))

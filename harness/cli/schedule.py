@@ -7,13 +7,39 @@ from typing import Annotated
 
 import typer
 
-from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo
-from harness.command_options import SCHEDULE
+from harness.command_options import SCHEDULE, Options, Out, option
 from harness.errors import RunError
 from harness.revalidation import Period, Target
 from harness.revalidation.look_options import LookOptions
+
+
+class ScheduleOptions(Options):
+    """For which scheduler, and how often."""
+
+    every: Period = option("week", "How often.", (SCHEDULE,))
+    emit: Target = option(..., "For which scheduler.", (SCHEDULE,))
+
+
+class EmittedOptions(Options):
+    """What the files of a schedule contain, and where they are written."""
+
+    alerts: bool = option(
+        False,
+        "Post alerts to the address in $HARNESS_NOTIFY_URL.",
+        (SCHEDULE,),
+        flag="--notify",
+    )
+    package: str | None = option(
+        None,
+        "Repository (git+https://...) or wheel that a pipeline installs; by default what this "
+        "harness was installed from.",
+        (SCHEDULE,),
+    )
+    output: Path | None = option(
+        None, "Write the files into this folder; print them by default.", (SCHEDULE,)
+    )
 
 
 @takes(SCHEDULE)
@@ -22,24 +48,10 @@ def schedule(
         str, typer.Argument(help="A finished run, or the folder of an exported baseline.")
     ],
     *,
-    every: Annotated[Period, typer.Option(help="How often.")] = "week",
-    emit: Annotated[Target, typer.Option(help="For which scheduler.")],
+    wanted: ScheduleOptions,
     look_options: LookOptions,
-    alerts: Annotated[
-        bool,
-        typer.Option("--notify", help="Post alerts to the address in $HARNESS_NOTIFY_URL."),
-    ] = False,
-    package: Annotated[
-        str | None,
-        typer.Option(
-            help="Repository (git+https://...) or wheel that a pipeline installs; by default what "
-            "this harness was installed from."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Write the files into this folder; print them by default.")
-    ] = None,
-    out: options.Out = None,
+    files: EmittedOptions,
+    place: Out,
 ) -> None:
     """Emit a workflow, a pipeline, a crontab line or a timer that re-validates a run.
 
@@ -67,32 +79,34 @@ def schedule(
     from harness.revalidation.watched_judges import watched_judges
     from harness.runs import find_run
 
-    folder = find_run(out, run)
+    folder = find_run(place.out, run)
     read_conditions(look_options.fail_on)
     watched = watched_by_schedule(folder, look_options.judges)
-    words = options_of(folder, emit, task=look_options.task, judges_file=look_options.judges_file)
+    words = options_of(
+        folder, wanted.emit, task=look_options.task, judges_file=look_options.judges_file
+    )
     of_store = options_of_store(look_options.store)
     keys = keys_of(watched_judges(folder, watched.judges))
     described = Schedule(
         run=run if Path(run).exists() else str(folder.path),
-        every=every,
+        every=wanted.every,
         options=(
             *("--fail-on", look_options.fail_on),
             *_asking(watched.judges, look_options),
             *words,
             *of_store.options,
         ),
-        keys=(*keys, *of_store.keys, *((VARIABLE,) if alerts else ())),
-        package=package_of(emit, package, of_store.extra),
+        keys=(*keys, *of_store.keys, *((VARIABLE,) if files.alerts else ())),
+        package=package_of(wanted.emit, files.package, of_store.extra),
     )
     echo(watched.sentence, err=True)
-    for name, text in files_of(described, emit).items():
-        if output is None:
+    for name, text in files_of(described, wanted.emit).items():
+        if files.output is None:
             echo(text.removesuffix("\n"))
             continue
-        with writing_to(output / name, RunError):
-            output.mkdir(parents=True, exist_ok=True)
-            echo(str(write_file(output / name, text.encode())))
+        with writing_to(files.output / name, RunError):
+            files.output.mkdir(parents=True, exist_ok=True)
+            echo(str(write_file(files.output / name, text.encode())))
 
 
 def _asking(judges: tuple[str, ...], options: LookOptions) -> list[str]:

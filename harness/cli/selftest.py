@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, write
-from harness.command_options import SELFTEST, Printing, Seed
+from harness.command_options import (
+    SELFTEST,
+    SELFTEST_TASK,
+    SELFTEST_VERDICTS,
+    SELFTESTS,
+    Json,
+    Page,
+    Seed,
+    VerdictFile,
+)
 from harness.errors import RunError
 from harness.experiments.selftest_options import SelftestOptions
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
-@takes(SELFTEST)
+
+def _use(values: Mapping[str, Any]) -> str:
+    """Return whether the options, a task or a task and verdicts say what the design is."""
+    if values["verdicts"] is None:
+        return SELFTEST if values["task"] is None else SELFTEST_TASK
+    if values["task"] is None:
+        raise typer.BadParameter("verdicts need a TASK", param_hint="--verdicts")
+    return SELFTEST_VERDICTS
+
+
+@takes(*SELFTESTS, use=_use)
 def selftest(
     task: Annotated[
         str | None, typer.Argument(help="Task whose design is tested; by default the options'.")
     ] = None,
     *,
-    verdicts: Annotated[
-        Path | None, typer.Option(help="Verdicts that show how its judges answer.")
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Write a page with charts into this file.")
-    ] = None,
+    verdicts: VerdictFile,
+    page: Page,
     wanted: SelftestOptions,
     seed: Seed,
-    printing: Printing,
+    printing: Json,
 ) -> None:
     """Test the whole analysis on a design like yours, where the truth is known.
 
@@ -50,18 +67,17 @@ def selftest(
     from harness.files import writing_to
 
     if task is None:
-        if verdicts is not None:
-            raise typer.BadParameter("verdicts need a TASK", param_hint="--verdicts")
         design = given_design(wanted)
     else:
-        design = design_of(_source(task, verdicts, seed.seed), wanted)
-    if page is not None:  # before the data sets are drawn, which takes minutes
-        with writing_to(page, RunError):
-            page.parent.mkdir(parents=True, exist_ok=True)
-        write(page, "")
+        design = design_of(_source(task, verdicts.verdicts, seed.seed), wanted)
+    file = page.page
+    if file is not None:  # before the data sets are drawn, which takes minutes
+        with writing_to(file, RunError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        write(file, "")
     result = run_selftest(design, wanted, seed.seed)
-    if page is not None:
-        write(page, selftest_page(result))
+    if file is not None:
+        write(file, selftest_page(result))
     if printing.as_json:
         echo_json(asdict(result))
     else:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show, write
-from harness.command_options import SIMULATE, Printing, Seed
+from harness.command_options import SIMULATE, Json, Page, Seed
 from harness.errors import HarnessError
 from harness.experiments.simulation import over_cutoffs
 from harness.experiments.simulation_options import SimulationOptions
@@ -28,11 +27,9 @@ def simulate(
     ] = None,
     *,
     model: SimulationOptions,
-    page: Annotated[
-        Path | None, typer.Option(help="Write the figures into this file, as charts.")
-    ] = None,
+    page: Page,
     seed: Seed,
-    printing: Printing,
+    printing: Json,
 ) -> None:
     """Select judges by each metric in simulated populations (Guerdan et al. 2025, section 6).
 
@@ -66,9 +63,9 @@ def simulate(
         rows_of_figures = {number: FIGURES[number].rows(seed.seed, wanted) for number in chosen}
     except ValueError as error:
         raise HarnessError(f"{error}; change --gammas, --options or the sets.") from None
-    if page is not None:
-        write(page, figures_page(rows_of_figures, wanted, seed.seed))
-        echo(str(page))
+    if page.page is not None:
+        write(page.page, figures_page(rows_of_figures, wanted, seed.seed))
+        echo(str(page.page))
         return
     if printing.as_json:
         table = [

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result, write
+from harness.command_options import STUDY, Json, Out, Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from harness.analysis import Validation
     from harness.analysis.inputs import Source
 
 
+@takes(STUDY)
 def study(
     runs: Annotated[list[str], typer.Argument(help="Runs, by name or path, each of another task.")],
     *,
-    page: Annotated[
-        Path | None, typer.Option(help="Write the study into this file, as a page.")
-    ] = None,
-    out: options.Out = None,
-    as_json: options.Json = False,
+    page: Page,
+    place: Out,
+    printing: Json,
 ) -> None:
     """Compare runs of several tasks: decisions, beta-hat per judge, cost of choosing by a metric.
 
@@ -41,12 +41,12 @@ def study(
     from harness.runs import find_run
     from harness.sources import source_of
 
-    folders = [find_run(out, run) for run in runs]
+    folders = [find_run(place.out, run) for run in runs]
     sources = {folder.path.name: source_of(folder) for folder in folders}
     validations = {
         folder.path.name: validation_of(folder, sources[folder.path.name]) for folder in folders
     }
-    print_study(validations, page=page, sources=sources, as_json=as_json)
+    print_study(validations, page=page.page, sources=sources, as_json=printing.as_json)
 
 
 def print_study(

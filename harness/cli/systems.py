@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result
+from harness.command_options import (
+    SYSTEMS,
+    SYSTEMS_TASK,
+    Json,
+    Options,
+    Out,
+    TaskOption,
+    VerdictFile,
+    option,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
+class SystemsOptions(Options):
+    """What is printed about the systems."""
+
+    every_pair: bool = option(
+        False,
+        "Print a table of every pair of systems, too.",
+        (SYSTEMS, SYSTEMS_TASK),
+        flag="--pairs",
+    )
+
+
+def _use(values: Mapping[str, Any]) -> str:
+    """Return whether a run is ranked, or verdicts made elsewhere."""
+    if values["task"] is not None and values["run"] is not None:
+        raise typer.BadParameter("give a run, or --task and --verdicts, not both")
+    return SYSTEMS if values["task"] is None else SYSTEMS_TASK
+
+
+@takes(SYSTEMS, SYSTEMS_TASK, use=_use)
 def systems(
     run: options.FinishedRun = None,
     *,
-    task: options.Task = None,
-    verdicts: Annotated[
-        Path | None, typer.Option(help="With --task: the verdicts, jsonl, csv or parquet.")
-    ] = None,
-    pairs: Annotated[
-        bool, typer.Option("--pairs", help="Print a table of every pair of systems, too.")
-    ] = False,
-    out: options.Out = None,
-    as_json: options.Json = False,
+    subject: TaskOption,
+    verdicts: VerdictFile,
+    wanted: SystemsOptions,
+    place: Out,
+    printing: Json,
 ) -> None:
     """Rank the systems that a pairwise task compares, by its raters and by each judge.
 
@@ -38,9 +66,15 @@ def systems(
     """
     from harness.analysis.systems import rank_systems
     from harness.report.text import systems_text
+    from harness.runs import find_run
+    from harness.sources import compared_source, source_of_verdicts
 
-    ranking = rank_systems(options.source(run, task, verdicts, out))
-    if as_json:
+    if subject.task is None:
+        source = compared_source(find_run(place.out, run))
+    else:
+        source = source_of_verdicts(subject.task, verdicts.verdicts)
+    ranking = rank_systems(source)
+    if printing.as_json:
         echo_result(ranking)
     else:
-        echo(systems_text(ranking, pairs=pairs))
+        echo(systems_text(ranking, pairs=wanted.every_pair))

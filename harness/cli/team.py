@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
@@ -12,25 +12,16 @@ from harness.cli.output import echo, echo_json
 from harness.edges import edge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
+    from harness.curation.curation_options import TeamOptions
+    from harness.curation.import_options import MadeTask
     from harness.tasks import Task
-    from harness.tasks.model import JudgeElicitation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Project:
-    """What the user said about a project."""
-
-    tool: str
-    form: JudgeElicitation
-    queue: Path | None
-    raters: Sequence[str]
-    per_item: int | None
-
-
-def export_project(task: Task, folder: Path, project: Project, *, seed: int, as_json: bool) -> None:
+def export_project(
+    task: Task, folder: Path, project: TeamOptions, tool: str, *, seed: int, as_json: bool
+) -> None:
     """Write a project, and say what to do with it."""
     edge("interop")
     from harness.interop.screens import make_team_screens
@@ -40,12 +31,12 @@ def export_project(task: Task, folder: Path, project: Project, *, seed: int, as_
     screens = make_team_screens(
         task,
         form=project.form,
-        queue=project.queue,
-        raters=project.raters,
+        queue=project.team_queue,
+        raters=project.team or (),
         per_item=project.per_item,
         seed=seed,
     )
-    files = write_project(task, screens, folder, project.tool)
+    files = write_project(task, screens, folder, tool)
     load = {
         rater: sum(rater in screen.raters for screen in screens)
         for rater in dict.fromkeys(name for screen in screens for name in screen.raters)
@@ -59,9 +50,7 @@ def export_project(task: Task, folder: Path, project: Project, *, seed: int, as_
     echo(f"Then, with the export of the tool:\n  harness curate import EXPORT --into {task.folder}")
 
 
-def import_answers(
-    source: Path, name: str, rater_names: Sequence[str], *, outdated: bool, as_json: bool
-) -> None:
+def import_answers(source: Path, name: str, said: MadeTask, *, as_json: bool) -> None:
     """Add the ratings of a team to a task, each once."""
     edge("interop")
     from harness.annotation import merge_ratings
@@ -69,13 +58,15 @@ def import_answers(
     from harness.interop.team_project import read_team_export
     from harness.tasks import load_task
 
-    pairs = [text.partition("=") for text in rater_names]
+    pairs = [text.partition("=") for text in said.rater_names]
     if any(not (account and person) for account, _, person in pairs):
         raise typer.BadParameter("write ACCOUNT=NAME", param_hint="--rater-name")
     task = load_task(name, unrated=True)
     check_own_files(task.folder)
     answers = read_team_export(source, task, {account: person for account, _, person in pairs})
-    merged = merge_ratings(task, answers.collected, source=source.name, keep_outdated=outdated)
+    merged = merge_ratings(
+        task, answers.collected, source=source.name, keep_outdated=said.outdated_answers
+    )
     if as_json:
         fields = {
             key: value for key, value in asdict(merged).items() if key not in {"path", "rows"}
@@ -84,7 +75,7 @@ def import_answers(
         unused = {"problems": answers.problems, "unassigned": list(answers.unassigned)}
         echo_json({"file": str(merged.path), **counts, **unused, **fields})
         return
-    echo(merge_summary("Added to", merged, keep_outdated=outdated))
+    echo(merge_summary("Added to", merged, keep_outdated=said.outdated_answers))
     if answers.n_replaced:
         echo(f"Replaced by a later answer of the same rater: {answers.n_replaced}.")
     if answers.unassigned:

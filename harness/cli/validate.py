@@ -17,6 +17,7 @@ from harness.command_options import (
     Handling,
     TaskOption,
     Validating,
+    VerdictFile,
 )
 
 if TYPE_CHECKING:
@@ -26,12 +27,7 @@ if TYPE_CHECKING:
 
 
 def _use(values: Mapping[str, Any]) -> str:
-    """Return what is validated; verdicts go with a task alone."""
-    if values["run"] is None:
-        return VALIDATE
-    if values["verdicts"]:
-        raise typer.BadParameter("give a run folder, or --task and --verdicts, not both")
-    return VALIDATE_RUN
+    return VALIDATE if values["run"] is None else VALIDATE_RUN
 
 
 @takes(VALIDATE, VALIDATE_RUN, use=_use)
@@ -41,12 +37,7 @@ def validate(
     ] = None,
     *,
     subject: TaskOption,
-    verdicts: Annotated[
-        Path | None,
-        typer.Option(
-            help="Verdicts of another tool: jsonl, csv or parquet with item, judge, value."
-        ),
-    ] = None,
+    verdicts: VerdictFile,
     validating: Validating,
     choices: Choices,
     handling: Handling,
@@ -71,7 +62,7 @@ def validate(
         if folder.kept_metrics and not choices.explicit():
             echo(folder.kept_metrics, err=True)
     elif subject.task is not None:
-        validation = validate_verdicts(subject.task, verdicts, validating, choices)
+        validation = validate_verdicts(subject.task, verdicts.verdicts, validating, choices)
     else:
         raise typer.BadParameter("name a run folder, or a task with --task")
     print_validation(validation, handling)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import options
+from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
+from harness.command_options import IMPORT_VERDICTS, Json, TaskOption
+from harness.curation.curation_options import VerdictImport
 from harness.errors import VerdictError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.curation.verdict_sources import VerdictSummary
 
 N_LISTED = 10
 
 
+@takes(IMPORT_VERDICTS, task=...)
 def verdicts(
     sources: Annotated[
         list[Path],
@@ -25,39 +31,9 @@ def verdicts(
         ),
     ],
     *,
-    task: options.RequiredTask,
-    map_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="SOURCE[=JUDGE]",
-            help="A column, scorer, provider or model, and the judge's name. Repeat for others.",
-        ),
-    ] = None,
-    id_: Annotated[
-        str,
-        typer.Option(
-            "--id",
-            help="Column or variable that names the item; of a batch, the pattern of custom_id, "
-            "such as rate-{item}.",
-        ),
-    ] = "",
-    rename: Annotated[
-        list[str] | None,
-        typer.Option(metavar="VALUE=OPTION", help="A value, and the option that it means."),
-    ] = None,
-    elicitation: Annotated[
-        Literal["forced_choice", "response_set"],
-        typer.Option(help="What the values are, where the file does not say."),
-    ] = "forced_choice",
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write: jsonl or csv.")
-    ] = Path("verdicts.jsonl"),
-    max_rejected: Annotated[
-        str,
-        typer.Option(metavar="N|N%", help="Most entries that may match no item or option."),
-    ] = "5%",
-    as_json: options.Json = False,
+    subject: TaskOption,
+    reading: VerdictImport,
+    printing: Json,
 ) -> None:
     """Write verdicts from files of other tools as a file that validate takes.
 
@@ -75,24 +51,25 @@ def verdicts(
     from harness.tasks import load_task
 
     selection = Selection(
-        judges=_pairs(map_, "--map", needs_value=False),
-        item_id=id_,
-        rename=_pairs(rename, "--rename", needs_value=True),
-        elicitation=elicitation,
+        judges=_pairs(reading.judge_names, "--map", needs_value=False),
+        item_id=reading.item_id,
+        rename=_pairs(reading.values, "--rename", needs_value=True),
+        elicitation=reading.value_kind,
     )
-    most = options.max_rejected(max_rejected)
+    most = options.max_rejected(reading.max_unmatched)
+    task, file = options.required_task(subject.task), reading.verdict_file
     loaded = load_task(task)
-    summary = import_verdicts(sources, loaded, output, selection, most)
-    if as_json:
-        echo_json(_as_json(summary, output))
+    summary = import_verdicts(sources, loaded, file, selection, most)
+    if printing.as_json:
+        echo_json(_as_json(summary, file))
     else:
-        echo(_summarize(summary, output, task, len(loaded.items)))
+        echo(_summarize(summary, file, task, len(loaded.items)))
 
 
-def _pairs(texts: list[str] | None, option: str, *, needs_value: bool) -> dict[str, str]:
+def _pairs(texts: Sequence[str], option: str, *, needs_value: bool) -> dict[str, str]:
     """Read ``name=value`` texts."""
     pairs = {}
-    for text in texts or ():
+    for text in texts:
         name, sign, value = text.rpartition("=") if "=" in text else (text, "", "")
         if not name or bool(value) != bool(sign) or (needs_value and not sign):
             raise VerdictError(f"{option}: found {text!r}; write it as name=value.")

@@ -6,10 +6,11 @@ from harness.curation.convert import (
     make_task,
 )
 from harness.curation.import_draft import accepting, columns_block
+from harness.curation.import_options import AnswerSettings, FileOptions
 from harness.curation.import_plan import ImportPlan, make_plans
 from harness.curation.new_folder import check_new, write_starter
-from harness.curation.option_guess import AnswerSettings, NamedOptions
-from harness.curation.source_formats import FileOptions, read_source
+from harness.curation.option_guess import NamedOptions
+from harness.curation.source_formats import read_source
 from harness.tasks.columns.column_mapping import LAYOUTS
 from harness.tasks.columns.table_columns import Table
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.curation.option_guess import AnswerSettings
+from harness.command_options import options_of
+from harness.curation.import_options import AnswerSettings
 from harness.tasks.columns.column_mapping import NONE, ColumnMapping
 from harness.tasks.write import Field, task_yaml
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 ALWAYS = ("id", "text", "judges")  # roles that are said even where no column has them
 UNSAID = frozenset({"elicitation"})  # found by its name alone
-DEFAULTS = AnswerSettings()
 
 
 def columns_block(plan: ImportPlan) -> list[str]:
@@ -61,11 +61,11 @@ def _words(plan: ImportPlan, changes: Mapping[str, Any]) -> list[str]:
         names = [name for name in names if name]
         said = names or role.name in ALWAYS or (role.name in roles and role.name == "pattern")
         if role.name not in UNSAID and said:
-            words += _option(role.name, names or [NONE])
-    for setting in fields(AnswerSettings):
-        value = changes.get(setting.name, getattr(plan.settings, setting.name))
-        if value and value != getattr(DEFAULTS, setting.name):
-            words += _setting(setting.name, value)
+            words += _option(f"--{role.name.replace('_', '-')}", names or [NONE])
+    for name, setting in options_of(AnswerSettings).items():
+        value = changes.get(name, getattr(plan.settings, name))
+        if value and value != setting.default:
+            words += _setting(setting.flag, value)
     return words
 
 
@@ -80,18 +80,17 @@ def _without_repeats(mapping: ColumnMapping, roles: Mapping[str, Any]) -> Column
     return replace(mapping, **kept)
 
 
-def _option(name: str, values: Sequence[str]) -> list[str]:
-    flag = f"--{name.replace('_', '-')}"
+def _option(flag: str, values: Sequence[str]) -> list[str]:
     if any("," in value for value in values):
         return [word for value in values for word in (flag, value)]
     return [flag, ",".join(values)]
 
 
-def _setting(name: str, value: object) -> list[str]:
-    if name == "rename" and isinstance(value, tuple):
-        return [word for pair in value for word in ("--rename", pair)]
-    if name == "bounds" and isinstance(value, tuple):
-        return ["--bounds", ",".join(f"{number:g}" for number in value)]
+def _setting(flag: str, value: object) -> list[str]:
+    if flag == "--rename" and isinstance(value, tuple):
+        return [word for pair in value for word in (flag, pair)]
+    if flag == "--bounds" and isinstance(value, tuple):
+        return [flag, ",".join(f"{number:g}" for number in value)]
     if isinstance(value, tuple):
-        return _option(name, value)
-    return [f"--{name.replace('_', '-')}", str(value).replace("\n", "\\n")]
+        return _option(flag, value)
+    return [flag, str(value).replace("\n", "\\n")]

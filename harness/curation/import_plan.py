@@ -10,7 +10,6 @@ import numpy as np
 
 from harness.curation.doubts import Doubt
 from harness.curation.option_guess import (
-    AnswerSettings,
     LabelCounts,
     NamedOptions,
     count_labels,
@@ -32,6 +31,7 @@ from harness.tasks.schema import OPEN_SCALES, RaterIds, RaterKind, as_number
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.curation.import_options import AnswerSettings
     from harness.tasks.columns.table_columns import Table
 
 NO_JUDGES = "none"  # the name that says that there are none
@@ -133,7 +133,8 @@ def make_plans(
         return plans
     separator = joins[0].accept["separator"].replace("\\n", "\n")
     try:  # roles, too, may be others once the labels are apart
-        apart = _plans(name, table, roles, settings=replace(settings, separator=separator), **asked)
+        split = settings.model_copy(update={"separator": separator})
+        apart = _plans(name, table, roles, settings=split, **asked)
     except TaskError:
         return plans
     return tuple(replace(plan, doubts=(joins[0], *plan.doubts)) for plan in apart)
@@ -151,14 +152,8 @@ def _plans(
 ) -> tuple[ImportPlan, ...]:
     """Complete the settings, as they stand."""
     fixed = mapping_fields({**table.reading.columns, **roles}, table)
-    settings = replace(
-        settings,
-        **{
-            name: value
-            for name, value in table.reading.answers.items()
-            if not getattr(settings, name)
-        },
-    )
+    of_format = {n: v for n, v in table.reading.answers.items() if not getattr(settings, n)}
+    settings = settings.model_copy(update=of_format)
     table = with_decimals(table, fixed) if settings.decimal == "comma" else table
     table = with_sets(table, settings.separator, fixed) if settings.separator else table
     table = table if "elicitation" in table.columns else with_whole_sets(table)
@@ -169,7 +164,7 @@ def _plans(
     check(mapping, table)
     table, corrections = _corrected(table, mapping, settings)
     mapping, list_doubts = _read_lists(mapping, table, settings)
-    reader = AnswerReader(table, mapping, settings.n_raters, settings.lists)
+    reader = AnswerReader(table, mapping, settings.raters_per_item, settings.lists)
     counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
     where = str(table.path)
     shared = len(counts) <= 1 or (
@@ -259,7 +254,7 @@ def _share_doubts(reader: AnswerReader) -> list[Doubt]:
     if not named and all(answer.problem != NO_TOTAL for answer in reader.answers()):
         return []
     question = "shares of raters need their number: give --n-raters N, or --total with its column"
-    return [Doubt(question, {"n_raters": "N"})]
+    return [Doubt(question, {"raters_per_item": "N"})]
 
 
 def _corrected(

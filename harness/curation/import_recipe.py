@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from harness.curation.option_guess import AnswerSettings
+from harness.curation.import_options import AnswerSettings
 from harness.errors import TaskError, fault_of
 from harness.tasks.dataset_fields import HubDataset, Names
 from harness.tasks.schema import RaterIds, RaterKind

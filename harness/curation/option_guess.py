@@ -7,10 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import ConfigDict
 
 from harness.curation.doubts import Doubt
 from harness.curation.label_orders import ORDERS, known_order, plain_label, step_numbers_of
@@ -25,6 +24,7 @@ from harness.tasks.schema import OPEN_SCALES, Scale, as_number
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
+    from harness.curation.import_options import AnswerSettings
     from harness.tasks.columns.answer_cells import AnswerReader
     from harness.tasks.schema import RaterIds
 
@@ -123,66 +123,6 @@ def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool
     label_named = column_words.contains_word(raters[0], column_words.LABELS)
     needed = 1 if label_named else MIN_UNEVEN_ROWS
     return (nested and n_uneven >= needed) or (label_named and not n_uneven)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerSettings:
-    """Settings of the user, or of a recipe, about the answers; empty settings are guessed.
-
-    Attributes
-    ----------
-    scale : str or None
-        Of the options.
-    options, positive : tuple of str
-        Labels that are options, in order; those that are positive.
-    abstain, ignore : tuple of str
-        Labels of a rater who could not say; labels that stand for no rating.
-    rename : tuple of str
-        ``label=option`` for labels that mean an option which is written otherwise.
-    bounds : (float, float) or None
-        Least and greatest number of a continuous scale.
-    n_raters : int or None
-        Raters per item, for shares without a column that says it.
-    lists : {"ratings", "sets", "counts", "raters"} or None
-        Whether a list in a cell holds the ratings of several raters, or the options that its rater
-        finds reasonable; whether numbers by name are counts of labels or ratings of raters.
-    separator : str or None
-        Between the options of a response set in a cell.
-    decimal : {"comma", "point"} or None
-        Whether 3,5 is a number.
-    on_duplicate : {"reject", "last"}
-        Whether a later rating of the same item by the same rater is rejected, or the last one by
-        its time stamp counts.
-    scales : {"shared", "own"} or None
-        Whether all criteria have one scale and make one task, or each makes its own.
-    """
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # of the answers in a recipe
-
-    scale: Scale | None = None
-    options: tuple[str, ...] = ()
-    positive: tuple[str, ...] = ()
-    abstain: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    rename: tuple[str, ...] = ()
-    bounds: tuple[float, float] | None = None
-    n_raters: int | None = None
-    lists: Literal["ratings", "sets", "counts", "raters"] | None = None
-    separator: str | None = None
-    decimal: Literal["comma", "point"] | None = None
-    scales: Literal["shared", "own"] | None = None
-    on_duplicate: Literal["reject", "last"] = "reject"
-
-    def meanings(self) -> dict[str, str]:
-        """Return what labels, in lower case, stand for where that is not their own option."""
-        meanings = {label.casefold(): label for label in self.ignore}
-        meanings |= dict.fromkeys((label.casefold() for label in self.abstain), CANNOT_ASSESS)
-        for pair in self.rename:
-            label, sign, option = (part.strip() for part in pair.rpartition("="))
-            if not label or not sign or not option:
-                raise TaskError(f"--rename: found {pair!r}; write it as label=option.")
-            meanings[label.casefold()] = option
-        return meanings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,13 @@ import re
 import zipfile
 import zlib
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from harness.curation.import_options import FileOptions
 from harness.errors import TaskError
 from harness.tasks.columns.column_words import TOTAL_ROWS, plain
 from harness.tasks.columns.table_columns import Table, encode
@@ -49,28 +50,6 @@ SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from th
 N_TOTALS = 3  # last rows that may be totals
 INDEX = re.compile(r"Unnamed: 0(\.\d+)*")
 UNNAMED = "Unnamed: 0"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileOptions:
-    """What the user says about the files of a table.
-
-    Attributes
-    ----------
-    sheets : tuple of str
-        Of a workbook; several are read one after the other, with a column ``sheet``.
-    encoding : str
-        Of texts; "" for UTF-8.
-    drop : tuple of str
-        Columns that are left out.
-    plain : bool
-        Whether rows are taken as they stand, although they have the marks of a named format.
-    """
-
-    sheets: tuple[str, ...] = ()
-    encoding: str = ""
-    drop: tuple[str, ...] = ()
-    plain: bool = False
 
 
 def excel_rows(

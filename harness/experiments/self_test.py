@@ -15,12 +15,14 @@ from harness.analysis import validate
 from harness.analysis.rater_replacement import eps_of
 from harness.command_options import (
     SELFTEST,
+    SELFTEST_TASK,
+    SELFTEST_VERDICTS,
+    SELFTESTS,
     Seed,
-    read_options,
 )
 from harness.experiments.planted_design import Design, design_of, given_design
 from harness.experiments.selftest_options import SelftestOptions
-from harness.keyword_options import keywords
+from harness.keyword_options import Given, keywords
 from harness.stats.inference.estimate import wilson_interval
 from harness.stats.inference.metric import losses_of
 
@@ -178,7 +180,7 @@ class _Truth:
         return min(self.losses.values())
 
 
-@keywords(SelftestOptions, Seed, uses=(SELFTEST,))
+@keywords(SelftestOptions, Seed, uses=SELFTESTS)
 def selftest(
     task: str | Task | Source | None = None,
     *,
@@ -211,10 +213,18 @@ def selftest(
     HarnessError
         If the task cannot tell a design, or raters and judges cannot agree so often.
     """
-    wanted = read_options(SelftestOptions, options)
-    seed = read_options(Seed, options).seed
-    design = given_design(wanted) if task is None else design_of(_source(task), wanted)
+    source = None if task is None else _source(task)
+    given = Given(options, _use(source), SelftestOptions, Seed)
+    wanted, seed = given.read(SelftestOptions), given.read(Seed).seed
+    design = given_design(wanted) if source is None else design_of(source, wanted)
     return run_selftest(design, wanted, seed, analyse)
+
+
+def _use(source: Source | None) -> str:
+    """Return what tells the design: options, a task, or a task and verdicts."""
+    if source is None:
+        return SELFTEST
+    return SELFTEST_VERDICTS if source.verdicts else SELFTEST_TASK
 
 
 def _source(task: str | Task | Source) -> Source:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from harness.command_options import SELFTEST, Quick, Samples, option
+from harness.command_options import (
+    SELFTEST,
+    SELFTEST_TASK,
+    SELFTESTS,
+    Quick,
+    Samples,
+    option,
+)
 
 OF_DESIGN = (SELFTEST,)
+OF_JUDGES = (SELFTEST, SELFTEST_TASK)
 
 
 class SelftestOptions(Quick, Samples):
@@ -22,7 +30,7 @@ class SelftestOptions(Quick, Samples):
         le=1000,
     )
     n_judges: int = option(
-        3, "Without verdicts: judges.", OF_DESIGN, flag="--n-judges", ge=1, le=50
+        3, "Without verdicts: judges.", OF_JUDGES, flag="--n-judges", ge=1, le=50
     )
     prevalence: float = option(
         0.5,
@@ -38,35 +46,35 @@ class SelftestOptions(Quick, Samples):
         None,
         "Without verdicts: how often the best judge agrees with a rater; by default 0.75, or with "
         "a task as often as two of its raters agree.",
-        OF_DESIGN,
+        OF_JUDGES,
         gt=0,
         le=1,
     )
     gap: float = option(
         0.05,
         "Without verdicts: how much less often each further judge agrees.",
-        OF_DESIGN,
+        OF_JUDGES,
         ge=0,
         lt=1,
     )
     self_consistency: float = option(
         1.0,
         "Without verdicts: how often two replies of a judge to an item agree.",
-        OF_DESIGN,
+        OF_JUDGES,
         gt=0,
         le=1,
     )
     abstention: float = option(
         0.0,
         "Share of raters' and judges' answers that abstain, where nothing tells it.",
-        OF_DESIGN,
+        OF_JUDGES,
         ge=0,
         le=0.5,
     )
     reply_cost: float | None = option(
-        None, "Cost of a judge's reply in USD, where the verdicts do not tell it.", OF_DESIGN, ge=0
+        None, "Cost of a judge's reply in USD, where the verdicts do not tell it.", SELFTESTS, ge=0
     )
     data_sets: int | None = option(
-        None, "Data sets of each kind; 500 by default, 25 if quick.", OF_DESIGN, ge=1, le=100_000
+        None, "Data sets of each kind; 500 by default, 25 if quick.", SELFTESTS, ge=1, le=100_000
     )
-    processes: int = option(2, "Processes that analyse data sets.", OF_DESIGN, ge=1, le=256)
+    processes: int = option(2, "Processes that analyse data sets.", SELFTESTS, ge=1, le=256)

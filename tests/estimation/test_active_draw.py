@@ -94,8 +94,11 @@ def test_items_are_not_drawn_before_the_judge_answered(run, tmp_path):
     ("arguments", "message"),
     [
         (("--for", "estimate"), "it takes --judge, --items and --as"),
-        (("--for", "estimate", "--queue", "q.csv"), "it does not go with --for estimate"),
-        (("--judge", "lexicon"), "it goes with --for estimate"),
+        (
+            ("--for", "estimate", "--queue", "q.csv"),
+            "it does not go with `curate next --for estimate`",
+        ),
+        (("--judge", "lexicon"), "--judge goes with `curate next --for estimate`"),
     ],
 )
 def test_options_of_another_purpose_are_refused(run, arguments, message):

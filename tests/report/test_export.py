@@ -243,7 +243,7 @@ def test_verdicts_made_elsewhere_get_a_page_too(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--verdicts", "v.csv"), "need --task"),
+        (("--verdicts", "v.csv"), "--verdicts goes with `report --task`"),
         (("--task", "task", "some-run"), "not both"),
         (("no-such-run",), "not a run folder"),
     ],
