@@ -878,7 +878,7 @@ class Page(Options):
     )
 
 
-class Judge(Options):
+class JudgeName(Options):
     """One judge."""
 
     judge: str = option(

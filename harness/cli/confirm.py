@@ -15,7 +15,7 @@ from harness.command_options import (
     CONFIRM_VERDICTS,
     Choices,
     Handling,
-    Judge,
+    JudgeName,
     Limit,
     RunPlace,
     Server,
@@ -42,7 +42,7 @@ def _use(values: Mapping[str, Any]) -> str:
 def confirm(
     run: options.FinishedRun = None,
     *,
-    judge: Judge,
+    judge: JudgeName,
     subject: TaskOption,
     verdicts: VerdictFile,
     validating: Validating,

@@ -15,7 +15,7 @@ from harness.command_options import (
     ESTIMATE,
     Choices,
     Items,
-    Judge,
+    JudgeName,
     Limit,
     Printing,
     RunPlace,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.estimation.unrated_items import Estimation
 
 
-class EstimateSubject(Items, Judge):
+class EstimateSubject(Items, JudgeName):
     """Which judge is asked about which items."""
 
     unlabelled: Path = option(

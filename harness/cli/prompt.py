@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.command_options import PROMPT, Elicitation, Json, Judge, RunOptions, Server, option
+from harness.command_options import PROMPT, Elicitation, Json, JudgeName, RunOptions, Server, option
 
 if TYPE_CHECKING:
     from harness.judging.prompts.requests import Message, Request
 
 
-class PromptOptions(Judge):
+class PromptOptions(JudgeName):
     """Which prompt of a judge is printed."""
 
     item: str = option(..., "Id of an item.", (PROMPT,))
