@@ -73,6 +73,7 @@ ANSWER_FIRST = (
     "Correct what kept the judges from answering, and run again; `harness run --resume` asks for "
     "what failed."
 )
+RESUME = "`harness run --resume` does so, and --max-cost says how much it may cost"
 BY_ASKED = "Leave out --metric to rank by the ratings that were asked for."
 OTHER_METRIC = {  # where a metric that was named cannot rank, by the reason
     "positional_raters": "Leave out --metric: other metrics need no names of raters.",
@@ -160,7 +161,7 @@ def next_steps(v: Validation) -> list[str]:
     if not v.judges:
         run = f"Run judges on it: `harness run --task {v.task.name} --judges NAME`."
         return [next_step(v.race) if v.race else run]
-    if first := ANSWER_FIRST if _nothing_answered(v) else _other_metric(v):
+    if first := ANSWER_FIRST if _nothing_answered(v) else _resuming(v) or _other_metric(v):
         return [first]
     if v.decision.verdict == "none":
         wrong = "it gets" if len(v.judges) == 1 else "they get"
@@ -216,6 +217,16 @@ def _nothing_answered(v: Validation) -> bool:
     """Whether judges were asked and none gave an answer."""
     planned = sum(judge.n_replies("planned") for judge in v.judges)
     return planned > 0 and not any(judge.n_replies("answered") for judge in v.judges)
+
+
+def _resuming(v: Validation) -> str:
+    """Say that a run is to be resumed whose judges lack replies; "" where that would not help."""
+    asked = [judge for judge in v.judges if judge.kind != "external"]
+    missing = [judge.n_replies("not_asked") + judge.n_replies("failed") for judge in asked]
+    if v.decision.reason != "too_few_answered" or not any(missing):
+        return ""
+    n_planned = sum(judge.n_replies("planned") for judge in asked)
+    return f"Ask for the replies that are missing ({sum(missing)} of {n_planned}): {RESUME}."
 
 
 def _tried(v: Validation) -> str:

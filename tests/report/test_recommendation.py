@@ -118,6 +118,20 @@ def test_no_judge_that_answered_enough_means_no_recommendation():
     )
 
 
+def test_run_that_stopped_before_its_end_is_to_be_resumed():
+    """Another judge would not help where replies are missing, as after --max-cost."""
+    source = indeterminate_source(indeterminate_task(n=20), judges=("lenient",))
+    replies = source.verdicts["lenient"]
+    judges = (JudgeFacts(name="lenient", kind="endpoint"),)
+    half = replies[: len(replies) // 2]
+    validation = validate(replace(source, judges=judges, verdicts={"lenient": half}))
+    assert validation.decision.reason == "too_few_answered"
+    missing = f"({len(replies) - len(half)} of {len(replies)})"
+    assert next_steps(validation)[0].startswith(
+        f"Ask for the replies that are missing {missing}: `harness run --resume` does so"
+    )
+
+
 def test_beta_at_which_another_judge_decides_best_is_named():
     """The break points among ranked judges, and the raters' own beta where they gave both."""
     validation = validate(ranked_source(indeterminate_task(n=400, paired=400)))
