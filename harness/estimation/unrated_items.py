@@ -441,14 +441,13 @@ def _needed(
         _variance_per_label(completed, center, judged.quantity) for center in (fitted, mean)
     )
     explained = float(shares @ (fitted - mean) ** 2)
-    spread = float(shares @ (labels - mean) ** 2)
     n_items = judged.n + (len(labels) if labelled.weights is None else 0)
     for_all = 1.0 - (1.0 - wanted.level) / n_judges
     with_judge = labels_for_width(
         residual, width, judge_variance=explained, n_items=n_items, level=for_all
     )
     alone = labels_for_width(total, width, n_items=n_items, level=wanted.level)
-    least = least_width(spread, n_items, level=wanted.level)
+    least = least_width(total, n_items, level=wanted.level)
     enough = [n for n in (with_judge, alone) if n is not None]
     return NeededLabels(min(enough, default=None), n_items, least)
 

@@ -192,3 +192,25 @@ def test_python_takes_strata(run):
         == estimated(run, "--strata", "language")["mean"]["estimate"]["value"]
     )
     assert found.strata.n_unlabelled == UNLABELLED
+
+
+def test_planned_labels_allow_for_groups(run, tmp_path):
+    """Regression: items of a group that are rated alike were planned as if independent."""
+    folder = tmp_path / "small"
+    items = read(folder / "items.jsonl")
+    alone = estimated(run, "--n-labels", "0.3")["needed"]["n"]
+    positive = {row["id"]: i % 10 < 5 for i, row in enumerate(items)}
+    rows = [row | {"group": f"g{i // 5}"} for i, row in enumerate(items)]
+    write_jsonl(folder / "items.jsonl", rows)
+    ratings = [
+        {"item": name, "rater": "r0", "value": "A" if is_positive else "B"}
+        for name, is_positive in positive.items()
+    ]
+    write_jsonl(folder / "ratings.jsonl", ratings)
+    assert (
+        invoke("run", "--task", folder, "--judges", "lexicon", "--out", "other", "-q").exit_code
+        == 0
+    )
+    grouped = next((tmp_path / "other").iterdir())
+    needed = estimated(grouped, "--n-labels", "0.3")["needed"]["n"]
+    assert needed > 3 * alone
