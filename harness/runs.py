@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 MAX_MANIFEST_BYTES = 1 << 26
 PROBE = "probe"  # folder, in that of a run, of the probe of its judges
+SELFTEST_FILE = "selftest.json"  # what `harness selftest` found on the design of a run
 CONFIRMATION = "confirmation"  # folder, in that of a run, of its judge on held-out items
 State = Literal["planned", "running", "asked", "done", "stopped"]
 VERSIONED = (

@@ -24,28 +24,28 @@ assert harness.run("toxicity", ["lexicon"], limit=20).exit_code == 0
 """
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("edge", EDGES)
-def test_without_an_edge_the_core_works_and_its_commands_are_gone(edge, tmp_path):
-    """A copy of the package without one edge: imports, the main job, the core's own tests."""
-    copy, place = tmp_path / "copy", tmp_path / "place"
-    place.mkdir()
-    left_out = {str(CHECKOUT / "harness"): [edge]}
-    shutil.copytree(
-        CHECKOUT / "harness",
-        copy / "harness",
-        ignore=lambda folder, _: ["__pycache__", *left_out.get(folder, [])],
-    )
-    for folder in ("datasets", "prompts"):
-        (copy / folder).symlink_to(CHECKOUT / folder)
+class Copy:
+    """A copy of the package without one edge, and a folder to work in."""
 
-    def call(*words: str, code: int = 0) -> str:
-        environment = os.environ | {"PYTHONPATH": str(copy), "HARNESS_CACHE": str(place / "cache")}
+    def __init__(self, parent: Path, edge: str) -> None:
+        self.path, self.place = parent / "copy", parent / "place"
+        self.place.mkdir()
+        left_out = {str(CHECKOUT / "harness"): [edge]}
+        shutil.copytree(
+            CHECKOUT / "harness",
+            self.path / "harness",
+            ignore=lambda folder, _: ["__pycache__", *left_out.get(folder, [])],
+        )
+        for folder in ("datasets", "prompts"):
+            (self.path / folder).symlink_to(CHECKOUT / folder)
+
+    def call(self, *words: str, code: int = 0) -> str:
+        """Run Python in that folder, and return what it printed."""
+        own = {"PYTHONPATH": str(self.path), "HARNESS_CACHE": str(self.place / "cache")}
         done = subprocess.run(
             [sys.executable, *words],
-            cwd=place,
-            env=environment,
+            cwd=self.place,
+            env=os.environ | own,
             capture_output=True,
             text=True,
             check=False,
@@ -53,7 +53,15 @@ def test_without_an_edge_the_core_works_and_its_commands_are_gone(edge, tmp_path
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    call("-c", IMPORTS.format(copy=str(copy), gone=API.get(edge)))
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("edge", EDGES)
+def test_without_an_edge_the_core_works_and_its_commands_are_gone(edge, tmp_path):
+    """A copy of the package without one edge: imports, the main job, the core's own tests."""
+    copy = Copy(tmp_path, edge)
+    call, place = copy.call, copy.place
+    call("-c", IMPORTS.format(copy=str(copy.path), gone=API.get(edge)))
     shown = call("-m", "harness", "--help")
     for name, source in COMMANDS.items():
         assert (f"\n  {name} " in shown) == (edge not in source.edges)
@@ -66,5 +74,23 @@ def test_without_an_edge_the_core_works_and_its_commands_are_gone(edge, tmp_path
         call("-m", "harness", command, str(folder))
     core = "test_run_gives_the_results_of_its_folder or test_asking_imports"
     files = [str(CHECKOUT / "tests" / name) for name in ("test_api.py", "test_layers.py")]
-    paths = ("-o", f"pythonpath={copy} {CHECKOUT / 'tests'}")  # the checkout's comes first else
+    paths = (
+        "-o",
+        f"pythonpath={copy.path} {CHECKOUT / 'tests'}",
+    )  # the checkout's comes first else
     assert "2 passed" in call("-m", "pytest", "-q", "-n0", *paths, *files, "-k", core)
+
+
+OFFERED = {  # by an edge, in a command that works without it
+    "estimation": "curate next toxicity --for estimate --judge lexicon --items new.jsonl"
+    " --as new --budget 9",
+    "racing": "run --task toxicity --judges lexicon,random --race",
+}
+
+
+@pytest.mark.parametrize("edge", OFFERED)
+def test_option_of_an_edge_is_refused_in_a_line_without_it(edge, tmp_path):
+    """Regression: `curate next --for estimate` without estimation was an internal error."""
+    copy = Copy(tmp_path, edge)
+    said = copy.call("-m", "harness", *OFFERED[edge].split(), code=2)
+    assert said == f"harness: this installation of judge-harness has no harness.{edge}.\n"

@@ -11,6 +11,7 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, write
 from harness.command_options import (
     SELFTEST,
+    SELFTEST_RUN,
     SELFTEST_TASK,
     SELFTEST_VERDICTS,
     SELFTESTS,
@@ -20,7 +21,7 @@ from harness.command_options import (
     VerdictFile,
 )
 from harness.errors import RunError
-from harness.experiments.selftest_options import SelftestOptions
+from harness.experiments.selftest_options import SelftestOptions, TestedRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
 
 
 def _use(values: Mapping[str, Any]) -> str:
-    """Return whether the options, a task or a task and verdicts say what the design is."""
+    """Return whether the options, a task, a task and verdicts or a run say what the design is."""
+    if values["run"] is not None:
+        if values["task"] is not None:
+            raise typer.BadParameter("a run has a task and verdicts", param_hint="--run")
+        return SELFTEST_RUN
     if values["verdicts"] is None:
         return SELFTEST if values["task"] is None else SELFTEST_TASK
     if values["task"] is None:
@@ -43,6 +48,7 @@ def selftest(
     ] = None,
     *,
     verdicts: VerdictFile,
+    tested: TestedRun,
     page: Page,
     wanted: SelftestOptions,
     seed: Seed,
@@ -58,15 +64,23 @@ def selftest(
     Examples:
       harness selftest diagnoses --quick
       harness selftest TASK --verdicts FILE --data-sets 1000
+      harness selftest --run RUN
       harness selftest --items 200 --raters 3 --agreement 0.8 --page FILE
     """
+    from harness.analysis.serialize import to_json
     from harness.experiments.planted_design import design_of, given_design
     from harness.experiments.self_test import run_selftest
     from harness.experiments.self_test_page import selftest_page
     from harness.experiments.self_test_text import described
     from harness.files import writing_to
+    from harness.report.rebuild import report_run
+    from harness.runs import SELFTEST_FILE, find_run
+    from harness.sources import compared_source
 
-    if task is None:
+    folder = None if tested.run is None else find_run(None, tested.run)
+    if folder is not None:
+        design = design_of(compared_source(folder), wanted)
+    elif task is None:
         design = given_design(wanted)
     else:
         design = design_of(_source(task, verdicts.verdicts, seed.seed), wanted)
@@ -82,6 +96,11 @@ def selftest(
         echo_json(asdict(result))
     else:
         echo(described(result))
+    if folder is not None:
+        folder.write(SELFTEST_FILE, to_json(result))
+        written = report_run(folder)
+        if not printing.as_json:
+            echo(f"\nAdded to {written.files[0]}")
 
 
 def _source(task: str, verdicts: Path | None, seed: int) -> Any:  # noqa: ANN401 -- a source

@@ -1,1 +1,7 @@
-"""Simulations and the published synthetic experiments."""
+"""Simulations, self-tests and the published synthetic experiments; imported when used."""
+
+from __future__ import annotations
+
+from harness.experiments.self_test_page import selftest_section
+
+__all__ = ["selftest_section"]

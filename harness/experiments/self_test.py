@@ -23,7 +23,7 @@ from harness.command_options import (
 from harness.experiments.planted_design import Design, design_of, given_design
 from harness.experiments.selftest_options import SelftestOptions
 from harness.keyword_options import Given, keywords
-from harness.stats.inference.estimate import wilson_interval
+from harness.stats.inference.estimate import Interval, wilson_interval
 from harness.stats.inference.metric import losses_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from harness.analysis.evidence import JudgeEvidence
     from harness.stats import Estimate
     from harness.stats.data.arrays import IntArray
-    from harness.stats.inference.estimate import Interval
     from harness.stats.planning.planted import PlantedJudge
     from harness.tasks import Task
 

@@ -1,9 +1,10 @@
-"""A self-test as a page."""
+"""A self-test as a page, and as a section of the report of a run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.analysis.serialize import from_json
 from harness.experiments.self_test_text import (
     HEADS,
     SHARE_HEADS,
@@ -36,20 +37,7 @@ NOTES: dict[Kind, str] = {
 
 def selftest_page(result: Selftest) -> str:
     """Render a self-test as a page: tables, and a chart of each kind of share."""
-    planted: dict[str, Any] = {
-        "id": "planted",
-        "note": "",
-        "tables": [("Planted judges", judge_heads(result), judge_rows(result))],
-        "charts": (),
-    }
-    parts, sections = [planted], [("planted", "Planted judges")]
-    for kind, head in HEADS.items():
-        rows = shown_shares(result, kind)
-        if rows:
-            table = (head, SHARE_HEADS, list(map(share_line, rows)))
-            charts = [_chart(kind, head, rows)] if any(row.n for row in rows) else []
-            parts.append({"id": kind, "note": NOTES[kind], "tables": [table], "charts": charts})
-            sections.append((kind, head))
+    parts = _parts(result)
     return render(
         "figures.html.jinja",
         {
@@ -59,8 +47,47 @@ def selftest_page(result: Selftest) -> str:
         },
         block={"grid": None, "items": None},
         title=f"Self-test on the design of {result.task}",
-        sections=sections,
+        sections=[(part["id"], part["head"]) for part in parts],
     )
+
+
+def selftest_section(text: bytes) -> dict[str, Any]:
+    """Return what the report of a run shows of a self-test.
+
+    Parameters
+    ----------
+    text : bytes
+        JSON of a `Selftest`.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    from harness.experiments.self_test import Selftest  # noqa: PLC0415 -- starts the analysis
+
+    result = from_json(text, Selftest)
+    return {"lead": [*lead(result), *last_lines(result)], "parts": _parts(result)}
+
+
+def _parts(result: Selftest) -> list[dict[str, Any]]:
+    """Return the tables and charts of each kind of share, the planted judges first."""
+    planted: dict[str, Any] = {
+        "id": "planted",
+        "head": "Planted judges",
+        "note": "",
+        "tables": [("Planted judges", judge_heads(result), judge_rows(result))],
+        "charts": (),
+    }
+    parts = [planted]
+    for kind, head in HEADS.items():
+        rows = shown_shares(result, kind)
+        if rows:
+            table = (head, SHARE_HEADS, list(map(share_line, rows)))
+            charts = [_chart(kind, head, rows)] if any(row.n for row in rows) else []
+            part = {"id": kind, "head": head, "note": NOTES[kind]}
+            parts.append(part | {"tables": [table], "charts": charts})
+    return parts
 
 
 def _chart(kind: Kind, head: str, rows: Sequence[Share]) -> Chart:

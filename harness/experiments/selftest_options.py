@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from harness.command_options import (
     SELFTEST,
+    SELFTEST_RUN,
     SELFTEST_TASK,
     SELFTESTS,
+    Options,
     Quick,
     Samples,
     option,
@@ -78,3 +80,14 @@ class SelftestOptions(Quick, Samples):
         None, "Data sets of each kind; 500 by default, 25 if quick.", SELFTESTS, ge=1, le=100_000
     )
     processes: int = option(2, "Processes that analyse data sets.", SELFTESTS, ge=1, le=256)
+
+
+class TestedRun(Options):
+    """The run whose design is tested."""
+
+    run: str | None = option(
+        None,
+        "A finished run, by name or path: its ratings and verdicts; the result becomes a section of "
+        "its report.",
+        (SELFTEST_RUN,),
+    )

@@ -141,6 +141,53 @@ def test_every_share_has_its_n_and_interval(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_self_test_of_a_run_is_a_section_of_its_report(tmp_path, monkeypatch):
+    """With the numbers that the command prints; without a self-test there is no such section."""
+    monkeypatch.chdir(tmp_path)
+    assert invoke("run", "--task", "toxicity", "--judges", "lexicon,random", "--limit", "30", "-q")
+    [folder] = (tmp_path / "runs").iterdir()
+    section = "Does the analysis hold on this design?"
+    page = folder / "report.html"
+    assert section not in page.read_text(encoding="utf-8")
+    words = ("selftest", "--run", folder, "--data-sets", "2", "--processes", "1")
+    printed = json.loads(invoke(*words, "--json").stdout)
+    assert json.loads((folder / "selftest.json").read_bytes()) == printed
+    assert (printed["n_items"], {row["judge"] for row in printed["truths"]}) == (
+        30,
+        {"lexicon", "random"},
+    )
+    for _ in range(2):
+        text = page.read_text(encoding="utf-8")
+        assert f"<h2>{section}</h2>" in text
+        assert "2 data sets of each kind, seed 0" in text
+        for kind in {row["kind"] for row in printed["shares"]}:
+            assert f'id="chart-shares-{kind}"' in text
+        assert invoke("report", folder).exit_code == 0
+    (folder / "selftest.json").write_text("{}", encoding="utf-8")
+    broken = call_harness("report", folder, cwd=tmp_path)
+    assert broken.returncode == 2
+    assert "selftest.json: no result of a self-test" in broken.stderr
+    monkeypatch.setattr("harness.report.html.details.has_edge", lambda _: False)
+    assert invoke("report", folder).exit_code == 0
+    assert section not in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("toxicity", "--run", "x"), "a run has a task and verdicts"),
+        (("--run", "x", "--verdicts", "v.csv"), "a run has a task and verdicts"),
+        (("--run", "x"), "not a run folder"),
+    ],
+)
+def test_self_test_of_no_run_is_refused(tmp_path, words, message):
+    """A run beside a task or verdicts, and one that is not there."""
+    refused = call_harness("selftest", *words, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert message in refused.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_intervals_of_half_the_width_are_found_out():
     """Coverage falls to what it must be, far below that of the analysis itself."""

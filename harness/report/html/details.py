@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.analysis.judge_costs import median_latency_s
+from harness.edges import edge, has_edge
+from harness.errors import RunError
 from harness.files import TooLarge, read_file
 from harness.judging.prompts.templates import MAX_BYTES
 from harness.report.html.item_table import item_table
+from harness.runs import SELFTEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,6 +54,8 @@ class Details:
         Seconds of calls, over all sessions; None without calls.
     prompts : dict of str to str
         Templates by file name.
+    selftest : dict or None
+        What `harness selftest` found on the design of the run: lines, tables and charts.
     """
 
     run: str = ""
@@ -64,6 +69,7 @@ class Details:
     hashes: dict[str, str]
     versions: dict[str, str]
     calls: tuple[JudgeCalls, ...]
+    selftest: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
         return f"Details({self.run!r}, {self.items!r})"
@@ -94,7 +100,20 @@ def details_of(
         else {"task": task.content_hash},
         versions=dict(manifest.versions) if manifest else {},
         calls=tuple(_judge_calls(source, folder)),
+        selftest=_selftest(folder) if folder else None,
     )
+
+
+def _selftest(folder: RunFolder) -> dict[str, Any] | None:
+    """Return the self-test of a run; None without one, or without the edge that shows it."""
+    path = folder.path / SELFTEST_FILE
+    if not path.exists() or not has_edge("experiments"):
+        return None
+    try:
+        return edge("experiments").selftest_section(read_file(path, MAX_BYTES))  # type: ignore[no-any-return]  # of an edge
+    except (OSError, ValueError, TooLarge) as error:
+        advice = f"delete it, or run `harness selftest --run {folder.path}` again"
+        raise RunError(f"{path}: no result of a self-test: {error}", advice) from None
 
 
 def _prompts(folder: RunFolder) -> dict[str, str]:

@@ -75,6 +75,7 @@ SECTIONS = {
     "certainty": "How does it do where raters disagree?",
     "replacement": "May it replace a rater?",
     "errors": "Where is it wrong?",
+    "selftest": "Does the analysis hold on this design?",
     "provenance": "How did the numbers come about?",
 }
 OUTCOMES = ("planned", "answered", "abstained", "refused", "invalid", "failed", "not_asked")
@@ -117,7 +118,7 @@ def page(v: Validation, details: Details | None = None) -> str:
             "headline": formatting.headline(v).replace("  ", " · "),
             "options": formatting.options(v),
             **_first_screen(v),
-            "results": section_results(v, practices),
+            "results": section_results(v, practices, details),
             "changes": changes(v),
             "glossary": GLOSSARY,
             "no_sweep_reason": no_sweep_reason(v),
@@ -169,6 +170,7 @@ def _sections(v: Validation, details: Details | None) -> list[str]:
         "certainty": v.certainty and certainty_charts.strata_charts(v),
         "replacement": v.replacement and v.replacement.judges,
         "errors": v.judges or details,
+        "selftest": details and details.selftest,
     }
     return [name for name in SECTIONS if has_data.get(name, True)]
 

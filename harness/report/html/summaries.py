@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from harness.analysis.evidence import JudgeEvidence
     from harness.report.charts import Band
     from harness.report.checklist import Practice
+    from harness.report.html.details import Details
     from harness.stats import Estimate
 
 NO_SWEEP = {
@@ -134,14 +135,17 @@ def chart_note(v: Validation, band: Band | None) -> str:
     """Return how to read bars, the band of one human, and grey rows."""
     leader = v.decision.leader or ""
     judges = v.evidence.judges if v.evidence else ()
-    chosen = f", that of {leader} corrected for its choice" if len(judges) > 1 else ""
+    is_chosen = len(judges) > 1 or v.race
+    chosen = f", that of {leader} corrected for its choice" if is_chosen else ""
     human = f"Band: one human on the same ratings as {leader}. " if band else ""
     close = "Hollow: not significantly different from the first. "
     hollow = close if v.decision.not_distinguishable else ""
     return f"Bars: {v.settings.confidence:.0%} intervals{chosen}. {human}{hollow}Grey: baselines."
 
 
-def section_results(v: Validation, practices: Sequence[Practice]) -> dict[str, str]:
+def section_results(
+    v: Validation, practices: Sequence[Practice], details: Details | None
+) -> dict[str, str]:
     """Return the result of each folded section in a line."""
     complete = sum(practice.state != "missing" for practice in practices)
     return {
@@ -151,6 +155,7 @@ def section_results(v: Validation, practices: Sequence[Practice]) -> dict[str, s
         "certainty": _strata(v),
         "replacement": _annotator_test(v),
         "errors": _errors(v),
+        "selftest": details.selftest["lead"][2] if details and details.selftest else "",
         "provenance": f"{complete} of {len(practices)} items of the checklist complete",
     }
 
