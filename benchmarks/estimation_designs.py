@@ -5,7 +5,7 @@
 Labels that were drawn actively, items that come in groups, labels drawn by stratum or weighted by
 it, and items with a few raters each, with one judge or the best of five by the labels; and beta
 from pairs. Prints Markdown tables and exits with 1 if a coverage is below 93 %; ``--write`` puts
-the tables into docs/estimation.md. Takes twenty minutes of one core.
+the tables into docs/estimation.md. Takes twelve minutes of one core.
 """
 
 from __future__ import annotations
