@@ -87,7 +87,7 @@ class TestedRun(Options):
 
     run: str | None = option(
         None,
-        "A finished run, by name or path: its ratings and verdicts; the result becomes a section of "
-        "its report.",
+        "A finished run, by name or path: its ratings and verdicts; the result becomes a section "
+        "of its report.",
         (SELFTEST_RUN,),
     )

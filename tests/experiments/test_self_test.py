@@ -176,7 +176,7 @@ def test_self_test_of_a_run_is_a_section_of_its_report(tmp_path, monkeypatch):
     ("words", "message"),
     [
         (("toxicity", "--run", "x"), "a run has a task and verdicts"),
-        (("--run", "x", "--verdicts", "v.csv"), "a run has a task and verdicts"),
+        (("--run", "x", "--verdicts", "v.csv"), "leave --verdicts out"),
         (("--run", "x"), "not a run folder"),
     ],
 )
