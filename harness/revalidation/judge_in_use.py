@@ -53,7 +53,7 @@ def in_use(
         best = constants[int(np.nan_to_num(columns).sum(axis=0).argmax())]
         log_constant = log_e_below(item_scores(stream.counts, scores), list(columns.T))
         log_human = None
-        beside = scorer.beside_one_human(categories)
+        beside = scorer.beside_one_human(categories, stream.replies[0].elicitation)
         if beside is not None:
             log_human = log_e_below(
                 item_scores(stream.counts, beside.judge), [beside.human], margin=scorer.worth

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,15 +12,13 @@ from msgspec import convert
 from harness.analysis import JudgeFacts, Source, evidence
 from harness.analysis.decision import verdict_and_judge
 from harness.analysis.estimates import prepare, range_of
-from harness.judging.parsing.verdict import Verdict
-from harness.ratings import judge_table
+from harness.judging.parsing.verdict import PairValue
 from harness.revalidation.records import BETA, ComparedJudge, DecisionFacts, Figure
 from harness.revalidation.reply_categories import by_judge, replies_per_item, verdicts_of
 from harness.stats.data.arrays import ratio
-from harness.stats.data.rating_table import Cut
+from harness.stats.data.rating_table import ELICITATION_OF, Cut
 from harness.stats.drift.score_change import ItemScores, score_change
 from harness.stats.inference.interval_methods import percentile_ends
-from harness.stats.selection.comparisons import Side
 from harness.stats.selection.footing import Scoring
 from harness.stats.selection.replies import Replies
 
@@ -29,11 +27,11 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.command_options import Choices
+    from harness.judging.parsing.verdict import Value
     from harness.revalidation.reply_categories import Category, StreamReplies
-    from harness.stats import Estimate, RatingTable
+    from harness.stats import Estimate, OptionSpace
     from harness.stats.data.arrays import FloatArray
     from harness.stats.drift.reply_counts import ReplyCounts
-    from harness.stats.inference.metric import Metric
     from harness.tasks import Item, Task
     from harness.tasks.schema import Elicitation
 
@@ -130,7 +128,7 @@ def compare_metrics(
             parts[f"baseline {part}"] = (before[judge], slice(part * n, (part + 1) * n))
         p = prepare(yardstick.source(parts, replies=None))
         figures[judge] = tuple(_figures(p, list(parts)))
-        scorer = scorer or Scorer.of(p, yardstick)
+        scorer = scorer or Scorer.of(p)
     return figures, scorer
 
 
@@ -187,103 +185,100 @@ class Scorer:
 
     Attributes
     ----------
-    metric : Metric
-        That metric.
+    scoring : Scoring
+        That metric, with the ratings of the items.
     range : float
         Of the metric, from its best to its worst value.
     worth : float
         The smallest difference that matters, as a share of the range: how much worse than one
         human a judge may be.
-    columns : dict
-        (n,) scores of a category in an elicitation, where they were needed before.
     """
 
-    metric: Metric
+    scoring: Scoring
+    space: OptionSpace
     range: float
-    yardstick: Yardstick
-    cut: Cut
-    raters: Side
     worth: float
-    columns: dict[tuple[Category, Elicitation], FloatArray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, p: Prepared, yardstick: Yardstick) -> Scorer | None:
+    def of(cls, p: Prepared) -> Scorer | None:
         """Return what scores replies; None where the metric is not a mean over items."""
-        metric = p.row
+        metric, human = p.row, p.compared.human
         if not metric.is_item_mean or p.source.mode != "exclude" or p.source.level != "micro":
             return None
-        cut = Cut(p.tau, p.compared.positive)
-        raters = Side.of(p.compared.human, cut, (metric,), p.implied)
-        n_options = len(p.compared.human.space.options)
-        worst = range_of(metric, n_options)
-        return cls(metric, worst, yardstick, cut, raters, p.source.worth)
+        scoring = Scoring.of(human, metric, Cut(p.tau, p.compared.positive), implied=p.implied)
+        return cls(scoring, human.space, range_of(metric, len(human.space.options)), p.source.worth)
 
     @classmethod
     def on(cls, yardstick: Yardstick, streams: Sequence[StreamReplies]) -> Scorer | None:
         """Return what scores replies to the items of a yardstick, from the replies of any judge."""
         judge, rows = next(iter(_replied(streams).items()))
         source = yardstick.source({judge: (rows, slice(None))}, replies=None)
-        return cls.of(prepare(source, ranking_only=True, with_intervals=False), yardstick)
+        return cls.of(prepare(source, ranking_only=True, with_intervals=False))
 
     def scores(self, categories: Sequence[Category], elicitation: Elicitation) -> FloatArray | None:
         """Return (n, C) scores of a reply of each category on each item; None where all are nan.
 
         From 0 to 1, higher is better; nan where the item is not rated or the category is no answer.
         """
-        scores = np.full((len(self.yardstick.items), len(categories)), np.nan)
-        for k, category in enumerate(categories):
-            if category.outcome == "answered":
-                key = category, elicitation
-                if key not in self.columns:
-                    self.columns[key] = self._column(*key)
-                scores[:, k] = self.columns[key]
+        human = self.scoring.human_vectors
+        scores = np.full((len(human), len(categories)), np.nan)
+        for k, reply in self._answers(categories, elicitation):
+            judge = np.repeat(self.scoring.judge_form(reply[None]), len(human), axis=0)
+            scores[:, k] = self._scores_of(self.scoring.metric.contributions(human, judge))
         return None if np.isnan(scores).all() else scores
 
-    def _column(self, category: Category, elicitation: Elicitation) -> FloatArray:
-        metric = self.metric
-        table = _single_reply_table(self.yardstick, category, elicitation)
-        side = Side.of(table, self.cut, (metric,))
-        vectors = self.raters.forms[metric.human_form], side.forms[metric.judge_form]
-        return self._scores_of(metric.contributions(*vectors))
+    def _answers(
+        self, categories: Sequence[Category], elicitation: Elicitation
+    ) -> Iterator[tuple[int, FloatArray]]:
+        """Yield the place of each category that is an answer of the metric's kind, and its shares.
+
+        These are (W,): one for the answer, zero for the others.
+        """
+        wanted = ELICITATION_OF[self.scoring.metric.judge_form]
+        every = np.eye(self.scoring.counts.shape[1])
+        for k, category in enumerate(categories if elicitation in {wanted, "paired"} else ()):
+            match category.value:
+                case PairValue(set=endorsed, choice=option):
+                    value: Value = endorsed if wanted == "response_set" else option
+                case value:
+                    pass
+            if isinstance(value, str):
+                yield k, every[self.space.option_index(value)]
+            elif isinstance(value, tuple):
+                yield k, every[self.space.set_index(value)]
 
     def _scores_of(self, contributions: FloatArray) -> FloatArray:
         value, weight = contributions.T
-        shares = (ratio(value, weight) - self.metric.bounds[0]) / self.range
-        return np.clip(1.0 - shares if self.metric.loss_signs(1.0) > 0 else shares, 0.0, 1.0)
+        metric = self.scoring.metric
+        shares = (ratio(value, weight) - metric.bounds[0]) / self.range
+        return np.clip(1.0 - shares if metric.loss_signs(1.0) > 0 else shares, 0.0, 1.0)
 
-    def beside_one_human(self, categories: Sequence[Category]) -> BesideOneHuman | None:
+    def beside_one_human(
+        self, categories: Sequence[Category], elicitation: Elicitation
+    ) -> BesideOneHuman | None:
         """Return what replies of each category and one human score by the same other ratings.
 
         None where ratings cannot be left out: response sets of raters are supposed, or the metric
         compares choices with sets.
         """
-        scoring = Scoring.of(self.raters.table, self.metric, self.cut)
-        if self.raters.implied or not scoring.can_leave_out:
+        if not self.scoring.can_leave_out:
             return None
-        n, n_answers = scoring.counts.shape
+        n = len(self.scoring.counts)
         judge, human = np.full((n, len(categories)), np.nan), np.full(n, np.nan)
-        space = self.raters.table.space
-        for k, category in enumerate(categories):
-            match category.value:
-                case str() as option:
-                    answer = space.option_index(option)
-                case tuple() as endorsed:
-                    answer = space.set_index(endorsed)
-                case _:
-                    continue
-            shares = np.tile(np.eye(n_answers)[answer], (n, 1))
-            replies = Replies(shares, np.ones(n))
-            sides = scoring.one_human(replies, np.ones(n, dtype=np.bool_), scoring.counts)
+        for k, reply in self._answers(categories, elicitation):
+            replies = Replies(np.tile(reply, (n, 1)), np.ones(n))
+            sides = self.scoring.one_human(replies, np.ones(n, dtype=np.bool_), self.scoring.counts)
             judge[sides.used, k] = self._scores_of(sides.judge)[sides.used]
             human[sides.used] = self._scores_of(sides.human)[sides.used]
         return BesideOneHuman(judge, human)
 
     def sequence(self, scores: ItemScores, *, alpha: float) -> Figure:
         """Return the change at the last look; alpha is for all looks together."""
-        name, change = self.metric.name, score_change(scores, len(scores.sums) - 1, alpha=alpha)
+        metric = self.scoring.metric
+        name, change = metric.name, score_change(scores, len(scores.sums) - 1, alpha=alpha)
         if change.value is None or change.interval is None:
             return Figure(name=name, reason=change.reason)
-        unit = -self.range if self.metric.loss_signs(1.0) > 0 else self.range
+        unit = -self.range if metric.loss_signs(1.0) > 0 else self.range
         low, high = sorted((unit * change.interval.low, unit * change.interval.high))
         difference = unit * change.value + 0.0
         return Figure(name=name, difference=difference, low=low, high=high, n=change.n_used)
@@ -294,20 +289,3 @@ def item_scores(counts: ReplyCounts, scores: FloatArray) -> ItemScores:
     scored = np.isfinite(scores)
     sums = np.einsum("tic,ic->ti", counts.counts, np.where(scored, scores, 0.0))
     return ItemScores(sums, np.einsum("tic,ic->ti", counts.counts, scored.astype(np.int64)))
-
-
-def _single_reply_table(
-    yardstick: Yardstick, category: Category, elicitation: Elicitation
-) -> RatingTable:
-    """Return the table of a judge that replies the same to every item."""
-    verdicts = [
-        Verdict(
-            item=item.id,
-            judge="",
-            elicitation=elicitation,
-            outcome=category.outcome,
-            value=category.value,
-        )
-        for item in yardstick.items
-    ]
-    return judge_table(yardstick.task, yardstick.items, "", verdicts)

@@ -78,8 +78,9 @@ def test_judge_and_human_are_scored_on_the_same_remaining_ratings(tmp_path):
     yardstick = Yardstick(task, task.items, Choices(), 0)
     stream = StreamReplies("a", "forced_choice", (Category("answered", "A"),), ((0,),) * 8)
     scorer = Scorer.on(yardstick, [stream])
-    beside = scorer.beside_one_human([Category("answered", "A"), Category("answered", "B")])
-    counts = scorer.raters.table.forced_choice
+    options = [Category("answered", "A"), Category("answered", "B")]
+    beside = scorer.beside_one_human(options, "forced_choice")
+    counts = scorer.scoring.counts
     by_rating = (counts * beside.judge).sum(axis=1) / counts.sum(axis=1)
     unanimous = (counts > 0).sum(axis=1) == 1
     assert beside.human[unanimous] == pytest.approx(1.0)

@@ -70,7 +70,7 @@ def test_a_sequence_is_in_the_unit_of_the_metric(yardstick):
     _, scorer = compare_metrics(yardstick, [before], [look])
     scores = scorer.scores(OPTIONS, "forced_choice")
     sequence = scorer.sequence(item_scores(counts_of([before, look]), scores), alpha=0.05)
-    assert sequence.name == scorer.metric.name == "js_divergence(s/s)"
+    assert sequence.name == scorer.scoring.metric.name == "js_divergence(s/s)"
     losses = 1 - scores
     changes = [
         losses[i, now[0]] - sum(losses[i, k] for k in then if k < 2) / sum(k < 2 for k in then)
