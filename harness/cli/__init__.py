@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -129,13 +130,8 @@ def sources() -> dict[str, CommandSource]:
 class _LazyCommands(Mapping[str, "Command"]):
     """Commands by name, imported on access."""
 
-    def __init__(self) -> None:
-        self._imported: dict[str, Command] = {}
-
     def __getitem__(self, name: str) -> Command:
-        if name not in self._imported:
-            self._imported[name] = _import_command(name, sources()[name])
-        return self._imported[name]
+        return _import_command(name, sources()[name].place)
 
     def __iter__(self) -> Iterator[str]:
         return iter(sources())
@@ -176,8 +172,9 @@ def _attribute(place: str) -> Any:  # noqa: ANN401 -- a function or a group
     return getattr(import_module(f"harness.cli.{module}"), attribute)
 
 
-def _import_command(name: str, source: CommandSource) -> Command:
-    command = _attribute(source.place)
+@cache  # a process that calls the command line more than once makes each command once
+def _import_command(name: str, place: str) -> Command:
+    command, source = _attribute(place), COMMANDS[name]
     parent = typer.Typer(rich_markup_mode=None)
     if isinstance(command, typer.Typer):
         parent.add_typer(command, name=name, short_help=source.summary)
