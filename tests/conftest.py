@@ -143,3 +143,14 @@ def own_home(tmp_path_factory, monkeypatch):
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(_home_numbers))
     set_home(monkeypatch, home)
     return home
+
+
+@pytest.fixture
+def shared_weights(own_home, tmp_path_factory, worker_id):
+    """The home of the test links to one folder of unpacked weights of the language model."""
+    base = tmp_path_factory.getbasetemp()
+    weights = (base if worker_id == "master" else base.parent) / "weights"
+    weights.mkdir(exist_ok=True)
+    cache = own_home / "cache" / "judge-harness"
+    cache.mkdir(parents=True)
+    (cache / "weights").symlink_to(weights)

@@ -227,10 +227,11 @@ def test_signal_handlers_are_put_back():
         signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.usefixtures("shared_weights")
 def test_what_the_user_should_know_is_logged(caplog):
     """A judge that does not apply is named under the logger `harness`."""
     with caplog.at_level(logging.WARNING, logger="harness"):
-        harness.run(RATINGS, mapping=MAPPING, samples=1, elicitations=["forced_choice"])
+        harness.run(RATINGS, mapping=MAPPING, samples=1, elicitations=["forced_choice"], limit=1)
     assert "lexicon skipped: " in caplog.text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,21 +48,22 @@ def test_a_basename_stands_once():
     assert [name for name, n in names.items() if n > 1] == []
 
 
-def module_names(kind):
-    """Yield the file, name and definition of each constant, or class, that a module defines."""
+@cache
+def module_names():
+    """Return kind, file, name and definition of all constants and classes that modules define."""
+    names = []
     for path in sorted(HARNESS.rglob("*.py")):
-        if "_bundled" in path.parts:
-            continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             match node:
-                case ast.ClassDef(name=name) if kind == "class":
-                    yield path, name, ""
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    if (kind == "constant") == name.isupper():
-                        yield path, name, ast.unparse(value)
-                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                    if (kind == "constant") == name.isupper():
-                        yield path, name, ast.unparse(value)
+                case ast.ClassDef(name=name):
+                    names.append(("class", path, name, ""))
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=value)
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                ):
+                    kind = "constant" if name.isupper() else "class"
+                    names.append((kind, path, name, ast.unparse(value)))
+    return names
 
 
 def test_a_class_has_a_name_of_its_own():
@@ -78,8 +80,12 @@ def test_a_class_has_a_name_of_its_own():
 def test_a_least_number_of_raters_says_what_it_is_for():
     """`MIN_RATERS` was 2, 3 and 5 in eight files; no such number has two values now."""
     values = {}
-    for _, name, value in module_names("constant"):
-        if name.startswith("MIN_") and ("RATERS" in name or name.startswith("MIN_FOR_")):
+    for kind, _, name, value in module_names():
+        if (
+            kind == "constant"
+            and name.startswith("MIN_")
+            and ("RATERS" in name or name.startswith("MIN_FOR_"))
+        ):
             values.setdefault(name, set()).add(value)
     assert len(values) > 5
     assert {name: found for name, found in values.items() if len(found) > 1} == {}
@@ -91,7 +97,9 @@ def test_a_least_number_of_raters_says_what_it_is_for():
 )
 def test_a_type_of_judging_has_its_name_alone(name):
     """A verdict is what a reply means; what a run decides is a `DecisionVerdict`."""
-    places = [path for path, defined, _ in module_names("class") if defined == name]
+    places = [
+        path for kind, path, defined, _ in module_names() if (kind, defined) == ("class", name)
+    ]
     own = [path for path in places if "stats" not in path.relative_to(HARNESS).parts]
     defined = [path for path in own if path.name != "schema.py"]
     assert len(defined) == 1, places

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.doc_pages import blocks
-from support.processes import run_harness, start_harness
+from support.processes import call_harness, run_harness, start_harness
 from support.task_folders import make_task_folder
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -62,6 +62,13 @@ def env(site, tmp_path):
 def harness(env, tmp_path):
     """Run the command line in that folder."""
     return partial(run_harness, cwd=tmp_path, env=env)
+
+
+@pytest.fixture
+def in_process(env, site, tmp_path, monkeypatch):
+    """As `harness`, in this process."""
+    monkeypatch.syspath_prepend(str(site))
+    return partial(call_harness, cwd=tmp_path, env=env)
 
 
 @pytest.fixture
@@ -132,10 +139,11 @@ def test_a_killed_run_of_a_plug_in_strategy_goes_on(harness, command, env, stub,
         ("lexicon@two-sided:3", "needs a judge that reads prompts"),
     ],
 )
-def test_what_does_not_fit_is_one_line(harness, name, message):
+def test_what_does_not_fit_is_one_line(in_process, name, message):
     """Exit code 2 before anything is asked."""
     server = ("--base-url", "http://127.0.0.1:1/v1") if "lexicon" not in name else ()
-    result = harness("run", "--task", "toxicity", "--judges", name, "--dry-run", *server)
+    command = ("run", "--task", "toxicity", "--judges", name, "--dry-run", *server)
+    result = in_process(*command)
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
     assert message in " ".join(result.stderr.split())

@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
+from support.processes import call_harness
 from support.task_folders import make_task_folder
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -121,6 +123,15 @@ def harness(site, tmp_path):
     return run
 
 
+@pytest.fixture
+def in_process(site, tmp_path, monkeypatch):
+    """As `harness`, in this process, where only what the command prints and writes is checked."""
+    make_task_folder(tmp_path / "datasets" / "small", n=12)
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "c"))
+    return partial(call_harness, cwd=tmp_path)
+
+
 def metrics_of(folder):
     [path] = (folder / "runs").glob("*/metrics.json")
     return json.loads(path.read_text(encoding="utf-8"))
@@ -166,10 +177,10 @@ def test_plug_ins_load_only_when_named_and_never_shadow(harness, tmp_path):
         (("--metric", "absent_metric"), "no metric is named 'absent_metric'"),
     ],
 )
-def test_broken_plug_in_is_one_line(harness, tmp_path, options, message):
+def test_broken_plug_in_is_one_line(in_process, tmp_path, options, message):
     """Exit code 2 and one line, before anything is asked."""
     judges = () if options[0] == "--judges" else ("--judges", "first-option")
-    result = harness("run", "--task", "small", *judges, *options)
+    result = in_process("run", "--task", "small", *judges, *options)
     assert result.returncode == 2
     lines = result.stderr.replace("first_option was imported\n", "").splitlines()
     assert message in " ".join(lines)
@@ -177,21 +188,21 @@ def test_broken_plug_in_is_one_line(harness, tmp_path, options, message):
     assert not (tmp_path / "runs").exists()
 
 
-def test_metric_that_raises_is_one_line(harness, tmp_path):
+def test_metric_that_raises_is_one_line(in_process, tmp_path):
     """The run ended with a traceback and 70; it names the plug-in, and the replies are kept."""
-    result = harness("run", "--task", "small", "--judges", "first-option", "--metric", "failing")
+    result = in_process("run", "--task", "small", "--judges", "first-option", "--metric", "failing")
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
     last = " ".join(result.stderr.splitlines()[-2:])
     assert "plug-in 'failing': `value` of the metric fails (IndexError: " in last
     [run] = (tmp_path / "runs").iterdir()
     assert len((run / "verdicts.jsonl").read_text().splitlines()) == 1 + 2 * 12
-    assert harness("validate", str(run), "--metric", "same_mode").returncode == 0
+    assert in_process("validate", str(run), "--metric", "same_mode").returncode == 0
 
 
-def test_metrics_of_plug_ins_are_listed(harness):
+def test_metrics_of_plug_ins_are_listed(in_process):
     """They are accepted by --metric; those that cannot be loaded are named on stderr."""
-    result = harness("metrics", "--json")
+    result = in_process("metrics", "--json")
     assert result.returncode == 0
     listed = {row["metric"]: row["for"] for row in json.loads(result.stdout)}
     assert listed["same_mode"] == listed["failing"] == "plug-in"
@@ -200,9 +211,9 @@ def test_metrics_of_plug_ins_are_listed(harness):
     assert "plug-in 'broken_metric' of first-option cannot be loaded" in result.stderr
 
 
-def test_unknown_kind_in_judges_yaml_is_one_line(harness, tmp_path):
+def test_unknown_kind_in_judges_yaml_is_one_line(in_process, tmp_path):
     """The line names the file and the kinds there are."""
     (tmp_path / "own.yaml").write_text("judges: {mine: {kind: absent, model: m}}", encoding="utf-8")
-    result = harness("judges", "--judges-file", "own.yaml")
+    result = in_process("judges", "--judges-file", "own.yaml")
     assert result.returncode == 2
     assert "own.yaml: judges.mine.kind: 'absent' is neither built in" in result.stderr
