@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from harness.stats import Estimate
 
 RANKING_COLUMNS = (
-    *("rank", "judge", "metric", "value", "low", "high", "level", "n_used", "n_replies"),
+    *("rank_low", "rank_high", "judge", "metric", "value", "low", "high", "level"),
+    *("n_used", "n_replies"),
     *("answered_fraction", "n_rated", "usable_replies", "n_planned"),
     *("worse_by", "worse_low", "worse_high", "reason"),
     *("flip_rate", "flip_low", "flip_high", "n_flip_pairs", "n_flip_items"),
@@ -58,7 +59,8 @@ def ranking_csv(v: Validation) -> str:
         interval = row.estimate.interval
         writer.writerow(
             {
-                "rank": ranked.place,
+                "rank_low": row.ranks and row.ranks[0],
+                "rank_high": row.ranks and row.ranks[1],
                 "judge": _escape_formula(row.judge),
                 "metric": v.evidence.metric,
                 "value": row.value,

@@ -100,6 +100,18 @@ def p_value(p: float | None) -> str:
     return "<0.001" if p is not None and p < LEAST_P else number(p)
 
 
+def error_level(alpha: float) -> str:
+    """Return the error probability that a test allows, which is never 0."""
+    return f"{alpha:.2g}"
+
+
+def p_beside(p: float | None, alpha: float) -> str:
+    """Return a p-value with the digits that tell it from a level below 0.001."""
+    if p is None or alpha >= LEAST_P or p >= LEAST_P:
+        return p_value(p)
+    return f"<{error_level(alpha)}" if p < alpha else f"{p:.2g}"
+
+
 def in_unit(text: str, unit: str) -> str:
     """Return a number with its unit, if it has one."""
     return f"{text} {unit}".strip()

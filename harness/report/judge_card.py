@@ -175,7 +175,7 @@ def _card_table(v: Validation) -> list[str]:
         judge, complete, consistency = ranked.result, ranked.evidence, ranked.alike
         alike = f"{number(consistency.value)} {span(consistency.interval)}".strip()
         cells = (
-            number(ranked.place, 0) if ranked.place else "NA",
+            row.ranks,
             row.name,
             cut(", ".join(judge.reported_models) or judge.model, MAX_TEXT),
             _value(v, judge),

@@ -35,15 +35,12 @@ class RankedJudge:
 
     Attributes
     ----------
-    place : int or None
-        Its rank; None where it is not ranked.
     evidence : JudgeEvidence
         On common footing, with completeness.
     alike : Estimate
         Share of the items decided as the raters do.
     """
 
-    place: int | None
     result: JudgeResult
     evidence: JudgeEvidence
     alike: Estimate
@@ -168,7 +165,6 @@ def ranked_judges(v: Validation) -> list[tuple[RankingRow, RankedJudge]]:
 
 
 def _judges(v: Validation) -> list[RankingRow]:
-    places = {row.judge: row.rank for row in v.ranking.rows} if v.ranking else {}
     kinds = judge_kinds(v)
     rows = []
     for row in v.evidence.judges if v.evidence else ():
@@ -184,9 +180,7 @@ def _judges(v: Validation) -> list[RankingRow]:
                 answered=percent(row.answered_fraction),
                 usable=percent(row.usable_replies),
                 flips=flip_rate(judge),
-                judge=RankedJudge(
-                    place=places.get(row.judge), result=judge, evidence=row, alike=alike
-                ),
+                judge=RankedJudge(result=judge, evidence=row, alike=alike),
             )
         )
     return rows

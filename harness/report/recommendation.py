@@ -9,11 +9,12 @@ from harness.report.formatting import (
     BASELINE_NAMES,
     READING,
     counted,
+    error_level,
     estimate,
     in_unit,
     listed,
     number,
-    p_value,
+    p_beside,
     percent,
     reason,
     replies_each,
@@ -241,7 +242,7 @@ def _tried(v: Validation) -> str:
         which = f"{leader} is the {ordinal(n)} judge tried on these ratings"
         if n - n_before > 1:
             which = f"{n} judges were tried on these ratings, {n_before} of them before this run"
-        parts.append(f"{which}, so each test allows an error of {evidence.alpha:.2g}.")
+        parts.append(f"{which}, so each test allows an error of {error_level(evidence.alpha)}.")
     if evidence.n_forgotten:
         n_forgotten = counted([evidence.n_forgotten], "judge")
         parts.append(f"Not counted, as a new ledger was started: {n_forgotten} tried before.")
@@ -506,8 +507,9 @@ def _annotator_test(v: Validation) -> str:
         why = why_undecided(v, check)
         return f"{name} of {leader} is undefined{f' ({why})' if why else ''}."
     panel, net_wins = test.panel, with_bounds(test.net_wins, test.low, test.high, 2)
-    detail = f"p {p_value(panel.p)} for beating at least {panel.n_needed} of {tested_raters(test)}"
-    detail += f", {number(test.alpha)} needed; wins less losses {net_wins}"
+    p, least = p_beside(panel.p, test.alpha), error_level(test.alpha)
+    detail = f"p {p} for beating at least {panel.n_needed} of {tested_raters(test)}"
+    detail += f", {least} needed; wins less losses {net_wins}"
     detail += f", eps {section.eps:g}" if section else ""
     detail += _published(v)
     verb = "allows" if check.passed else "does not allow"

@@ -86,7 +86,7 @@ def test_results_are_shown_without_words_of_options(validation):
         assert not any(word in shown for word in ("beta", "cut-off", "alike", "forced choices"))
     assert "Translation matrices" not in html
     assert "beta-hat</th>" not in html
-    assert ranking_csv(validation).splitlines()[1].startswith("1,good,rmse,")
+    assert ranking_csv(validation).splitlines()[1].startswith("1,1,good,rmse,")
     assert Validation.from_json(validation.to_json()) == validation
 
 

@@ -101,7 +101,7 @@ def test_run_ranks_judges_and_writes_its_folder(finished):
     assert {judge.name for judge in validation.judges} == {"good", "odd"}
     assert validation.ranking.metric == "mse(srs/srs)"
     rows = list(csv.DictReader((folder / "ranking.csv").read_text().splitlines()))
-    assert rows[0]["rank"] == "1"
+    assert rows[0]["rank_low"] == "1"
     assert json.loads((folder / "manifest.json").read_text())["state"] == "done"
 
 

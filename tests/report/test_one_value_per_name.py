@@ -106,7 +106,7 @@ def of_terminal(v, _):
 
 def of_card(v, _):
     """The fourth cell of each row, without what the number rests on."""
-    rows = re.findall(r"^\| (?:\d+|NA) \| (.*) \|$", judge_card(v), re.MULTILINE)
+    rows = re.findall(r"^\| [-\d]+ \| (.*) \|$", judge_card(v), re.MULTILINE)
     cells = (re.sub(r"\\(.)", r"\1", row).split(" | ") for row in rows)
     return {row[0]: row[2].partition(" on ")[0].removesuffix(" (not ranked)") for row in cells}
 
@@ -282,6 +282,21 @@ def test_every_view_says_items_and_replies(validation):
             assert f"on {estimate.n_used} item" in card
             with pytest.raises(AssertionError, match=rf"on n = {estimate.n_used}(,|;)"):
                 assert_judge(validation, row.judge).metric(validation.settings.metric).at_least(1e9)
+
+
+def test_card_and_csv_gave_a_place_where_the_ranking_gave_a_range(validation):
+    """A rank is the ranks that cannot be excluded: 2 in the card was 1-3 in the terminal."""
+    heads, rows = ranking_table(validation)
+    names = {judge.name for judge in validation.judges}
+    ranks = {row[heads.index("judge")]: row[heads.index("rank")] for row in rows}
+    ranks = {name: text for name, text in ranks.items() if name in names}
+    in_card = re.findall(r"^\| ([-\d]+) \| ([^|]*) \|", judge_card(validation), re.MULTILINE)
+    assert {name: text for text, name in in_card} == ranks
+    of_csv = {
+        row["judge"]: "-".join(dict.fromkeys((row["rank_low"], row["rank_high"]))) or "-"
+        for row in csv.DictReader(io.StringIO(ranking_csv(validation)))
+    }
+    assert of_csv == ranks
 
 
 def test_judges_were_read_at_their_own_replies():

@@ -32,5 +32,7 @@ def test_every_row_of_the_list_stands_in_every_table():
         assert f">{row.name}<" in html
         assert value in html
         if row.judge is not None:
-            assert table[row.name]["rank"] == str(row.judge.place or "")
+            low, _, high = row.ranks.partition("-")
+            assert table[row.name]["rank_low"] == low
+            assert table[row.name]["rank_high"] == (high or low)
             assert f"| {row.name} |" in card
