@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from harness.stats.drift.stream_path import LookResult
 
 
+PARTLY_LEFT_OUT = ", on items of which some are left out now"
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """Evidence about one judge and elicitation since the baseline.
@@ -255,10 +258,15 @@ class DriftEvidence:
         answers = AnswerChanges.since(
             first_look, stream.counts, stream.replies, self.baseline.items, outcome
         )
+        what = answers.in_words(largest, labels)
+        if stream.path.looks[-1].p_value > self.change.threshold:  # shown by earlier looks alone
+            before = self.looks[-2].judge(self.row.judge)
+            told = before.what.removesuffix(PARTLY_LEFT_OUT) if before else ""
+            what = f"{told or what}{PARTLY_LEFT_OUT}"
         return {
             "since": since.number,
             "since_at": since.at,
-            "what": answers.in_words(largest, labels),
+            "what": what,
             "n_changed": len(answers.items),
             "changed_items": answers.items[:MAX_STORED],
         }

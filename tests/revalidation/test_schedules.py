@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from collections import Counter
 from contextlib import contextmanager
 
 import pytest
-from support.look_schedules import JUDGE, Schedule, figure, flawed, majority, replies, verdicts
+from support.look_schedules import (
+    JUDGE,
+    Schedule,
+    figure,
+    flawed,
+    majority,
+    other,
+    replies,
+    verdicts,
+)
 from support.processes import invoke, start_harness
 from support.task_folders import make_task_folder
 
@@ -137,10 +147,14 @@ def test_ratings_and_provenance_never_end_a_watch(tmp_path, stub):
     """Other ratings are said, another source line is not; the judge's answers are compared."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
     schedule.look()
-    with edited(tmp_path / "task" / "ratings.jsonl", '"value": "A"', '"value": "B"'):
-        look = schedule.look()
-    assert verdicts(look) == {"judge": "stable"}
-    assert look["other_ratings"]
+    ratings = tmp_path / "task" / "ratings.jsonl"
+    added = json.dumps({"item": "i0", "rater": "another", "value": "A"})
+    for old, new in (('"value": "A"', '"value": "B"'), ("{", f"{added}\n{{")):
+        with edited(ratings, old, new):
+            look = schedule.look()
+        assert verdicts(look) == {"judge": "stable"}
+        assert look["other_ratings"]
+        assert not look["left_out"]
     with (tmp_path / "task" / "task.yaml").open("a", encoding="utf-8") as file:
         file.write("source: another address\n")
     look = schedule.look()
@@ -167,6 +181,25 @@ def test_an_alarm_stays_open_until_it_is_accepted(tmp_path, stub):
     assert stub.stats()["requests"] == asked
     invoke("revalidate", schedule.run, "--accept", 4, "--yes")
     assert schedule.look("--if-due", "week")["failed"] == []
+
+
+def test_an_alarm_of_items_that_are_left_out_was_told_of_the_others(tmp_path, stub):
+    """The items that are left answer as before: the alarm stays, with what was said of it."""
+    schedule = Schedule(tmp_path, stub, {"judge": replies(40, majority)}, n=40)
+    schedule.look()
+    stub.set_table("judge", replies(40, lambda i: other(majority(i)) if i < 6 else majority(i)))
+    for _ in range(2):
+        raised = schedule.look(code=None)
+    assert verdicts(raised) == {"judge": "changed"}
+    said = raised["judges"][0]["what"]
+    assert said.startswith("6 of 40 answers changed")
+    items = tmp_path / "task" / "items.jsonl"
+    items.write_text(re.sub(r"number (?=[0-5]\.)", "Number ", items.read_text("utf-8")), "utf-8")
+    for _ in range(2):
+        look = schedule.look(code=1)
+        assert len(look["left_out"]) == 6
+        assert verdicts(look) == {"judge": "changed"}
+        assert look["judges"][0]["what"] == f"{said}, on items of which some are left out now"
 
 
 def test_a_total_outage_leaves_a_line_and_is_due_again_at_once(tmp_path, stub):
