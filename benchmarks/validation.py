@@ -25,7 +25,7 @@ import numpy as np
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Prompts
-from harness.runs import RunConfig, RunFolder
+from harness.runs import NewJudges, RunConfig, RunFolder
 from harness.tasks import load_task
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def write_run(folder: Path, n: int) -> Path:
         folder / "runs",
         task,
         RunConfig(task=str(folder / "task")),
-        specs,
-        skipped={},
+        NewJudges(specs=specs),
         prompts=Prompts.load(task),
         name="many",
     )

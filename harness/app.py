@@ -44,7 +44,7 @@ from harness.open_units import (
 from harness.plan_checks import check_judges, check_race, overshoots
 from harness.report import write_report
 from harness.run_plans import Plan, in_probe
-from harness.runs import PROBE, RunFolder, default_out, model_change
+from harness.runs import PROBE, NewJudges, RunFolder, default_out, model_change
 from harness.sources import source_of, source_of_verdicts
 from harness.user_folders import cache_folder, resume_command
 
@@ -92,22 +92,15 @@ class LineObserver(NoObserver):
 
 def start(plan: Plan, out: Path, name: str | None = None) -> RunFolder:
     """Create the run folder; see `RunFolder.create`."""
-    folder = RunFolder.create(
-        out,
-        plan.task,
-        plan.config,
-        (*plan.specs, *plan.ensembles),
+    specs = (*plan.specs, *plan.ensembles)
+    reading = {job.judge.spec.name for job in plan.jobs if job.judge.reads_prompts}
+    judges = NewJudges(
+        specs=specs,
         skipped=plan.skipped,
-        prompts=plan.prompts,
+        fingerprints=fingerprints_of(specs, plan.task, plan.prompts, reading),
         embedder=plan.embedder,
-        fingerprints=fingerprints_of(
-            (*plan.specs, *plan.ensembles),
-            plan.task,
-            plan.prompts,
-            {job.judge.spec.name for job in plan.jobs if job.judge.reads_prompts},
-        ),
-        name=name,
     )
+    folder = RunFolder.create(out, plan.task, plan.config, judges, prompts=plan.prompts, name=name)
     fix_holdout(folder, plan.task)
     return folder
 

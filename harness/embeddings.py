@@ -113,8 +113,7 @@ def embed(
                 store=store,
                 done=done.final,
                 observer=_Messages(observer.say),
-                limits=SessionLimits(budget),
-                retry=retry,
+                limits=SessionLimits(budget, retry=retry),
             )
             ends = uvloop.run(run_until_stopped(session, observer, stop or StopRequests()))
     finally:

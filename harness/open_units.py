@@ -79,8 +79,7 @@ def ask_open_units(
             store=store,
             done=logged.final,
             observer=race or observer,
-            retry=retry,
-            limits=limits,
+            limits=limits._replace(retry=retry),
             next_jobs=race and race.next_jobs,
         )
         if lost:

@@ -30,6 +30,7 @@ import secrets
 import shlex
 import shutil
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -185,6 +186,28 @@ class FolderUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mi
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJudges:
+    """The judges of a new run.
+
+    Attributes
+    ----------
+    specs : tuple of JudgeSpec
+        Those that are asked, and ensembles of them.
+    skipped : dict of str to str
+        Those that cannot run here, and why.
+    fingerprints : dict of str to str
+        Of what each is sent, by judge.
+    embedder : JudgeSpec or None
+        Measures how similar texts are.
+    """
+
+    specs: tuple[JudgeSpec, ...]
+    skipped: dict[str, str] = field(default_factory=dict)
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    embedder: JudgeSpec | None = None
+
+
 class RunFolder:
     """One run on disk.
 
@@ -205,12 +228,9 @@ class RunFolder:
         out: Path,
         task: Task,
         config: RunConfig,
-        judges: tuple[JudgeSpec, ...],
+        judges: NewJudges,
         *,
-        skipped: dict[str, str],
         prompts: Prompts,
-        embedder: JudgeSpec | None = None,
-        fingerprints: dict[str, str] | None = None,
         name: str | None = None,
     ) -> RunFolder:
         """Create a run folder below ``out``, with its manifest and a copy of the task.
@@ -228,13 +248,13 @@ class RunFolder:
         manifest = Manifest(
             created=now.isoformat(timespec="seconds"),
             config=config,
-            judges=judges,
-            embedder=embedder,
-            skipped=skipped,
+            judges=judges.specs,
+            embedder=judges.embedder,
+            skipped=judges.skipped,
             hashes={"task": task.content_hash, "prompts": prompts.hash},
-            fingerprints=fingerprints or {},
+            fingerprints=judges.fingerprints,
             versions=versions(),
-            run_id=_run_id(task, config, prompts, fingerprints or {}),
+            run_id=_run_id(task, config, prompts, judges.fingerprints),
         )
         folder = cls(path, manifest, sealed=True)
         try:

@@ -85,6 +85,14 @@ def rank(module: str) -> int | None:
     return None
 
 
+MOST_PARAMETERS = 8
+STATISTICS = {  # public functions of one formula each, whose parameters are its arguments
+    *("stats.selection.footing:common_footing", "stats.selection.footing:footing_of"),
+    *("stats.selection.evaluation:evaluate", "stats.indeterminacy.sensitivity:beta_sweep"),
+    *("stats.selection.rank_sets:winner_interval", "stats.open_scales.open_footing:open_footing"),
+}
+
+
 @dataclass(frozen=True)
 class Module:
     """What a file of the package imports, and how long it and its functions are, in lines."""
@@ -95,6 +103,7 @@ class Module:
     imports_at_once: set[str]  # when it is imported itself
     n_lines: int
     functions: dict[str, int]  # without their docstrings
+    parameters: dict[str, int]  # of each function, ``self`` aside
 
 
 @cache
@@ -115,6 +124,7 @@ def read(path: Path) -> Module:
         imports_at_once=imported(tree.body),
         n_lines=len(text.splitlines()),
         functions=function_lengths(nodes),
+        parameters=parameter_counts(nodes),
     )
 
 
@@ -137,6 +147,30 @@ def function_lengths(nodes: list[ast.AST]) -> dict[str, int]:
             length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
             lengths[f"{node.name}:{node.lineno}"] = length
     return lengths
+
+
+def parameter_counts(nodes: list[ast.AST]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            taken = node.args
+            named = [*taken.posonlyargs, *taken.args, *taken.kwonlyargs]
+            starred = [star for star in (taken.vararg, taken.kwarg) if star]
+            names = [arg.arg for arg in (*named, *starred) if arg.arg not in {"self", "cls"}]
+            name = getattr(node, "name", "lambda")
+            counts[name] = max(len(names), counts.get(name, 0))
+    return counts
+
+
+def test_no_function_has_more_than_eight_parameters():
+    """What belongs together is one parameter: a model of options, or a record."""
+    longer = {
+        f"{module.name}:{name}"
+        for module in modules()
+        for name, n in module.parameters.items()
+        if n > MOST_PARAMETERS
+    }
+    assert longer == STATISTICS
 
 
 def test_a_module_imports_only_from_layers_left_of_it():

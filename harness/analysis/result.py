@@ -350,17 +350,18 @@ def make_validation(
     task: TaskFacts,
     settings: Settings,
     notes: Iterable[str],
-    advice: str = "",
     **sections: Any,  # noqa: ANN401 -- further fields
 ) -> Validation:
     """Return a validation with the ranking by a metric and the decision that follow from it.
 
-    ``notes`` stand behind those of the source and of the ratings; ``advice`` is that of
-    `Identifiability`.
+    ``notes`` stand behind those of the source and of the ratings.
     """
     evidence = sections["evidence"]
-    deciding = {name: sections.get(name) for name in ("choosing", "sensitivity")}
-    decision = decide(humans, judges, evidence, **deciding, advice=advice)
+    choosing, sensitivity = sections.get("choosing"), sections.get("sensitivity")
+    advice = sensitivity.identifiability.advice if sensitivity else ""
+    decision = decide(
+        humans, judges, evidence, choosing=choosing, sensitivity=sensitivity, advice=advice
+    )
     return Validation(
         task=task,
         settings=settings,

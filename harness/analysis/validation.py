@@ -90,7 +90,6 @@ def validate(source: Source) -> Validation:
             *order_notes({judge.name: judge.order_bias for judge in judges}),
             *position_notes({judge.name: judge.position for judge in judges}),
         ),
-        advice=sections["sensitivity"].identifiability.advice,
         errors=errors,
         **sections,
     )

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+class ConfirmSubject(VerdictFile, TaskOption, JudgeName):
+    """Which judge is confirmed, of a run or of verdicts on a task."""
+
+
 def _use(values: Mapping[str, Any]) -> str:
     """Return what is confirmed: a judge of a run, or of verdicts, which go with a task alone."""
     if values["verdicts"] is None:
@@ -42,9 +46,7 @@ def _use(values: Mapping[str, Any]) -> str:
 def confirm(
     run: options.FinishedRun = None,
     *,
-    judge: JudgeName,
-    subject: TaskOption,
-    verdicts: VerdictFile,
+    subject: ConfirmSubject,
     validating: Validating,
     choices: Choices,
     limit: Limit,
@@ -68,14 +70,14 @@ def confirm(
     from harness.run_plans import plan_confirmation
     from harness.runs import find_run
 
-    if verdicts.verdicts is not None and subject.task is not None:
+    if subject.verdicts is not None and subject.task is not None:
         validation = confirm_verdicts(
-            subject.task, verdicts.verdicts, judge.judge, validating, choices
+            subject.task, subject.verdicts, subject.judge, validating, choices
         )
         print_validation(validation, handling)
         raise typer.Exit(options.exit_code_of(validation, handling.fail_unless))
     folder = find_run(place.out, run)
-    plan = plan_confirmation(folder, judge.judge, limit=limit, task=subject.task, server=server)
+    plan = plan_confirmation(folder, subject.judge, limit=limit, task=subject.task, server=server)
     if handling.dry_run:
         print_costs(plan, as_json=handling.as_json)
         return

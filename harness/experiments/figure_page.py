@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.experiments.paper_figures import FIGURES
 from harness.experiments.simulation import over_cutoffs
 from harness.report.charts import (
+    HeatCells,
     IntervalRow,
     Series,
     Titles,
@@ -136,9 +137,11 @@ def _by_metric(figure: int, rows: Sequence[ExperimentRow]) -> Chart:
         titles,
         settings,
         metrics,
-        [[value for value, _ in row] for row in cells],
+        HeatCells(
+            [[value for value, _ in row] for row in cells],
+            spans=[["" if e is None else f"± {e:.3f}" for _, e in row] for row in cells],
+        ),
         cell_width=COLUMN,
-        spans=[["" if error is None else f"± {error:.3f}" for _, error in row] for row in cells],
     )
 
 

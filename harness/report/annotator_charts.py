@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.report.charts import IntervalRow, Titles, interval_chart, line_chart
+from harness.report.charts import IntervalRow, Overlay, Titles, interval_chart, line_chart
 from harness.report.formatting import counted
 from harness.report.judge_charts import described, is_drawn, judge_lines, judge_rows, unique_slug
 
@@ -98,9 +98,8 @@ def winning_rate_by_eps(v: Validation, test: Replacement) -> Chart:
         x=f"eps, {_n_raters(test)}",
         y="winning rate",
     )
-    return line_chart(
-        titles, judge_lines(v, curves), reach=(0.0, 1.0), rules=[(test.eps, f"eps {test.eps:g}")]
-    )
+    overlay = Overlay(rules=[(test.eps, f"eps {test.eps:g}")])
+    return line_chart(titles, judge_lines(v, curves), overlay=overlay, reach=(0.0, 1.0))
 
 
 def rater_charts(v: Validation) -> list[Chart]:

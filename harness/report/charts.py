@@ -296,14 +296,36 @@ class Gap:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlay:
+    """What a line chart shows beside its lines.
+
+    Attributes
+    ----------
+    rules : sequence of (x, text)
+        Vertical lines, in order of x.
+    rug : sequence of (x, name, style)
+        Dots on the x axis.
+    dots : sequence of Dot
+        Dots among the lines.
+    regions : sequence of Region
+        Coloured boxes.
+    """
+
+    rules: Sequence[tuple[float, str]] = ()
+    rug: Sequence[tuple[float, str, str]] = ()
+    dots: Sequence[Dot] = ()
+    regions: Sequence[Region] = ()
+
+
+NO_OVERLAY = Overlay()
+
+
 def line_chart(
     titles: Titles,
     series: Sequence[Series],
     *,
-    rules: Sequence[tuple[float, str]] = (),
-    rug: Sequence[tuple[float, str, str]] = (),
-    dots: Sequence[Dot] = (),
-    regions: Sequence[Region] = (),
+    overlay: Overlay = NO_OVERLAY,
     reach: tuple[float, ...] = (),
     within: tuple[float, float] = (0.0, 1.0),
     gaps: Sequence[Gap] = (),
@@ -316,14 +338,8 @@ def line_chart(
     ----------
     series : sequence of Series
         Lines; one without points names the style of a region in the key.
-    rules : sequence of (x, text)
-        Vertical lines, in order of x.
-    rug : sequence of (x, name, style)
-        Dots on the x axis.
-    dots : sequence of Dot
-        Dots among the lines.
-    regions : sequence of Region
-        Coloured boxes.
+    overlay : Overlay
+        What is drawn over and behind the lines.
     reach : tuple of float
         Values of y that the axis must include.
     within : (low, high)
@@ -335,6 +351,7 @@ def line_chart(
     is_dated : bool
         Whether x is days since 1970, and lines are broken where a value is None.
     """
+    rules, dots, regions = overlay.rules, overlay.dots, overlay.regions
     xs = [*(x for s in series for x, _ in s.points), *(x for r in regions for x in r.x)]
     low, high = min(xs, default=0.0), max(xs, default=1.0)
     across = PixelScale(low, high if high > low else low + 1.0, 44, WIDTH - MARGIN)
@@ -363,7 +380,7 @@ def line_chart(
         marks += _draw_series(s, beside, up, is_broken=is_dated)
         marks += _draw_bars(s, beside, up)
     x_text = date_text if is_dated else "{:.3f}".format
-    for x, name, style in rug:
+    for x, name, style in overlay.rug:
         place = {"cx": across(x), "cy": bottom, "r": 4.0}
         marks.append(mark("circle", f"rug {style}", place, title=f"{name}: {x_text(x)}"))
     for dot in dots:
@@ -390,24 +407,31 @@ def line_chart(
     return Chart(*fields, columns, cells, (across, up))
 
 
+@dataclass(frozen=True, slots=True)
+class HeatCells:
+    """Cells of a heat map, row by row: numbers, where a click leads, and intervals as texts."""
+
+    values: Sequence[Sequence[float | None]]
+    links: Sequence[Sequence[str]] = ()
+    spans: Sequence[Sequence[str]] = ()
+
+
 def heat_map(
     titles: Titles,
     row_names: Sequence[str],
     column_names: Sequence[str],
-    values: Sequence[Sequence[float | None]],
+    grid: HeatCells,
     *,
     top: float = 1.0,
     digits: int = 2,
     cell_width: float = 54.0,
     row_counts: Sequence[Cell] = (),
-    links: Sequence[Sequence[str]] = (),
-    spans: Sequence[Sequence[str]] = (),
 ) -> Chart:
     """Draw a table of numbers, darker the closer they are to ``top``; None is NA.
 
-    ``row_counts`` gives the sample size of each row, ``links`` where a click on each cell leads,
-    ``spans`` the interval of each cell, as text.
+    ``row_counts`` gives the sample size of each row.
     """
+    values, links, spans = grid.values, grid.links, grid.spans
     across = cell_width * len(column_names)
     longest = MAX_LABEL if MAX_NARROW_LABEL + across > WIDE else MAX_NARROW_LABEL
     widest = max((len(name) for name in (*row_names, titles.y)), default=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.report.charts import Titles, heat_map, interval_chart, items_link
+from harness.report.charts import HeatCells, Titles, heat_map, interval_chart, items_link
 from harness.report.formatting import bounds, choice_labels, counted, estimate, translation_cells
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
@@ -70,11 +70,12 @@ def _confusion(v: Validation, judge: str, confusion: Confusion, top: float) -> C
         titles,
         [option_label(v, confusion.human[i]) for i in rows],
         names,
-        cells,
+        HeatCells(
+            cells, links=[[_cell_link(judge, confusion, i, j) for j in columns] for i in rows]
+        ),
         top=top,
         digits=0 if is_whole else 1,
         cell_width=_cell_width(names, 46.0),
-        links=[[_cell_link(judge, confusion, i, j) for j in columns] for i in rows],
     )
     return replace(chart, link=items_link(judge=judge))
 
@@ -171,12 +172,15 @@ def _translation(
     labels = choice_labels(v)
     sets = [f"{{{', '.join(labels[key] for key in keys)}}}" for keys in v.task.response_sets]
     alt = f"Probability of each choice (columns), given the response set endorsed (rows), {origin}."
+    grid = HeatCells(
+        [[value for value, _, _ in columns[i]] for i in defined],
+        spans=[[bounds(low, high, 2) for _, low, high in columns[i]] for i in defined],
+    )
     return heat_map(
         Titles(f"translation-{unique_slug(name)}", title, alt, x="choice", y="endorsed set"),
         [sets[i] for i in defined],
         list(labels.values()),
-        [[value for value, _, _ in columns[i]] for i in defined],
-        spans=[[bounds(low, high, 2) for _, low, high in columns[i]] for i in defined],
+        grid,
         cell_width=_cell_width(list(labels.values()), 84.0),
         row_counts=[n_endorsed[i] for i in defined] if n_endorsed else (),
     )

@@ -6,7 +6,16 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from harness.report.charts import Dot, Region, Series, Titles, heat_map, line_chart
+from harness.report.charts import (
+    Dot,
+    HeatCells,
+    Overlay,
+    Region,
+    Series,
+    Titles,
+    heat_map,
+    line_chart,
+)
 from harness.report.formatting import READING, counted, reach
 from harness.report.judge_charts import (
     judge_lines,
@@ -97,18 +106,20 @@ def _curves(
     return line_chart(
         titles,
         lines,
+        overlay=Overlay(
+            rules=[(beta, f"{round(beta, 3):g}") for beta in (even.betas if even else ())],
+            rug=[(beta, judge, style) for beta, judge, style in estimates if beta is not None],
+            dots=dots,
+            regions=[
+                Region(
+                    (piece.low, piece.high),
+                    _winner_style(piece.winners, styles),
+                    f"{_names(piece.winners)}: {piece.low:.3f} to {piece.high:.3f}",
+                )
+                for piece in pieces
+            ],
+        ),
         reach=ends,
-        rules=[(beta, f"{round(beta, 3):g}") for beta in (even.betas if even else ())],
-        rug=[(beta, judge, style) for beta, judge, style in estimates if beta is not None],
-        dots=dots,
-        regions=[
-            Region(
-                (piece.low, piece.high),
-                _winner_style(piece.winners, styles),
-                f"{_names(piece.winners)}: {piece.low:.3f} to {piece.high:.3f}",
-            )
-            for piece in pieces
-        ],
     )
 
 
@@ -207,18 +218,19 @@ def _regions(v: Validation, goal: str, evens: Sequence[BreakEven]) -> Chart:
         x=f"beta of the raters, {grid_items(v)}",
         y="tau",
     )
+    regions = [
+        Region(
+            (piece.low, piece.high),
+            _winner_style(piece.winners, styles),
+            f"{piece.low:.3f}\u2013{piece.high:.3f}: {_names(piece.winners)}",
+            edge,
+        )
+        for even, edge, piece in pieces
+    ]
     chart = line_chart(
         titles,
         [Series(name, (), styles[name]) for name in winners],
-        regions=[
-            Region(
-                (piece.low, piece.high),
-                _winner_style(piece.winners, styles),
-                f"{piece.low:.3f}\u2013{piece.high:.3f}: {_names(piece.winners)}",
-                edge,
-            )
-            for even, edge, piece in pieces
-        ],
+        overlay=Overlay(regions=regions),
         reach=ends,
     )
     rows = tuple((even.tau, p.low, p.high, _names(p.winners)) for even, _, p in pieces)
@@ -250,7 +262,7 @@ def regret_charts(v: Validation) -> list[Chart]:
             titles,
             [metric_label(v, metric) for metric in metrics],
             [GOAL_WORDS.get(goal, goal) for goal in goals],
-            cells,
+            HeatCells(cells),
             top=max(_defined(cells)) or 1.0,
             digits=3,
             cell_width=REGRET_CELL,

@@ -7,7 +7,7 @@ from itertools import groupby
 from math import inf, log, log10
 from typing import TYPE_CHECKING
 
-from harness.report.charts import Gap, Region, Series, Titles, line_chart
+from harness.report.charts import Gap, Overlay, Region, Series, Titles, line_chart
 from harness.report.date_axis import days, long_waits, steps_around
 from harness.report.formatting import number
 from harness.report.html.page import render
@@ -263,8 +263,7 @@ class JudgeCharts:
         return line_chart(
             Titles(named, title, alt, "date", y),
             [*series, *([Series("another model version", (), "j3")] if rug else [])],
-            rug=rug,
-            regions=list(self._verdicts()),
+            overlay=Overlay(rug=rug, regions=list(self._verdicts())),
             gaps=self.gaps,
             reach=reach,
             within=within,

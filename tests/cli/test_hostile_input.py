@@ -13,7 +13,7 @@ from support.task_folders import make_task_folder
 
 from harness.errors import HarnessError
 from harness.judging.prompts.requests import Prompts
-from harness.runs import RunConfig, RunFolder, find_run
+from harness.runs import NewJudges, RunConfig, RunFolder, find_run
 from harness.tasks import load_task
 
 CANARY = "sk-canary-5f3a91e77c0d"
@@ -107,7 +107,7 @@ def test_a_tasks_name_cannot_move_the_run_folder(tmp_path):
     task = load_task(str(make_task_folder(tmp_path / "task")))
     config = RunConfig(task="task", elicitations=("forced_choice",))
     made = RunFolder.create(
-        tmp_path / "runs", task, config, (), skipped={}, prompts=Prompts.load(task)
+        tmp_path / "runs", task, config, NewJudges(specs=()), prompts=Prompts.load(task)
     )
     assert made.path.parent == tmp_path / "runs"
 

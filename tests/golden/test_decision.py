@@ -13,7 +13,7 @@ from harness.stats.data.arrays import ratio
 from harness.stats.data.option_space import OptionSpace
 from harness.stats.data.rating_table import hard
 from harness.stats.inference.estimate import wilson_interval
-from harness.stats.inference.metric import SquaredDistance, find_metric, mean
+from harness.stats.inference.metric import SquaredDistance, average_metric, find_metric, mean
 from harness.stats.metrics import registry
 from harness.stats.metrics.confusion import hit_rate
 from harness.stats.metrics.distributional import js_divergence
@@ -113,15 +113,16 @@ def test_computed_baselines(golden):
         values = {name: {} for name in ("uniform", "prior", "most_frequent")}
         for metric, (contributions, vectors, closed_form) in metrics_of(inputs).items():
             for form in (closed_form, {}):
+                tested = average_metric(
+                    metric, contributions, ("s", "s"), family="other", paper="", **form
+                )
                 by_baseline = baseline_values(
-                    contributions,
-                    mean,
+                    tested,
                     vectors(human),
                     counts,
                     replies_asked(inputs),
                     vectors=vectors,
                     evaluated=evaluated,
-                    **form,
                 )
                 for baseline, of_metrics in values.items():
                     value = float(by_baseline[baseline][0])

@@ -28,7 +28,7 @@ from harness.probe.perturbations import (
     swapped_task,
 )
 from harness.ratings import is_held_out
-from harness.runs import RunConfig, RunFolder, find_run
+from harness.runs import NewJudges, RunConfig, RunFolder, find_run
 from harness.stats.inference.estimate import wilson_interval
 from harness.tasks import Task, load_task, write_task
 
@@ -324,7 +324,11 @@ def test_a_stopped_probe_is_not_resumed_as_a_ranking(tmp_path, monkeypatch, atta
     config = RunConfig(task="task", elicitations=("forced_choice",), changed_by="injection")
     judge = JudgeSpec(name="random", kind="random")
     folder = RunFolder.create(
-        tmp_path / "runs", attacked, config, (judge,), skipped={}, prompts=Prompts.load(attacked)
+        tmp_path / "runs",
+        attacked,
+        config,
+        NewJudges(specs=(judge,)),
+        prompts=Prompts.load(attacked),
     )
     refused = invoke("run", "--resume")
     assert isinstance(refused.exception, RunError)
@@ -381,7 +385,7 @@ def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypat
     config = RunConfig(task="task", elicitations=("forced_choice",))
     judge = JudgeSpec(name="random", kind="random")
     folder = RunFolder.create(
-        tmp_path / "runs", made, config, (judge,), skipped={}, prompts=Prompts.load(made)
+        tmp_path / "runs", made, config, NewJudges(specs=(judge,)), prompts=Prompts.load(made)
     )
     refused = invoke("probe", "injection", "--resume", folder.path.name)
     assert isinstance(refused.exception, RunError)

@@ -18,7 +18,7 @@ from harness.report.certainty_charts import (
     strata_charts,
     stratum_words,
 )
-from harness.report.charts import Series, Titles, heat_map, line_chart
+from harness.report.charts import HeatCells, Overlay, Series, Titles, heat_map, line_chart
 from harness.report.formatting import reach
 from harness.report.html.summaries import no_sweep_reason
 from harness.report.judge_charts import (
@@ -299,7 +299,7 @@ def test_labels_of_break_points_do_not_overlap():
     """Every rule has its label, within the chart."""
     rules = [(x, f"{x:g}") for x in (0.0, 0.33, 0.331, 0.34, 0.36, 0.6, 0.99, 1.0)]
     series = [Series("a", ((0.0, 0.1), (1.0, 0.9)), "j0")]
-    chart = line_chart(Titles("c", "c", "c"), series, rules=rules)
+    chart = line_chart(Titles("c", "c", "c"), series, overlay=Overlay(rules=rules))
     labels = with_classes(chart, "rule-label")
     assert [mark.text for mark in labels] == [text for _, text in rules]
     for first, second in combinations(labels, 2):
@@ -353,14 +353,19 @@ def test_ranks_and_regret_state_how_many_items_they_use(charts, validated):
 def test_long_column_names_are_wrapped_and_do_not_widen_cells():
     """They break after joints if they can, else anywhere."""
     titles = Titles("c", "c", "c")
-    joints = heat_map(titles, ["a"], ["A", "CANNOT_ASSESS"], [[1.0, 0.0]], cell_width=60.0)
+    joints = heat_map(
+        titles, ["a"], ["A", "CANNOT_ASSESS"], HeatCells([[1.0, 0.0]]), cell_width=60.0
+    )
     assert {"CANNOT_", "ASSESS"} <= {mark.text for mark in joints.marks}
     long = "OneLongNameWithoutJoints"
-    wrapped = heat_map(titles, ["a"], [long, "B"], [[1.0, 0.0]], cell_width=46.0)
+    wrapped = heat_map(titles, ["a"], [long, "B"], HeatCells([[1.0, 0.0]]), cell_width=46.0)
     texts = [mark.text for mark in with_classes(wrapped, "name")]
     assert "".join(text for text in reversed(texts) if len(text) > 1) == long
     assert max(map(len, texts)) * CHARACTER <= 46.0
-    assert wrapped.width == heat_map(titles, ["a"], ["A", "B"], [[1.0, 0.0]], cell_width=46.0).width
+    assert (
+        wrapped.width
+        == heat_map(titles, ["a"], ["A", "B"], HeatCells([[1.0, 0.0]]), cell_width=46.0).width
+    )
 
 
 def test_strata_share_their_axis(validated):

@@ -58,8 +58,9 @@ def run_judge(
             store=NoStore() if store is None else store,
             done=read_log(log).final,
             observer=RecordingObserver() if observer is None else observer,
-            limits=SessionLimits(CostBudget(None) if budget is None else budget),
-            retry=QUICK_RETRIES,
+            limits=SessionLimits(
+                CostBudget(None) if budget is None else budget, retry=QUICK_RETRIES
+            ),
         )
         ends = uvloop.run(session.run())
     return read_log(log), ends[spec.name], session

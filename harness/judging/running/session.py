@@ -40,10 +40,11 @@ PROGRESS_EVERY_S = 1.0
 
 
 class SessionLimits(NamedTuple):
-    """Budget of a session, and what makes the rate limit of each of its judges."""
+    """Budget of a session, rate limits of its judges, and how calls are retried."""
 
     budget: CostBudget
     make_gate: Callable[[Judge, RetryPolicy, int], RateGate] = rate_gate
+    retry: RetryPolicy | None = None
 
 
 class Session:
@@ -65,9 +66,7 @@ class Session:
     observer : Observer
         Watches.
     limits : SessionLimits
-        Budget of all judges together, and the rate limit of each.
-    retry : RetryPolicy, optional
-        How calls are retried.
+        Budget of all judges together, the rate limit of each, and how calls are retried.
     next_jobs : callable, optional
         Returns, once all jobs are done, what the judges are asked next, in the same order; empty
         when there is nothing more. It is not called after a stop, or a failure that may pass.
@@ -83,7 +82,6 @@ class Session:
         done: Mapping[UnitKey, Verdict],
         observer: Observer,
         limits: SessionLimits,
-        retry: RetryPolicy | None = None,
         next_jobs: Callable[[], Sequence[Job]] | None = None,
     ) -> None:
         self.next_jobs = next_jobs
@@ -91,7 +89,7 @@ class Session:
         self.store = store
         self.observer = observer
         self.budget = limits.budget
-        self.retry = retry or RetryPolicy()
+        self.retry = limits.retry or RetryPolicy()
         self.task = task
         self.recorder = Recorder(log, store, observer, self.drain)
         self.done = done

@@ -294,7 +294,6 @@ def average_metric(
     paper: str,
     better: Better = "lower",
     bounds: tuple[float, float] = (0.0, np.inf),
-    symmetric: bool = False,
     **about: Any,  # noqa: ANN401 -- further fields of Metric
 ) -> Metric:
     """Make the metric of a mean over items.
@@ -307,7 +306,7 @@ def average_metric(
         ``(human, judge) -> (n, 2)``: value and weight of each item.
     forms : (judge_form, human_form)
         Which aggregations make the rating vectors.
-    family, paper, better, bounds, symmetric, **about
+    family, paper, better, bounds, **about
         Fields of `Metric`.
     """
     return Metric(
@@ -319,7 +318,6 @@ def average_metric(
         human_form=forms[1],
         judge_form=forms[0],
         better=better,
-        symmetric=symmetric,
         bounds=bounds,
         paper=paper,
         family=family,

@@ -714,16 +714,13 @@ class Scoring:
             totals = weighted_totals(together, weights)
             by_judge = np.split(totals, len(sums), axis=1) if sums else []
             of_baselines = baseline_values(
-                self.metric.contributions,
-                self.metric.value,
+                self.metric,
                 self.human_vectors,
                 self.counts,
                 n_replies,
                 vectors=self.judge_form,
                 evaluated=shared,
                 weights=weights,
-                squared=self.metric.squared,
-                better=self.metric.better,
             )
             of_judges = [self.metric.value(of_judge) for of_judge in by_judge]
             return np.array([*of_judges, *(of_baselines[name] for name in BASELINES)])

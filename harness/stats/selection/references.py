@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, IntArray
     from harness.stats.inference.bootstrap import Weights
-    from harness.stats.inference.metric import Better, SquaredDistance
+    from harness.stats.inference.metric import Better, Metric, SquaredDistance
     from harness.stats.selection.replies import Contributions, Vectors
 
     Totals = Callable[[Sequence[FloatArray]], list[FloatArray]]
@@ -37,8 +37,7 @@ def most_frequent_answers(pooled: FloatArray) -> BoolArray:
 
 
 def baseline_values(
-    contributions: Contributions,
-    value: Callable[[FloatArray], FloatArray],
+    metric: Metric,
     human: FloatArray,
     counts: IntArray | FloatArray,
     n_replies: float,
@@ -46,8 +45,6 @@ def baseline_values(
     vectors: Vectors,
     evaluated: BoolArray | None = None,
     weights: Weights | None = None,
-    squared: SquaredDistance | None = None,
-    better: Better = "higher",
 ) -> dict[str, FloatArray]:
     """Return a metric's (B,) values of each baseline, fitted anew under each row of weights.
 
@@ -58,8 +55,8 @@ def baseline_values(
 
     Parameters
     ----------
-    contributions, value, squared, better
-        Of a `Metric`.
+    metric : Metric
+        What the values are of.
     human : (n, D) array
         Rating vectors of the raters; nan rows where an item has none.
     counts : (n, W) array
@@ -84,26 +81,30 @@ def baseline_values(
 
     def score(shares: FloatArray) -> FloatArray:
         judge = vectors(shares)
-        return contributions(compared, np.broadcast_to(judge, (n, judge.shape[1])))
+        return metric.contributions(compared, np.broadcast_to(judge, (n, judge.shape[1])))
 
-    if squared is None:
+    if metric.squared is None:
         totals = _totals_by_draw(score, weights, W, n_replies)
     else:
-        totals = _totals_in_closed_form(compared, vectors, weights, n_replies, squared)
-    values = dict(zip(distributions, map(value, totals(list(distributions.values()))), strict=True))
+        totals = _totals_in_closed_form(compared, vectors, weights, n_replies, metric.squared)
+    values = dict(
+        zip(distributions, map(metric.value, totals(list(distributions.values()))), strict=True)
+    )
     values["prior"] = np.where(unrated, np.nan, values["prior"])
-    values["most_frequent"] = _constant_values(score, value, weights, most_frequent_answers(pooled))
+    values["most_frequent"] = _constant_values(
+        score, metric.value, weights, most_frequent_answers(pooled)
+    )
     fitted = values_of_constants(
-        contributions,
-        value,
+        metric.contributions,
+        metric.value,
         human,
         counts,
         vectors=vectors,
         weights=weights,
-        squared=squared,
+        squared=metric.squared,
     )
     values["best_constant"] = _constant_values(
-        score, value, weights, best_constants(fitted, better)
+        score, metric.value, weights, best_constants(fitted, metric.better)
     )
     return {name: values[name] for name in BASELINES}
 
@@ -136,7 +137,9 @@ def values_of_constants(
 
     Parameters
     ----------
-    contributions, value, human, counts, vectors, squared
+    contributions, value, squared
+        Of a `Metric`.
+    human, counts, vectors
         As in `baseline_values`.
     weights : (B, n) array
         How often each item counts.

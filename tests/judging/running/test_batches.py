@@ -151,8 +151,7 @@ def together(place, task, specs, *, elicitations, sleep=asyncio.sleep):
             store=store,
             done=read_log(place / "log.jsonl").final,
             observer=RecordingObserver(),
-            limits=SessionLimits(CostBudget(None)),
-            retry=QUICK_RETRIES,
+            limits=SessionLimits(CostBudget(None), retry=QUICK_RETRIES),
         )
         if sleep is leaving:
             leaving.judges = [job.judge for job in jobs]

@@ -129,8 +129,7 @@ def run(place, log_path, task, judges, elicitations):
             store=store,
             done=done,
             observer=OBSERVER,
-            limits=SessionLimits(CostBudget(None)),
-            retry=FAST,
+            limits=SessionLimits(CostBudget(None), retry=FAST),
         )
         for judge in judges:
             judge.runner = runner

@@ -111,8 +111,7 @@ def play(place, task, specs, retry=FAST):
             store=store,
             done={},
             observer=clock,
-            limits=SessionLimits(CostBudget(None)),
-            retry=retry,
+            limits=SessionLimits(CostBudget(None), retry=retry),
         )
         ends = asyncio.run(runner.run())
     store.close()

@@ -131,8 +131,7 @@ def run(tmp_path, task):
                 store=NoStore() if store is None else store,
                 done=read_log(tmp_path / log).final,
                 observer=watching,
-                limits=SessionLimits(CostBudget(None) if budget is None else budget),
-                retry=retry,
+                limits=SessionLimits(CostBudget(None) if budget is None else budget, retry=retry),
             )
             go.runner = runner
             ends = asyncio.run(runner.run())

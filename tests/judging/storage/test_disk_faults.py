@@ -43,7 +43,7 @@ from harness.judging.storage.response_cache import (
 )
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.run_plans import plan_run
-from harness.runs import RunConfig, RunFolder
+from harness.runs import NewJudges, RunConfig, RunFolder
 from harness.tasks import load_task
 
 N = 6
@@ -333,7 +333,7 @@ def test_whichever_rename_fails_the_verdicts_are_safe_and_it_is_said(tmp_path, t
     """A file that cannot be put in its place is one line; what stood there stays."""
     config = RunConfig(task=str(task.folder), elicitations=("forced_choice",))
     folder = RunFolder.create(
-        tmp_path / "runs", task, config, (), skipped={}, prompts=Prompts.load(task)
+        tmp_path / "runs", task, config, NewJudges(specs=()), prompts=Prompts.load(task)
     )
     (folder.path / name).unlink(missing_ok=True)
     (folder.path / name / "in the way").mkdir(parents=True)
