@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
@@ -78,11 +79,24 @@ def blocked_addresses() -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
+@pytest.fixture(scope="session")
+def _next_stub():
+    """Return the server that runs, cleared; another one where requests are left in it."""
+    with ExitStack() as running:
+        servers = []
+
+        def next_stub():
+            if not (servers and servers[-1].is_cleared()):
+                servers.append(running.enter_context(start_server()))
+            return servers[-1]
+
+        yield next_stub
+
+
 @pytest.fixture(scope="module")
-def stub():
+def stub(_next_stub):
     """A server on loopback that plays judges; see `support/stub_server.py`."""
-    with start_server() as server:
-        yield server
+    return _next_stub()
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -136,6 +137,16 @@ class Server:
     def reset(self) -> None:
         """Forget all requests and faults so far."""
         self.post("/reset")
+
+    def is_cleared(self) -> bool:
+        """Forget tables, too, once nothing is in flight; False where that takes too long."""
+        end = time.monotonic() + 1
+        while self.stats()["in_flight"]:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
+        self.post("/clear")
+        return True
 
     def hold_after(self, n: int) -> None:
         """Let ``n`` more requests through; the others wait until `release`."""

@@ -14,6 +14,7 @@ POST [...]/bill/N[...]  a token per byte of the prompt; replies of N tokens, cut
 GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "prompts": n, "by_path": {...}}
 GET  /requests the last requests: [{"path", "headers", "body"}, ...]
 POST /reset    clears both, and lets all requests through
+POST /clear    as /reset; forgets all tables, too
 POST /hold/N   lets N more requests through; the others wait for /release
 POST /release  lets all requests through
 POST /tables/NAME  {"replies": {line of a prompt: [reply, ...]}, "model": ..., "fingerprint": ...,
@@ -541,6 +542,12 @@ async def reset(request: web.Request) -> web.Response:
     return await release(request)
 
 
+async def clear(request: web.Request) -> web.Response:
+    for store in (TABLES, TIMES_ASKED):
+        store.clear()
+    return await reset(request)
+
+
 async def hold(request: web.Request) -> web.Response:
     HELD["after"] = COUNTS["requests"] + int(request.match_info["n"])
     HELD["released"].clear()
@@ -566,6 +573,7 @@ async def serve(port: int, max_seconds: float) -> None:
     app.router.add_get("/stats", stats)
     app.router.add_get("/requests", last_requests)
     app.router.add_post("/reset", reset)
+    app.router.add_post("/clear", clear)
     app.router.add_post("/hold/{n}", hold)
     app.router.add_post("/release", release)
     app.router.add_post("/tables/{name}", set_table)
@@ -584,7 +592,7 @@ if __name__ == "__main__":
     parser.add_argument("--port", type=int, default=0, help="0: any free port")
     parser.add_argument("--with-parent", action="store_true", help="end when stdin does")
     parser.add_argument(
-        "--max-seconds", type=float, default=3600, help="ends by itself after this long"
+        "--max-seconds", type=float, default=6 * 3600, help="ends by itself after this long"
     )
     arguments = parser.parse_args()
     if arguments.with_parent:
