@@ -141,7 +141,8 @@ def _table(result: Estimation, mean: PopulationMean) -> Iterator[str]:
             rows.append(("Rogan-Gladen", f"NA ({mean.corrected.reason})"))
         else:
             ends = f"[{_number(interval[0], result)}, {_number(interval[1], result)}]"
-            rows.append(("Rogan-Gladen", f"{_number(mean.corrected.value, result)} {ends}"))
+            value = f"{_number(mean.corrected.value, result)} {ends}"
+            rows.append(("Rogan-Gladen", f"{value}; by profile {_profile(mean, result)}"))
     width = max(len(name) for name, _ in rows)
     yield from (f"{name:<{width}}  {value}" for name, value in rows)
 
@@ -154,6 +155,12 @@ def _strata(strata: Strata) -> str:
     ]
     what = f"Rated items and share of the unlabelled ones by {strata.field}"
     return f"{what}: {'; '.join(parts)}."
+
+
+def _profile(mean: PopulationMean, result: Estimation) -> str:
+    assert mean.corrected_profile is not None, "there is one where the share has an interval"
+    low, high = mean.corrected_profile
+    return f"[{_number(low, result)}, {_number(high, result)}]"
 
 
 def _worth(judge: str, mean: PopulationMean) -> str:

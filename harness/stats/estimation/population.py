@@ -13,6 +13,7 @@ from harness.stats.estimation.prediction_powered import JudgedMean, PoweredMean,
 from harness.stats.estimation.rogan_gladen import CorrectedShare, corrected_share
 from harness.stats.estimation.two_phase import (
     TwoPhaseCounts,
+    judge_interval,
     share_interval,
     share_statistic,
     squared_critical,
@@ -115,6 +116,9 @@ class PopulationMean:
         PPI++; None with too few labels, or for shares with fewer than ten labels of either kind.
     corrected : CorrectedShare or None
         Rogan and Gladen; None for mean scores.
+    corrected_profile : (low, high) or None
+        Its interval by profile likelihood, right for ``n_judges`` judges at once; None where
+        ``corrected`` has none.
     worth : float or None
         The labels that the judge is worth, in multiples of those there are: the squared ratio of
         the widths of the intervals without and with the judge.
@@ -132,6 +136,7 @@ class PopulationMean:
     judge_alone: float
     powered: PoweredMean | None
     corrected: CorrectedShare | None
+    corrected_profile: tuple[float, float] | None
     worth: float | None
     reason: str = ""
 
@@ -209,6 +214,13 @@ def population_share(
         ends = identified_interval(reported, betas, level, pointwise=enough)
         known = betas[0] == betas[1]
         chosen = Bounded(endorsed_share(value, betas[0]) if known else None, *ends)
+    of_judge = counts if labelled.independent else effective
+    corrected = corrected_share(of_judge)
+    profile = None
+    if corrected.value is not None:
+        critical = squared_critical(level, n_judges, freedom=between)
+        lows, highs = judge_interval(of_judge, critical)
+        profile = float(lows[0]), float(highs[0])
     return PopulationMean(
         estimate=chosen,
         method="labels_and_judge" if helps else "labels_alone",
@@ -219,7 +231,8 @@ def population_share(
         labels_alone=labels_alone,
         judge_alone=judged.mean,
         powered=_powered(labelled, judged, (0.0, 1.0)) if enough else None,
-        corrected=corrected_share(counts if labelled.independent else effective),
+        corrected=corrected,
+        corrected_profile=profile,
         worth=(labels_alone.width / both.width) ** 2,
     )
 
@@ -274,6 +287,7 @@ def population_score(
         judge_alone=judged.mean,
         powered=powered,
         corrected=None,
+        corrected_profile=None,
         worth=worth,
         reason="" if estimate is not None else "too_few_labels",
     )

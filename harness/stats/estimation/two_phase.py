@@ -115,6 +115,45 @@ def two_phase_statistic(counts: TwoPhaseCounts) -> Callable[[FloatArray], FloatA
     return statistic
 
 
+def judge_interval(
+    counts: TwoPhaseCounts, critical: float | FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the shares that the judge's verdicts do not reject, given how it errs.
+
+    A profile likelihood over its sensitivity and specificity, which the labelled items tell; of the
+    share itself the labels say nothing, as in the correction of Rogan and Gladen (1978).
+
+    Parameters
+    ----------
+    counts : TwoPhaseCounts
+        Of R data sets.
+    critical : float or (R,) array
+        What twice the logarithm of the likelihood ratio may reach, e.g. of `squared_critical`.
+
+    Returns
+    -------
+    low, high : (R,) arrays
+        All of (0, 1) where the judge does not tell the labels apart.
+    """
+    yes_yes, yes_no, no_yes, no_no, judged_yes, judged_no = counts.cells
+    yes, no = yes_yes + yes_no, no_yes + no_no
+    false_yes = no_yes / no
+    told_apart = yes_yes / yes - false_yes
+    told_apart = np.where(np.abs(told_apart) < END, END, told_apart)
+    said_yes = judged_yes / (judged_yes + judged_no)
+    estimate = np.clip((said_yes - false_yes) / told_apart, END, 1.0 - END)
+
+    def log_likelihood(share: FloatArray) -> FloatArray:
+        return _at_share(counts, share)[0] - yes * np.log(share) - no * np.log1p(-share)
+
+    greatest = log_likelihood(estimate)
+
+    def statistic(share: FloatArray) -> FloatArray:
+        return 2.0 * (greatest - log_likelihood(share))
+
+    return _ends(estimate, statistic, critical)
+
+
 def share_interval(
     n_yes: FloatArray, n: FloatArray, critical: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
