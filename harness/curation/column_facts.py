@@ -8,12 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from harness.curation.label_orders import known_order
+from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import (
     ballots_by_rater,
     counts_of,
     is_address,
     is_date,
     is_number,
+    label_of,
     list_of,
 )
 from harness.tasks.columns.column_words import (
@@ -42,6 +44,8 @@ FILLED = 0.98
 FEW_LABELS = 20
 MIN_REPEATS = 5  # cells from which labels repeat
 MAX_LABEL_CHARS = 60
+TICKS = frozenset({"0", "1", "true", "false"})
+MIN_TICKS = 3  # columns that may be the options of a set
 PROSE_WORDS = 3  # words per value from which a column holds texts
 PROSE_CHARS = 25
 PROSE_CJK_CHARS = 6
@@ -197,6 +201,15 @@ class Facts:
     def _is_addressed(self, name: str) -> bool:
         """Whether addresses name the items of a column that is called after them."""
         return self.called(name, ITEMS) and self.all_values(name, is_address)
+
+    def are_ticks(self, names: Sequence[str]) -> bool:
+        """Whether columns of yes and no have a yes in every row, as options of a set do."""
+        answers = TICKS | column_words.YES | column_words.NO
+        if not all(set(map(str.casefold, self.labels(name))) <= answers for name in names):
+            return False
+        ticked = column_words.YES | {"1"}
+        rows = zip(*(self[name].by_row() for name in names), strict=True)
+        return all({label_of(cell).casefold() for cell in row} & ticked for row in rows if any(row))
 
     def alike(self, names: Sequence[str], anchor: str) -> list[str]:
         """Return the columns whose labels are mostly those of another, whatever their case."""

@@ -156,7 +156,8 @@ def _plans(
     settings = settings.model_copy(update=of_format)
     table = with_decimals(table, fixed) if settings.decimal == "comma" else table
     table = with_sets(table, settings.separator, fixed) if settings.separator else table
-    table = table if "elicitation" in table.columns else with_whole_sets(table)
+    if not table.reading.columns and "elicitation" not in table.columns:
+        table = with_whole_sets(table)
     draft = guess_roles(table, fixed)
     mapping = draft.mapping
     if mapping.judges == (NO_JUDGES,):

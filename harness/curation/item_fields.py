@@ -59,8 +59,7 @@ def show_fields(draft: RoleDraft) -> None:
     shown += sides
     unclear = [n for n in unclear if n not in sides]
     for name in short:
-        called = facts.called(name, column_words.TEXTS)
-        if called and (_is_alphabetic(facts, name) or not (texts or len(short) > 1)):
+        if _is_short_text(facts, name, alone=not (texts or len(short) > 1)):
             shown.append(name)
         elif not facts.called(
             name, column_words.METADATA | column_words.GROUPS | column_words.MARGINS
@@ -107,7 +106,7 @@ def _may_be_text(facts: Facts, name: str) -> bool:
     column = facts[name]
     if (
         not column.values
-        or facts.is_numbers(name)
+        or (facts.is_numbers(name) and not facts.called(name, column_words.REPLIES))
         or facts.is_plain(name)
         or facts.is_counted(name)
     ):
@@ -118,22 +117,35 @@ def _may_be_text(facts: Facts, name: str) -> bool:
     named = facts.called(name, column_words.TEXTS)
     if has_digits(column) and 2 * spaced < len(column.values[:LOOKED_AT]) and not named:
         return False
-    return not facts.called(
-        name,
-        column_words.SUMMARIES | column_words.PEOPLE | column_words.LABELS - column_words.TEXTS,
-    )
+    others = column_words.SUMMARIES | column_words.PEOPLE | column_words.LABELS - column_words.TEXTS
+    others |= column_words.MARGINS if facts.is_numbers(name) else frozenset()
+    return not facts.called(name, others)
+
+
+def _is_short_text(facts: Facts, name: str, *, alone: bool) -> bool:
+    """Whether short values are shown unasked; a number, or a word for a source, is asked about."""
+    if facts.is_numbers(name) or not facts.called(name, column_words.TEXTS):
+        return False
+    if facts.called(name, column_words.SOURCES) and not _has_phrases(facts, name):
+        return False
+    return alone or _is_alphabetic(facts, name)
 
 
 def _is_alphabetic(facts: Facts, name: str) -> bool:
     """Whether values are short phrases rather than the few words of a category."""
     column = facts[name]
     values = column.values[:LOOKED_AT]
-    n_words = sum(len(value.split()) for value in values) / len(values)
     return (
-        n_words >= MIN_WORDS
+        _has_phrases(facts, name)
         or len(values) > 0.5 * facts.table.n_rows
         or (facts.called(name, column_words.PROMPTS) and not has_digits(column))
     )
+
+
+def _has_phrases(facts: Facts, name: str) -> bool:
+    """Whether values have two words or more, on average."""
+    values = facts[name].values[:LOOKED_AT]
+    return sum(len(value.split()) for value in values) >= MIN_WORDS * len(values)
 
 
 def _is_called_text(facts: Facts, name: str) -> bool:

@@ -9,7 +9,9 @@ from harness.curation.column_facts import (
     FEW_LABELS,
     KEY,
     LOOKED_AT,
+    MIN_TICKS,
     MOST,
+    TICKS,
     ends_in_id,
 )
 from harness.curation.rater_names import is_model, who_are
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 MAX_KEYS = 4  # columns that together name an item
 MANY_CRITERIA = 20
-MIN_TICKS = 3  # columns of yes and no that may be the options of a set
 MOST_RATERS = 0.6  # of the rows: a rater rates two items or so
 NO_RATERS = (column_words.MARGINS - {"number", "n", "num"}) | column_words.CRITERIA
 RATER_MARKS = column_words.PEOPLE | {"w", "r", "worker"}
@@ -427,7 +428,8 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
     facts = draft.facts
     rest = [n for n in names if n not in measures] or names
     alike = all(name in facts.alike(names, names[0]) for name in names)
-    ticks = _are_ticks(draft, names)
+    numeric = all(set(map(str.casefold, facts.labels(n))) <= TICKS for n in names)
+    ticks = numeric or (len(names) >= MIN_TICKS and facts.are_ticks(names))
     opaque = any(n in facts.opaque for n in names)
     labelled = [n for n in rest if facts.called(n, column_words.LABELS)]
     if len(rest) == 1 or (len(labelled) == 1 and not alike):
@@ -458,18 +460,6 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
         if any(getattr(draft.mapping, role) != value for role, value in reading.items())
     ]
     draft.ask(f"{names_of(names)} differ between raters: give {', or '.join(choices)}", *others)
-
-
-def _are_ticks(draft: RoleDraft, names: Sequence[str]) -> bool:
-    """Whether columns may say which options are in a set: 0 and 1, or no row without a yes."""
-    labels = [set(map(str.casefold, draft.facts.labels(n))) for n in names]
-    if all(of <= {"0", "1", "true", "false"} for of in labels):
-        return True
-    answers = column_words.YES | column_words.NO
-    if len(names) < MIN_TICKS or not all(of <= answers for of in labels):
-        return False
-    cells = zip(*(draft.facts[n].by_row() for n in names), strict=True)
-    return all({cell.casefold() for cell in row} & column_words.YES for row in cells)
 
 
 def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:

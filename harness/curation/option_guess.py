@@ -285,10 +285,25 @@ def _label_questions(
                 f"does{every}"
             )
             doubts.append(Doubt(question, {"rename": (pair,)}))
+    if settings.scale in {None, "ordinal"} and (whole := _spaced_steps(names)):
+        used = sorted(names, key=float)
+        question = (
+            f"steps between {_listed(used)} were never used: give --options {','.join(used)} if "
+            f"there are none, or --options {','.join(whole)}"
+        )
+        doubts.append(Doubt(question, {"options": tuple(used)}, ({"options": tuple(whole)},)))
     if settings.scale == "ordinal" and not _has_order(names):
         question = f"the order of {_listed(names)} is not known: list --options from low to high"
         doubts.append(Doubt(question, {"options": PLACEHOLDER}))
     return doubts
+
+
+def _spaced_steps(names: Sequence[str]) -> list[str]:
+    """Return all whole steps where only every second was used; none where others were."""
+    steps = sorted({float(name) for name in names if as_number(name) is not None})
+    if len(steps) < max(len(names), MIN_STEPS) or {b - a for a, b in pairwise(steps)} != {2.0}:
+        return []
+    return [str(step) for step in range(int(steps[0]), int(steps[-1]) + 1)]
 
 
 def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[Doubt]:

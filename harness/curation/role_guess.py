@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from harness.curation.counted_roles import find_counts, find_total, find_votes
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
     from harness.tasks.columns.table_columns import Table
 
+REJECTED = frozenset({"rejected", "cancelled", "canceled", "discarded", "expired", "invalid"})
+STATUSES = REJECTED | {"approved", "accepted", "submitted", "completed", "valid", "pending", "ok"}
 LAYOUT_ROLES = (
     *("raters", "pattern", "rater", "label", "set", "criteria", "sets", "counts", "votes"),
 )
@@ -66,6 +69,7 @@ def guess_roles(table: Table, fixed: Mapping[str, Any]) -> RoleDraft:
     if "text" not in fixed:
         show_fields(draft)
     _swapped_sides(draft)
+    _rejected_work(draft)
     if "group" not in fixed and not draft.mapping.group:
         draft.set(group=group_column(draft.facts, draft.mapping))
     _left_out(draft)
@@ -112,6 +116,18 @@ def _swapped_sides(draft: RoleDraft) -> None:
             question = (
                 f"{first} and {second} change places between rows: put each pair in one order, "
                 "and exchange its label with it"
+            )
+            draft.doubts.append(Doubt(question, in_table=True))
+
+
+def _rejected_work(draft: RoleDraft) -> None:
+    """Ask about a column without a role that says which ratings were accepted."""
+    for name in draft.free():
+        labels = {label.casefold() for label in draft.facts.labels(name)}
+        if len(labels) > 1 and labels & REJECTED and labels <= STATUSES:
+            question = (
+                f"{name} says that some ratings were not accepted: remove their rows, or give "
+                f"--drop {quote(name)} if they count"
             )
             draft.doubts.append(Doubt(question, in_table=True))
 

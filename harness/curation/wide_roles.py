@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.curation.column_facts import (
     KEY,
+    MIN_TICKS,
     MOST,
     has_digits,
 )
@@ -235,7 +236,21 @@ def find_pattern(draft: RoleDraft) -> bool:
         return False
     mapping = best[1]
     draft.set(raters=mapping.raters, judges=mapping.judges, pattern=mapping.pattern)
+    _ticks_doubt(draft)
     return True
+
+
+def _ticks_doubt(draft: RoleDraft) -> None:
+    """Ask about criteria of 0 and 1 of which each rater ticks at least one: options of a set."""
+    by_rater: dict[str, list[str]] = {}
+    for name in draft.mapping.raters:
+        by_rater.setdefault(draft.mapping.criterion_and_rater(name)[1], []).append(name)
+    if all(len(of) >= MIN_TICKS and draft.facts.are_ticks(of) for of in by_rater.values()):
+        draft.ask(
+            f"{names_of(draft.mapping.raters)} may tick the options of a set: give --pattern "
+            f"{quote(draft.mapping.pattern)} if each is a criterion, or make a row per item and "
+            "rater and give --sets"
+        )
 
 
 def _best_pattern(

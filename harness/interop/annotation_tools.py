@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from harness.errors import fault_of
+from harness.tasks.columns.cell_values import list_of
 from harness.tasks.tables.checks import PlaceError, as_text, short
 from harness.tasks.tables.formats import Format, Reading, first_row
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from harness.tasks.tables import Row
 
 
+N_PAIR = 2  # questions: the response set, and the choice from it
+MOST_WITHIN = 0.8  # of the choices, where the other question is the set they are from
 VALUE_FIELDS = ("choices", "rating", "selected", "labels", "taxonomy", "number")
 
 
@@ -123,7 +126,8 @@ def _label_studio(content: object, reading: Reading) -> Iterator[Row]:
         if isinstance(result.chosen, list) and len(result.chosen) > 1
     }
     models = [who for task in tasks for who, *_ in task.predicted()]
-    _long(reading, judges=models, several=len(names) > 1)
+    asked = _elicitations(rated, sets) if len(names) == N_PAIR and len(sets) == 1 else {}
+    _long(reading, judges=models, several=len(names) > 1 and not asked)
     if any(time for *_, time, _ in rated):
         reading.columns["rated_at"] = ["created_at"]
     for number, task, who, time, result in rated:
@@ -131,12 +135,28 @@ def _label_studio(content: object, reading: Reading) -> Iterator[Row]:
         if isinstance(chosen, list) and result.from_name not in sets:
             chosen = chosen[0] if chosen else None
         row = {"item_id": _id(task.id, number), **_fields(task.data or {}), "annotator": who}
-        row |= (
-            {"label": chosen, "criterion": result.from_name}
-            if len(names) > 1
-            else {"label": chosen}
-        )
+        row["label"] = chosen
+        if asked:
+            row["elicitation"] = asked[result.from_name]
+        elif len(names) > 1:
+            row["criterion"] = result.from_name
         yield row | ({"created_at": time} if "rated_at" in reading.columns else {})
+
+
+def _elicitations(
+    rated: Sequence[tuple[int, LabelStudioTask, str, str, LabelStudioResult]], sets: set[str | None]
+) -> dict[str | None, str]:
+    """Return the elicitation of each of two questions: a set, and mostly a choice from it."""
+    answers: dict[tuple[int, str], dict[bool, list[object]]] = {}
+    for number, _, who, _, result in rated:
+        chosen = result.chosen if isinstance(result.chosen, list) else [result.chosen]
+        answers.setdefault((number, who), {})[result.from_name in sets] = chosen
+    both = [of for of in answers.values() if len(of) == N_PAIR]
+    within = sum(len(of[False]) == 1 and of[False][0] in of[True] for of in both)
+    if not both or within < MOST_WITHIN * len(both):
+        return {}
+    names = {result.from_name for *_, result in rated}
+    return {name: "response_set" if name in sets else "forced_choice" for name in names}
 
 
 LABEL_STUDIO = Format("an export of Label Studio", _is_label_studio, _label_studio)
@@ -216,6 +236,41 @@ def _argilla(content: object, reading: Reading) -> Iterator[Row]:
 ARGILLA = Format("an export of Argilla", _is_argilla, _argilla)
 
 
+def _is_argilla_table(content: object) -> bool:
+    return any(name.endswith(".responses.users") for name in first_row(content))
+
+
+def _argilla_table(content: object, reading: Reading) -> Iterator[Row]:
+    """Yield the answers of records that were saved as a data set: three lists per question."""
+    rows = [dict(row) for row in content] if isinstance(content, list) else []
+    marks = [name.removesuffix(".users") for name in rows[0] if name.endswith(".responses.users")]
+    own = {"status", "_server_id", "id"}
+    fields = [n for n in rows[0] if n not in own and "." not in n and n != "vectors"]
+    _long(reading, several=len(marks) > 1)
+    reading.columns["text"] = list(_fields(dict.fromkeys(fields)))
+    for number, row in enumerate(rows, 1):
+        shared = {"item_id": _id(row.get("id"), number)}
+        shared |= _fields({name: row.get(name) for name in fields})
+        for mark in marks:
+            lists = [_listed(row.get(f"{mark}{end}")) for end in ("", ".users", ".status")]
+            lists[2] = lists[2] or ["submitted"] * len(lists[0])
+            if len({*map(len, lists)}) > 1:
+                raise PlaceError(
+                    f"record {number}: {mark!r} has answers without users; export anew."
+                )
+            criterion = {"criterion": mark.removesuffix(".responses")} if len(marks) > 1 else {}
+            for value, who, status in zip(*lists, strict=True):
+                if status == "submitted":
+                    yield shared | criterion | {"annotator": as_text(who), "label": value}
+
+
+def _listed(cell: object) -> list[Any]:
+    return list_of(cell) or []
+
+
+ARGILLA_TABLE = Format("a data set of Argilla", _is_argilla_table, _argilla_table)
+
+
 class JudgeBenchScores(BaseModel):
     """The scores of an instance by a criterion."""
 
@@ -288,5 +343,5 @@ ALT_TEST = Format("labels by annotator and item (AltTest)", _is_alt_test, _alt_t
 
 def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an item under names that no role has."""
-    taken = {"item_id", "annotator", "label", "labels", "criterion", "created_at"}
+    taken = {"item_id", "annotator", "label", "labels", "criterion", "created_at", "elicitation"}
     return {f"{name}_" if name in taken else name: value for name, value in data.items()}

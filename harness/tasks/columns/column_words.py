@@ -115,6 +115,13 @@ TEXTS = PROMPTS | _words(
     "bericht tekst zin samenvatting wypowiedz zdanie odpowiedz streszczenie aussage enonce "
     "回答 回复 摘要 テキスト 文章 応答 要約 текст ответ высказывание предложение резюме"
 )
+SOURCES = _words(
+    "source quelle fuente fonte bron zrodlo источник 来源"
+)  # a text, or where it is from
+REPLIES = _words(
+    "answer response reply output completion antwort ausgabe reponse sortie respuesta salida "
+    "resposta risposta antwoord odpowiedz ответ 回答 回复 応答"
+)
 METADATA = _words(
     "language lang locale split category topic domain model system type gender age country "
     "region platform channel set batch phase source_type sprache kategorie thema bereich "
