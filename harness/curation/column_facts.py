@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from harness.curation.label_joins import FEW_LABELS, joins_labels
 from harness.curation.label_orders import known_order
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import (
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 KEY = 0.98  # share of the rows that the columns of a key must tell apart
 MOST = 0.8  # the same where rows may be corrections of others
 FILLED = 0.98
-FEW_LABELS = 20
 MIN_REPEATS = 5  # cells from which labels repeat
 MAX_LABEL_CHARS = 60
 TICKS = frozenset({"0", "1", "true", "false"})
@@ -247,22 +246,13 @@ def _is_flat_list(value: str) -> bool:
     return parts is not None and not any(isinstance(part, list) for part in parts)
 
 
-def joins_labels(values: Sequence[str]) -> bool:
-    """Whether texts are sets of few labels, divided by a mark, which return in other sets."""
-    for mark in (" | ", "|", ";", "\n", ", ", ",", "/"):
-        sets = [[part.strip() for part in value.split(mark)] for value in values]
-        uses = Counter(part for parts in sets for part in parts)
-        several = sum(len(parts) > 1 for parts in sets)
-        if several and all(uses) and len(uses) <= FEW_LABELS and min(uses.values()) > 1:
-            return 2 * several >= len(values)
-    return False
-
-
 def holds_ballots(column: Column) -> bool:
     """Whether the cells say who gave which label: objects whose labels are few and repeat."""
     ballots = [ballots_by_rater(value) for value in column.values[:LOOKED_AT]]
     if not ballots or None in ballots:
         return False
+    if any(len({who for who, _ in of or ()}) < len(of or ()) for of in ballots):
+        return False  # a name twice: it is the label
     labels = [label for of in ballots for _, label in of or ()]
     return len(set(labels)) <= max(2, min(FEW_LABELS, 0.5 * len(labels)))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.curation.doubts import Doubt
+from harness.curation.label_joins import separator_of
 from harness.curation.option_guess import (
     LabelCounts,
     NamedOptions,
@@ -173,7 +174,8 @@ def _plans(
         and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
     )
     by_task = {None: merged(counts.values())} if shared else counts
-    doubts = (*draft.doubts, *list_doubts, *_share_doubts(reader), *corrections)
+    doubts = (*draft.doubts, *list_doubts, *_line_doubts(table, mapping))
+    doubts += (*_share_doubts(reader), *corrections)
     rater_ids = rater_ids or guess_rater_ids(reader)
     pairs = pairs_of(mapping.text)
     plans = []
@@ -244,6 +246,18 @@ def _read_lists(
     text = f"the lists in {names!r} may be ratings of several raters or one rater's set"
     question = f"{text}: give --lists ratings or --lists sets"
     return mapping, [Doubt(question, {"lists": "ratings"}, ({"lists": "sets"},))]
+
+
+def _line_doubts(table: Table, mapping: ColumnMapping) -> list[Doubt]:
+    """Ask about ratings of several lines, which may be a response set."""
+    for name in (*mapping.raters, mapping.label, mapping.set, *mapping.criteria):
+        texts = table.columns[name].values if name else ()
+        if any("\n" in text for text in texts) and separator_of(texts) == "\n":
+            question = (
+                f"the lines of a cell in {name} may be a response set: give --separator '\\n'"
+            )
+            return [Doubt(question, {"separator": "\\n"})]
+    return []
 
 
 def _share_doubts(reader: AnswerReader) -> list[Doubt]:

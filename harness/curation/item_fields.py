@@ -155,8 +155,12 @@ def _is_called_text(facts: Facts, name: str) -> bool:
 
 
 def _is_remark(facts: Facts, name: str) -> bool:
-    """Whether a column is called after remarks, or after remarks and a rater."""
-    return facts.called(name, column_words.REMARK_COLUMNS)
+    """Whether a column is called after remarks, or after a word for raters and their number."""
+    words = parts(name)
+    numbered = any(word.isdecimal() for word in words)
+    return facts.called(name, column_words.REMARK_COLUMNS) or (
+        numbered and facts.called(name, column_words.PEOPLE)
+    )
 
 
 def _names_rater(name: str, mapping: ColumnMapping) -> bool:

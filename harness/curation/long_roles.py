@@ -6,7 +6,6 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from harness.curation.column_facts import (
-    FEW_LABELS,
     KEY,
     LOOKED_AT,
     MIN_TICKS,
@@ -14,6 +13,8 @@ from harness.curation.column_facts import (
     TICKS,
     ends_in_id,
 )
+from harness.curation.doubts import Doubt
+from harness.curation.label_joins import FEW_LABELS, separator_of
 from harness.curation.rater_names import is_model, who_are
 from harness.curation.role_draft import RoleDraft, names_of
 from harness.plain_text import visible
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 MAX_KEYS = 4  # columns that together name an item
 MANY_CRITERIA = 20
+N_PAIR = 2  # columns: a choice, and the set that it is from
 MOST_RATERS = 0.6  # of the rows: a rater rates two items or so
 NO_RATERS = (column_words.MARGINS - {"number", "n", "num"}) | column_words.CRITERIA
 RATER_MARKS = column_words.PEOPLE | {"w", "r", "worker"}
@@ -70,18 +72,22 @@ def find_long(draft: RoleDraft, *, required: bool = False) -> bool:
 
 
 def find_lone_rater(draft: RoleDraft) -> bool:
-    """Find the rating of a table whose column of raters holds one name alone."""
+    """Find the rating of a table whose column of raters says who rated each item alone."""
     facts = draft.facts
     raters = [n for n in draft.free() if facts.called(n, column_words.RATERS)]
     labels = [n for n in draft.free() if facts.called(n, column_words.LABELS)]
     labels = [n for n in labels if facts.is_labels(n) and not facts.is_prose(n)]
     alone = len(raters) == len(labels) == 1 and facts.is_filled(raters[0])
-    if not alone or len(facts[raters[0]].values) != 1 or raters == labels:
+    texts = [n for n in draft.free() if facts.is_prose(n)]
+    once = not texts or any(facts[n].unique for n in texts)
+    if not alone or not once or raters == labels or facts[raters[0]].unique:
         return False
     keys = [n for n in draft.free() if facts[n].unique and not facts.is_plain(n)]
     keys.sort(key=lambda n: (not facts.called(n, column_words.ITEMS), facts.is_prose(n)))
-    draft.set(rater=raters[0], label=labels[0], id=tuple(keys[:1]))
-    return bool(keys)
+    if not keys:
+        return False
+    draft.set(rater=raters[0], label=labels[0], id=(keys[0],))
+    return True
 
 
 def _rated_by_columns(draft: RoleDraft, item: tuple[str, ...], rater: str) -> bool:
@@ -426,6 +432,8 @@ def _agreed_ratings(draft: RoleDraft) -> None:
 def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) -> None:
     """Read several columns of labels as criteria, or ask."""
     facts = draft.facts
+    if len(names) == N_PAIR and _choice_and_set(draft, names):
+        return
     rest = [n for n in names if n not in measures] or names
     alike = all(name in facts.alike(names, names[0]) for name in names)
     numeric = all(set(map(str.casefold, facts.labels(n))) <= TICKS for n in names)
@@ -448,7 +456,7 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
     if ticks:
         choices.append(f"--sets {listed} if each says whether an option is in a response set")
     readings: list[dict[str, Any]] = [
-        {"label": rest[0]},
+        *({"label": name} for name in rest),
         {"criteria": tuple(names)},
         {"criteria": tuple(rest)},
     ]
@@ -460,6 +468,22 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
         if any(getattr(draft.mapping, role) != value for role, value in reading.items())
     ]
     draft.ask(f"{names_of(names)} differ between raters: give {', or '.join(choices)}", *others)
+
+
+def _choice_and_set(draft: RoleDraft, names: Sequence[str]) -> bool:
+    """Draft a choice and the set that joins its labels, where one of two columns does."""
+    for label, joined in (names, names[::-1]):
+        labels = list(draft.facts.labels(joined))
+        separator = separator_of([*labels, *draft.facts.labels(label)])
+        if separator and not any(separator in name for name in draft.facts.labels(label)):
+            question = (
+                f"{label} and {joined} may be a choice and a response set: give --label "
+                f"{quote(label)} --set {quote(joined)} --separator {quote(separator)}"
+            )
+            draft.set(label=label, set=joined)
+            draft.doubts.append(Doubt(question, {"separator": separator}))
+            return True
+    return False
 
 
 def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.curation.doubts import Doubt
+from harness.curation.label_joins import separator_of
 from harness.curation.label_orders import ORDERS, known_order, plain_label, step_numbers_of
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
@@ -33,8 +34,6 @@ RARE_SHARE = 0.02  # of an even share of the ratings: labels with less are noted
 PAIRS = (("1", "0"), ("y", "n"), ("t", "f"))  # the first of each is positive
 SYNONYMS = (("y", "yes"), ("n", "no"), ("t", "true"), ("f", "false"), ("j", "ja"), ("o", "oui"),
             ("s", "s\u00ed"), ("s", "sim"), ("pos", "positive"), ("neg", "negative"))  # fmt: skip
-RARE_MARKS = (";", "|", "\n")  # in labels
-JOINS = (*RARE_MARKS, ",", "+", "/", "&")
 FEW_SIDES = 3
 N_BINARY = 2  # options; any order of two is as good as the other
 MIN_STEPS = 3  # numbers of which one may be a code: two say nothing of each other
@@ -264,7 +263,7 @@ def _label_questions(
     """Ask about labels that join others, codes of missing ratings, and two words for one label."""
     doubts = []
     every = ", or list every option in --options"
-    if separator := _separator_of(names):
+    if separator := separator_of(names):
         shown = next(name for name in names if separator in name)
         written = separator.replace("\n", "\\n")
         question = (
@@ -328,20 +327,6 @@ def _decimal_questions(names: Sequence[str], settings: AnswerSettings) -> list[D
     as_sets = {"decimal": None, "separator": ",", "scale": settings.scale}
     question += ", or --separator , where it is a set"
     return [Doubt(question, as_numbers[0], (*as_numbers[1:], as_sets))]
-
-
-def _separator_of(names: Sequence[str]) -> str:
-    """Return what joins labels: all parts are labels or recur; of marks rare in labels, one is."""
-    for mark in JOINS:
-        joined = [name for name in names if mark in name.strip(mark)]
-        parts = [part.strip().casefold() for name in joined for part in name.split(mark)]
-        single = {name.casefold() for name in names if name not in joined}
-        known = [part in single or parts.count(part) > 1 for part in parts]
-        recurring = len(joined) > 1 and all(known)
-        rare = mark in RARE_MARKS and any(known)
-        if joined and all(parts) and (set(parts) <= single or recurring or rare):
-            return mark
-    return ""
 
 
 def _codes(names: Sequence[str]) -> list[str]:

@@ -37,14 +37,9 @@ STATUSES = REJECTED | {"approved", "accepted", "submitted", "completed", "valid"
 LAYOUT_ROLES = (
     *("raters", "pattern", "rater", "label", "set", "criteria", "sets", "counts", "votes"),
 )
-LAYOUTS = (
-    find_votes,
-    find_counts,
-    find_lone_rater,
-    find_long,
-    find_pattern,
-    find_wide,
-)  # in the order of trial
+LAYOUTS = (  # in the order of trial
+    *(find_votes, find_counts, find_long, find_lone_rater, find_pattern, find_wide),
+)
 
 
 def guess_roles(table: Table, fixed: Mapping[str, Any]) -> RoleDraft:

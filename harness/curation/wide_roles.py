@@ -9,8 +9,11 @@ from harness.curation.column_facts import (
     KEY,
     MIN_TICKS,
     MOST,
+    PROSE_WORDS,
+    ends_in_id,
     has_digits,
 )
+from harness.curation.doubts import Doubt
 from harness.curation.rater_names import FILLERS, is_model, opens_with_rater, who_are
 from harness.curation.role_draft import RoleDraft, names_of
 from harness.tasks.columns import column_words
@@ -150,10 +153,22 @@ def _who_doubt(
     some = "may be a person, a model or a criterion"
     several = "may be people, models or criteria"
     judges = ",".join([*models, "..."])
+    if len(unclear) > 1 and all(len(name.split()) >= PROSE_WORDS for name in unclear):
+        question = (
+            f"{names_of(unclear)} may be items that are called after their texts, and a row a "
+            "rater: make a row per rating"
+        )
+        draft.doubts.append(Doubt(question, in_table=True))
+        return
+    people = tuple(n for n in raters if n not in unclear)
+    others = (
+        [{"raters": people, "judges": (*models, *unclear)}, {"raters": people}] if people else []
+    )
     draft.ask(
         f"{names_of(unclear)} {some if len(unclear) == 1 else several}: give "
         f"--raters {quote(','.join(raters))}, or --judges {quote(judges)} with the models",
         *([{"pattern": draft.other_pattern}] if draft.other_pattern else []),
+        *others,
     )
 
 
@@ -198,7 +213,8 @@ def find_item_of_rows(draft: RoleDraft) -> None:
         for n in free
         if facts.is_name(n) or (facts[n].unique and not facts.is_prose(n) and not facts.is_plain(n))
     ]
-    names = [n for n in names if not facts.called(n, column_words.MARGINS - column_words.ID_MARKS)]
+    others = column_words.MARGINS - column_words.ID_MARKS | column_words.REPLIES
+    names = [n for n in names if not facts.called(n, others) or ends_in_id(n)]
     if not facts.opaque:
         names = [
             n for n in names if facts.called(n, column_words.ITEMS) or not _are_words(facts[n])

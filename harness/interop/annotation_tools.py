@@ -108,7 +108,11 @@ class LabelStudioTask(BaseModel):
 
 
 def _is_label_studio(content: object) -> bool:
-    return isinstance(first_row(content).get("annotations"), list) and "data" in first_row(content)
+    given = first_row(content).get("annotations")
+    marked = isinstance(given, list) and all(
+        not isinstance(of, dict) or "result" in of or "completed_by" in of for of in given
+    )
+    return marked and "data" in first_row(content)
 
 
 def _label_studio(content: object, reading: Reading) -> Iterator[Row]:

@@ -235,3 +235,164 @@ def test_unclear_points_are_printed_once_where_both_streams_share_a_pipe(tmp_pat
     )
     assert done.returncode == 2
     assert done.stdout.count("may be people, models or criteria") == 1
+
+
+def test_commas_of_texts_divide_no_sets(tmp_path):
+    """With --separator a text with a comma became a list, and judges were shown nothing."""
+    rows = [
+        [i, texts(i), r, ", ".join(EMOTIONS[: 1 + (i + k) % 3])]
+        for i in range(N)
+        for k, r in enumerate(NAMES)
+    ]
+    written(tmp_path, ["id", "text", "annotator", "label"], rows)
+    done = imported(tmp_path, "--separator", ",")
+    assert done.returncode == 0, done.stderr
+    assert load_task(tmp_path / "made").text == ("text",)
+
+
+def test_a_choice_and_a_set_beside_it_are_drafted_as_both(tmp_path):
+    """The advice offered the choice alone, or two criteria."""
+    rows = [
+        [i, texts(i), r, EMOTIONS[(i + k) % 3], ";".join(sorted({EMOTIONS[(i + k) % 3], "joy"}))]
+        for i in range(N)
+        for k, r in enumerate(NAMES)
+    ]
+    written(tmp_path, ["id", "text", "annotator", "choice", "set"], rows)
+    asked = imported(tmp_path)
+    assert asked.returncode == 2
+    done = accepted(tmp_path, asked)
+    assert done.returncode == 0, done.stderr
+    kinds = [rating.elicitation for rating in load_task(tmp_path / "made").ratings]
+    assert kinds.count("response_set") == kinds.count("forced_choice") == 3 * N
+
+
+def test_lines_of_a_cell_are_asked_about_as_a_set(tmp_path):
+    """They were joined with blanks, and asked about as steps of a scale."""
+    rows = [
+        [i, texts(i), r, "\n".join(EMOTIONS[: 1 + (i + k) % 3])]
+        for i in range(N)
+        for k, r in enumerate(NAMES)
+    ]
+    written(tmp_path, ["id", "text", "annotator", "label"], rows)
+    asked = imported(tmp_path)
+    assert asked.returncode == 2
+    assert accepted(tmp_path, asked).returncode == 0
+    assert {r.elicitation for r in load_task(tmp_path / "made").ratings} == {"response_set"}
+
+
+@pytest.mark.parametrize("form", ["{o}_ann{r}", "ann{r}_{o}"])
+def test_ticks_of_options_by_rater_are_asked_about(tmp_path, form):
+    """Each option was a criterion, though every rater ticked at least one."""
+    names = [form.format(o=o, r=r) for r in (1, 2) for o in EMOTIONS]
+    rows = [
+        [i, texts(i), *(int((i + r + n) % 3 > 0) for r in (1, 2) for n in range(3))]
+        for i in range(N)
+    ]
+    written(tmp_path, ["id", "text", *names], rows)
+    asked = imported(tmp_path)
+    assert asked.returncode == 2
+    assert "may tick the options of a set" in asked.stderr
+
+
+def test_rejected_work_in_a_table_of_no_known_form_is_asked_about(tmp_path):
+    rows = [
+        [i, texts(i), r, ("yes", "no")[(i + k) % 2], ("approved", "rejected")[(i + k) % 7 == 0]]
+        for i in range(N)
+        for k, r in enumerate(NAMES)
+    ]
+    written(tmp_path, ["id", "text", "worker", "answer", "status"], rows)
+    asked = imported(tmp_path)
+    assert asked.returncode == 2
+    assert "give --drop status if they count" in asked.stderr
+    assert imported(tmp_path, "--drop", "status").returncode == 0
+
+
+def test_answers_that_are_numbers_are_not_hidden_from_judges(tmp_path):
+    rows = [
+        [
+            f"What is {i} plus {i * 3}?",
+            i * 4 + i % 3,
+            *(("right", "wrong")[(i + k) % 2] for k in (0, 1)),
+        ]
+        for i in range(N)
+    ]
+    written(tmp_path, ["question", "answer", "rater1", "rater2"], rows)
+    asked = imported(tmp_path)
+    assert asked.returncode == 2
+    assert "--text question,answer" in asked.stderr
+
+
+@pytest.mark.parametrize("labels", [("1", "3", "5", "7"), ("2", "4", "6")])
+def test_steps_that_nobody_used_are_asked_about_where_every_second_is_missing(tmp_path, labels):
+    """A scale of 1, 3, 5 and 7 had seven steps."""
+    rows = [[i, texts(i), *(labels[(i + k) % len(labels)] for k in (0, 1))] for i in range(N)]
+    written(tmp_path, ["id", "text", "rater1", "rater2"], rows)
+    asked = imported(tmp_path)
+    assert asked.returncode == 2
+    assert accepted(tmp_path, asked).returncode == 0
+    assert [option.key for option in load_task(tmp_path / "made").options] == list(labels)
+
+
+def test_a_set_and_a_choice_of_label_studio_are_one_pair(tmp_path):
+    """They were two criteria of an item."""
+
+    def result(name, choices):
+        return {"from_name": name, "type": "choices", "value": {"choices": list(choices)}}
+
+    tasks = [
+        {
+            "id": i,
+            "data": {"text": texts(i)},
+            "annotations": [
+                {
+                    "completed_by": r,
+                    "result": [
+                        result("set", EMOTIONS[: 1 + (i + r) % 3]),
+                        result("choice", EMOTIONS[:1]),
+                    ],
+                }
+                for r in (1, 2)
+            ],
+        }
+        for i in range(N)
+    ]
+    (tmp_path / "p.json").write_text(json.dumps(tasks), encoding="utf-8")
+    done = imported(tmp_path, name="p.json")
+    assert done.returncode == 0, done.stderr
+    task = load_task(tmp_path / "made")
+    assert len(task.items) == N
+    kinds = [rating.elicitation for rating in task.ratings]
+    assert kinds.count("response_set") == kinds.count("forced_choice") == 2 * N
+
+
+def test_a_data_set_of_argilla_keeps_users_and_drops_drafts(tmp_path):
+    records = [
+        {
+            "id": f"r{i}",
+            "status": "completed",
+            "text": texts(i),
+            "tone.responses": ["toxic", "fine", ("fine", "toxic")[i % 2]],
+            "tone.responses.users": ["ana", "ben", "cy"],
+            "tone.responses.status": ["submitted", "submitted", ("draft", "submitted")[i % 2]],
+            "tone.suggestion": "fine",
+        }
+        for i in range(N)
+    ]
+    lines = "\n".join(map(json.dumps, records))
+    (tmp_path / "r.jsonl").write_text(lines, encoding="utf-8")
+    done = imported(tmp_path, name="r.jsonl")
+    assert done.returncode == 0, done.stderr
+    task = load_task(tmp_path / "made")
+    assert {rating.rater for rating in task.ratings} == {"ana", "ben", "cy"}
+    assert len(task.ratings) == 2 * N + N // 2
+
+
+def test_pairs_of_rater_and_label_in_a_cell_are_read(tmp_path):
+    rows = [
+        [i, texts(i), json.dumps([[r, ("yes", "no")[(i + k) % 2]] for k, r in enumerate(NAMES)])]
+        for i in range(N)
+    ]
+    written(tmp_path, ["id", "text", "labels"], rows)
+    done = imported(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {rating.rater for rating in load_task(tmp_path / "made").ratings} == set(NAMES)

@@ -86,7 +86,7 @@ def difference(folder: Path, truth: dict[str, Any]) -> str:
             item = task.by_id[rating.item]
             shown = {name: item.fields[name] for name in task.text if name in item.fields}
             known = by_fields.get(tuple(sorted(shown.items())))
-            if shown and known is None:
+            if known is None and (shown or any(truth["items"].values())):
                 return f"fields shown: {shown}"
             criterion = item.criterion or (suffix[1:] if several else "")
             name = known if shown else rating.item

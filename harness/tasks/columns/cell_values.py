@@ -95,8 +95,11 @@ def counts_of(value: object) -> Mapping[str, float] | None:
     return None
 
 
+N_PAIR = 2  # a name and a label
+
+
 def ballots_by_rater(value: object) -> list[tuple[str, str]] | None:
-    """Read who gave which label: labels by rater, or a list of objects with both.
+    """Read who gave which label: labels by rater, or a list of objects or pairs with both.
 
     Examples
     --------
@@ -110,6 +113,8 @@ def ballots_by_rater(value: object) -> list[tuple[str, str]] | None:
         pairs = list(parsed.items())
     elif isinstance(parsed, list) and parsed and all(isinstance(entry, dict) for entry in parsed):
         pairs = [_who_and_what(entry) for entry in parsed]
+    elif isinstance(parsed, list) and parsed and all(isinstance(p, list) for p in parsed):
+        pairs = [tuple(entry) if len(entry) == N_PAIR else ({}, {}) for entry in parsed]
     else:
         return None
     if not pairs or not all(_is_cell(who) and _is_cell(what) for who, what in pairs):

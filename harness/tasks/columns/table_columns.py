@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     Codes = npt.NDArray[np.int64]
 
 MAX_LABELS = 100  # a column with more distinct values holds no labels
+TEXT_WORDS = 3  # of a part, on average, from which commas do not divide labels
 EMPTY = 0  # code of an empty cell
 JOINT = "__"  # between the parts of an item's name
 
@@ -341,7 +342,8 @@ def _parts_of(column: Column, separator: str) -> Counter[str]:
 def _is_divided(column: Column, parts: Mapping[str, int], separator: str) -> bool:
     """Whether a separator stands in the cells, and most of their parts are those of others."""
     joined = [text for text in column.values if separator in text]
-    return bool(joined) and len(parts) > 1 and all(n > 1 for n in parts.values())
+    is_text = sum(len(part.split()) for part in parts) >= TEXT_WORDS * len(parts)
+    return bool(joined) and len(parts) > 1 and all(n > 1 for n in parts.values()) and not is_text
 
 
 def _as_lists(column: Column, separator: str) -> Column:

@@ -1,0 +1,38 @@
+"""Labels that are joins of others: response sets in one cell, divided by a mark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FEW_LABELS = 20
+RARE_MARKS = (";", "|", "\n")  # in labels
+JOINS = (*RARE_MARKS, ",", "+", "/", "&")
+
+
+def separator_of(names: Sequence[str]) -> str:
+    """Return what joins labels: all parts are labels or recur; of marks rare in labels, one is."""
+    for mark in JOINS:
+        joined = [name for name in names if mark in name.strip(mark)]
+        parts = [part.strip().casefold() for name in joined for part in name.split(mark)]
+        single = {name.casefold() for name in names if name not in joined}
+        known = [part in single or parts.count(part) > 1 for part in parts]
+        recurring = len(joined) > 1 and all(known)
+        rare = mark in RARE_MARKS and any(known)
+        if joined and all(parts) and (set(parts) <= single or recurring or rare):
+            return mark
+    return ""
+
+
+def joins_labels(values: Sequence[str]) -> bool:
+    """Whether texts are sets of few labels, divided by a mark, which return in other sets."""
+    for mark in JOINS:
+        sets = [[part.strip() for part in value.split(mark)] for value in values]
+        uses = Counter(part for parts in sets for part in parts)
+        several = sum(len(parts) > 1 for parts in sets)
+        if several and all(uses) and len(uses) <= FEW_LABELS and min(uses.values()) > 1:
+            return 2 * several >= len(values)
+    return False
