@@ -10,7 +10,6 @@ from harness.report.charts import IntervalRow, Titles, interval_chart
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
     READING,
-    bounds,
     compared_on,
     counted,
     estimate,
@@ -19,11 +18,13 @@ from harness.report.formatting import (
     p_value,
     replies_each,
     share,
+    with_bounds,
 )
 from harness.report.html.page import render
 from harness.report.judge_charts import described, slug
 from harness.report.recommendation import capitalized, sentences
 from harness.report.text_table import draw_table, paragraph
+from harness.stats.selection.paired_runs import FEW_DIFFER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ SECTIONS = (
     ("differences", "Differences in setup"),
 )
 TESTS = {"mcnemar": "McNemar's test", "sign": "sign test", "": "no test"}
+FEW = " [NA]: the runs differ on fewer than six items."
 SAMPLED = (
     " These items were sampled with unequal probabilities, which are not weighted here: the "
     "comparison describes the sample."
@@ -115,10 +117,12 @@ def scope(names: tuple[str, str], paired: RunComparison) -> str:
         return f"{items}, but no judge answered them in both runs."
     n_tests = sum(row.p_adjusted is not None for row in paired.metrics)
     sampled = SAMPLED if paired.sampled else ""
+    few = any(row.result.interval_reason == FEW_DIFFER for row in paired.metrics)
     return (
         f"{items}, both runs scored by the ratings and settings of {names[1]}. Change: second "
         f"minus first, with {paired.confidence:.0%} intervals. Better, worse: items on which the "
-        f"second run is. p: exact, adjusted for {counted([n_tests], 'test')} (Holm).{sampled}"
+        f"second run is. p: exact, adjusted for {counted([n_tests], 'test')} (Holm)."
+        f"{FEW if few else ''}{sampled}"
     )
 
 
@@ -155,7 +159,7 @@ def paired_rows(paired: RunComparison) -> list[PairedRow]:
 
 def _paired_row(row: PairedMetric) -> PairedRow:
     result = row.result
-    change = f"{number(result.difference)} {bounds(result.low, result.high)}".strip()
+    change = with_bounds(result.difference, result.low, result.high)
     counts = (str(result.n_better), str(result.n_worse)) if result.test else ("", "")
     p = p_value(row.p_adjusted) if result.test else ""
     same = f"{counted([result.n_items])}, {_replies(result.n_replies)}"

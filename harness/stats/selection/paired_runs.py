@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from math import isinf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,12 @@ from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.inference.special_functions import bdtr
 from harness.stats.selection.footing import Scoring
-from harness.stats.selection.replies import replies_of, samples_per_item
+from harness.stats.selection.replies import (
+    Replies,
+    drawn_replies,
+    replies_of,
+    samples_per_item,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +33,8 @@ if TYPE_CHECKING:
     from harness.stats.inference.metric import Metric
 
 NO_MEAN = "no_mean"  # of a metric that no single item has a value of
+MIN_DIFFERING = 6  # units on which the runs differ; the interval of fewer is too short
+FEW_DIFFER = "fewer_than_six_differ"
 
 
 def sign_test(n_first: int, n_second: int) -> float:
@@ -59,8 +67,11 @@ class PairedRuns:
         Second minus first.
     low, high : float or None
         Interval of the difference: of a mean, by cluster-robust t; else by bootstrap.
+    interval_reason : str
+        ``fewer_than_six_differ`` where fewer than six units do, so that there is no interval.
     n_better, n_worse, n_equal : int
-        Units (items, or groups of them) on which the second run is better, worse, or as good.
+        Units (items, or groups of them) on which the second run is better, worse, or as good, on
+        `n_replies` replies of each that are drawn once.
     unit : {"item", "group", "criterion"}
         What is counted.
     test : {"mcnemar", "sign", ""}
@@ -79,6 +90,7 @@ class PairedRuns:
     difference: float | None
     low: float | None = None
     high: float | None = None
+    interval_reason: str = ""
     n_better: int = 0
     n_worse: int = 0
     n_equal: int = 0
@@ -115,6 +127,12 @@ def paired_runs(
     PairedRuns
         With an exact test of the hypothesis that, where the runs differ, either is as often better.
         Items of one group are one unit, as they are not independent.
+
+    Notes
+    -----
+    Values and interval are over all draws of as many replies. The test is on one draw, the same for
+    both where they gave the same replies: a run that was asked more often would be better or worse
+    on nearly every item by its mean, however alike the runs are.
     """
     scoring = Scoring.of(human, metric, Cut(tau, tuple(positive)))
     replies = [replies_of(table, metric.judge_form) for table in runs]
@@ -132,7 +150,11 @@ def paired_runs(
         values = [side[shared, 0] / side[shared, 1] for side in sums]
         clusters = units.of_item[shared]
         ends = cluster_mean(values[1] - values[0], clusters).interval(resampling.level)
-        facts = {"unit": units.kind, **_signs(metric, values, clusters)}
+        drawn = [scoring.sums(side, shared, n_replies) for side in _drawn(replies, n_replies)]
+        single = [side[shared, 0] / side[shared, 1] for side in drawn]
+        facts = {"unit": units.kind, **_signs(metric, single, clusters)}
+        if facts["n_better"] + facts["n_worse"] < MIN_DIFFERING:
+            ends, facts["interval_reason"] = None, FEW_DIFFER
     elif is_defined:
         ends, facts = _bootstrap(metric, sums, units, resampling), {"reason": NO_MEAN}
     low, high = ends or (None, None)
@@ -146,6 +168,16 @@ def paired_runs(
         high=high,
         **facts,
     )
+
+
+def _drawn(replies: Sequence[Replies], n_replies: float) -> list[Replies]:
+    """Draw as many replies of each run, without replacement; an item's seed is its place."""
+    if isinf(n_replies):
+        return list(replies)
+    return [
+        Replies.of_counts(drawn_replies(side, n_replies, np.random.default_rng).astype(np.int64))
+        for side in replies
+    ]
 
 
 def _number(value: float) -> float | None:

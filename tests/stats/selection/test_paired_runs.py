@@ -31,6 +31,43 @@ def compared(human, first, second, metric="hit_rate(h/h)", groups=None):
     )
 
 
+def counted_replies(rng, truth, n_samples):
+    """Return (n, 2) counts of replies, each right with a chance of 3 in 4."""
+    yes = rng.binomial(n_samples, np.where(truth, 0.75, 0.25))
+    return np.column_stack([yes, n_samples - yes])
+
+
+@pytest.mark.parametrize("metric", ["hit_rate(h/h)", "mse(s/s)"])
+def test_one_judge_asked_ten_times_and_once_was_significantly_better(metric):
+    """In 95 % of data sets: beside a mean of ten, a single reply is better where it is right."""
+    rejected = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        truth = rng.random(60) < 0.5
+        yes = rng.binomial(5, np.where(truth, 0.85, 0.15))
+        runs = [table_of_counts(f"{s}", counted_replies(rng, truth, s)) for s in (10, 1)]
+        result = paired_runs(
+            table_of_counts("raters", np.column_stack([yes, 5 - yes])),
+            tuple(runs),
+            find_metric(metric, METRICS),
+            tau=0.5,
+            positive=("yes",),
+            resampling=Resampling(rng=rng, n_resamples=100),
+        )
+        rejected += result.p <= 0.05
+    assert rejected <= 6  # 3 expected; seven or more have a chance of 3 %
+
+
+@pytest.mark.parametrize(("n_differing", "has_interval"), [(5, False), (6, True)])
+def test_an_interval_of_fewer_than_six_items_that_differ_was_too_short(n_differing, has_interval):
+    """It held in 79 % at 30 items; the p-value stays."""
+    human, second = [0] * 30, [1] * n_differing + [0] * (30 - n_differing)
+    result = compared(human, [0] * 30, second)
+    assert (result.low is not None) == has_interval
+    assert result.interval_reason == ("" if has_interval else "fewer_than_six_differ")
+    assert result.p == sign_test(n_differing, 0)
+
+
 def noisy(rng, truth, accuracy):
     """Return answers that are right with a probability."""
     return np.where(rng.random(len(truth)) < accuracy, truth, 1 - truth)
