@@ -53,7 +53,7 @@ from harness.stats.inference.metric import find_metric
 from harness.stats.inference.non_inferiority import Margin, least_items, non_inferiority_p
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
-from harness.stats.selection.footing import Footing, common_footing
+from harness.stats.selection.footing import ComparisonRules, Footing, common_footing
 from harness.stats.selection.rater_panel import RaterPanel
 from harness.stats.selection.references import one_human
 
@@ -186,7 +186,6 @@ def compare(
     rng: np.random.Generator,
     *,
     named: bool = False,
-    **options: float,
 ) -> Footing:
     """Put judges, each (n, s) labels, on common footing with (n, m) ratings by named raters."""
     return common_footing(
@@ -197,8 +196,7 @@ def compare(
         positive=("yes",),
         resampling=stats.Resampling(rng=rng, n_resamples=N_RESAMPLES),
         panel=panel_of(ratings) if named else None,
-        margin=MARGIN,
-        **options,
+        rules=ComparisonRules(margin=MARGIN),
     )
 
 

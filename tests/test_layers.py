@@ -87,9 +87,9 @@ def rank(module: str) -> int | None:
 
 MOST_PARAMETERS = 8
 STATISTICS = {  # public functions of one formula each, whose parameters are its arguments
-    *("stats.selection.footing:common_footing", "stats.selection.footing:footing_of"),
+    "stats.selection.footing:common_footing",
     *("stats.selection.evaluation:evaluate", "stats.indeterminacy.sensitivity:beta_sweep"),
-    *("stats.selection.rank_sets:winner_interval", "stats.open_scales.open_footing:open_footing"),
+    "stats.selection.rank_sets:winner_interval",
 }
 
 

@@ -49,7 +49,7 @@ from harness.stats.indeterminacy.translation import pairs_by_item
 from harness.stats.inference.interval_methods import check_level
 from harness.stats.inference.non_inferiority import Margin
 from harness.stats.metrics.advantage import ADVANTAGE
-from harness.stats.selection.footing import common_footing
+from harness.stats.selection.footing import ComparisonRules, common_footing
 from harness.stats.selection.replies import (
     CommonItems,
     common_items,
@@ -354,16 +354,18 @@ def _footing(
         tau=source.cutoff,
         positive=compared.positive,
         resampling=resampling_of(source, compared.criteria or compared.groups),
-        n_replies=None if source.replies is None else float(source.replies),
-        min_answered=source.min_answered,
+        rules=ComparisonRules(
+            n_replies=None if source.replies is None else float(source.replies),
+            min_answered=source.min_answered,
+            margin=margin_of(source, compared, metric),
+            baseline_level=source.baseline_level,
+            n_judges=source.n_raced,
+        ),
         implied=implied if supposed else None,
         implied_in=implied_in_resamples(compared.human) if reconstructed else None,
         weights=compared.weights,
         criteria=compared.criteria,
         panel=panel,
-        margin=margin_of(source, compared, metric),
-        baseline_level=source.baseline_level,
-        n_judges=source.n_raced,
     )
 
 

@@ -47,6 +47,7 @@ from harness.stats.inference.estimate import Exclusion, exclusions
 from harness.stats.inference.metric import find_metric
 from harness.stats.inference.non_inferiority import Margin
 from harness.stats.open_scales.open_footing import estimate_on, open_footing
+from harness.stats.selection.footing import ComparisonRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,10 +123,12 @@ def _footing(scale: OpenScale, metric: Metric) -> Footing:
         scale.baselines(metric),
         scale.rated,
         resampling=scale.resampling(),
-        min_answered=source.min_answered,
+        rules=ComparisonRules(
+            min_answered=source.min_answered,
+            margin=_margin(scale, metric),
+            baseline_level=source.baseline_level,
+        ),
         weights=sampling_weights(source.items),
-        margin=_margin(scale, metric),
-        baseline_level=source.baseline_level,
     )
 
 

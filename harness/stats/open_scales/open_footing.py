@@ -15,8 +15,14 @@ from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.inference.non_inferiority import student_p
-from harness.stats.selection.footing import NO_REFERENCE, HumanReference, footing_of
-from harness.stats.selection.replies import MIN_ANSWERED, SharedItems, shared_items
+from harness.stats.selection.footing import (
+    NO_REFERENCE,
+    RULES,
+    ComparisonRules,
+    HumanReference,
+    footing_of,
+)
+from harness.stats.selection.replies import SharedItems, shared_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -86,10 +92,8 @@ def open_footing(
     rated: BoolArray,
     *,
     resampling: Resampling,
-    min_answered: float = MIN_ANSWERED,
+    rules: ComparisonRules = RULES,
     weights: FloatArray | None = None,
-    margin: Margin | None = None,
-    baseline_level: float | None = None,
 ) -> Footing:
     """Compare judges by a metric on the items that all ranked ones answered.
 
@@ -105,22 +109,18 @@ def open_footing(
         Items that raters rated.
     resampling : Resampling
         How intervals are made, with one group per item.
-    min_answered : float, optional
-        Share of the rated items that a ranked judge has answered, at least.
+    rules : ComparisonRules, optional
+        Share answered, margin and levels.
     weights : (n,) array, optional
         How often each item counts. Default: once.
-    margin : Margin, optional
-        Of the test that a judge is not worse than one human. Default: there is no test.
-    baseline_level : float, optional
-        As in `footing_of`.
     """
     n = len(rated)
     answered = np.array([judge.answered[rated] for judge in judges]).reshape(len(judges), -1)
-    sharing = shared_items(answered, min_answered=min_answered)
+    sharing = shared_items(answered, min_answered=rules.min_answered)
     shared = np.zeros(n, dtype=np.bool_)
     shared[rated] = sharing.shared
     ranked = [judge for judge, is_ranked in zip(judges, sharing.ranked, strict=True) if is_ranked]
-    units = resampling.units(n)
+    units, margin = resampling.units(n), rules.margin
     engine = Engine.draw(units, resampling, weights)
     of_judges = engine.of([judge.valued(shared) for judge in ranked])
     of_baselines = engine.of([valued(shared) for valued in baselines.values()])
@@ -129,7 +129,7 @@ def open_footing(
         of_judges,
         of_baselines,
         resampling,
-        baseline_level=baseline_level,
+        rules=rules,
         baselines=baselines,
         n_discordant=_n_discordant([judge.scores for judge in ranked], shared, units),
         n_replies=1.0,
@@ -138,7 +138,6 @@ def open_footing(
         references=tuple(_reference(metric, judge, shared, engine, margin) for judge in ranked),
         values_with_losses=np.array([judge.value_with_losses for judge in ranked]),
         n_rated=int(rated.sum()),
-        min_answered=min_answered,
         unit=units.kind,
         n_units=units.n_entering(shared),
     )

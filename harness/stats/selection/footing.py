@@ -270,6 +270,36 @@ class Footing:
         return tuple(self.judges[j] for j in np.argsort(losses, kind="stable"))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRules:
+    """When judges are compared, and at which levels.
+
+    Attributes
+    ----------
+    n_replies : int or inf, optional
+        Replies per item. Default: the smallest number of samples among the judges, see
+        `samples_per_item`.
+    min_answered : float
+        Share of the rated items that a ranked judge has answered, at least.
+    margin : Margin, optional
+        Of the test that a judge is not worse than one human. Default: there is no test.
+    baseline_level : float, optional
+        Confidence level of all comparisons with baselines together. Default: that of the
+        resampling.
+    n_judges : int, optional
+        As in `winner_interval`.
+    """
+
+    n_replies: float | None = None
+    min_answered: float = MIN_ANSWERED
+    margin: Margin | None = None
+    baseline_level: float | None = None
+    n_judges: int | None = None
+
+
+RULES = ComparisonRules()
+
+
 def common_footing(
     human: RatingTable,
     judges: Sequence[RatingTable],
@@ -278,16 +308,12 @@ def common_footing(
     tau: float,
     positive: Sequence[str],
     resampling: Resampling,
-    n_replies: float | None = None,
-    min_answered: float = MIN_ANSWERED,
+    rules: ComparisonRules = RULES,
     implied: Distributions | None = None,
     implied_in: Callable[[FloatArray], Distributions] | None = None,
     weights: FloatArray | None = None,
     criteria: Sequence[str] | None = None,
     panel: RaterPanel | None = None,
-    margin: Margin | None = None,
-    baseline_level: float | None = None,
-    n_judges: int | None = None,
 ) -> Footing:
     """Compare judges by a metric on common footing.
 
@@ -305,11 +331,8 @@ def common_footing(
         Positive options of the form decision.
     resampling : Resampling
         How intervals are made.
-    n_replies : int or inf, optional
-        Replies per item. Default: the smallest number of samples among the judges, see
-        `samples_per_item`.
-    min_answered : float, optional
-        Share of the rated items that a ranked judge has answered, at least.
+    rules : ComparisonRules, optional
+        Replies, share answered, margin and levels.
     implied : Distributions, optional
         What the raters' response sets are supposed to be, in place of those they gave; no rater
         can then be left out, so there is no human reference.
@@ -323,10 +346,6 @@ def common_footing(
         averages over criteria; see `evaluate`.
     panel : RaterPanel, optional
         Who gave which rating; see `evaluate`.
-    margin : Margin, optional
-        Of the test that a judge is not worse than one human. Default: there is no test.
-    baseline_level, n_judges
-        As in `footing_of`.
 
     Returns
     -------
@@ -340,7 +359,7 @@ def common_footing(
     """
     cut = Cut(tau, tuple(positive))
     scoring = Scoring.of(human, metric, cut, implied=implied, weights=weights)
-    chosen, replies, n_replies, items = _ranked_judges(scoring, judges, n_replies, min_answered)
+    chosen, replies, n_replies, items = _ranked_judges(scoring, judges, rules)
     shared = items.shared
     if criteria is not None:
         scoring = scoring.counting_criteria_alike(criteria, shared)
@@ -368,15 +387,14 @@ def common_footing(
         of_judges,
         of_baselines,
         resampling,
-        baseline_level=baseline_level,
-        n_judges=n_judges,
+        rules=rules,
         n_discordant=n_discordant,
         n_replies=n_replies,
         items=items,
         judges=tuple(table.name for table in chosen),
         references=tuple(
             scoring.reference(
-                units, z, shared, level=resampling.level, ratings=ratings, margin=margin
+                units, z, shared, level=resampling.level, ratings=ratings, margin=rules.margin
             )
             for z in replies
         ),
@@ -384,7 +402,6 @@ def common_footing(
             np.array([scoring.value_with_losses(z, n_replies) for z in replies])
         ),
         n_rated=int(scoring.rated.sum()),
-        min_answered=min_answered,
         unit=units.kind,
         n_units=n_units,
         raters=raters,
@@ -396,13 +413,12 @@ def common_footing(
 def _ranked_judges(
     scoring: Scoring,
     judges: Sequence[RatingTable],
-    n_replies: float | None,
-    min_answered: float,
+    rules: ComparisonRules,
 ) -> tuple[list[RatingTable], list[Replies], float, SharedItems]:
     """Return the judges that answered enough, their replies, how many of them, and the items."""
     replies = [replies_of(table, scoring.metric.judge_form) for table in judges]
     n_replies, items = common_items(
-        replies, scoring.rated, n_replies=n_replies, min_answered=min_answered
+        replies, scoring.rated, n_replies=rules.n_replies, min_answered=rules.min_answered
     )
     chosen = np.flatnonzero(items.ranked).tolist()
     return [judges[j] for j in chosen], [replies[j] for j in chosen], n_replies, items
@@ -414,13 +430,9 @@ def footing_of(
     of_baselines: Drawn,
     resampling: Resampling,
     *,
-    n_units: int,
+    rules: ComparisonRules,
     n_discordant: IntArray,
-    raters: RaterCovariance | None = None,
-    further: FurtherItem | None = None,
     baselines: Iterable[str] = BASELINES,
-    baseline_level: float | None = None,
-    n_judges: int | None = None,
     **about: Any,  # noqa: ANN401 -- further fields of Footing
 ) -> Footing:
     """Compare values on the same resamples: rank sets, interval of the winner, beaten baselines.
@@ -433,18 +445,16 @@ def footing_of(
         Of R judges and C baselines.
     resampling : Resampling
         Its level; draws the noise of raters.
+    rules : ComparisonRules
+        Levels, and among how many judges the best was chosen.
     n_discordant : (R, R) array
         On how many units two judges differ.
     baselines : C names, optional
         Of the baselines.
-    baseline_level : float, optional
-        Confidence level of all comparisons with baselines together. Default: that of
-        ``resampling``.
-    n_judges : int, optional
-        As in `winner_interval`.
-    n_units, raters, further, **about
-        Fields of `Footing`.
+    **about
+        Further fields of `Footing`, ``n_units`` among them.
     """
+    n_units, raters, further = about["n_units"], about.get("raters"), about.get("further")
     R = len(of_judges.values)
     values = np.concatenate([of_judges.values, of_baselines.values])
     replicates = np.concatenate([of_judges.replicates, of_baselines.replicates])
@@ -465,7 +475,7 @@ def footing_of(
             values[:R],
             replicates[:R],
             winner=int(losses[:R].argmin()),
-            n_judges=n_judges,
+            n_judges=rules.n_judges,
             freedom=single,
             bounds=metric.bounds,
             further=further,
@@ -477,7 +487,7 @@ def footing_of(
     if drawn.shape[1] > 1 and np.isfinite(drawn[:R]).all() and usable.any():
         rivals = losses[usable], drawn[usable]
         of_pairs = freedom[:R, usable]
-        level = resampling.level if baseline_level is None else baseline_level
+        level = resampling.level if rules.baseline_level is None else rules.baseline_level
         beats[:, usable[R:]] = better_than(
             *judges, *rivals, freedom=of_pairs, level=level, n_units=n_units
         )
@@ -490,10 +500,8 @@ def footing_of(
         ranks=ranks,
         winner=winner,
         beats=beats,
+        min_answered=rules.min_answered,
         level=resampling.level,
-        n_units=n_units,
-        raters=raters,
-        further=further,
         **about,
     )
 

@@ -28,7 +28,7 @@ from harness.run_plans import estimate_costs, plan_run
 from harness.sources import source_of
 from harness.stats import METRICS, Resampling
 from harness.stats.inference.metric import find_metric
-from harness.stats.selection.footing import common_footing, replies_of
+from harness.stats.selection.footing import ComparisonRules, common_footing, replies_of
 from harness.tasks import load_task
 
 TOKENS = {"A": 0.5, " A": 0.125, "B": 0.125, " B.": 0.0625, "CANNOT": 0.0625, "Well": 0.125}
@@ -192,7 +192,9 @@ def test_soft_judges_are_compared_at_the_common_number_of_replies(task, stub, tm
     tables = [judge_table(task, source.items, n, v) for n, v in source.verdicts.items()]
     resampling = Resampling(rng=np.random.default_rng(0), n_resamples=10)
     fields = {"tau": 0.5, "positive": ["A"], "resampling": resampling}
-    together = common_footing(human, tables, metric, min_answered=0.5, **fields)
+    together = common_footing(
+        human, tables, metric, rules=ComparisonRules(min_answered=0.5), **fields
+    )
     r = together.n_replies
     assert r in {2, 3}
     kept = together.items.shared

@@ -11,7 +11,7 @@ from harness.stats.inference.bootstrap import Resampling
 from harness.stats.inference.metric import find_metric, mean
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import METRICS
-from harness.stats.selection.footing import common_footing
+from harness.stats.selection.footing import ComparisonRules, common_footing
 from harness.stats.selection.replies import samples_per_item
 
 
@@ -21,7 +21,7 @@ def draws(rng, shares, m):
     return np.column_stack([yes, m - yes])
 
 
-def footing(human, judges, metric="js_divergence(s/s)", **options):
+def footing(human, judges, metric="js_divergence(s/s)", n_replies=None, **options):
     return common_footing(
         human,
         judges,
@@ -29,6 +29,7 @@ def footing(human, judges, metric="js_divergence(s/s)", **options):
         tau=0.5,
         positive=("yes",),
         resampling=Resampling(rng=np.random.default_rng(0), n_resamples=400),
+        rules=ComparisonRules(n_replies=n_replies),
         **options,
     )
 
