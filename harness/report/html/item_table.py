@@ -179,19 +179,20 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
     judges = [judge_table(task, items, name, source.verdicts[name]) for name in names]
     dispute = Dispute.of(human, judges)
     order = dispute.order[:MAX_ITEMS].tolist()
-    ratings, verdicts = _ratings(source), _verdicts(source)
+    shown = [items[i] for i in order]
+    ratings, verdicts = _ratings(source, shown), _verdicts(source, shown)
     cells = [
         _judge_cells(source, table, verdicts[table.name], dispute.shared[j], order)
         for j, table in enumerate(judges)
     ]
-    human_classes = _classes(with_abstention(human))
+    human_classes = _classes(with_abstention(human)[order])
     inside = _strata(source, human, strata)
     rows = [
         ItemRow(
             id=items[i].id,
             text=cut(item_text(items[i], task), MAX_TEXT),
             raters=_tally((rating.elicitation, rating.text) for rating in ratings[items[i].id]),
-            classes=human_classes[i],
+            classes=human_classes[k],
             strata=tuple(np.flatnonzero(inside[:, i]).tolist()),
             disagreement=None if isnan(dispute.share[i]) else float(dispute.share[i]),
             judges=tuple(column[k] for column in cells),
@@ -203,14 +204,15 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
         classes=(*task.space.options, CANNOT_ASSESS, *NO_VERDICT),
         rows=tuple(rows),
         n_items=len(items),
-        full=tuple(_full_items(source, [items[i] for i in order], ratings, verdicts)),
+        full=tuple(_full_items(source, shown, ratings, verdicts)),
     )
 
 
 def _open_item_table(source: Source) -> ItemTable:
     """Collect the items of a task without options, in the task's order."""
     names = tuple(judge.name for judge in source.judges)
-    ratings, verdicts = _ratings(source), _verdicts(source)
+    shown = source.items[:MAX_ITEMS]
+    ratings, verdicts = _ratings(source, shown), _verdicts(source, shown)
     rows = [
         ItemRow(
             id=item.id,
@@ -221,9 +223,9 @@ def _open_item_table(source: Source) -> ItemTable:
             disagreement=None,
             judges=tuple(_open_cell(verdicts[name].get(item.id, ())) for name in names),
         )
-        for item in source.items[:MAX_ITEMS]
+        for item in shown
     ]
-    full = _full_items(source, source.items[:MAX_ITEMS], ratings, verdicts)
+    full = _full_items(source, shown, ratings, verdicts)
     return ItemTable(names, (), tuple(rows), len(source.items), tuple(full))
 
 
@@ -233,10 +235,10 @@ def _open_cell(replies: Sequence[Verdict]) -> JudgeCell:
     return JudgeCell(text=text, classes=(), outcomes=outcomes, agreement="")
 
 
-def _ratings(source: Source) -> dict[str, list[ShownAnswer]]:
-    """Return the ratings of each item."""
+def _ratings(source: Source, items: Sequence[Item]) -> dict[str, list[ShownAnswer]]:
+    """Return the ratings of each of some items."""
     labels = option_labels(source.task)
-    ratings: dict[str, list[ShownAnswer]] = {item.id: [] for item in source.items}
+    ratings: dict[str, list[ShownAnswer]] = {item.id: [] for item in items}
     for rating in source.task.ratings:
         if rating.item in ratings:
             answer = ShownAnswer(
@@ -246,13 +248,14 @@ def _ratings(source: Source) -> dict[str, list[ShownAnswer]]:
     return ratings
 
 
-def _verdicts(source: Source) -> dict[str, dict[str, list[Verdict]]]:
-    """Return the verdicts by judge and item."""
+def _verdicts(source: Source, items: Sequence[Item]) -> dict[str, dict[str, list[Verdict]]]:
+    """Return the verdicts on some items by judge and item."""
     by_judge: dict[str, dict[str, list[Verdict]]] = {}
     for judge in source.judges:
-        by_item = by_judge.setdefault(judge.name, {})
+        by_item = by_judge[judge.name] = {item.id: [] for item in items}
         for verdict in source.verdicts[judge.name]:
-            by_item.setdefault(verdict.item, []).append(verdict)
+            if (of_item := by_item.get(verdict.item)) is not None:
+                of_item.append(verdict)
     return by_judge
 
 
@@ -264,15 +267,15 @@ def _judge_cells(
     order: Sequence[int],
 ) -> list[JudgeCell]:
     """Return what a judge answered to each item of the table."""
-    labels, classes = option_labels(source.task), _classes(with_outcomes(table))
+    labels, classes = option_labels(source.task), _classes(with_outcomes(table)[order])
     cells = []
-    for i in order:
+    for k, i in enumerate(order):
         replies = verdicts.get(source.items[i].id, ())
         agreement = "" if isnan(shared[i]) else "agrees" if shared[i] > 0 else "differs"
         cells.append(
             JudgeCell(
                 text=_tally((v.elicitation, _verdict_text(v, labels)) for v in replies),
-                classes=classes[i],
+                classes=classes[k],
                 outcomes=tuple(sorted({v.outcome for v in replies})) or (NOT_ASKED,),
                 agreement=agreement,
             )
