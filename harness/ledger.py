@@ -19,6 +19,7 @@ from harness.analysis.inputs import TriedJudges
 from harness.checksummed_log import ChecksummedLog
 from harness.errors import HarnessError, RunError
 from harness.files import bounded_lines, reader
+from harness.judging.storage.verdict_columns import columns_of
 from harness.ratings import select_items
 from harness.runs import CONFIRMATION
 from harness.stats.inference.multiple_testing import share_in_series
@@ -326,7 +327,7 @@ def _answering(source: Source) -> list[str]:
     return [
         name
         for name, verdicts in source.verdicts.items()
-        if any(verdict.outcome == "answered" for verdict in verdicts)
+        if any(kind.outcome == "answered" for kind in columns_of(verdicts).kinds)
     ]
 
 

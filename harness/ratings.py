@@ -17,6 +17,7 @@ from harness.errors import TaskError, VerdictError
 from harness.judging.parsing.grammar import OUTCOMES
 from harness.judging.parsing.option_probabilities import distribution
 from harness.judging.parsing.verdict import PairValue
+from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.judging.strategies.endorsement import set_distribution
 from harness.stats import RatingTable
 from harness.stats.inference.crossed_raters import CrossedRatings
@@ -25,7 +26,7 @@ from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import ELICITATIONS, Elicitation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.stats import OptionSpace
     from harness.tasks import Item, Task
+
+    Rows = Sequence[int] | NDArray[np.int64]
 
 
 def select_items(
@@ -95,18 +98,20 @@ class OutcomeCounts:
 
 
 def count_outcomes(
-    verdicts: Iterable[Verdict], planned: Mapping[Elicitation, int]
+    verdicts: Sequence[Verdict], planned: Mapping[Elicitation, int]
 ) -> tuple[OutcomeCounts, ...]:
     """Count the outcomes of a judge per elicitation.
 
     Parameters
     ----------
-    verdicts : iterable of Verdict
+    verdicts : sequence of Verdict
         Final verdicts of the judge.
     planned : mapping of str to int
         Number of planned replies by elicitation; those without a verdict count as not asked.
     """
-    totals = Counter((verdict.elicitation, verdict.outcome) for verdict in verdicts)
+    totals: Counter[tuple[Elicitation, Outcome]] = Counter()
+    for kind, n in columns_of(verdicts).n_by_kind():
+        totals[kind.elicitation, kind.outcome] += n
     rows = []
     for elicitation in ELICITATIONS:
         if elicitation in planned:
@@ -152,15 +157,15 @@ class _TableBuilder:
         self.outcomes = np.zeros((n, len(ELICITATIONS), len(OUTCOMES)), dtype=np.int64)
         self.exact = False
 
-    def times(self, rows: Sequence[int]) -> NDArray[np.int64]:
+    def times(self, rows: Rows) -> NDArray[np.int64]:
         """Count how often each of the n rows occurs."""
         return np.bincount(np.array(rows, dtype=np.int64), minlength=len(self.items))
 
-    def add_outcomes(self, rows: Sequence[int], elicitation: Elicitation, outcome: Outcome) -> None:
+    def add_outcomes(self, rows: Rows, elicitation: Elicitation, outcome: Outcome) -> None:
         at = ELICITATIONS.index(elicitation), OUTCOMES.index(outcome)
         self.outcomes[:, *at] += self.times(rows)
 
-    def add_choices(self, rows: Sequence[int], option: str) -> None:
+    def add_choices(self, rows: Rows, option: str) -> None:
         self.forced_choice[:, self.space.option_index(option)] += self.times(rows)
 
     def set_distribution(
@@ -178,10 +183,10 @@ class _TableBuilder:
             for option, share in distribution(probabilities).items():
                 self.forced_choice[row, self.space.option_index(option)] += share / len(replies)
 
-    def add_sets(self, rows: Sequence[int], endorsed: tuple[str, ...]) -> None:
+    def add_sets(self, rows: Rows, endorsed: tuple[str, ...]) -> None:
         self.response_set[:, self.space.set_index(endorsed)] += self.times(rows)
 
-    def add_pairs(self, rows: Sequence[int], option: str, endorsed: tuple[str, ...]) -> None:
+    def add_pairs(self, rows: Rows, option: str, endorsed: tuple[str, ...]) -> None:
         if self.joint is None:
             n_sets = self.response_set.shape[1]
             self.joint = np.zeros((*self.forced_choice.shape, n_sets), dtype=np.int64)
@@ -332,25 +337,27 @@ def judge_table(
         If a verdict is no option or response set of the task.
     """
     builder = _TableBuilder(task.space, items)
-    elicitations = {verdict.elicitation for verdict in verdicts}
-    rows: dict[tuple[Elicitation, Outcome, Value], list[int]] = defaultdict(list)
+    columns = columns_of(verdicts)
+    elicitations = {kind.elicitation for kind in columns.kinds}
+    place = np.array([builder.row.get(item, -1) for item in columns.items], dtype=np.int64)
+    row_of = place[columns.item]
     soft: dict[tuple[int, Elicitation], list[Mapping[str, float]]] = defaultdict(list)
-    at = [0]
+    is_soft = columns.of_kinds(lambda kind: kind.is_soft and kind.value is not None)
+    for verdict in verdicts_at(verdicts, is_soft & (row_of >= 0)):
+        assert verdict.probabilities is not None, "as its kind says"
+        soft[builder.row[verdict.item], verdict.elicitation].append(verdict.probabilities)
+    by_kind = np.argsort(columns.kind, kind="stable")
+    rows = np.split(row_of[by_kind], np.cumsum([n for _, n in columns.n_by_kind()])[:-1])
+    at: Rows = [0]
     try:
-        for verdict in verdicts:
-            if (row := builder.row.get(verdict.item)) is None:
-                continue
-            value, at = verdict.value, [row]
-            if value is not None and verdict.probabilities is not None:
-                soft[row, verdict.elicitation].append(verdict.probabilities)
-                value = None
-            rows[verdict.elicitation, verdict.outcome, value].append(row)
         for (row, elicitation), replies in soft.items():
             at = [row]
             builder.set_distribution(row, elicitation, replies)
-        for (elicitation, outcome, value), at in rows.items():
-            builder.add_outcomes(at, elicitation, outcome)
-            _add_value(builder, at, value, elicitations)
+        for kind, of_kind in zip(columns.kinds, rows, strict=True):
+            at = of_kind[of_kind >= 0]
+            if len(at):
+                builder.add_outcomes(at, kind.elicitation, kind.outcome)
+                _add_value(builder, at, None if kind.is_soft else kind.value, elicitations)
     except ValueError:
         raise VerdictError(
             f"judge {name}, item {builder.items[at[0]]}: the verdict is no option or response set "
@@ -360,7 +367,7 @@ def judge_table(
 
 
 def _add_value(
-    builder: _TableBuilder, rows: Sequence[int], value: Value, elicitations: set[Elicitation]
+    builder: _TableBuilder, rows: Rows, value: Value, elicitations: set[Elicitation]
 ) -> None:
     match value:
         case None:

@@ -50,12 +50,13 @@ from harness.errors import RunError, fault_of
 from harness.files import append_text, read_file, reader, unsafe_entry, write_file
 from harness.judging.judges.config import ENSEMBLE, JudgeSpec
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
+from harness.judging.storage.verdict_columns import CountedLog, count_log
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
 from harness.tasks import Task, load_task, write_task
 from harness.user_folders import is_seal, seal_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from harness.analysis import Validation
     from harness.judging.prompts.requests import Prompts
@@ -347,6 +348,10 @@ class RunFolder:
     def read_verdicts(self) -> LogReading:
         """Read the verdicts logged so far."""
         return read_log(self.verdicts)
+
+    def count_verdicts(self, items: Iterable[str]) -> CountedLog:
+        """Read the verdicts logged so far as columns, those on ``items`` above all."""
+        return count_log(self.verdicts, items)
 
     def verdicts_hash(self) -> str:
         """Return the SHA-256 of the verdict log; "" where there is none."""

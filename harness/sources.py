@@ -20,6 +20,7 @@ from harness.judging.fingerprints import fingerprint_of_verdicts
 from harness.judging.judges.embedding import decode_vector, text_id
 from harness.judging.judges.judge_registry import easier_strategies, notice_of
 from harness.judging.parsing.external_verdicts import read_external
+from harness.judging.storage.verdict_columns import columns_of
 from harness.judging.storage.verdict_log import read_log
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 from harness.ledger import holdout_of, recorded_holdout, tried_in_run
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from harness.command_options import Choices
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
-    from harness.judging.storage.verdict_log import LogReading
+    from harness.judging.storage.verdict_columns import CountedLog
     from harness.runs import Manifest
     from harness.stats.data.arrays import FloatArray
     from harness.tasks.schema import Elicitation
@@ -67,8 +68,8 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     folder.check_judges(task)
     items = items_by_elicitation(task, config)
     verdicts_hash = folder.verdicts_hash()  # before reading: what is appended now is not missed
-    reading = folder.read_verdicts()
-    replies = _by_judge(folder, reading)
+    log = folder.count_verdicts(task.by_id)
+    replies = _by_judge(folder, log.by_judge)
     samples = samples_of(manifest)
     source = Source(
         task=task,
@@ -86,9 +87,9 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         seed=config.seed,
         notes=(
             *_on_holdout(folder, task),
-            *_notes(manifest, reading),
+            *_notes(manifest, replies),
             *notes_on(manifest.judges, replies, task),
-            *_damaged(reading),
+            *_damaged(log),
         ),
         verdicts_hash=verdicts_hash,
         tried=tried_in_run(folder),
@@ -180,11 +181,12 @@ def verdicts_of(folder: RunFolder) -> Iterable[Verdict]:
     HarnessError
         If they cannot be read, or their judge is none of the run.
     """
-    reading, judges = folder.read_verdicts(), folder.manifest.judges
+    judges = folder.manifest.judges
     if not any(map(is_computed, judges)):
-        return reading.final.values()
+        return folder.read_verdicts().final.values()
     task = load_task(str(folder.path / "task"))
-    verdicts = computed_verdicts(judges, _by_judge(folder, reading), task)
+    log = folder.count_verdicts(task.by_id)
+    verdicts = computed_verdicts(judges, _by_judge(folder, log.by_judge), task)
     return chain.from_iterable(verdicts.values())
 
 
@@ -197,24 +199,24 @@ def samples_of(manifest: Manifest) -> dict[str, int]:
     }
 
 
-def _by_judge(folder: RunFolder, reading: LogReading) -> dict[str, list[Verdict]]:
+def _by_judge(
+    folder: RunFolder, logged: Mapping[str, Sequence[Verdict]]
+) -> dict[str, Sequence[Verdict]]:
     """Return the verdicts on replies by judge that was asked."""
-    asked = {spec.name for spec in folder.manifest.asked_judges}
+    asked = dict.fromkeys(spec.name for spec in folder.manifest.asked_judges)
     for spec in folder.manifest.judges:
-        if not asked.issuperset(spec.members):
+        if not asked.keys() >= set(spec.members):
             raise RunError(
                 f"{folder.path}: {spec.name} has a member that is not a judge of this run; "
                 "restore manifest.json."
             )
-    replies: dict[str, list[Verdict]] = {name: [] for name in asked}
-    for verdict in reading.final.values():
-        if verdict.judge not in replies:
+    for judge in logged:
+        if judge not in asked:
             raise RunError(
-                f"{folder.verdicts}: judge {verdict.judge!r} is not a judge of this run; "
+                f"{folder.verdicts}: judge {judge!r} is not a judge of this run; "
                 "restore the run's own verdicts."
             )
-        replies[verdict.judge].append(verdict)
-    return replies
+    return {name: logged.get(name, ()) for name in asked}
 
 
 def _voting_replies(
@@ -228,28 +230,32 @@ def _voting_replies(
     }
 
 
-def _notes(manifest: Manifest, reading: LogReading) -> tuple[str, ...]:
+def _notes(manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]) -> tuple[str, ...]:
     notes = [notice for spec in manifest.judges if (notice := notice_of(spec))]
     notes += [f"{judge} skipped: {reason}" for judge, reason in manifest.skipped.items()]
     explained = {spec.name: spec.explain for spec in manifest.judges}
     for judge, reason in manifest.ended.items():
         notes.append(f"{judge} is incomplete ({explained[judge](reason)})")
-    for (judge, reason), n_failed in _failures(reading).items():
+    for (judge, reason), n_failed in _failures(replies).items():
         if manifest.ended.get(judge) != reason:
-            replies = "reply" if n_failed == 1 else "replies"
-            notes.append(f"{judge}: {n_failed} {replies} failed ({explained[judge](reason)})")
+            noun = "reply" if n_failed == 1 else "replies"
+            notes.append(f"{judge}: {n_failed} {noun} failed ({explained[judge](reason)})")
     return tuple(notes)
 
 
-def _damaged(reading: LogReading) -> Iterator[str]:
-    if reading.damaged:
-        yield f"{len(reading.damaged)} damaged lines of verdicts.jsonl were set aside"
+def _damaged(log: CountedLog) -> Iterator[str]:
+    if log.n_damaged:
+        yield f"{log.n_damaged} damaged lines of verdicts.jsonl were set aside"
 
 
-def _failures(reading: LogReading) -> Counter[tuple[str, str]]:
+def _failures(replies: Mapping[str, Sequence[Verdict]]) -> Counter[tuple[str, str]]:
     """Count the units without a reply, by judge and reason."""
-    failed = (verdict for verdict in reading.final.values() if verdict.outcome == "failed")
-    return Counter((verdict.judge, verdict.reason) for verdict in failed)
+    failures: Counter[tuple[str, str]] = Counter()
+    for verdicts in replies.values():
+        for kind, n in columns_of(verdicts).n_by_kind():
+            if kind.outcome == "failed":
+                failures[kind.judge, kind.reason] += n
+    return failures
 
 
 def source_of_verdicts(

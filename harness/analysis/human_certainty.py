@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness.analysis.option_scale import Scale, shares
+from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.stats import (
     Estimate,
     ItemSums,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.judging.parsing.verdict import Verdict
+    from harness.judging.storage.verdict_columns import VerdictKind
     from harness.stats import RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.stats.metrics.binned_divergence import BinBy
@@ -67,11 +69,17 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
         ``sample_agreement``: share of the most frequent option, of items with two samples or more.
     """
     row = {item: i for i, item in enumerate(table.items)}
-    forced = any(verdict.elicitation == "forced_choice" for verdict in verdicts)
+    columns = columns_of(verdicts)
+    forced = any(kind.elicitation == "forced_choice" for kind in columns.kinds)
     elicitation = "forced_choice" if forced else "paired"
-    chosen = [v for v in verdicts if v.elicitation == elicitation and v.outcome == "answered"]
-    stated = [verdict for verdict in chosen if MEMBER in verdict.text]
-    measured = [v for v in chosen if v.probabilities is not None or _logprobs(v) is not None]
+
+    def may_score(kind: VerdictKind) -> bool:
+        is_chosen = kind.elicitation == elicitation and kind.outcome == "answered"
+        return is_chosen and (kind.has_object or kind.has_logprobs or kind.is_soft)
+
+    scored = verdicts_at(verdicts, columns.of_kinds(may_score))
+    stated = [verdict for verdict in scored if MEMBER in verdict.text]
+    measured = [v for v in scored if v.probabilities is not None or _logprobs(v) is not None]
     scores = {
         "verbal_confidence": _means(stated, row, _stated),
         "logprob": _means(measured, row, _log_probability),

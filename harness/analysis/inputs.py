@@ -182,8 +182,9 @@ class Source:
 
     def own_replies(self, judge: str) -> Sequence[Verdict]:
         """Return a judge's verdicts on single replies; those of an ensemble are its members'."""
-        replies = self.replies_voted_on.get(judge, self.verdicts[judge])
-        return [verdict for verdict in replies if verdict.judge == judge]
+        if judge not in self.replies_voted_on:
+            return self.verdicts[judge]
+        return [verdict for verdict in self.replies_voted_on[judge] if verdict.judge == judge]
 
 
 def ranking_elicitation(task: Task, ranks_by: RanksBy | None, humans: Humans | None) -> RanksBy:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median_high
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from harness.judging.running.budget import paid_replies
+from harness.judging.storage.verdict_columns import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.judging.parsing.verdict import Reply, Verdict
+    from harness.judging.storage.verdict_columns import VerdictColumns
+    from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,32 +57,78 @@ def cost_of(verdicts: Sequence[Verdict], replies: Sequence[Verdict] | None = Non
     """
     judge = verdicts[0].judge if verdicts else ""
     replies = verdicts if replies is None else replies
-    bought: list[Reply] = []
-    paid: list[Reply] = []
-    for reply, new in paid_replies(replies):
-        bought += new
-        if reply.judge == judge and not reply.cached:
-            paid += new
-    total = _usd(bought)
-    n_answered = sum(verdict.outcome == "answered" for verdict in verdicts)
-    useful = bought and n_answered and total is not None
+    columns = columns_of(replies)
+    if any(kind.elicitation == "paired" for kind in columns.kinds):
+        bought = _Bought.of_pairs(replies, judge)
+    else:
+        bought = _Bought.of_columns(columns, judge)
+    total = _usd(bought.cost_usd)
+    n_answered = sum(
+        n for kind, n in columns_of(verdicts).n_by_kind() if kind.outcome == "answered"
+    )
+    useful = len(bought.cost_usd) and n_answered and total is not None
+    n_tokens = [sum(column) for column in bought.tokens[:, bought.is_paid].tolist()]
     return Cost(
-        usd=_usd(paid),
-        n_paid=len(paid),
-        n_cached=sum(reply.cached for reply in replies if reply.judge == judge),
+        usd=_usd(bought.cost_usd[bought.is_paid]),
+        n_paid=int(bought.is_paid.sum()),
+        n_cached=sum(n for kind, n in columns.n_by_kind() if kind.judge == judge and kind.cached),
         usd_per_answered=total / n_answered if useful and total is not None else None,
-        prompt_tokens=sum(reply.prompt_tokens or 0 for reply in paid),
-        completion_tokens=sum(reply.completion_tokens or 0 for reply in paid),
-        cached_tokens=sum(reply.cached_tokens or 0 for reply in paid),
+        prompt_tokens=n_tokens[0],
+        completion_tokens=n_tokens[1],
+        cached_tokens=n_tokens[2],
     )
 
 
-def _usd(replies: Sequence[Reply]) -> float | None:
-    prices = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
-    return sum(prices, 0.0) if len(prices) == len(replies) else None
+class _Bought(NamedTuple):
+    """M replies that were bought, each once.
+
+    Attributes
+    ----------
+    cost_usd : (M,) array
+        nan where the price is unknown.
+    is_paid : (M,) bool array
+        Whether the judge paid for it in this run.
+    tokens : (3, M) int array
+        Of prompt and completion, and cached ones.
+    """
+
+    cost_usd: FloatArray
+    is_paid: BoolArray
+    tokens: IntArray
+
+    @classmethod
+    def of_columns(cls, columns: VerdictColumns, judge: str) -> _Bought:
+        """Return the replies of verdicts that share none."""
+        used = columns.of_kinds(lambda kind: kind.n_replies > 0)
+        is_paid = columns.of_kinds(lambda kind: kind.judge == judge and not kind.cached)
+        tokens = (columns.prompt_tokens, columns.completion_tokens, columns.cached_tokens)
+        return cls(columns.cost_usd[used], is_paid[used], np.array([n[used] for n in tokens]))
+
+    @classmethod
+    def of_pairs(cls, verdicts: Sequence[Verdict], judge: str) -> _Bought:
+        """Return the replies of verdicts, some of which share replies with others."""
+        bought: list[Reply] = []
+        is_paid: list[bool] = []
+        for verdict, new in paid_replies(verdicts):
+            bought += new
+            is_paid += [verdict.judge == judge and not verdict.cached] * len(new)
+        costs = [np.nan if reply.cost_usd is None else reply.cost_usd for reply in bought]
+        tokens = [
+            (r.prompt_tokens or 0, r.completion_tokens or 0, r.cached_tokens or 0) for r in bought
+        ]
+        return cls(
+            np.array(costs, dtype=np.float64),
+            np.array(is_paid, dtype=np.bool_),
+            np.array(tokens, dtype=np.int64).reshape(len(bought), 3).T,
+        )
+
+
+def _usd(costs: FloatArray) -> float | None:
+    return None if np.isnan(costs).any() else sum(costs.tolist(), 0.0)
 
 
 def median_latency_s(verdicts: Sequence[Verdict]) -> float | None:
     """Return the median seconds of a reply, of two middle ones the greater; None without any."""
-    latencies = [v.reply.latency_s for v in verdicts if v.reply and v.reply.latency_s is not None]
-    return median_high(latencies) if latencies else None
+    latencies = columns_of(verdicts).latency_s
+    latencies = latencies[~np.isnan(latencies)]
+    return median_high(latencies.tolist()) if len(latencies) else None

@@ -11,6 +11,7 @@ import numpy as np
 from harness.judging.parsing.option_probabilities import distribution
 from harness.judging.parsing.verdict import PairValue
 from harness.judging.prompts.presentation_orders import N_ORDERS
+from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.stats import Resampling
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.estimate import Estimate, Exclusion, ItemSums, estimate_sums
@@ -125,8 +126,15 @@ def order_bias(
     level : float
         Of the intervals.
     """
+    shown = columns_of(verdicts).of_kinds(lambda kind: kind.has_order)
+    if not shown.any():
+        return ()
     clusters = {item.id: item.unit for item in items}
-    chosen = [v for v in verdicts if _is_shuffled_choice(v) and v.item in clusters]
+    chosen = [
+        verdict
+        for verdict in verdicts_at(verdicts, shown)
+        if _is_shuffled_choice(verdict) and verdict.item in clusters
+    ]
     if not chosen:
         return ()
     shares = np.array([list(_shares_by_place(verdict)) for verdict in chosen])
@@ -213,8 +221,10 @@ def position_effects(
 
     ``verdicts`` are on single replies. Groups of the items are resampled; without any, items are.
     """
+    if task.pairwise is None:
+        return None
     choices = [verdict for verdict in verdicts if verdict.elicitation == "forced_choice"]
-    if task.pairwise is None or not any(verdict.swapped for verdict in choices):
+    if not any(verdict.swapped for verdict in choices):
         return None
     by_item: dict[str, list[OrderPair]] = {item.id: [] for item in items}
     for given, swapped in _order_pairs(choices):

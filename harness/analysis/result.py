@@ -27,6 +27,7 @@ from harness.analysis.rubric import RubricResult
 from harness.analysis.serialize import from_json, schema_of, shared_fields, to_short_json
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
 from harness.command_options import AggregationLevel
+from harness.judging.storage.verdict_columns import columns_of
 from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
 from harness.stats.data.resolved_tables import ITEM_SPACE, MET
@@ -438,14 +439,14 @@ def judge_result(
     """Return the result of a judge: what its verdicts tell, and what was estimated."""
     verdicts = source.verdicts[facts.name]
     outcomes = count_outcomes(verdicts, source.planned[facts.name])
-    derived = {v.elicitation for v in verdicts if v.reply and v.reply.derived}
-    replies = [verdict.reply for verdict in verdicts if verdict.reply]
+    kinds = columns_of(verdicts).kinds
+    derived = {kind.elicitation for kind in kinds if kind.derived}
     flips = source.injection.get(facts.name)
     return JudgeResult(
         name=facts.name,
         kind=facts.kind,
         model=facts.model,
-        reported_models=tuple(sorted({r.model for r in replies if r.model})),
+        reported_models=tuple(sorted({kind.model for kind in kinds if kind.model})),
         derived=tuple(e for e in ELICITATIONS if e in derived),
         outcomes=outcomes,
         cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),

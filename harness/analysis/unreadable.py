@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.judging.parsing.grammar import REASONS
+from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,10 +70,13 @@ def unreadable_replies(source: Source) -> tuple[UnreadableReplies, ...]:
 
 
 def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
-    replies = [verdict for verdict in source.own_replies(facts.name) if verdict.outcome in CAME]
-    unreadable = [verdict for verdict in replies if verdict.outcome in UNREADABLE]
-    if len(unreadable) <= MAX_SHARE * len(replies):
+    replies = source.own_replies(facts.name)
+    columns = columns_of(replies)
+    n_replies = int(columns.of_kinds(lambda kind: kind.outcome in CAME).sum())
+    is_unreadable = columns.of_kinds(lambda kind: kind.outcome in UNREADABLE)
+    if is_unreadable.sum() <= MAX_SHARE * n_replies:
         return None
+    unreadable = verdicts_at(replies, is_unreadable)
     causes = Counter(_cause(verdict, facts, source) for verdict in unreadable)
     is_cut_off = any(_is_cut_off(verdict) for verdict in unreadable)
     is_other = any(not _is_cut_off(v) and v.outcome == "invalid" for v in unreadable)
@@ -80,7 +84,7 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
     return UnreadableReplies(
         judge=facts.name,
         n=len(unreadable),
-        n_replies=len(replies),
+        n_replies=n_replies,
         causes=dict(sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))),
         options=_more_tokens(facts) if is_cut_off and is_asked else (),
         strategies=facts.other_strategies if is_cut_off or is_other else (),

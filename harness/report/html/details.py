@@ -10,6 +10,7 @@ from harness.edges import edge, has_edge
 from harness.errors import RunError
 from harness.files import TooLarge, read_file
 from harness.judging.prompts.templates import MAX_BYTES
+from harness.judging.storage.verdict_columns import columns_of
 from harness.report.html.item_table import item_table
 from harness.runs import SELFTEST_FILE
 
@@ -140,6 +141,6 @@ def _judge_calls(source: Source, folder: RunFolder | None) -> Iterable[JudgeCall
         yield JudgeCalls(
             name=judge.name,
             parameters={name: value for name, value in parameters.items() if value},
-            n_retried=sum(verdict.attempt - 1 for verdict in verdicts),
+            n_retried=sum((kind.attempt - 1) * n for kind, n in columns_of(verdicts).n_by_kind()),
             latency_s=median_latency_s(verdicts),
         )

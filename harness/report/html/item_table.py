@@ -15,6 +15,7 @@ import numpy as np
 from harness.analysis.option_scale import Scale
 from harness.analysis.rater_agreement import Dispute
 from harness.judging.parsing.verdict import PairValue
+from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.ratings import human_table, judge_table
 from harness.report.certainty_charts import stratum_words
 from harness.report.formatting import control_pictures, cut
@@ -253,9 +254,9 @@ def _verdicts(source: Source, items: Sequence[Item]) -> dict[str, dict[str, list
     by_judge: dict[str, dict[str, list[Verdict]]] = {}
     for judge in source.judges:
         by_item = by_judge[judge.name] = {item.id: [] for item in items}
-        for verdict in source.verdicts[judge.name]:
-            if (of_item := by_item.get(verdict.item)) is not None:
-                of_item.append(verdict)
+        verdicts = source.verdicts[judge.name]
+        for verdict in verdicts_at(verdicts, columns_of(verdicts).of_items(by_item)):
+            by_item[verdict.item].append(verdict)
     return by_judge
 
 

@@ -1,0 +1,352 @@
+"""Verdicts as columns: counted as they are read, and read again where their texts are needed."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from math import nan
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+import numpy as np
+
+from harness.errors import VerdictError
+from harness.files import bounded_lines, reader
+from harness.judging.parsing.verdict import Verdict, check_header, decode, newest
+from harness.tasks.schema import ELICITATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from harness.judging.parsing.grammar import Outcome
+    from harness.judging.parsing.verdict import Value
+    from harness.tasks.schema import Elicitation
+
+READ_AT_ONCE = 1000  # verdicts that are read again
+_PACKED = struct.Struct("<HIBqIqddqqq")
+_ROW = np.dtype(
+    [
+        ("judge", "<u2"),
+        ("item", "<u4"),
+        ("elicitation", "u1"),
+        ("sample", "<i8"),
+        ("kind", "<u4"),
+        ("offset", "<i8"),
+        ("cost_usd", "<f8"),
+        ("latency_s", "<f8"),
+        ("prompt_tokens", "<i8"),
+        ("completion_tokens", "<i8"),
+        ("cached_tokens", "<i8"),
+    ]
+)
+
+
+class VerdictKind(NamedTuple):
+    """What few verdicts have alone: those of one kind are told apart by item, sample and reply.
+
+    Attributes
+    ----------
+    judge, elicitation, outcome, value, attempt, cached, reason, swapped
+        As in `Verdict`.
+    model : str
+        That the provider reported; "" for none.
+    n_replies : int
+        Replies that the verdict holds.
+    derived : bool
+        Whether its reply was derived from another elicitation.
+    is_soft, has_order, has_logprobs, has_object : bool
+        Whether it has probabilities, the order in which options were shown, log probabilities, and
+        a reply with a brace, in which a JSON object may stand.
+    """
+
+    judge: str
+    elicitation: Elicitation
+    outcome: Outcome
+    value: Value
+    attempt: int
+    cached: bool
+    reason: str
+    swapped: bool
+    model: str
+    n_replies: int
+    derived: bool
+    is_soft: bool
+    has_order: bool
+    has_logprobs: bool
+    has_object: bool
+
+
+def _kind_of(verdict: Verdict) -> VerdictKind:
+    reply = verdict.reply
+    return VerdictKind(
+        verdict.judge,
+        verdict.elicitation,
+        verdict.outcome,
+        verdict.value,
+        verdict.attempt,
+        verdict.cached,
+        verdict.reason,
+        verdict.swapped,
+        (reply.model or "") if reply else "",
+        (reply is not None) + (verdict.first is not None),
+        reply is not None and reply.derived,
+        verdict.probabilities is not None,
+        bool(verdict.shown),
+        reply is not None and reply.logprobs is not None,
+        reply is not None and "{" in reply.text,
+    )
+
+
+class VerdictColumns:
+    """N verdicts as arrays.
+
+    Attributes
+    ----------
+    items : tuple of str
+        Names of items; all of the verdicts are among them.
+    item : (N,) int array
+        Place of the item of each verdict there.
+    kinds : tuple of VerdictKind
+        In the order in which they occur first.
+    kind : (N,) int array
+        Place of the kind of each verdict there.
+    cost_usd, latency_s : (N,) array
+        Of the reply; nan where it is unknown.
+    prompt_tokens, completion_tokens, cached_tokens : (N,) int array
+        Of the reply; 0 where unknown.
+    """
+
+    def __init__(
+        self,
+        rows: NDArray[np.void],
+        items: tuple[str, ...],
+        kinds: Sequence[VerdictKind],
+    ) -> None:
+        first = np.full(len(kinds), len(rows), dtype=np.int64)
+        first[rows["kind"][::-1]] = np.arange(len(rows) - 1, -1, -1)
+        used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(rows))]
+        place = np.zeros(len(kinds), dtype=np.int32)
+        place[used] = np.arange(len(used))
+        self.items = items
+        self.item: NDArray[np.uint32] = rows["item"]
+        self.kinds = tuple(kinds[k] for k in used.tolist())
+        self.kind: NDArray[np.int32] = place[rows["kind"]]
+        self.cost_usd = rows["cost_usd"]
+        self.latency_s = rows["latency_s"]
+        self.prompt_tokens = rows["prompt_tokens"]
+        self.completion_tokens = rows["completion_tokens"]
+        self.cached_tokens = rows["cached_tokens"]
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def __repr__(self) -> str:
+        return f"VerdictColumns({len(self)} verdicts of {len(self.kinds)} kinds)"
+
+    def of_kinds(self, is_wanted: Callable[[VerdictKind], bool]) -> NDArray[np.bool_]:
+        """Return (N,) bool: which verdicts are of some kinds."""
+        return np.array([is_wanted(kind) for kind in self.kinds], dtype=np.bool_)[self.kind]
+
+    def of_items(self, items: Iterable[str]) -> NDArray[np.bool_]:
+        """Return (N,) bool: which verdicts are on some items."""
+        wanted = frozenset(items)
+        return np.array([item in wanted for item in self.items], dtype=np.bool_)[self.item]
+
+    def n_by_kind(self) -> list[tuple[VerdictKind, int]]:
+        """Return each kind, and how many verdicts are of it."""
+        counts = np.bincount(self.kind, minlength=len(self.kinds))
+        return list(zip(self.kinds, counts.tolist(), strict=True))
+
+
+class _ColumnsWriter:
+    """Takes verdicts, and writes their rows one after the other."""
+
+    def __init__(self, items: Iterable[str] = ()) -> None:
+        self.judges: dict[str, int] = {}
+        self.items = {name: i for i, name in enumerate(items)}
+        self.kinds: dict[VerdictKind, int] = {}
+        self._rows = bytearray()
+
+    def add(self, verdict: Verdict, offset: int = 0) -> None:
+        """Add a verdict; `struct.error` if a number is too large for a log of this version."""
+        reply = verdict.reply
+        cost = latency = nan
+        prompt = completion = cached = 0
+        if reply is not None:
+            cost = nan if reply.cost_usd is None else reply.cost_usd
+            latency = nan if reply.latency_s is None else reply.latency_s
+            prompt = reply.prompt_tokens or 0
+            completion = reply.completion_tokens or 0
+            cached = reply.cached_tokens or 0
+        self._rows += _PACKED.pack(
+            self.judges.setdefault(verdict.judge, len(self.judges)),
+            self.items.setdefault(verdict.item, len(self.items)),
+            ELICITATIONS.index(verdict.elicitation),
+            verdict.sample,
+            self.kinds.setdefault(_kind_of(verdict), len(self.kinds)),
+            offset,
+            cost,
+            latency,
+            prompt,
+            completion,
+            cached,
+        )
+
+    def rows(self) -> NDArray[np.void]:
+        """Return the (N,) rows of `_ROW`."""
+        return np.frombuffer(self._rows, dtype=_ROW)
+
+
+class LoggedVerdicts(Sequence[Verdict]):
+    """Final verdicts of one judge in a log: columns, and the verdicts themselves by reading again.
+
+    Attributes
+    ----------
+    columns : VerdictColumns
+        In the same order.
+    """
+
+    def __init__(self, path: Path, offsets: NDArray[np.int64], columns: VerdictColumns) -> None:
+        self.columns = columns
+        self._path = path
+        self._offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @overload
+    def __getitem__(self, at: int) -> Verdict: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Verdict]: ...
+
+    def __getitem__(self, at: int | slice) -> Verdict | list[Verdict]:
+        """Read one verdict, or some."""
+        if isinstance(at, slice):
+            return self.read(np.arange(len(self))[at])
+        return self.read(np.array([range(len(self))[at]]))[0]
+
+    def __iter__(self) -> Iterator[Verdict]:
+        for start in range(0, len(self), READ_AT_ONCE):
+            yield from self[start : start + READ_AT_ONCE]
+
+    def __repr__(self) -> str:
+        return f"LoggedVerdicts({len(self)} of {self._path.name})"
+
+    def read(self, rows: NDArray[np.integer]) -> list[Verdict]:
+        """Read the verdicts at (R,) places.
+
+        Raises
+        ------
+        VerdictError
+            If the log cannot be read, or was changed since it was read first.
+        """
+        return _read_at(self._path, self._offsets[rows].tolist())
+
+
+def _read_at(path: Path, offsets: Iterable[int]) -> list[Verdict]:
+    verdicts = []
+    try:
+        with reader(path) as file:
+            for offset in offsets:
+                file.seek(offset)
+                verdicts.append(decode(file.readline()))
+    except OSError as error:
+        raise VerdictError(f"{path}: cannot be read ({error.strerror}).") from None
+    except VerdictError as error:
+        raise VerdictError(f"{path}: was changed while it was read ({error}).") from None
+    return verdicts
+
+
+def columns_of(verdicts: Sequence[Verdict]) -> VerdictColumns:
+    """Return verdicts as columns in the same order."""
+    if isinstance(verdicts, LoggedVerdicts):
+        return verdicts.columns
+    writer = _ColumnsWriter()
+    for verdict in verdicts:
+        writer.add(verdict)
+    return VerdictColumns(writer.rows(), tuple(writer.items), tuple(writer.kinds))
+
+
+def verdicts_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> list[Verdict]:
+    """Return some of N verdicts, (N,) bool."""
+    places = np.flatnonzero(rows)
+    if isinstance(verdicts, LoggedVerdicts):
+        return verdicts.read(places)
+    return [verdicts[i] for i in places.tolist()]
+
+
+class CountedLog(NamedTuple):
+    """Contents of a verdict log, without texts."""
+
+    by_judge: dict[str, LoggedVerdicts]  # the newest success of each unit, else its newest failure
+    n_damaged: int  # lines that were set aside
+
+
+def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
+    """Read a log as columns; as `read_log`, but a verdict takes some 70 bytes.
+
+    Parameters
+    ----------
+    path : Path
+        The log.
+    items : iterable of str, optional
+        Items that it is about, whose names are then held once.
+
+    Raises
+    ------
+    VerdictError
+        If it cannot be read or is of another version.
+    """
+    writer, n_damaged = _ColumnsWriter(items), 0
+    try:
+        with reader(path) as file:
+            lines = bounded_lines(file)
+            header = next(lines, b"")
+            check_header(header, path)
+            offset = len(header)
+            for line in lines:
+                try:
+                    writer.add(decode(line), offset)
+                except (VerdictError, struct.error):
+                    n_damaged += 1
+                offset += len(line)
+    except OSError as error:
+        where = error.filename or path
+        raise VerdictError(f"{where}: cannot be read ({error.strerror}).") from None
+    rows = _final(path, writer.rows())
+    names, kinds = tuple(writer.items), tuple(writer.kinds)
+    by_judge = {}
+    for judge, number in writer.judges.items():
+        of_judge = rows[rows["judge"] == number]
+        if len(of_judge):
+            columns = VerdictColumns(of_judge, names, kinds)
+            by_judge[judge] = LoggedVerdicts(path, of_judge["offset"], columns)
+    return CountedLog(by_judge, n_damaged)
+
+
+def _final(path: Path, rows: NDArray[np.void]) -> NDArray[np.void]:
+    """Return the row of each unit that counts, in the order in which units occur first."""
+    if not len(rows):
+        return rows
+    unit = (rows["judge"].astype(np.int64) << 32 | rows["item"]) * len(ELICITATIONS)
+    unit += rows["elicitation"]
+    order = np.lexsort((rows["sample"], unit))  # stable: in a unit, as they occur
+    unit, sample = unit[order], rows["sample"][order]
+    is_first = np.append(True, (unit[1:] != unit[:-1]) | (sample[1:] != sample[:-1]))
+    starts = np.flatnonzero(is_first)
+    first, final = order[starts], order[starts]
+    ends = np.append(starts[1:], len(order))
+    for i in np.flatnonzero(ends - starts > 1).tolist():
+        places = order[starts[i] : ends[i]]
+        best: Verdict | None = None
+        for place, verdict in zip(
+            places.tolist(), _read_at(path, rows["offset"][places].tolist()), strict=True
+        ):
+            chosen = newest(verdict, best)
+            if chosen is verdict:
+                final[i] = place
+            best = chosen
+    return rows[final[np.argsort(first)]]
