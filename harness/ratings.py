@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.stats import OptionSpace
     from harness.tasks import Item, Task
+    from harness.tasks.model import Rating
 
     Rows = Sequence[int] | NDArray[np.int64]
 
@@ -206,7 +207,9 @@ class _TableBuilder:
         )
 
 
-def human_table(task: Task, items: Sequence[Item]) -> RatingTable:
+def human_table(
+    task: Task, items: Sequence[Item], ratings: Sequence[Rating] | None = None
+) -> RatingTable:
     """Count the human ratings of items.
 
     Parameters
@@ -215,6 +218,8 @@ def human_table(task: Task, items: Sequence[Item]) -> RatingTable:
         Task with the ratings.
     items : sequence of Item
         Rows of the table, in this order.
+    ratings : sequence of Rating, optional
+        Some of the ratings of the task. Default: all.
 
     Returns
     -------
@@ -223,8 +228,9 @@ def human_table(task: Task, items: Sequence[Item]) -> RatingTable:
         pair.
     """
     builder = _TableBuilder(task.space, items)
+    ratings = task.ratings if ratings is None else ratings
     rows: dict[tuple[Elicitation, str | tuple[str, ...]], list[int]] = defaultdict(list)
-    for rating in task.ratings:
+    for rating in ratings:
         if (row := builder.row.get(rating.item)) is not None:
             rows[rating.elicitation, rating.value].append(row)
     for (elicitation, value), at in rows.items():
@@ -236,15 +242,14 @@ def human_table(task: Task, items: Sequence[Item]) -> RatingTable:
             builder.add_choices(at, value)
         else:
             builder.add_sets(at, value)
-    for (option, endorsed), at in _paired_rows(task, builder.row).items():
+    for (option, endorsed), at in _paired_rows(ratings, builder.row).items():
         builder.add_pairs(at, option, endorsed)
     return builder.table("humans")
 
 
 def without_rater(table: RatingTable, task: Task, items: Sequence[Item], rater: str) -> RatingTable:
     """Return the `human_table` of a task without one rater's ratings."""
-    ratings = tuple(rating for rating in task.ratings if rating.rater == rater)
-    left_out = human_table(task.model_copy(update={"ratings": ratings}), items)
+    left_out = human_table(task, items, [r for r in task.ratings if r.rater == rater])
     joint = table.joint
     if joint is not None and left_out.joint is not None:
         joint = joint - left_out.joint
@@ -258,16 +263,16 @@ def without_rater(table: RatingTable, task: Task, items: Sequence[Item], rater: 
 
 
 def _paired_rows(
-    task: Task, row: Mapping[str, int]
+    ratings: Sequence[Rating], row: Mapping[str, int]
 ) -> dict[tuple[str, tuple[str, ...]], list[int]]:
     """Return the rows on which a rater gave a choice and a set, by both."""
     sets = {
         (r.item, r.rater): r.value
-        for r in task.ratings
+        for r in ratings
         if not isinstance(r.value, str) and r.item in row
     }
     pairs: dict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-    for r in task.ratings if sets else ():
+    for r in ratings if sets else ():
         key = (r.item, r.rater)
         if isinstance(r.value, str) and r.value != CANNOT_ASSESS and key in sets:
             pairs[r.value, sets[key]].append(row[r.item])

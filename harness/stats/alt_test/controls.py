@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.stats.alt_test.outcome import AltTest, AnnotatorSummary, average
-from harness.stats.alt_test.panel import numbers
+from harness.stats.alt_test.panel import Coded, numbers
 from harness.stats.alt_test.procedure import annotator_test, annotator_tests
 from harness.stats.alt_test.scoring import item_numbers, pairs, similarities
 from harness.stats.inference.estimate import Estimate, bootstrap
@@ -19,7 +19,7 @@ from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, PEARSON_OVER_
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from harness.stats.alt_test.panel import Coded, Panel
+    from harness.stats.alt_test.panel import Panel
     from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.data.arrays import FloatArray
     from harness.stats.inference.bootstrap import Resampling
@@ -101,11 +101,10 @@ def annotator_controls(
     Where raters answer at random, a random judge passes: the test compares with these raters alone.
     """
     values = panel.labels if options is None else tuple(options)
-    drawn = resampling.rng.integers(max(len(values), 1), size=(n_draws, len(panel.items))).tolist()
-    judges = {
-        str(b): {item: values[k] for item, k in zip(panel.items, row, strict=True)}
-        for b, row in enumerate(drawn if values else ())
-    }
+    drawn = resampling.rng.integers(max(len(values), 1), size=(n_draws, len(panel.items)))
+    labels = tuple(dict.fromkeys((*panel.labels, *values)))
+    place = np.array([labels.index(value) for value in values], dtype=np.int64)
+    judges = {str(b): Coded(labels, place[row]) for b, row in enumerate(drawn if values else ())}
     random = _random(annotator_tests(panel, judges, design))
     majority = annotator_test(panel, dict.fromkeys(panel.items, _most_frequent(panel)), design)
     agreement = {

@@ -104,21 +104,26 @@ def jsonl_rows(
     path: Path, required: Collection[str], limits: Limits, encoding: str = ""
 ) -> Iterator[tuple[int, Row]]:
     """Yield number and object of each line; blank lines are skipped."""
+    wanted = frozenset(required)
     with open_text(path, limits, encoding) as file:
         for line, text in _lines(file, limits):
             if text and not text.isspace():
-                yield line, _object(text, required, limits, f"line {line}")
+                row = _object(text, limits, line)
+                if not row.keys() >= wanted:
+                    check_columns(list(row), required, limits, f"line {line}")
+                yield line, row
 
 
-def _object(text: str, required: Collection[str], limits: Limits, where: str) -> Row:
+def _object(text: str, limits: Limits, line: int) -> Row:
+    where = f"line {line}"
     try:
         row = parse_json(text)
     except ValueError as error:
         raise PlaceError(f"{error}; write one strict JSON object per line.", where) from None
     if not isinstance(row, dict):
         raise PlaceError("is not a JSON object; write one object per line.", where)
-    if len(row) > limits.n_columns or "" in row or any(name not in row for name in required):
-        check_columns(list(row), required, limits, where)
+    if len(row) > limits.n_columns or "" in row:
+        check_columns(list(row), (), limits, where)
     if len(text) > limits.field_chars:
         check_lengths(row, limits, where)
     return row
