@@ -3,7 +3,9 @@
     python benchmarks/validation.py [--n 100000 1000000]
 
 Each run folder has three judges that were asked once about each item, each rated by three raters.
-Prints CPU seconds and the peak resident memory.
+Prints CPU seconds, as a multiple of those that parsing its files as JSON takes, too, and the peak
+resident memory. Exits with 1 if 100,000 items take more than `MOST_TIMES` or `MOST_MB`, or a
+million more than twelve times either.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 N_RATERS = 3
+MOST_TIMES = 10.0  # the time that parsing takes; objects for each verdict took 14
+MOST_MB = 375.0  # with 100,000 items; objects for each verdict took 1,090
+UNIT = 100_000  # items
+SLACK = 1.2  # of a million against 100,000
 ACCURACY = {"careful": 0.9, "quick": 0.8, "careless": 0.65}  # of each judge
 OPTIONS = ("fine", "toxic")
 TASK = """\
@@ -135,10 +142,11 @@ def _verdicts(toxic: np.ndarray, rng: np.random.Generator) -> Iterator[Verdict]:
 def validate(run: Path) -> Used:
     """Validate a run in a process of its own, as the command does."""
     folder = run.parent.parent
+    of_own = {"XDG_DATA_HOME": str(folder / "data"), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", CODE, "validate", str(run)],
         cwd=folder,
-        env=os.environ | {"XDG_DATA_HOME": str(folder / "data")},
+        env=os.environ | of_own,
         capture_output=True,
         text=True,
         check=False,
@@ -149,15 +157,46 @@ def validate(run: Path) -> Used:
     return Used(float(found[1]), int(found[2]) * 1024 / 1e6)
 
 
-def main() -> None:
+def parsing_s(run: Path) -> float:
+    """Return the CPU seconds that parsing the files of a run as JSON takes, line by line."""
+    start = time.process_time()
+    for name in ("verdicts.jsonl", "task/items.jsonl", "task/ratings.jsonl"):
+        with (run / name).open(encoding="utf-8") as file:
+            for line in file:
+                json.loads(line)
+    return time.process_time() - start
+
+
+def measured(folder: Path, n: int) -> tuple[Used, float]:
+    """Validate a run over n items in a new folder; return what that took, and what parsing does.
+
+    Parsing is timed before and after, and the mean counts: on a busy machine both take longer.
+    """
+    run = write_run(folder, n)
+    before = parsing_s(run)
+    used = validate(run)
+    return used, (before + parsing_s(run)) / 2.0
+
+
+def main() -> int:
     """Print what each size takes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, nargs="+", default=[100_000, 1_000_000])
+    holds = True
     for n in parser.parse_args().n:
         with tempfile.TemporaryDirectory() as name:
-            cpu_s, peak_mb = validate(write_run(Path(name), n))
-        print(f"{n:,} items: {cpu_s:.1f} s of CPU, {peak_mb:.0f} MB at the peak", flush=True)
+            (cpu_s, peak_mb), parsed_s = measured(Path(name), n)
+        times = cpu_s / parsed_s
+        most_mb = MOST_MB * (SLACK * n / UNIT if n > UNIT else 1.0)
+        most_times = MOST_TIMES * (SLACK if n > UNIT else 1.0)
+        holds &= n < UNIT or (times <= most_times and peak_mb <= most_mb)
+        print(
+            f"{n:,} items: {cpu_s:.1f} s of CPU ({times:.1f} times parsing), "
+            f"{peak_mb:.0f} MB at the peak",
+            flush=True,
+        )
+    return 0 if holds else 1
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -214,7 +214,8 @@ def test_votes_and_ensembles_are_computed_from_the_log(asked_run):
     A run that is killed and resumed has the same verdicts, and buys no vote twice.
     """
     before = source_of(asked_run)
-    assert values_of(before) == {
+    values = values_of(before)
+    assert values == {
         ("a@self-consistency:3", 0): {"B"},
         ("a@self-consistency:3", 1): {"A"},
         ("b", 0): {"A"},
@@ -237,7 +238,7 @@ def test_votes_and_ensembles_are_computed_from_the_log(asked_run):
     )
     assert len(source_of(asked_run).verdicts["panel"]) < 12
     ask(plan_resumed_run(asked_run), asked_run)
-    assert values_of(source_of(asked_run)) == values_of(before)
+    assert values_of(source_of(asked_run)) == values
     assert len(asked_run.read_verdicts().final) == 36 + 12 + 12
 
 

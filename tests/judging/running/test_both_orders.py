@@ -176,17 +176,18 @@ def test_a_resumed_run_asks_and_reads_the_same(task, judges_file, tmp_path):
     )
     folder = start(plan, tmp_path / "runs")
     store = ResponseCache(tmp_path / "cache", print)
-    before = ask(plan, folder, store)
-    assert len({(v.item, v.reply.cache_key) for v in before.verdicts["first"]}) == 16
+    before = list(ask(plan, folder, store).verdicts["first"])
+    assert len({(v.item, v.reply.cache_key) for v in before}) == 16
     lines = folder.verdicts.read_bytes().splitlines(keepends=True)
     folder.verdicts.write_bytes(b"".join(lines[:10]))
-    after = ask(plan_resumed_run(folder), folder, ResponseCache(tmp_path / "cache", print))
+    resumed = ask(plan_resumed_run(folder), folder, ResponseCache(tmp_path / "cache", print))
+    after = list(resumed.verdicts["first"])
     rows = [
-        {(v.item, v.sample, v.value, v.swapped, v.request) for v in source.verdicts["first"]}
-        for source in (before, after)
+        {(v.item, v.sample, v.value, v.swapped, v.request) for v in verdicts}
+        for verdicts in (before, after)
     ]
     assert rows[0] == rows[1]
-    assert sum(v.cached for v in after.verdicts["first"]) == 4 * 8 - 9
+    assert sum(v.cached for v in after) == 4 * 8 - 9
 
 
 def test_samples_in_the_same_order_share_a_request(task, tmp_path, stub):
