@@ -352,14 +352,15 @@ def judge_table(
     for verdict in verdicts_at(verdicts, is_soft & (row_of >= 0)):
         assert verdict.probabilities is not None, "as its kind says"
         soft[builder.row[verdict.item], verdict.elicitation].append(verdict.probabilities)
-    by_kind = np.argsort(columns.kind, kind="stable")
-    rows = np.split(row_of[by_kind], np.cumsum([n for _, n in columns.n_by_kind()])[:-1])
+    rows = row_of[np.argsort(columns.kind, kind="stable")]  # by kind
+    ends = np.cumsum([n for _, n in columns.n_by_kind()]).tolist()
     at: Rows = [0]
     try:
         for (row, elicitation), replies in soft.items():
             at = [row]
             builder.set_distribution(row, elicitation, replies)
-        for kind, of_kind in zip(columns.kinds, rows, strict=True):
+        for kind, start, end in zip(columns.kinds, [0, *ends], ends, strict=False):
+            of_kind = rows[start:end]
             at = of_kind[of_kind >= 0]
             if len(at):
                 builder.add_outcomes(at, kind.elicitation, kind.outcome)

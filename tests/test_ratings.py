@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.ratings import human_table, without_rater
+from harness.ratings import count_outcomes, human_table, judge_table, without_rater
 from harness.tasks import load_task
 
 
@@ -23,3 +23,13 @@ def test_counts_without_a_rater_are_those_of_the_other_ratings(name):
     if fewer.joint is not None:
         joint = np.zeros_like(fewer.joint) if expected.joint is None else expected.joint
         np.testing.assert_array_equal(fewer.joint, joint)
+
+
+def test_a_judge_without_verdicts_has_a_table_of_zeros():
+    """A judge of a race, or one that was stopped, may have answered nothing yet."""
+    task = load_task("toxicity")
+    table = judge_table(task, task.items, "mute", [])
+    assert not table.outcomes.any()
+    assert not table.forced_choice.any()
+    [row] = count_outcomes([], {"forced_choice": 3})
+    assert (row.planned, row.not_asked) == (3, 3)
