@@ -143,6 +143,10 @@ def _table(result: Estimation, mean: PopulationMean) -> Iterator[str]:
             ends = f"[{_number(interval[0], result)}, {_number(interval[1], result)}]"
             value = f"{_number(mean.corrected.value, result)} {ends}"
             rows.append(("Rogan-Gladen", f"{value}; by profile {_profile(mean, result)}"))
+    if result.above_tau is not None:
+        low, high = result.above_tau
+        bounds = f"{_number(low, result)} to {_number(high, result)} of the items"
+        rows.append(("above tau", f"{bounds} (bounds; few raters per item tell no more)"))
     width = max(len(name) for name, _ in rows)
     yield from (f"{name:<{width}}  {value}" for name, value in rows)
 

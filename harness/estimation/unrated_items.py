@@ -21,6 +21,7 @@ from harness.ledger import tried_in_run
 from harness.ratings import human_table
 from harness.run_plans import plan_other_items
 from harness.sources import compared_source, verdicts_of
+from harness.stats.estimation.identified_set import share_above
 from harness.stats.estimation.labelling import labels_for_width, least_width
 from harness.stats.estimation.population import (
     Labelled,
@@ -87,6 +88,9 @@ class Estimation:
         What the mean is of.
     mean : PopulationMean or None
         None until all items were asked about.
+    above_tau : (low, high) or None
+        Bounds of the share of items on which at least tau of the raters are positive, see
+        `share_above`; few raters per item bias any single number. None for mean scores.
     likeness : Transfer or None
         Whether the labelled items look like the unlabelled ones; None where they were drawn with
         known probabilities and need not. With strata, they are compared within each.
@@ -119,6 +123,7 @@ class Estimation:
     judge: str
     quantity: Quantity
     mean: PopulationMean | None
+    above_tau: tuple[float, float] | None
     likeness: Transfer | None
     n_unlabelled: int
     n_unanswered: int
@@ -239,12 +244,14 @@ def estimate(
     done = exit_code == ExitCode.DONE
     tried = tried_in_run(folder)
     n_judges = tried.n if tried else len(folder.manifest.judges)
+    mean = _mean(labelled, judged, n_judges, wanted, beta) if done else None
     return Estimation(
         path=path,
         task=source.task.name,
         judge=judge,
         quantity=quantity,
-        mean=_mean(labelled, judged, n_judges, wanted, beta) if done else None,
+        mean=mean,
+        above_tau=_above(source.cutoff, mean, quantity),
         likeness=_likeness(labelled, rated, judged) if done else None,
         n_unlabelled=judged.n,
         n_unanswered=judged.n_unanswered,
@@ -417,6 +424,14 @@ def _mean(
             completed, sums, level=level, n_judges=n_judges, betas=beta or wanted.options.beta_range
         )
     return population_score(completed, sums, bounds=quantity.bounds, level=level, n_judges=n_judges)
+
+
+def _above(
+    tau: float, mean: PopulationMean | None, quantity: Quantity
+) -> tuple[float, float] | None:
+    if mean is None or mean.estimate is None or quantity.kind == "score":
+        return None
+    return share_above(tau, mean.estimate.low, mean.estimate.high)
 
 
 def _needed(

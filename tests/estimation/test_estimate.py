@@ -12,6 +12,7 @@ from support.task_folders import make_task_folder
 from benchmarks.estimate_memory import LARGEST_MB, peak_mb
 from harness.estimation.unlabelled import PART, read_parts
 from harness.runs import RunFolder
+from harness.stats.estimation.identified_set import share_above
 from harness.tasks import load_task
 
 N = 40
@@ -63,8 +64,12 @@ def test_share_is_estimated_from_ratings_and_judge(run, tmp_path):
     assert mean["estimate"]["low"] <= mean["estimate"]["value"] <= mean["estimate"]["high"]
     assert mean["labels_alone"]["low"] < mean["labels_alone"]["high"]
     assert mean["n_judges"] == 2
+    assert found["above_tau"] == list(
+        share_above(0.5, mean["estimate"]["low"], mean["estimate"]["high"])
+    )
     text = invoke("estimate", run, "--judge", "lexicon", "--items", items, "--out", "runs")
     assert "Share of raters who would choose" in text.stdout
+    assert "of the items (bounds; few raters per item tell no more)" in text.stdout
     assert "the interval allows for the choice among 2 judges" in text.stdout
 
 

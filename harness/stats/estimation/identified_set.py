@@ -22,6 +22,30 @@ def endorsed_share(chosen: float, beta: float) -> float:
     return chosen + beta * (1.0 - chosen)
 
 
+def share_above(tau: float, low: float, high: float) -> tuple[float, float]:
+    """Return bounds of the share of items whose own share is at least tau, from the mean share.
+
+    Few raters of an item do not tell its share; the mean over items bounds how many reach tau
+    (Markov's inequality, from both sides).
+
+    Parameters
+    ----------
+    tau : float in (0, 1]
+        Cut-off.
+    low, high : float in [0, 1]
+        Ends of an interval of the mean; the bounds hold as often as it does.
+
+    Examples
+    --------
+    >>> share_above(0.5, 0.2, 0.3)
+    (0.0, 0.6)
+    >>> share_above(0.5, 0.75, 0.9)
+    (0.5, 1.0)
+    """
+    least = float(low >= 1.0) if tau >= 1.0 else (low - tau) / (1.0 - tau)
+    return max(0.0, least), min(1.0, high / tau)
+
+
 def partial_critical(width_in_errors: float, level: float) -> float:
     """Return the critical value that covers each point of an identified set.
 

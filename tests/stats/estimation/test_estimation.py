@@ -19,7 +19,11 @@ from benchmarks.estimation import (
     replayed,
 )
 from benchmarks.estimation_designs import Design, PairedDesign, simulate, simulate_paired
-from harness.stats.estimation.identified_set import identified_interval, partial_critical
+from harness.stats.estimation.identified_set import (
+    identified_interval,
+    partial_critical,
+    share_above,
+)
 from harness.stats.estimation.labelling import (
     confidence_sequence,
     draw_probabilities,
@@ -577,3 +581,14 @@ def test_lengths_that_differ_are_refused():
     """As many verdicts as labels are needed."""
     with pytest.raises(ValueError, match="2 verdicts for 3 labels"):
         Labelled(np.ones(3), np.ones(2))
+
+
+@given(
+    st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20), st.floats(0.01, 1.0, exclude_min=True)
+)
+def test_share_of_items_above_tau_is_within_its_bounds(shares, tau):
+    """Whatever the shares of the items are."""
+    mean = float(np.mean(shares))
+    low, high = share_above(tau, mean, mean)
+    above = np.mean(np.array(shares) >= tau)
+    assert low - 1e-9 <= above <= high + 1e-9
