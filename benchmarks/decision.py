@@ -2,14 +2,16 @@
 
     python benchmarks/decision.py [--replicates 1000] [--processes 2] [--only WORD] [--write]
 
-Prints a Markdown table, a row per claim; ``--write`` puts it into docs/coverage.md, in the place of
-the rows there with the same data sets. A `Scenario`
-draws a data set from a seed and says of each claim whether it held; None is NA.
+Prints a Markdown table, a row per claim; ``--write`` puts the rows into decision.csv, in the place
+of those with the same data sets, and their summary into docs/coverage.md. The page of all rows is
+built from the file with the site. A `Scenario` draws a data set from a seed and says of each claim
+whether it held; None is NA.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -65,7 +67,12 @@ Range: TypeAlias = tuple[float, float]
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "coverage.md"
 START = "<!-- benchmarks/decision.py writes what follows -->"
-N_COLUMNS = 7
+ROWS = Path(__file__).with_suffix(".csv")
+COLUMNS = ("data_sets", "claim", "n_held", "n_defined", "n_data_sets", "low", "high")
+SECTION = "../coverage.md#decisions-and-intervals-on-few-items"
+TABLE_HEAD = """\
+| data sets | what holds | share | NA | wanted | how many | |
+| --- | --- | --- | --- | --- | --- | --- |"""
 SIZE_SCENARIO = "annotator test, 10 to 29 items, by enumeration"
 SPACE = stats.OptionSpace.powerset(("yes", "no"))
 DISAGREEMENT = find_metric("js_divergence(s/s)", METRICS)
@@ -1085,9 +1092,10 @@ def size_rows() -> list[Row]:
 INTRODUCTION = """\
 ## Decisions and intervals on few items
 
-Simulated data sets, as many as the last column says. "NA" is the share of them for which the
+Simulated data sets of many kinds. Each [row](reference/coverage-rows.md) has a kind and a claim,
+and the share of its data sets in which the claim held. "NA" is the share of data sets for which the
 program gives no result; the share beside it is of the others. Of {n_rows:,} rows, {n_outside} lie
-outside the wanted range, and {n_missed} by more than two standard errors; these are marked.
+outside the wanted range, and {n_missed} by more than two standard errors.
 
 - Verdicts and comparisons: two options, judges ranked by the Jensen-Shannon divergence at one reply
   per item, annotator test with a margin of 0.1, {n_resamples:,} resamples. *Coins* ignore the item,
@@ -1141,24 +1149,42 @@ Values are never NA for want of items.
 
 
 def render(rows: list[Row]) -> str:
-    """Write the section of the page."""
+    """Write the section of the page: a line per claim, then the rows that miss their range."""
+    by_claim: dict[str, list[Row]] = {}
+    for row in rows:
+        by_claim.setdefault(row.claim, []).append(row)
+    missing = [row for row in rows if row.misses]
     lines = [
         INTRODUCTION.format(
-            n_missed=sum(row.misses for row in rows),
+            n_missed=len(missing),
             n_outside=sum(row.n_errors_off > 0.0 for row in rows),
             n_rows=len(rows),
             n_resamples=N_RESAMPLES,
             large=LARGE,
         ),
-        "| data sets | what holds | share | NA | wanted | how many | |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        *(render_row(row) for row in rows),
+        "| what holds | rows | share | outside the wanted range | by two standard errors |",
+        "| --- | --- | --- | --- | --- |",
+        *(summary_line(claim, of_claim) for claim, of_claim in by_claim.items()),
+        "",
+        "The rows that miss their range by more than two standard errors:",
+        "",
+        TABLE_HEAD,
+        *map(render_row, missing),
     ]
     return "\n".join(lines) + "\n"
 
 
+def summary_line(claim: str, rows: list[Row]) -> str:
+    """Write how often a claim held over all kinds of data sets."""
+    shares = [100.0 * row.share for row in rows if row.n_defined]
+    span = f"{min(shares):.1f} to {max(shares):.1f} %" if shares else "NA"
+    n_outside = sum(row.n_errors_off > 0.0 for row in rows)
+    n_missed = sum(row.misses for row in rows)
+    return f"| {claim} | {len(rows)} | {span} | {n_outside} | {n_missed} |"
+
+
 def render_row(row: Row) -> str:
-    """Write a line of the table."""
+    """Write a line of the table of all rows."""
     low, high = row.wanted
     if low == high:
         wanted = f"{100 * low:g} %"
@@ -1174,28 +1200,50 @@ def render_row(row: Row) -> str:
     return f"| {' | '.join(cells)} | {'misses' if row.misses else ''} |"
 
 
-def read_rows(page: str) -> list[Row]:
-    """Read the table of the page again; counts are as exact as its shares."""
-    rows = []
-    for line in page.split(START)[1].splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) != N_COLUMNS or not cells[5].replace(",", "").isdigit():
-            continue
-        n = int(cells[5].replace(",", ""))
-        n_defined = round(n * (1.0 - float(cells[3].rstrip(" %")) / 100.0))
-        share = 0.0 if cells[2] == "NA" else float(cells[2].rstrip(" %")) / 100.0
-        numbers = [float(word) / 100.0 for word in cells[4].split() if word[0].isdigit()]
-        low = 0.0 if "at most" in cells[4] else numbers[0]
-        high = 1.0 if "at least" in cells[4] else numbers[-1]
-        rows.append(Row(cells[0], cells[1], round(share * n_defined), n_defined, n, (low, high)))
-    return rows
+def all_rows() -> str:
+    """Write the page of all rows, which is built with the site."""
+    rows = read_rows()
+    lines = [
+        "# Decisions and intervals on few items, row by row",
+        "",
+        f"{len(rows):,} rows; [what they are, and which miss their range]({SECTION}). NA is the",
+        "share of data sets without a result.",
+        "",
+        TABLE_HEAD,
+        *map(render_row, rows),
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def with_published(rows: list[Row], page: Path = PAGE) -> list[Row]:
-    """Return the rows of the page, in the place of some of them new ones."""
-    by_claim = {
-        (row.scenario, row.claim): row for row in (*read_rows(page.read_text("utf-8")), *rows)
-    }
+def read_rows(file: Path = ROWS) -> list[Row]:
+    """Read the rows that were simulated."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        return [
+            Row(
+                cells["data_sets"],
+                cells["claim"],
+                int(cells["n_held"]),
+                int(cells["n_defined"]),
+                int(cells["n_data_sets"]),
+                (float(cells["low"]), float(cells["high"])),
+            )
+            for cells in csv.DictReader(lines)
+        ]
+
+
+def write_rows(rows: list[Row], file: Path = ROWS) -> None:
+    """Write the rows as `read_rows` reads them."""
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in rows:
+            counts = (row.n_held, row.n_defined, row.n_replicates)
+            writer.writerow((row.scenario, row.claim, *counts, *row.wanted))
+
+
+def with_published(rows: list[Row]) -> list[Row]:
+    """Return the rows that were simulated before, in the place of some of them new ones."""
+    by_claim = {(row.scenario, row.claim): row for row in (*read_rows(), *rows)}
     claims = [(scenario.name, claim) for scenario in scenarios() for claim in scenario.wanted]
     of_size = [key for key in by_claim if key[0] == SIZE_SCENARIO]
     return [by_claim[key] for key in (*of_size, *claims) if key in by_claim]
@@ -1213,16 +1261,18 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", help="scenarios whose name holds this")
-    parser.add_argument("--write", action="store_true", help="write docs/coverage.md")
+    parser.add_argument("--write", action="store_true", help="write the file and the page")
     options = parser.parse_args()
     chosen = [scenario for scenario in scenarios() if options.only in scenario.name]
     rows = size_rows() if options.only in SIZE_SCENARIO else []
     for evaluated in evaluate_all(chosen, options.replicates, options.processes):
         rows += evaluated
         print(evaluated[0].scenario, file=sys.stderr, flush=True)
-    print(render(rows))
+    print("\n".join((TABLE_HEAD, *map(render_row, rows))))
     if options.write:
-        write_page(render(with_published(rows)))
+        published = with_published(rows)
+        write_rows(published)
+        write_page(render(published))
     sys.exit(any(row.misses for row in rows))
 
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 HERE = Path(__file__).resolve().parent
-BUILT = ("cli.md", "schemas.md")  # made when the site is published, from help and schemas alone
+BUILT = ("cli.md", "schemas.md", "coverage-rows.md")  # made when the site is published
 MARK = "<!-- Made by docs/generate.py from the code; do not edit. -->"
 
 
@@ -63,6 +63,7 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     pages = {
         "cli.md": cli(),
+        "coverage-rows.md": coverage_rows(),
         "files.md": files(),
         "glossary.md": glossary(),
         "metrics.md": metrics(),
@@ -95,6 +96,14 @@ def _commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
     yield words
     for name, command in getattr(group, "commands", {}).items():
         yield from _commands(command, (*words, name))
+
+
+def coverage_rows() -> str:
+    """Every row of the simulations of decisions and intervals."""
+    sys.path.append(str(HERE.parent))
+    from benchmarks.decision import all_rows  # noqa: PLC0415 -- found in the repository alone
+
+    return all_rows()
 
 
 def files() -> str:

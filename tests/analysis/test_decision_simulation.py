@@ -17,9 +17,11 @@ from benchmarks.decision import (
     evaluate_scenario,
     largest_size,
     read_rows,
+    render,
     render_row,
     scenarios,
     write_page,
+    write_rows,
 )
 
 if TYPE_CHECKING:
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 N_WORST, N_FEW, N_ERRORS = 10, 200, 4.0
 
 
-def published_rows() -> list[Row]:
-    return read_rows(PAGE.read_text("utf-8"))
+def test_the_page_sums_up_the_rows() -> None:
+    assert render(read_rows()).rstrip() in PAGE.read_text("utf-8")
 
 
 def test_a_row_counts_what_held_among_the_defined() -> None:
@@ -45,22 +47,27 @@ def test_a_row_counts_what_held_among_the_defined() -> None:
     assert row.misses
 
 
-def test_a_line_of_the_table_is_read_as_it_was_written(tmp_path) -> None:
+def test_rows_are_read_as_they_were_written(tmp_path) -> None:
     rows = [
         Row("coins", "use", 30, 1000, 1000, (0.0, 0.05)),
         Row("good", "use", 900, 1000, 1000, (0.8, 1.0)),
         Row("few groups", "rejects", 0, 0, 1000, (0.0, 0.07)),
         Row("intervals", "beta", 720, 800, 1000, (0.92, 0.98)),
     ]
+    write_rows(rows, tmp_path / "rows.csv")
+    assert read_rows(tmp_path / "rows.csv") == rows
     page = tmp_path / "page.md"
     page.write_text(f"# What stays\n\n{START}\nWhat goes\n", "utf-8")
-    write_page("\n".join(render_row(row) for row in rows), page)
+    write_page(render(rows), page)
     text = page.read_text("utf-8")
     assert text.startswith("# What stays\n")
     assert "What goes" not in text
-    assert read_rows(text) == rows
     assert [row.misses for row in rows] == [False, False, False, True]
-    assert "| NA | 100.0 % |" in text
+    assert "| rejects | 1 | NA | 0 | 0 |" in text
+    assert "| beta | 1 | 90.0 to 90.0 % | 1 | 1 |" in text
+    assert render_row(rows[3]) in text
+    assert render_row(rows[0]) not in text
+    assert "| NA | 100.0 % |" in render_row(rows[2])
 
 
 def test_a_good_judge_is_recommended_and_a_coin_is_not() -> None:
@@ -73,7 +80,7 @@ def test_a_good_judge_is_recommended_and_a_coin_is_not() -> None:
 
 def test_the_page_has_every_row() -> None:
     wanted = {(scenario.name, claim) for scenario in scenarios() for claim in scenario.wanted}
-    rows = published_rows()
+    rows = read_rows()
     assert {(row.scenario, row.claim) for row in rows if row.scenario != SIZE_SCENARIO} == wanted
 
 
@@ -85,7 +92,7 @@ def test_the_deciding_test_holds_its_level(n: int) -> None:
 @pytest.mark.slow
 def test_the_worst_rows_are_as_published() -> None:
     """200 data sets agree with the page to four standard errors, those of the page included."""
-    worst = sorted(published_rows(), key=lambda row: -row.n_errors_off)[:N_WORST]
+    worst = sorted(read_rows(), key=lambda row: -row.n_errors_off)[:N_WORST]
     by_scenario = defaultdict(list)
     for row in worst:
         by_scenario[row.scenario].append(row)

@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 from support.doc_pages import Page, blocks, matches_output
 
+from benchmarks.decision import read_rows
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCS = CHECKOUT / "docs"
-BUILT = {DOCS / "reference" / name for name in ("cli.md", "schemas.md")}  # with the site
+BUILT = {  # with the site
+    DOCS / "reference" / name for name in ("cli.md", "schemas.md", "coverage-rows.md")
+}
 PAGES = sorted(page for page in {*DOCS.rglob("*.md")} - BUILT if page.parent.name != "fragments")
 WRITTEN = [page for page in PAGES if page.parent != DOCS / "reference"]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
@@ -97,6 +101,7 @@ def test_reference_is_fresh(tmp_path):
     built = {page.name: generated.pop(page.name) for page in BUILT}
     assert "## harness revalidate" in built["cli.md"]
     assert "## verdicts" in built["schemas.md"]
+    assert built["coverage-rows.md"].count("\n| ") > len(read_rows())
     reference = {*(DOCS / "reference").iterdir()} - BUILT
     committed = {page.name: page.read_text(encoding="utf-8") for page in reference}
     stale = sorted(
