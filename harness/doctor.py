@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -152,7 +152,7 @@ def examine(
         findings += asyncio.run(_contact_all(specs, fault))
     fault = _fault(place.cache or os.environ.get("HARNESS_CACHE"))
     cache = place.cache or cache_folder()
-    findings += _check_cache(cache, fault)
+    findings.append(_check_cache(cache, fault))
     if place.store is not None:
         findings.append(_check_store(place.store))
     if place.executor != "local":
@@ -277,20 +277,23 @@ def _read_answer(
     return "ok", "answers", ""
 
 
-def _check_cache(folder: Path, fault: State) -> Iterator[CheckResult]:
+def _check_cache(folder: Path, fault: State) -> CheckResult:
     """Check the response cache, without writing to it."""
-    for moved in sorted(folder.parent.glob(f"{folder.name}.damaged-*")):
-        advice = "delete it when no run is missed"
-        yield CheckResult("cache", str(moved), "note", f"moved aside, {_size(moved)}", advice)
     finding = partial(CheckResult, "cache", str(folder))
     if not folder.exists():
-        yield finding("ok", "empty; the first run creates it")
-    elif not folder.is_dir():
-        yield finding(fault, "not a folder", "choose another with --cache DIR")
-    elif not (folder / "cache.db").exists():
-        yield finding("ok", "empty")
-    else:
-        yield _check_database(folder, fault)
+        return finding("ok", "empty; the first run creates it")
+    if not folder.is_dir():
+        return finding(fault, "not a folder", "choose another with --cache DIR")
+    if not (folder / "cache.db").exists():
+        return finding("ok", "empty")
+    try:
+        stats = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S)
+    except CacheUnusable as error:
+        return finding(fault, error.cause, error.advice)
+    message = f"sound, {stats.n_replies} replies"
+    if _is_locked(folder / "cache.db"):
+        return finding(fault, f"database is locked; {message}", ADVICE)
+    return finding("ok", message)
 
 
 def _check_store(address: str) -> CheckResult:
@@ -326,21 +329,6 @@ def _check_cluster(executor: str) -> CheckResult:
     return CheckResult("cluster", executor, "ok", message)
 
 
-def _check_database(folder: Path, fault: State) -> CheckResult:
-    finding = partial(CheckResult, "cache", str(folder))
-    try:
-        stats = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S)
-    except CacheUnusable as error:
-        return finding(fault, error.cause, error.advice)
-    message = f"sound, {stats.n_replies} replies, {_size(folder)}"
-    if _is_locked(folder / "cache.db"):
-        return finding(fault, f"database is locked; {message}", ADVICE)
-    if stats.n_unreadable:
-        message += f"; {stats.n_unreadable} foreign rows"
-        return finding("note", message, "nothing: they are ignored")
-    return finding("ok", message)
-
-
 def _is_locked(path: Path) -> bool:
     """Whether another program has locked the database for writing."""
     with closing(sqlite3.connect(path, timeout=LOCK_TIMEOUT_S, isolation_level=None)) as connection:
@@ -350,19 +338,3 @@ def _is_locked(path: Path) -> bool:
         except sqlite3.OperationalError:
             return True
     return False
-
-
-def _size(path: Path) -> str:
-    n_bytes = 0
-    for file in [path] if path.is_file() else path.rglob("*"):
-        with suppress(FileNotFoundError):  # a run that ends removes its temporary files
-            n_bytes += file.stat().st_size if file.is_file() else 0
-    return _bytes(n_bytes)
-
-
-def _bytes(n_bytes: float) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if n_bytes < 1024:  # noqa: PLR2004 -- the unit's step
-            return f"{n_bytes:.0f} {unit}"
-        n_bytes /= 1024
-    return f"{n_bytes:.1f} GiB"
