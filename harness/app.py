@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.command_options import Choices, Place, Validating
     from harness.judging.parsing.verdict import Verdict
+    from harness.judging.prompts.requests import Prompts
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.services import Observer, Store
     from harness.stopping import StopRequests
@@ -105,9 +106,9 @@ def start(plan: Plan, out: Path, name: str | None = None) -> RunFolder:
     return folder
 
 
-def part_name(plan: Plan) -> str:
-    """Return the name of the folder of a part, which follows from what is asked."""
-    asked_for = [plan.task.content_hash, plan.prompts.hash, *map(repr, plan.specs)]
+def part_name(task: Task, prompts: Prompts, judge: str) -> str:
+    """Return the name of the folder of a part, which follows from what a judge is asked."""
+    asked_for = [task.content_hash, prompts.hash, judge]
     return hashlib.sha256("\0".join(asked_for).encode()).hexdigest()[:16]
 
 
@@ -132,7 +133,8 @@ def ask_part(
     """
     check_place(place)
     check_judges(plan)
-    path = out / part_name(plan)
+    [judge] = plan.specs
+    path = out / part_name(plan.task, plan.prompts, judge.name)
     has_begun = (path / "manifest.json").exists()
     folder = RunFolder.open(path) if has_begun else start(plan, out, path.name)
     if folder.manifest.state == "asked":
@@ -291,7 +293,7 @@ def _ask(
         plan, folder, store, observer=observer, retry=retry, stop=stop, follow=follow
     )
     if asked.exit_code != ExitCode.DONE:
-        command = resume_command(folder.path, place.cache, verb, place.store)
+        command = resume_command(folder.path, place.cache, verb, place.store, plan.resume_options)
         observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
     return asked
 
@@ -353,7 +355,7 @@ def _ask_probe(
     note_paid(folder, budget)
     if asked_too.exit_code != ExitCode.DONE:
         folder.update(state="stopped", exit_code=int(exit_code))
-        command = resume_command(folder.path, place.cache)
+        command = resume_command(folder.path, place.cache, options=plan.resume_options)
         observer.say(how_to_resume(command, asked_too.exit_code, plan.config.max_cost))
     return Asked(exit_code, budget)
 

@@ -41,6 +41,8 @@ from harness.stats.modes import AbstentionMode, IntervalMethod
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from pydantic.fields import FieldInfo
+
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 Model = TypeVar("Model", bound="Options")
@@ -124,6 +126,17 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def words(self) -> list[str]:
+        """Return the options as they are given on the command line."""
+        words = []
+        for name, declared in options_of(type(self)).items():
+            value = getattr(self, name)
+            if value not in {None, declared.default}:
+                words.append(declared.flag)
+                text = ",".join(value) if isinstance(value, tuple) else f"{value}"
+                words += [] if value is True else [text]
+        return words
+
 
 @dataclass(frozen=True, slots=True)
 class DeclaredOption:
@@ -178,7 +191,7 @@ class DeclaredOption:
 
 
 def option(
-    default: Any,  # noqa: ANN401 -- of any option
+    default: object,
     text: str,
     uses: Sequence[str],
     *,
@@ -225,8 +238,8 @@ def options_of(model: type[BaseModel]) -> dict[str, DeclaredOption]:
     }
 
 
-def _declared(name: str, field: Any) -> DeclaredOption:  # noqa: ANN401 -- a field of pydantic
-    extra = field.json_schema_extra
+def _declared(name: str, field: FieldInfo) -> DeclaredOption:
+    extra: Any = field.json_schema_extra  # as `option` makes it
     kind, values = _kind_of(field.annotation, field.metadata)
     names = tuple((extra["flag"] or f"--{name.replace('_', '-')}").split())
     return DeclaredOption(
@@ -264,7 +277,7 @@ def _range(metadata: Sequence[object]) -> str:
     return f"{''.join(below)}x{''.join(above)}" if above else ""
 
 
-def _kind_of(annotation: Any, metadata: Sequence[object]) -> tuple[Any, tuple[str, ...]]:  # noqa: ANN401 -- a type
+def _kind_of(annotation: object, metadata: Sequence[object]) -> tuple[Any, tuple[str, ...]]:
     """Return the type of the values of an option, and the values where they are fixed."""
     if get_origin(annotation) in {Union, UnionType}:
         kinds = [member for member in get_args(annotation) if member is not NoneType]
@@ -568,9 +581,11 @@ class Elicitations(Options):
 
     @model_validator(mode="before")
     @classmethod
-    def _in_order(cls, values: Any) -> Any:  # noqa: ANN401 -- whatever was given
+    def _in_order(cls, values: object) -> object:
         """Put elicitations into the order of asking."""
-        chosen = values.get("elicitations") if isinstance(values, dict) else None
+        if not isinstance(values, dict):
+            return values
+        chosen = values.get("elicitations")
         if isinstance(chosen, str):
             chosen = (chosen,)
         if isinstance(chosen, list | tuple) and set(chosen) <= set(ELICITATIONS):
@@ -612,11 +627,6 @@ class Asking(ItemText, Shuffling, Samples, Elicitations):
     max_tokens: int | None = option(
         None, "Tokens a reply may have; each judge's own limit if absent.", (RUN,), ge=1
     )
-    allow_redirects: bool = option(
-        False,
-        "Also run providers whose redirects cannot be refused.",
-        (RUN,),
-    )
     batch: bool = option(
         False,
         "Use batch interfaces, which cost less, where they exist.",
@@ -625,7 +635,7 @@ class Asking(ItemText, Shuffling, Samples, Elicitations):
 
     @model_validator(mode="before")
     @classmethod
-    def _pairs_by_default(cls, values: Any) -> Any:  # noqa: ANN401 -- whatever was given
+    def _pairs_by_default(cls, values: object) -> object:
         """Ask in pairs, too, unless elicitations are named."""
         if not isinstance(values, dict):
             return values
@@ -747,6 +757,9 @@ class Server(Options):
             REVALIDATE: "A judges.yaml whose judges must be as they were validated.",
             SCHEDULE: "A judges.yaml in the repository, whose judges must be as they were.",
         },
+    )
+    allow_redirects: bool = option(
+        False, "Also run providers whose redirects cannot be refused.", ASKING
     )
 
 

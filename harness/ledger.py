@@ -23,6 +23,7 @@ from harness.judging.storage.verdict_columns import columns_of
 from harness.ratings import select_items
 from harness.runs import CONFIRMATION
 from harness.stats.inference.multiple_testing import share_in_series
+from harness.tasks import load_task
 from harness.tasks.folders import find_task
 from harness.user_folders import data_folder
 
@@ -142,12 +143,19 @@ def count_run(folder: RunFolder, source: Source, *, new_ledger: bool = False) ->
 
 def _ledger_of(folder: RunFolder, task: Task) -> tuple[Path, str]:
     """Return the ledger of a run, and the hash of its ratings."""
-    config, task_folder = folder.manifest.config, None
-    if folder.sealed:
-        with suppress(HarnessError):
-            task_folder = find_task(config.task)
+    config = folder.manifest.config
     ratings = ratings_hash(task, config.criterion)
-    return ledger_file(ratings, task_folder), ratings
+    with suppress(HarnessError):
+        folder_of_task = find_task(config.task)
+        shared = folder_of_task / LEDGER
+        if shared.exists() and _has_ratings(folder_of_task, config.criterion, ratings):
+            return shared, ratings
+    return ledger_file(ratings, None), ratings
+
+
+def _has_ratings(folder: Path, criterion: str | None, ratings: str) -> bool:
+    """Whether the task in a folder, which a run folder names, has ratings of a hash."""
+    return ratings_hash(load_task(str(folder)), criterion) == ratings
 
 
 def _confirming(lines: Sequence[LedgerLine]) -> TriedJudges:

@@ -35,6 +35,7 @@ from harness.judging.judges.cost_limit import (
 from harness.judging.judges.judge_registry import (
     asks_in_both_orders,
     build,
+    check_server_is_used,
     own_judges,
     resolve,
     shuffles,
@@ -95,6 +96,8 @@ class Plan:
         Model whose vectors are compared, where the task asks for that.
     probe : Plan or None
         What its judges are asked afterwards about changed items; None where they are not probed.
+    resume_options : tuple of str
+        Options that a resume of the run needs, as its folder does not say where judges are.
     """
 
     task: Task
@@ -106,6 +109,7 @@ class Plan:
     ensembles: tuple[JudgeSpec, ...] = ()
     embedder: JudgeSpec | None = None
     probe: Plan | None = None
+    resume_options: tuple[str, ...] = ()
 
     @property
     def specs(self) -> tuple[JudgeSpec, ...]:
@@ -184,7 +188,7 @@ def plan_run(
     asked = resolved.specs
     if options.max_tokens is not None:
         asked = [with_max_tokens(spec, options.max_tokens) for spec in asked]
-    specs = tuple(_configured(spec, config, loaded) for spec in asked)
+    specs = tuple(_configured(spec, config, loaded, server) for spec in asked)
     check_property(loaded, specs)
     strategies = [spec.asking for spec in specs]
     shown = without_held_out(pool or loaded, holdout)
@@ -204,6 +208,7 @@ def plan_run(
         prompts,
         skipped=dict(resolved.skipped),
         embedder=embedder_of(loaded, registry),
+        resume_options=tuple(server.words()),
     )
 
 
@@ -223,24 +228,24 @@ def plan_resumed_run(
         The run.
     limit : Limit
         Replaces the run's own limit of cost where it names one.
-    task, server
-        For a run that was made elsewhere: the task where its folder keeps no texts, and the user's
-        own judges, by whose definitions its judges are asked.
+    task : str, optional
+        The task, where the folder keeps no texts and the task is not where it was.
+    server : Server
+        Where the judges are: they are asked as the user defines them, never as the folder does.
     changed_by : str
         The probe that it must be; "" for a run that ranks judges.
 
     Raises
     ------
     RunError
-        If the task or the prompts have changed since the run was started, options are given for a
-        run of this user's own, or it is another probe, or none.
+        If the task or the prompts have changed since the run was started, or it is another probe,
+        or none.
     JudgeError
-        If the user does not have a judge of a run that was made elsewhere.
+        If the user does not have a judge of the run.
     """
     _check_probe(folder, changed_by)
     loaded = _task_and_own_judges(folder, task, server)
-    folder.sealed = True
-    return _plan_rest(folder, loaded, limit)
+    return _plan_rest(folder, loaded, limit, server)
 
 
 def _check_probe(folder: RunFolder, probe: str) -> None:
@@ -257,23 +262,36 @@ def _check_probe(folder: RunFolder, probe: str) -> None:
 
 
 def _task_and_own_judges(folder: RunFolder, task: str | None, server: Server) -> Task:
-    """Return the task of a run; judges of one made elsewhere become the user's own ones."""
+    """Return the task of a run, whose judges become the user's own ones."""
     manifest = folder.manifest
-    if not folder.sealed:
-        registry = load_judges(server.judges_file)
-        judges = own_judges(manifest.judges, registry, server)
-        embedders = own_judges(filter(None, [manifest.embedder]), registry, server)
-        embedder = next(iter(embedders), None)
-        folder.manifest = manifest.model_copy(update={"judges": judges, "embedder": embedder})
-    elif task or server != NO_SERVER:
-        raise RunError(
-            f"{folder.path}: a resumed run keeps its options; leave --task, --judges-file, "
-            "--base-url and --key-env out, or start a new run."
-        )
+    embedders = own_judges(
+        filter(None, [manifest.embedder]), load_judges(server.judges_file), server
+    )
+    changes = {
+        "judges": _own(manifest.judges, manifest.config, server),
+        "embedder": next(iter(embedders), None),
+    }
+    folder.manifest = manifest.model_copy(update=changes)
     return folder.load_task(task)
 
 
-def _plan_rest(folder: RunFolder, task: Task, limit: Limit) -> Plan:
+def _own(specs: Sequence[JudgeSpec], config: RunConfig, server: Server) -> tuple[JudgeSpec, ...]:
+    """Return judges of a run as the user defines them, with the options of the run."""
+    registry = load_judges(server.judges_file)
+    remote = [spec.name for spec in specs if spec.remote]
+    check_server_is_used(remote, registry, server)
+    return tuple(_in_batch(spec, config) for spec in own_judges(specs, registry, server))
+
+
+def _asked_judge(folder: RunFolder, judge: str) -> JudgeSpec:
+    """Return a judge of a run by its name."""
+    asked = {spec.name: spec for spec in folder.manifest.asked_judges}
+    if judge not in asked:
+        raise RunError(f"{folder.path}: {judge!r} was not asked; name one of {', '.join(asked)}.")
+    return asked[judge]
+
+
+def _plan_rest(folder: RunFolder, task: Task, limit: Limit, server: Server) -> Plan:
     manifest = folder.manifest
     config = manifest.config.model_copy(update=limit.changes())
     check_race(config)
@@ -291,6 +309,7 @@ def _plan_rest(folder: RunFolder, task: Task, limit: Limit) -> Plan:
         skipped=manifest.skipped,
         folder=folder,
         embedder=manifest.embedder,
+        resume_options=tuple(server.words()),
     )
 
 
@@ -316,21 +335,26 @@ def plan_confirmation(
     manifest = folder.manifest
     if manifest.config.holdout is None or manifest.config.confirms:
         raise RunError(f"{folder.path}: holds no items out; start a run with --holdout 0.3.")
-    specs = tuple(spec for spec in manifest.asked_judges if spec.name == judge)
-    if not specs:
-        names = ", ".join(spec.name for spec in manifest.asked_judges)
-        raise RunError(f"{folder.path}: no judge {judge!r} to confirm; name one of {names}.")
+    spec = _asked_judge(folder, judge)
     if (folder.path / CONFIRMATION / "manifest.json").exists():
         begun = RunFolder.open(folder.path / CONFIRMATION)
         if begun.manifest.state != "done" and begun.manifest.judges[0].name == judge:
             return plan_resumed_run(begun, limit=limit, task=task, server=server)
-    loaded = _task_and_own_judges(folder, task, server)
+    specs = _own([spec], manifest.config, server)
+    loaded = folder.load_task(task)
     check_unspent(folder, loaded)
     changes = {"confirms": folder.path.name, "limit": None, "new_ledger": False, "probe": None}
     changes |= NO_RACE
     config = manifest.config.model_copy(update=changes | limit.changes())
     prompts = prompts_of(folder, loaded, specs)
-    return _plan(loaded, config, specs, prompts, embedder=manifest.embedder)
+    return _plan(
+        loaded,
+        config,
+        specs,
+        prompts,
+        embedder=embedder_of(loaded, load_judges(server.judges_file)),
+        resume_options=tuple(server.words()),
+    )
 
 
 def plan_other_items(
@@ -362,11 +386,8 @@ def plan_other_items(
     RunError
         If the run has no such judge; else as `plan_resumed_run`.
     """
-    loaded = _task_and_own_judges(folder, None, server)
-    specs = tuple(spec for spec in folder.manifest.asked_judges if spec.name == judge)
-    if not specs:
-        names = ", ".join(spec.name for spec in folder.manifest.asked_judges)
-        raise RunError(f"{folder.path}: {judge!r} was not asked; name one of {names}.")
+    task, prompts = other_items(folder, judge, items)
+    specs = _own([_asked_judge(folder, judge)], folder.manifest.config, server)
     changes = {
         "elicitations": (answers,),
         "samples": 1,
@@ -375,9 +396,14 @@ def plan_other_items(
         **NO_RACE,
     }
     config = folder.manifest.config.model_copy(update=changes | limit.changes())
-    prompts = prompts_of(folder, loaded, specs)
-    task = loaded.model_copy(update={"items": items, "ratings": (), "ignored": ()})
-    return _plan(task, config, specs, prompts)
+    return _plan(task, config, specs, prompts, resume_options=tuple(server.words()))
+
+
+def other_items(folder: RunFolder, judge: str, items: tuple[Item, ...]) -> tuple[Task, Prompts]:
+    """Return the task of a run with other items, without ratings, and the prompts of a judge."""
+    loaded = folder.load_task()
+    prompts = prompts_of(folder, loaded, [_asked_judge(folder, judge)])
+    return loaded.model_copy(update={"items": items, "ratings": (), "ignored": ()}), prompts
 
 
 def plan_changed_items(
@@ -472,16 +498,24 @@ def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
     return job.judge.request(Unit(item, job.elicitations[0], sample))
 
 
-def _configured(spec: JudgeSpec, config: RunConfig, task: Task) -> JudgeSpec:
-    """Apply the run's options to a judge; in a batch it has the batch's price."""
-    changes: dict[str, object] = {
-        "allow_redirects": spec.allow_redirects or config.allow_redirects,
+def _configured(spec: JudgeSpec, config: RunConfig, task: Task, server: Server) -> JudgeSpec:
+    """Apply the run's options to a judge."""
+    changes = {
+        "allow_redirects": spec.allow_redirects or server.allow_redirects,
         "both_orders": not config.changed_by and asks_in_both_orders(spec, task),
     }
-    if in_batches(config, spec):
-        price = price_of(spec)
-        changes |= {"price": price and price.in_batch(), "n_per_request": 1}
-    return with_reply_cap(spec, config.reply_cap).model_copy(update=changes)
+    return _in_batch(
+        with_reply_cap(spec, config.reply_cap).model_copy(update=changes),
+        config,
+    )
+
+
+def _in_batch(spec: JudgeSpec, config: RunConfig) -> JudgeSpec:
+    """Return a judge with the price of a batch, where it is asked in one."""
+    if not in_batches(config, spec):
+        return spec
+    price = price_of(spec)
+    return spec.model_copy(update={"price": price and price.in_batch(), "n_per_request": 1})
 
 
 def _drawn(

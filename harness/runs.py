@@ -46,14 +46,13 @@ from pydantic import (
 
 from harness.analysis.result import SCHEMA_VERSION as METRICS_SCHEMA
 from harness.command_options import Choices, RunOptions
-from harness.errors import RunError, fault_of
+from harness.errors import RunError, TaskError, fault_of
 from harness.files import append_text, read_file, reader, unsafe_entry, write_file
 from harness.judging.judges.config import ENSEMBLE, JudgeSpec
 from harness.judging.parsing.verdict import MAX_JUDGES, max_judges
 from harness.judging.storage.verdict_columns import CountedLog, count_log
 from harness.judging.storage.verdict_log import LogReading, VerdictLog, read_log
 from harness.tasks import Task, load_task, write_task
-from harness.user_folders import is_seal, seal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,7 +60,8 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.judging.prompts.requests import Prompts
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+METRICS = "metrics.json"
 MAX_MANIFEST_BYTES = 1 << 26
 PROBE = "probe"  # folder, in that of a run, of the probe of its judges
 SELFTEST_FILE = "selftest.json"  # what `harness selftest` found on the design of a run
@@ -148,8 +148,8 @@ class Manifest(BaseModel):
         Of each judge, as it is counted in a ledger; see `harness.judging.fingerprints`.
     run_id : str
         Name of what is asked, by which processes on one shared store know that they are one run.
-    seal : str
-        HMAC of the other members under a key of the user who started the run; "" without one.
+    metrics_hash : str
+        SHA-256 of ``metrics.json``; "" before there is one. A file that was changed is not read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -169,7 +169,7 @@ class Manifest(BaseModel):
     fingerprints: dict[str, str] = {}
     versions: dict[str, str]
     run_id: str = ""
-    seal: str = ""
+    metrics_hash: str = ""
 
     @property
     def asked_judges(self) -> tuple[JudgeSpec, ...]:
@@ -210,18 +210,11 @@ class NewJudges:
 
 
 class RunFolder:
-    """One run on disk.
+    """One run on disk: data, whoever made it."""
 
-    Attributes
-    ----------
-    sealed : bool
-        Whether this user started the run, or confirmed where its requests go.
-    """
-
-    def __init__(self, path: Path, manifest: Manifest, *, sealed: bool) -> None:
+    def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
-        self.sealed = sealed
 
     @classmethod
     def create(
@@ -257,7 +250,7 @@ class RunFolder:
             versions=versions(),
             run_id=_run_id(task, config, prompts, judges.fingerprints),
         )
-        folder = cls(path, manifest, sealed=True)
+        folder = cls(path, manifest)
         try:
             path.mkdir(parents=True)
             write_task(task, path / "task", item_text=config.item_text)
@@ -306,7 +299,7 @@ class RunFolder:
             raise RunError(f"{file}: {place}: {problem}.") from None
         if not checked.asked_judges:
             raise RunError(f"{file}: judges: a run asks at least one judge that is no ensemble.")
-        return cls(path, checked, sealed=is_seal(checked.seal, _sealed_part(fields)))
+        return cls(path, checked)
 
     def load_task(self, original: str | None = None) -> Task:
         """Load the task of this run: its copy, or the original if item texts were left out.
@@ -314,7 +307,7 @@ class RunFolder:
         Parameters
         ----------
         original : str, optional
-            Name or path of the original; by default the one that a sealed manifest names.
+            Name or path of the original; by default the one that the manifest names.
 
         Raises
         ------
@@ -323,12 +316,16 @@ class RunFolder:
             the number of judges.
         """
         config = self.manifest.config
-        if not (config.item_text or self.sealed or original):
+        try:
+            copy = str(self.path / "task")
+            task = load_task(copy if config.item_text else original or config.task)
+        except TaskError:
+            if config.item_text or original:
+                raise
             raise RunError(
-                f"{self.path}: was made elsewhere without the items' texts; name the task that "
-                f"has them: --task {shlex.quote(config.task)}"
-            )
-        task = load_task(str(self.path / "task") if config.item_text else original or config.task)
+                f"{self.path}: keeps no item texts, and {shlex.quote(config.task)} is no task here",
+                "name the task that has them with --task.",
+            ) from None
         if task.content_hash != self.manifest.hashes["task"]:
             raise RunError(
                 f"{task.folder}: the task has changed since {self.path.name} was started; "
@@ -364,7 +361,7 @@ class RunFolder:
     @property
     def kept_metrics(self) -> str:
         """Why ``metrics.json`` is kept: another version of its schema wrote it; "" if none did."""
-        file, written = self.path / "metrics.json", METRICS_SCHEMA
+        file, written = self.path / METRICS, METRICS_SCHEMA
         with suppress(OSError, ValueError):
             written = _DECODE_HEADER(read_file(file)).schema_version
         if written == METRICS_SCHEMA:
@@ -404,13 +401,12 @@ class RunFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def update(self, **changes: object) -> None:
-        """Change fields of the manifest, and write it; it stays sealed, or not."""
+        """Change fields of the manifest, and write it."""
         self.manifest = self.manifest.model_copy(update=changes)
         self.write("manifest.json", self._manifest_as_json(), durable=True)
 
     def _manifest_as_json(self) -> bytes:
         fields = self.manifest.model_dump(mode="json")
-        fields["seal"] = seal_of(_sealed_part(fields)) if self.sealed else ""
         return json.dumps(fields, indent=1).encode() + b"\n"
 
     def write(self, name: str, content: str | bytes, *, durable: bool = False) -> Path:
@@ -426,6 +422,20 @@ class RunFolder:
             return write_file(self.path / name, data, durable=durable)
         except OSError as error:
             raise FolderUnwritable(self.path, name, error) from None
+
+    def write_metrics(self, text: str) -> None:
+        """Write ``metrics.json``, and its hash into the manifest."""
+        data = text.encode(errors="replace")
+        self.write(METRICS, data)
+        self.update(metrics_hash=hashlib.sha256(data).hexdigest())
+
+    def read_metrics(self) -> bytes | None:
+        """Return ``metrics.json``; None where there is none, or it was changed."""
+        try:
+            data = read_file(self.path / METRICS)
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == self.manifest.metrics_hash else None
 
     def append(self, name: str, text: str) -> None:
         """Append to a text file, as far as the disk allows."""
@@ -443,11 +453,6 @@ def _run_id(
     asked = config.model_dump(mode="json", include=ASKED)
     content = [task.content_hash, prompts.hash, sorted(fingerprints.items()), asked]
     return f"{task.name}-{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12]}"
-
-
-def _sealed_part(fields: dict[str, object]) -> bytes:
-    """Return the canonical bytes of a manifest without its seal."""
-    return json.dumps({**fields, "seal": ""}, sort_keys=True).encode()
 
 
 def _check_entries(path: Path) -> None:
@@ -530,7 +535,7 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
     name : str or None
         Name below ``out``, or path; None for the newest run that is no probe.
     unfinished : bool
-        Whether the newest run is the newest unfinished one; sealed runs come first.
+        Whether the newest run is the newest unfinished one.
 
     Raises
     ------
@@ -548,7 +553,7 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
         if (run.manifest.state != "done" if unfinished else not run.manifest.config.changed_by)
     ]
     if matches:
-        return next((run for run in matches if run.sealed and unfinished), matches[0])
+        return matches[0]
     message = (
         "no unfinished run to resume; name a run, or start one without --resume."
         if unfinished
@@ -584,7 +589,7 @@ def model_change(folder: RunFolder, validation: Validation) -> str:
 def _reported_models(run: RunFolder) -> dict[str, tuple[str, ...]]:
     """Return the model versions that each judge of a run reported."""
     with suppress(OSError, ValueError):
-        metrics = _DECODE_METRICS(read_file(run.path / "metrics.json"))
+        metrics = _DECODE_METRICS(read_file(run.path / METRICS))
         return {j.name: j.reported_models for j in metrics.judges if j.reported_models}
     return {}
 

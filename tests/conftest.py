@@ -126,7 +126,7 @@ def browser():
 
 @pytest.fixture(scope="session", autouse=True)
 def _shared_home(tmp_path_factory):
-    """One state folder for all tests: what one of them seals is the user's own in the others.
+    """One state folder for all tests, which is not the user's own.
 
     Fixtures that several tests share have a home as well; each test has its own.
     """

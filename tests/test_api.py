@@ -182,7 +182,7 @@ def test_cancelled_arun_keeps_its_replies_and_is_resumed(place, stub):
     assert stopped.exit_code == ExitCode.INTERRUPTED
     n_answered = len(stopped.verdicts)
     assert 4 <= n_answered < 60
-    run = harness.run(resume=True)
+    run = harness.run(resume=True, judges_file="judges.yaml")
     assert (run.path.name, run.exit_code) == (stopped.path.name, ExitCode.DONE)
     assert stub.stats()["requests"] == 60
 

@@ -9,7 +9,7 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
-from harness.command_options import RunOptions
+from harness.command_options import RunOptions, Server
 from harness.elicitation_items import items_by_elicitation, random_items
 from harness.errors import HarnessError
 from harness.run_plans import plan_resumed_run, plan_run
@@ -132,7 +132,7 @@ def test_pairs_on_a_subset_are_counted_kept_and_estimate_beta(place, stub):
     assert pairs == {item.id for item in random_items(load_task("task").items, 12, seed=5)}
     folder = RunFolder.open(run.path)
     assert folder.manifest.config.pairs == 12
-    [job] = plan_resumed_run(folder).jobs
+    [job] = plan_resumed_run(folder, server=Server(judges_file=place / "judges.yaml")).jobs
     assert job.planned == source_of(folder).planned["far"]
     assert {item.id for item in job.items_of("paired")} == pairs
 

@@ -152,9 +152,8 @@ def run(
         For a table: which column is what, see `TableMapping`.
     resume : bool, str or Path
         A run to resume, by name or path; True for the newest unfinished one. A resumed run keeps
-        its options: it takes no judges, but limits of cost and the place where judges are asked;
-        one that was made elsewhere also ``task``, ``base_url``, ``key_env`` and ``judges_file``,
-        by which its judges are asked.
+        its options: it takes no judges, but limits of cost, the place where judges are asked, and
+        ``base_url``, ``key_env`` and ``judges_file``, which define its judges as at its start.
     observer : Observer, optional
         Is informed of progress; by default what the user should know is logged under
         ``"harness"``.

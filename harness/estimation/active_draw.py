@@ -12,7 +12,7 @@ from harness.errors import RunError, TaskError
 from harness.estimation.quantity import Quantity
 from harness.estimation.unlabelled import read_parts
 from harness.estimation.unrated_items import FOLDER, filled, labelled_items
-from harness.run_plans import plan_other_items
+from harness.run_plans import other_items
 from harness.runs import RunFolder
 from harness.sources import compared_source, verdicts_of
 from harness.stats.estimation.labelling import draw_probabilities, label_spreads
@@ -88,8 +88,7 @@ def draw_items(
     labelled, unanswered = filled(labelled_items(source, judge, quantity)[0], quantity)
     parts = []
     for part in read_parts(items, source.task):
-        plan = plan_other_items(folder, judge, part, quantity.answers)
-        path = folder.path / FOLDER / part_name(plan)
+        path = folder.path / FOLDER / part_name(*other_items(folder, judge, part), judge)
         asked = RunFolder.open(path) if (path / "manifest.json").exists() else None
         if asked is None or asked.manifest.state not in ASKED:
             raise RunError(

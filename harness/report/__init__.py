@@ -40,6 +40,6 @@ def write_report(folder: RunFolder, validation: Validation, source: Source) -> N
     RunError
         If one of them cannot be written; the others stay as they were.
     """
-    folder.write("metrics.json", validation.to_json() + "\n")
+    folder.write_metrics(validation.to_json() + "\n")
     details = details_of(source, folder, certainty=validation.certainty)
     write_pages(folder, validation, details)

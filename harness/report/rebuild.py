@@ -10,7 +10,7 @@ from harness.analysis.result import SCHEMA_VERSION
 from harness.analysis.run_comparison import compare_runs
 from harness.analysis.unreadable import unreadable_replies
 from harness.errors import RunError
-from harness.files import read_file, write_file, writing_to
+from harness.files import write_file, writing_to
 from harness.report.comparison import comparison, comparison_text
 from harness.report.export import all_charts, parquet_of, write_charts, write_pages
 from harness.report.html.details import details_of
@@ -127,18 +127,21 @@ def validation_of(folder: RunFolder, source: Source) -> Validation:
         return replace(stored, unreadable=unreadable_replies(source), errors=errors)
     v = validate(source)
     if not folder.kept_metrics:
-        folder.write("metrics.json", v.to_json() + "\n")
+        folder.write_metrics(v.to_json() + "\n")
     return v
 
 
 def stored_validation(folder: RunFolder) -> Validation | None:
-    """Return the validation in ``metrics.json`` of a sealed run.
+    """Return the validation in ``metrics.json`` of a run.
 
-    None if its log has changed, or another version of the schema wrote it.
+    None if the file or the log has changed, or another version of the schema wrote it.
     """
+    data = folder.read_metrics()
+    if data is None:
+        return None
     try:
-        v = Validation.from_json(read_file(folder.path / "metrics.json"))
-    except (OSError, ValueError):
+        v = Validation.from_json(data)
+    except ValueError:
         return None
     is_current = v.schema_version == SCHEMA_VERSION and v.verdicts_hash == folder.verdicts_hash()
-    return v if folder.sealed and is_current else None
+    return v if is_current else None

@@ -181,16 +181,11 @@ class Sitting:
     ) -> Plan:
         """Plan the next occasion: asked is what the baseline has, else what the run asked.
 
-        Items ``without`` and judges that cannot run are left out, the latter with the reason. Those
-        of a run that was made elsewhere are asked as the user defines them.
+        Items ``without`` and judges that cannot run are left out, the latter with the reason. They
+        are asked as the user defines them.
         """
         options, run = self.options, self.run
-        if not run.sealed:
-            specs = own_judges(
-                specs,
-                load_judges(options.judges_file),
-                options,
-            )
+        specs = own_judges(specs, load_judges(options.judges_file), options)
         items, planned = self._items_to_ask(without)
         settings = {
             "race": False,
@@ -210,7 +205,7 @@ class Sitting:
                 if config.max_cost is not None:
                     check_limited(spec, is_soft=config.max_cost_soft)
                 jobs.append(make(spec, items, planned, look=self.history.next_occasion))
-        if not jobs:
+        if skipped and not jobs:
             raise JudgeUnavailable("; ".join(skipped.values()))
         return Plan(self.setup.task, config, self.setup.prompts, tuple(jobs), skipped)
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shlex
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError, TaskError
@@ -22,6 +21,7 @@ from harness.tasks.folders import find_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.reply_reader import ReplyReader
@@ -61,8 +61,7 @@ class Setup:
 def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
     """Read task and prompts of a run, and what they are where the task is maintained."""
     config = folder.manifest.config
-    name = task_name or (config.task if folder.sealed else None)
-    current = _current_task(name, required=task_name is not None) if name else None
+    current = _current_task(task_name or config.task, required=task_name is not None)
     copied = load_task(str(folder.path / "task")) if config.item_text else None
     task = copied or current
     if task is None:
@@ -161,12 +160,11 @@ def _asked_with(spec: JudgeSpec) -> dict[str, object]:
 def changed_judges_file(run: RunFolder, judges_file: Path | None) -> dict[str, str]:
     """Return the judges of a run that are other ones in the judges file now, with the reason.
 
-    The file is the one that is named, else that of the run, else the user's own; of a run made
-    elsewhere it is not that of the run. Judges that it does not name cannot change in it.
+    The file is the one that is named, else the user's own. Judges that it does not name cannot
+    change in it.
     """
     config, changed = run.manifest.config, {}
-    stored = Path(config.judges_from) if config.judges_from and run.sealed else None
-    file = judges_file or (stored if stored and stored.is_file() else user_file())
+    file = judges_file or user_file()
     registry = load_judges(file) if file else {}
     bundled = bundled_judges()
     for spec in run.manifest.judges:

@@ -20,7 +20,6 @@ from harness.command_options import (
     StoreOption,
     TaskOption,
     option,
-    options_of,
 )
 from harness.errors import OptionError
 from harness.revalidation import FAIL_ON, Period
@@ -122,17 +121,6 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
     def replies_per_item(self) -> int:
         """Replies per item in a look."""
         return self.samples or 1
-
-    def words(self) -> list[str]:
-        """Return the options as they are given on the command line."""
-        words = []
-        for name, declared in options_of(type(self)).items():
-            value = getattr(self, name)
-            if value not in {None, declared.default}:
-                words.append(declared.flag)
-                text = ",".join(value) if isinstance(value, tuple) else f"{value}"
-                words += [] if value is True else [text]
-        return words
 
     def command(self, run: RunFolder, *, with_limit: bool) -> str:
         """Return the command that goes on with what was stopped; it names no address of alerts."""

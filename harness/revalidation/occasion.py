@@ -161,7 +161,7 @@ def _folder(run: RunFolder, plan: Plan, occasion: int) -> RunFolder:
         hashes=run.manifest.hashes,
         versions=versions(),
     )
-    folder = RunFolder(path, manifest, sealed=run.sealed)
+    folder = RunFolder(path, manifest)
     folder.update(state="running")
     return folder
 

@@ -296,10 +296,13 @@ def _exclude(sitting: Sitting, number: int, because: str) -> LookEnding:
 
 def next_plan(sitting: Sitting) -> Plan:
     """Plan the next look, and replies that the baseline still needs, without asking."""
-    baseline = sitting.history.baseline
-    without = sitting.comparable(baseline).left_out if baseline else {}
     n_samples = sitting.options.replies_per_item + n_missing(sitting)
-    return sitting.plan(sitting.asked_judges, n_samples, without=without)
+    if (baseline := sitting.history.baseline) is None:
+        return sitting.plan(sitting.asked_judges, n_samples)
+    content = sitting.comparable(baseline)
+    left_out = sitting.judges_left_out(baseline, content)
+    specs = [spec for spec in sitting.asked_judges if spec.name not in left_out]
+    return sitting.plan(specs, n_samples, without=content.left_out)
 
 
 def plan_look(run: RunFolder, options: LookOptions) -> Plan:
@@ -357,7 +360,7 @@ def export_baseline(
             with VerdictLog.open(target / run.verdicts.name) as log:
                 final = run.read_verdicts().final.values()
                 log.append(v for v in final if v.item in anchor or v.item not in task.by_id)
-        RunFolder(target, run.manifest, sealed=run.sealed).update(config=config)
+        RunFolder(target, run.manifest).update(config=config)
 
 
 def history_of(run: RunFolder) -> HistoryReading:

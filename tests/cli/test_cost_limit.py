@@ -28,6 +28,7 @@ def place(tmp_path, stub, monkeypatch):
     stub.reset()
     make_task_folder(tmp_path / "task", 8)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_JUDGES", "judges.yaml")
     return tmp_path
 
 

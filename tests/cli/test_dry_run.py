@@ -26,6 +26,7 @@ def place(tmp_path, stub, monkeypatch):
     (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}), encoding="utf-8")
     (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_JUDGES", "judges.yaml")
     asked = ("--judges", "far", "--judges-file", "judges.yaml")
     assert invoke("run", "--task", "task", *asked).exit_code == 0
     make_task_folder(tmp_path / "held", 20)

@@ -176,7 +176,8 @@ def test_one_judges_trouble_never_changes_another_judges_results(place, stub):
     assert sum(c.failed for c in locked.outcomes) == 1
     assert sum(c.not_asked for c in locked.outcomes) == 47
     assert "locked" in done.stdout
-    resume = f"Resume with: harness run --resume {only_run(place).relative_to(place)}\n"
+    path = only_run(place).relative_to(place)
+    resume = f"Resume with: harness run --resume {path} --judges-file judges.yaml\n"
     assert resume in done.stderr
 
 
@@ -259,14 +260,16 @@ def test_max_cost_ends_with_exit_4_and_can_be_resumed_with_a_higher_limit(place,
     command = ("run", "--task", "task", "--judges", "paid", "--judges-file", file)
     done = call_harness(*command, "--max-cost", "0.1", cwd=place)
     assert done.returncode == 4, done.stderr
-    again = f"harness run --resume {only_run(place).relative_to(place)} --max-cost 0.2"
+    path = only_run(place).relative_to(place)
+    again = f"harness run --resume {path} --judges-file judges.yaml --max-cost 0.2"
     assert again in done.stderr
     asked = stub.stats()["requests"]
     assert 0 < asked < 48
     validation = Validation.from_json((only_run(place) / "metrics.json").read_text())
     assert 0 < validation.judge("paid").cost.usd <= 0.1
-    assert call_harness("run", "--resume", cwd=place).returncode == 4
-    done = call_harness("run", "--resume", "--max-cost", "100", cwd=place)
+    resumed = ("run", "--resume", "--judges-file", file)
+    assert call_harness(*resumed, cwd=place).returncode == 4
+    done = call_harness(*resumed, "--max-cost", "100", cwd=place)
     assert done.returncode == 0, done.stderr
     assert stub.stats()["requests"] == 48
     manifest = json.loads((only_run(place) / "manifest.json").read_text(encoding="utf-8"))
@@ -387,23 +390,25 @@ def test_lists_name_what_there_is(finished):
     assert run["state"] == "done"
 
 
-def test_second_process_on_one_run_folder_is_refused(copied, tmp_path):
+def test_second_process_on_one_run_folder_is_refused(finished, copied, tmp_path):
     """Two processes never write to one run."""
     from harness.judging.storage.verdict_log import VerdictLog
 
     with VerdictLog.open(copied / "verdicts.jsonl"):
-        done = call_harness("run", "--resume", copied.name, cwd=tmp_path)
+        file = finished[0] / "judges.yaml"
+        done = call_harness("run", "--resume", copied.name, "--judges-file", file, cwd=tmp_path)
     assert done.returncode == 2
     assert "another process" in done.stderr
 
 
-def test_edited_copy_of_the_task_is_not_resumed_with_old_verdicts(copied, tmp_path):
+def test_edited_copy_of_the_task_is_not_resumed_with_old_verdicts(finished, copied, tmp_path):
     """A run's own copy of the task is compared by its contents, as the original would be."""
     items = copied / "task" / "items.jsonl"
     RunFolder.open(copied).load_task()
     text = items.read_text(encoding="utf-8").replace("number 3.", "three.")
     items.write_text(text, encoding="utf-8")
-    refused = call_harness("run", "--resume", "copied", cwd=tmp_path)
+    file = finished[0] / "judges.yaml"
+    refused = call_harness("run", "--resume", "copied", "--judges-file", file, cwd=tmp_path)
     assert refused.returncode == 2
     assert "the task has changed since copied was started" in refused.stderr
 
@@ -446,7 +451,9 @@ def test_run_folder_of_another_schema_is_refused_with_the_version_needed(copied)
             RunFolder.open(copied)
 
 
-def test_interrupt_while_results_are_computed_says_how_to_go_on(copied, tmp_path, monkeypatch):
+def test_interrupt_while_results_are_computed_says_how_to_go_on(
+    finished, copied, tmp_path, monkeypatch
+):
     """All replies are in by then; Ctrl-C names the command that computes the rest."""
     hearing = RecordingObserver()
     folder = RunFolder.open(copied)
@@ -457,7 +464,7 @@ def test_interrupt_while_results_are_computed_says_how_to_go_on(copied, tmp_path
     monkeypatch.setattr("harness.app.validate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         execute(
-            plan_resumed_run(folder),
+            plan_resumed_run(folder, server=Server(judges_file=finished[0] / "judges.yaml")),
             folder,
             observer=hearing,
             place=Place(cache=tmp_path / "cache"),

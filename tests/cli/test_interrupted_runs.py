@@ -43,9 +43,10 @@ def _hang_up_is_not_ignored():
 
 
 @pytest.fixture
-def place(tmp_path, stub):
+def place(tmp_path, stub, monkeypatch):
     """A working folder with a task and a judges file that points at the stub, 20 ms away."""
     stub.reset()
+    monkeypatch.setenv("HARNESS_JUDGES", "judges.yaml")
     make_task_folder(tmp_path / "task", N_ITEMS)
     text = JUDGES.format(url=stub.url(ms=20), samples=SAMPLES, concurrency=CONCURRENCY)
     (tmp_path / "judges.yaml").write_text(text, encoding="utf-8")

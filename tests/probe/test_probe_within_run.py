@@ -37,6 +37,8 @@ PRICE = {"input": 100.0, "output": 100.0}
 def place(tmp_path, monkeypatch, stub):
     """A task of six items in the working folder, whose judges are asked at an idle stub."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_JUDGES", "judges.yaml")
+    (tmp_path / "judges.yaml").write_text("judges: {}\n", encoding="utf-8")
     make_task_folder(tmp_path / "task", N)
     stub.reset()
     return tmp_path
@@ -259,7 +261,7 @@ def test_a_judge_that_fails_in_the_probe_leaves_the_run_unfinished(place, stub):
     assert run.validation.ranking.rows[0].rank == 1
     assert run.validation.judge("m").injection.flipped.reason
     stub.set_table("key", replies)
-    resumed = harness.run(resume=run.path, cache="new")
+    resumed = harness.run(resume=run.path, cache="new", base_url=stub.url(table="key"))
     assert resumed.exit_code == 0
     assert resumed.validation.judge("m").injection.flipped.value == 0.0
 
@@ -363,6 +365,6 @@ def test_pictures_and_pairs_of_answers_are_probed_and_resumed(place, stub):
         assert changed
         assert all(("image_url" in body) == (task == "task") for body in changed)
         RunFolder.open(run.path).update(state="asked")
-        again = harness.run(resume=run.path)
+        again = harness.run(resume=run.path, base_url=stub.url(say="A"))
         assert again.validation == run.validation
         assert stub.stats()["requests"] == n_asked

@@ -297,7 +297,8 @@ def test_probe_is_an_ordinary_run_with_its_findings_beside(tmp_path, stub, monke
     assert {"verdicts.jsonl", "probe.json"} <= {p.name for p in folder.iterdir()}
     assert Probe.model_validate_json((folder / "probe.json").read_text()) == result
     (folder / "probe.json").unlink()
-    again = invoke("probe", "injection", "--resume", folder.name)
+    words = ("probe", "injection", "--resume", folder.name, "--judges-file", "judges.yaml")
+    again = invoke(*words)
     assert again.exit_code == 0, again.output
     assert stub.stats()["requests"] == 4 * (1 + n_attacks)
     assert Probe.model_validate_json((folder / "probe.json").read_text()) == result

@@ -73,6 +73,7 @@ def place(tmp_path, stub, monkeypatch):
     write_ratings(tmp_path / "task")
     write_judges(tmp_path, stub)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_JUDGES", "judges.yaml")
     return tmp_path
 
 

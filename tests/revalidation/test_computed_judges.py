@@ -55,6 +55,8 @@ def run_of(tmp_path, stub):
 
 
 def look(run, *arguments, code=0):
+    if "--judges-file" not in arguments:
+        arguments += ("--judges-file", run.parents[1] / "judges.yaml")
     result = invoke("revalidate", run, "--json", "--quiet", *arguments)
     assert result.exit_code in ({0, 1} if code is None else {code}), result.output
     return json.loads(result.stdout)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from support.look_schedules import Schedule, majority, replies, verdicts
 from support.processes import invoke
 
@@ -52,8 +54,8 @@ def test_a_run_folder_that_was_edited_is_no_baseline(tmp_path, stub):
 
 
 def test_a_judges_file_that_points_elsewhere_is_a_named_cause(tmp_path, stub, monkeypatch):
-    """The file of the run is compared without being named again, and so is the user's own; a limit
-    of tokens that the command line gave to the run is no difference."""
+    """The user's own file is compared without being named again; without a judge of that name,
+    nothing is asked."""
     schedule = Schedule(tmp_path, stub, {"judge": replies(20, majority)}, n=20)
     schedule.look()
     asked = stub.stats()["requests"]
@@ -66,14 +68,15 @@ def test_a_judges_file_that_points_elsewhere_is_a_named_cause(tmp_path, stub, mo
         file.write_text(content.replace("model: judge", new), "utf-8")
         look = schedule.look(code=1)
         assert verdicts(look) == {"judge": "not comparable"}
-        assert f"{fields} in {file}" in look["judges"][0]["reason"]
-    assert stub.stats()["requests"] == asked
+        assert f"{fields} in " in look["judges"][0]["reason"]
     file.unlink()
-    assert verdicts(schedule.look()) == {"judge": "stable"}
+    assert "no judge of yours has this name" in str(invoke("revalidate", schedule.run).exception)
+    assert stub.stats()["requests"] == asked
     own = tmp_path / "own.yaml"
     own.write_text(content.replace(stub.url(table="judge", ms=0), stub.url(table="x")), "utf-8")
     monkeypatch.setenv("HARNESS_JUDGES", str(own))
-    assert "its base_url has changed" in schedule.look(code=1)["judges"][0]["reason"]
+    look = json.loads(invoke("revalidate", schedule.run, "--json", "--quiet").stdout)
+    assert "its base_url has changed" in look["judges"][0]["reason"]
 
 
 def test_a_limit_of_tokens_on_the_command_line_is_no_other_judge(tmp_path, stub):

@@ -225,7 +225,7 @@ def test_a_pipeline_that_could_not_ask_is_not_emitted(tmp_path, monkeypatch):
         hashes={"task": "0", "prompts": "0"},
         versions={},
     )
-    run = RunFolder(tmp_path / "baseline", manifest, sealed=False)
+    run = RunFolder(tmp_path / "baseline", manifest)
     with pytest.raises(RunError, match="its task is not in this folder"):
         options_of(run, "github")
     with pytest.raises(RunError, match=r"does not ask own without a judges\.yaml"):

@@ -309,7 +309,8 @@ def test_a_seed_is_named_when_the_baseline_is_fixed(tmp_path, stub):
         *("--judges-file", tmp_path / "judges.yaml", "--elicitation", "forced_choice", "--quiet"),
     )
     [run] = (tmp_path / "runs").iterdir()
-    first, second = invoke("revalidate", run), invoke("revalidate", run)
+    words = ("revalidate", run, "--judges-file", tmp_path / "judges.yaml")
+    first, second = invoke(*words), invoke(*words)
     assert first.stderr.count("judge: its parameters hold a seed") == 1
     assert "hold a seed" not in second.stderr
 
@@ -371,7 +372,7 @@ def test_an_exported_baseline_is_revalidated_on_another_machine(tmp_path, stub, 
     result = invoke("baseline", "export", schedule.run, target, "--anchor", 20)
     assert result.exit_code == 0, result.output
     monkeypatch.chdir(target.parent)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other user"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "other user"))
     arguments = ("revalidate", target, "--json", "--quiet", "--task", tmp_path / "task")
     refused = invoke(*arguments)
     assert "nothing was sent" in str(refused.exception)
@@ -381,5 +382,6 @@ def test_an_exported_baseline_is_revalidated_on_another_machine(tmp_path, stub, 
         assert file.is_dir() or b"comment number" not in file.read_bytes()
     assert not (target / "looks" / "0001").exists()
     assert (target / "history.jsonl").read_bytes().count(b"\n") == 2
+    (tmp_path / "task").rename(tmp_path / "moved")
     missing = invoke("revalidate", target, "--judges-file", tmp_path / "judges.yaml")
     assert "name the task that has them: --task" in str(missing.exception)

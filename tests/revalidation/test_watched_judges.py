@@ -33,7 +33,8 @@ def test_a_look_watches_the_judges_that_are_named(schedule, stub):
     look = schedule.look("--judges", "best,wrong")
     assert stub.stats()["requests"] == before + 2 * N
     assert look["verdicts"] == verdicts(look) == {"best": "stable", "wrong": "stable"}
-    text = " ".join(invoke("revalidate", schedule.run, "--judges", "best").stdout.split())
+    words = ("--judges", "best", "--judges-file", schedule.folder / "judges.yaml")
+    text = " ".join(invoke("revalidate", schedule.run, *words).stdout.split())
     assert "Not watched: flawed, wrong." in text
     assert "among the judges that are watched" in text
     assert len(verdicts(schedule.look())) == 3

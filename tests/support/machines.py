@@ -61,12 +61,15 @@ class Machine:
         self._task = task
         judges = JUDGES.format(url=url, concurrency=concurrency, deadline_s=deadline_s, more=more)
         (folder / "judges.yaml").write_text(judges, encoding="utf-8")
+        own = folder / "config" / "judge-harness"  # a resume and a look ask the user's own judges
+        own.mkdir(parents=True)
+        (own / "judges.yaml").symlink_to(folder / "judges.yaml")
 
     def run(self, store: str, *arguments: object, resume: bool = False) -> subprocess.Popen[str]:
         """Start a run with a store, or resume the last one."""
         task = ["--resume"] if resume else ["--task", self._task, "--judges", "local"]
+        task += ["--judges-file", self._home / "judges.yaml"]
         if not resume:
-            task += ["--judges-file", self._home / "judges.yaml"]
             task += ["--elicitation", "forced_choice", "--details"]
         return self.start("run", *task, "--store", store, *arguments)
 

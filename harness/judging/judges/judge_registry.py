@@ -245,15 +245,18 @@ def _spec(name: str, **fields: object) -> JudgeSpec:
         raise JudgeError(f"judge {name!r}: {first_problem(error)}") from None
 
 
+AS_IN_RUN = ("samples", "n_per_request", "both_orders", "prompts")
+
+
 def own_judges(
     specs: Iterable[JudgeSpec],
     registry: Mapping[str, JudgeSpec],
     server: Server,
 ) -> tuple[JudgeSpec, ...]:
-    """Return the judges of a run that was made elsewhere, as the user's own files define them.
+    """Return the judges of a run that is resumed, as the user's own files and options define them.
 
-    The folder of such a run is data. It says by name which judges are asked, and how often; where
-    their requests go, with which key and which parameters, is for the user to say.
+    The folder of a run is data. It says by name which judges are asked, and how often; where their
+    requests go, with which key and which parameters, is for the user to say.
 
     Parameters
     ----------
@@ -282,14 +285,16 @@ def _own_judge(spec: JudgeSpec, registry: Mapping[str, JudgeSpec], server: Serve
     differing = "name" if own is None else _first_difference(spec, own)
     if own is None or differing:
         raise JudgeError(
-            f"{spec.name}: this run was made elsewhere, and its judges are asked as you define "
-            f"them, but you have none of this {differing}; nothing was sent. Define it with "
-            "--judges-file FILE, or name its server with --base-url and its key with --key-env."
+            f"{spec.name}: no judge of yours has this {differing}, and a resumed run asks them as "
+            "you define them; nothing was sent",
+            "give the options that it was started with: --judges-file FILE, or --base-url and "
+            "--key-env.",
         )
     limits = {name: spec.params[name] for name in TOKEN_LIMITS if name in spec.params}
-    as_in_run = {name: getattr(spec, name) for name in ("samples", "n_per_request", "both_orders")}
+    as_in_run = {name: getattr(spec, name) for name in AS_IN_RUN}
+    redirects = own.allow_redirects or server.allow_redirects
     return own.model_copy(
-        update={**as_in_run, "prompts": spec.prompts, "params": own.params | limits}
+        update={**as_in_run, "params": own.params | limits, "allow_redirects": redirects}
     )
 
 

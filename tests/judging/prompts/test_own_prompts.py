@@ -71,7 +71,7 @@ def test_the_template_is_part_of_the_key_and_kept_with_the_run(folder, tmp_path,
     (tmp_path / "judges" / "short.txt").write_text(
         TEMPLATE.replace("Is this", "Say whether this is")
     )
-    resumed = plan_resumed_run(RunFolder.open(run.path))
+    resumed = plan_resumed_run(RunFolder.open(run.path), server=Server(judges_file=path))
     assert resumed.jobs[0].judge.request(unit).hash == requests[0].hash
     edited = plan(folder, path)
     assert edited.prompts.hash != planned.prompts.hash

@@ -76,7 +76,7 @@ def test_judges_that_read_no_prompts_take_no_strategy(task):
         resolve(["random@cot"], task, load_judges())
 
 
-def test_a_judge_of_a_foreign_run_under_a_strategy_is_found_by_its_name():
+def test_a_judge_of_a_resumed_run_under_a_strategy_is_found_by_its_name():
     """It keeps the run's token limit; another model or strategy than its name says is refused."""
     registry = load_judges()
     own = look_up("gpt@cot", registry)
@@ -84,7 +84,7 @@ def test_a_judge_of_a_foreign_run_under_a_strategy_is_found_by_its_name():
     assert own_judges([limited], registry, NO_SERVER) == (limited,)
     for changes in ({"model": "openai/other"}, {"strategy": "zero-shot"}):
         other = own.model_copy(update=changes)
-        with pytest.raises(JudgeError, match="made elsewhere"):
+        with pytest.raises(JudgeError, match="as you define them"):
             own_judges([other], registry, NO_SERVER)
 
 

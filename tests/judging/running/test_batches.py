@@ -431,11 +431,12 @@ def test_killed_run_goes_on_waiting_and_hands_nothing_in_twice(tmp_path, provide
     result = execute(plan, other, observer=hearing, retry=QUICK_RETRIES, place=Place(cache=cache))
     assert (result.exit_code, other.manifest.ended) == (3, {"far": "in_a_batch"})
     line, last = hearing.lines
-    assert last.endswith(f"Resume with: harness run --resume {other.path} --cache {cache}")
+    named = f"--judges-file {tmp_path / 'judges.yaml'}"
+    assert last.endswith(f"Resume with: harness run --resume {other.path} {named} --cache {cache}")
     assert line.startswith(f"far: {N_ITEMS * 2} units wait in batches of another run")
     assert f"`harness run --resume {folder} --cache {cache}`" in line
     for opened in (RunFolder.open(folder), other):
-        plan = plan_resumed_run(opened)
+        plan = plan_resumed_run(opened, server=server)
         result = execute(
             plan,
             opened,

@@ -76,7 +76,9 @@ def test_a_run_ranks_both_strategies_and_resumes(task, stub, tmp_path):
     folder.update(state="stopped")
     stub.reset()
     resumed = run_plan(
-        plan_resumed_run(RunFolder.open(folder.path)),
+        plan_resumed_run(
+            RunFolder.open(folder.path), server=Server(base_url=stub.url(table="reasons"))
+        ),
         observer=RecordingObserver(),
         place=Place(use_cache=False),
     )

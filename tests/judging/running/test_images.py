@@ -56,7 +56,10 @@ def test_a_judge_reads_the_bytes_of_the_images(folder, stub, tmp_path):
     for image in (folder / "images").iterdir():
         image.write_bytes(png(255))
     ask_open_units(
-        plan_resumed_run(RunFolder.open(run.path)), run, NoStore(), observer=RecordingObserver()
+        plan_resumed_run(RunFolder.open(run.path), server=Server(base_url=stub.url())),
+        run,
+        NoStore(),
+        observer=RecordingObserver(),
     )
     values = {v.item: v.value for v in run.read_verdicts().final.values()}
     for i in range(5):

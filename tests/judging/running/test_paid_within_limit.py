@@ -150,7 +150,9 @@ def test_paid_is_within_the_limit(stub, provider, scenario):
         for number, limit_usd in enumerate(limits):
             if number:
                 folder = RunFolder.open(folder.path)
-                plan = plan_resumed_run(folder, limit=Limit(max_cost=limit_usd))
+                plan = plan_resumed_run(
+                    folder, limit=Limit(max_cost=limit_usd), server=Server(judges_file=file)
+                )
             check_judges(plan)
             with ExitStack() as opened:
                 store = ResponseCache(place / "cache") if scenario["cached"] else NoStore()

@@ -1,26 +1,22 @@
-"""Resuming a run that was made elsewhere: addresses and names of keys in it are not believed."""
+"""The folder of a run is data: judges are asked as the user defines them when it is resumed."""
 
 from __future__ import annotations
 
 import json
-import stat
-from typing import TYPE_CHECKING
+import shlex
+import shutil
 
 import pytest
 from support.judge_runs import RecordingObserver
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-import harness
 from harness.app import run_plan, start
 from harness.command_options import Place, RunOptions, Server
-from harness.errors import HarnessError, JudgeError, RunError
+from harness.errors import JudgeError, RunError
+from harness.report.rebuild import stored_validation
 from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunFolder, find_run
-from harness.user_folders import is_seal, seal_of, state_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECRET = "aws-secret-of-this-user"
 RUN = ("run", "--no-cache", "--quiet")
@@ -51,25 +47,8 @@ def unfinished(place, stub):
     return folder.path.rename(folder.path.with_name("own"))
 
 
-def made_elsewhere(monkeypatch, place: Path) -> None:
-    """Let all seals so far be those of somebody else."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(place / "another-state"))
-
-
-def test_a_run_of_ones_own_resumes_without_further_options(unfinished, stub):
-    """Its manifest carries the seal, so a plain `--resume` asks the same server as before."""
-    done = invoke(*RUN, "--resume")
-    assert done.exit_code == 0, done.stderr
-    assert stub.stats()["requests"] == 4
-    assert RunFolder.open(unfinished).manifest.state == "done"
-    assert RunFolder.open(unfinished).sealed
-
-
-def test_resume_sends_no_environment_variable_where_a_foreign_manifest_says(
-    unfinished, place, stub, monkeypatch
-):
+def test_a_plain_resume_sends_nothing_where_the_manifest_says(unfinished, stub):
     """Nothing is sent until the user defines the judge; then the user's own key goes with it."""
-    made_elsewhere(monkeypatch, place)
     refused = invoke(*RUN, "--resume")
     assert isinstance(refused.exception, JudgeError)
     assert "nothing was sent" in str(refused.exception)
@@ -81,30 +60,35 @@ def test_resume_sends_no_environment_variable_where_a_foreign_manifest_says(
     assert done.exit_code == 0, done.stderr
     assert stub.stats()["requests"] == 4
     assert SECRET not in json.dumps(stub.requests())
-    assert RunFolder.open(unfinished).sealed
+    assert RunFolder.open(unfinished).manifest.state == "done"
 
 
-@pytest.mark.parametrize("changed", ["base_url", "state"])
-def test_a_seal_does_not_cover_a_changed_manifest(unfinished, elsewhere, changed):
-    """Whatever is changed in it, the run is one that was made elsewhere."""
+def test_a_run_that_stops_says_with_which_options_it_is_resumed(place, stub):
+    """The folder does not say where judges are, so the command does."""
+    stub.reset()
+    where = ("--base-url", stub.url(fault="401"), "--key-env", "AWS_SECRET_ACCESS_KEY")
+    done = invoke("run", "--no-cache", "--task", "task", "--judges", "m", "--samples", 1, *where)
+    assert done.exit_code == 3
+    [run] = (place / "runs").iterdir()
+    [line] = [line for line in done.stderr.splitlines() if "Resume with" in line]
+    assert line.endswith(shlex.join(["--resume", str(run.relative_to(place)), *where]))
+
+
+@pytest.mark.parametrize("changed", ["base_url", "params"])
+def test_a_changed_manifest_moves_no_request(unfinished, elsewhere, stub, changed):
+    """A judge that differs from the user's own of that name is refused."""
     file = unfinished / "manifest.json"
     manifest = json.loads(file.read_text())
-    assert RunFolder.open(unfinished).sealed
-    if changed == "base_url":
-        manifest["judges"][0]["base_url"] = elsewhere.url()
-    else:
-        manifest["state"] = "running"
+    other = {"base_url": elsewhere.url(), "params": {"user": "x"}}
+    manifest["judges"][0][changed] = other[changed]
     file.write_text(json.dumps(manifest))
-    assert not RunFolder.open(unfinished).sealed
-    assert isinstance(invoke(*RUN, "--resume", "own").exception, JudgeError)
-    assert elsewhere.requests() == []
+    for words in ((), ("--base-url", stub.url())):
+        assert isinstance(invoke(*RUN, "--resume", "own", *words).exception, JudgeError)
+    assert elsewhere.requests() == stub.requests() == []
 
 
-def test_a_foreign_run_asks_the_judge_of_that_name_in_the_users_file(
-    unfinished, place, stub, monkeypatch
-):
+def test_a_run_asks_the_judge_of_that_name_in_the_users_file(unfinished, place, stub, monkeypatch):
     """With the key that the file names, whatever the manifest says; another model is refused."""
-    made_elsewhere(monkeypatch, place)
     monkeypatch.setenv("OWN_KEY", "key-of-this-user")
     own = {"model": "m", "base_url": stub.url(), "key_env": "OWN_KEY"}
     file = place / "judges.yaml"
@@ -120,6 +104,20 @@ def test_a_foreign_run_asks_the_judge_of_that_name_in_the_users_file(
     assert SECRET not in json.dumps(stub.requests())
 
 
+def test_a_run_is_asked_on_by_a_judge_of_the_users_file_in_batches_at_their_price(place):
+    """The price of a batch is that of the user's judge, not of the manifest."""
+    judge = {"model": "openai/gpt-5.4-mini", "key_env": "AWS_SECRET_ACCESS_KEY"}
+    (place / "judges.yaml").write_text(json.dumps({"judges": {"mini": judge}}))
+    server = Server(judges_file=place / "judges.yaml")
+    plan = plan_run("task", ["mini"], RunOptions(batch=True), server=server)
+    folder = start(plan, place / "runs")
+    forged = plan.specs[0].model_copy(update={"price": None})
+    folder.manifest = folder.manifest.model_copy(update={"judges": (forged,)})
+    [job] = plan_resumed_run(folder, server=server).jobs
+    assert job.judge.spec == plan.specs[0]
+    assert job.judge.spec.price is not None
+
+
 def hosted(**changes):
     """Return the specification of a hosted judge as a manifest has it."""
     from harness.judging.judges.config import JudgeSpec
@@ -129,13 +127,11 @@ def hosted(**changes):
     return JudgeSpec.model_validate(fields)
 
 
-def test_a_built_in_alias_and_a_providers_own_key_need_no_confirmation(unfinished, monkeypatch):
+def test_a_built_in_alias_and_a_providers_own_key_need_no_options(unfinished):
     """The key of a provider goes to that provider as without the run; any other key does not."""
-    made_elsewhere(monkeypatch, unfinished)
     folder = RunFolder.open(unfinished)
     for judge in (hosted(), hosted(model="groq/llama-3", key_env="GROQ_API_KEY")):
         folder.manifest = folder.manifest.model_copy(update={"judges": (judge,)})
-        folder.sealed = False
         assert plan_resumed_run(folder).folder is folder
         assert folder.manifest.judges == (judge,)
 
@@ -148,95 +144,66 @@ def test_a_built_in_alias_and_a_providers_own_key_need_no_confirmation(unfinishe
         {"params": {"fallbacks": ["http://127.0.0.1:9"]}},
     ],
 )
-def test_hosted_judges_of_a_foreign_run_are_asked_only_as_the_user_would(
-    unfinished, monkeypatch, changes
-):
+def test_hosted_judges_of_a_run_are_asked_only_as_the_user_would(unfinished, changes):
     """Another address, provider or parameter than that of the user's judge is refused."""
-    made_elsewhere(monkeypatch, unfinished)
     folder = RunFolder.open(unfinished)
     folder.manifest = folder.manifest.model_copy(update={"judges": (hosted(**changes),)})
-    with pytest.raises(JudgeError, match=r"made elsewhere.*--judges-file"):
+    with pytest.raises(JudgeError, match=r"as you define them.*--judges-file"):
         plan_resumed_run(folder)
 
 
-def test_a_foreign_manifest_decides_neither_key_nor_redirects(unfinished, monkeypatch):
+def test_a_manifest_decides_neither_key_nor_redirects(unfinished):
     """They are those of the user's judge, which alone is asked."""
-    made_elsewhere(monkeypatch, unfinished)
     folder = RunFolder.open(unfinished)
     forged = hosted(key_env="AWS_SECRET_ACCESS_KEY", allow_redirects=True, price=None)
     folder.manifest = folder.manifest.model_copy(update={"judges": (forged,)})
     [job] = plan_resumed_run(folder).jobs
     spec = job.judge.spec
     assert (spec.key_env, spec.allow_redirects) == ("OPENAI_API_KEY", False)
+    [job] = plan_resumed_run(folder, server=Server(allow_redirects=True)).jobs
+    assert job.judge.spec.allow_redirects
 
 
-def test_a_plain_resume_takes_sealed_runs_first(unfinished, place, monkeypatch):
-    """A newer unfinished folder of somebody else does not come before one's own."""
-    newer = json.loads((unfinished / "manifest.json").read_text())
-    newer["created"] = "2999-01-01T00:00:00+00:00"
-    other = unfinished.with_name("other")
-    other.mkdir()
-    (other / "manifest.json").write_text(json.dumps(newer))
-    assert find_run(place / "runs", None).path.name == "other"
-    assert find_run(place / "runs", None, unfinished=True).path.name == "own"
-    RunFolder.open(unfinished).update(state="done")
-    assert find_run(place / "runs", None, unfinished=True).path.name == "other"
-
-
-def test_options_for_a_run_of_ones_own_are_refused(unfinished, stub):
-    """It keeps its options, so an address given now would be ignored."""
-    with pytest.raises(RunError, match="keeps its options"):
-        plan_resumed_run(RunFolder.open(unfinished), server=Server(base_url=stub.url()))
-    with pytest.raises(HarnessError, match="keeps its options"):
-        harness.run(resume=unfinished, base_url=stub.url(), use_cache=False)
-
-
-def test_a_foreign_run_without_texts_reads_no_task_but_the_one_that_is_named(place, monkeypatch):
-    """The path in its manifest may lead anywhere; `--task` confirms it."""
+def test_a_run_without_texts_is_resumed_with_the_task_of_its_hash(place):
+    """The path in its manifest may lead anywhere, so the task there must be the one that was asked;
+    `--task` names another place."""
     words = ("--task", "task", "--judges", "random", "--no-item-text")
     assert invoke(*RUN, *words).exit_code == 0
     [run] = (place / "runs").iterdir()
     RunFolder.open(run).update(state="stopped")
-    made_elsewhere(monkeypatch, place)
+    (place / "task").rename(place / "moved")
     refused = invoke(*RUN, "--resume", run)
     assert isinstance(refused.exception, RunError)
-    assert "--task task" in str(refused.exception)
-    done = invoke(*RUN, "--resume", run, "--task", "task")
+    assert "--task" in str(refused.exception)
+    make_task_folder(place / "task", 5)
+    assert "has changed since" in str(invoke(*RUN, "--resume", run).exception)
+    done = invoke(*RUN, "--resume", run, "--task", "moved")
     assert done.exit_code == 0, done.stderr
 
 
-def test_the_key_of_the_seal_is_made_at_its_first_use_for_this_user_alone(place):
-    """0600, in a folder of mode 0700; looking at a seal makes none."""
-    assert not is_seal("00", b"data")
-    assert not state_folder().exists()
-    seal = seal_of(b"data")
-    key = state_folder() / "seal.key"
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
-    assert [path.name for path in key.parent.iterdir()] == ["seal.key"]
-    assert is_seal(seal, b"data")
-    assert not is_seal(seal, b"other")
-    assert not is_seal("", b"data")
-    assert seal_of(b"data") == seal
-
-
-@pytest.mark.parametrize("damage", [b"", b"short", b"x" * 40])
-def test_a_damaged_key_seals_nothing(place, damage):
-    """An empty key could be guessed; runs go on unsealed."""
-    seal_of(b"data")
-    (state_folder() / "seal.key").write_bytes(damage)
-    assert seal_of(b"data") == ""
-    assert not is_seal("", b"data")
-
-
-def test_runs_go_on_where_no_key_can_be_kept(place, monkeypatch):
-    """A home that cannot be written to costs the seal alone."""
-    (place / "file").touch()
-    monkeypatch.setenv("XDG_STATE_HOME", str(place / "file"))
-    done = invoke(*RUN, "--task", "task", "--judges", "random")
-    assert done.exit_code == 0, done.stderr
+@pytest.mark.parametrize("other", ["ratings", "none"])
+def test_a_ledger_beside_a_task_counts_runs_on_its_ratings_alone(place, other):
+    """The manifest of a run may name any folder; only one with the run's ratings is written to."""
+    assert invoke(*RUN, "--task", "task", "--judges", "random").exit_code == 0
     [run] = (place / "runs").iterdir()
-    assert not RunFolder.open(run).sealed
+    (run / "ledger.jsonl").unlink()
+    if other == "ratings":
+        shutil.rmtree(place / "task")
+        make_task_folder(place / "task", 5)
+    ledger = place / "task" / "ledger.jsonl"
+    ledger.touch()
+    assert invoke("validate", run).exit_code == 0
+    assert bool(ledger.read_bytes()) is (other == "none")
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "verdicts.jsonl"])
+def test_numbers_are_read_back_only_from_an_unchanged_folder(place, name):
+    """Where the metrics or the verdicts were changed, they are computed from the verdicts."""
+    assert invoke(*RUN, "--task", "task", "--judges", "random").exit_code == 0
+    [run] = (place / "runs").iterdir()
+    assert stored_validation(RunFolder.open(run)) is not None
+    (run / name).write_bytes((run / name).read_bytes().replace(b"random", b"radnom"))
+    assert stored_validation(RunFolder.open(run)) is None
 
 
 def test_resume_completes_a_run_that_died_before_its_results(place, monkeypatch):
