@@ -202,6 +202,6 @@ def _is_missing(value: object) -> bool:
     return is_nan or type(value).__name__ in {"NAType", "NaTType"}
 
 
-def _plain(value: Any) -> object:  # noqa: ANN401 -- whatever a table holds
+def _plain(value: object) -> object:
     """Return a value of numpy, or a time, as JSON has it."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,6 @@ from harness.stats.selection.replies import decisions_at_replies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from harness.analysis.estimates import Prepared
     from harness.stats import RatingTable
@@ -314,14 +313,18 @@ def section(p: Prepared, distinguishable: Sequence[str] = ()) -> Sensitivity:
     ``distinguishable`` names the first and those that are significantly worse.
     """
     reason = _why_no_sweep(p)
-    parts: dict[str, Any] = {} if reason else _sweep(p, distinguishable)
-    parts["bounds_reason"] = _why_no_bounds(p)
-    if not parts["bounds_reason"]:
-        parts |= _without_sets(p)
-    if p.source.level == "micro":
-        parts["rater_error"] = _rater_error(p)
-        parts |= _by_likelihood(p)
-    return Sensitivity(identifiability=identifiability(p.task.space), reason=reason, **parts)
+    section = Sensitivity(
+        identifiability=identifiability(p.task.space),
+        reason=reason,
+        bounds_reason=_why_no_bounds(p),
+    )
+    if not section.reason:
+        section = _with_sweep(section, p, distinguishable)
+    if not section.bounds_reason:
+        section = _with_bounds(section, p)
+    if p.source.level != "micro":
+        return section
+    return _with_likelihood(replace(section, rater_error=_rater_error(p)), p)
 
 
 def _why_no_sweep(p: Prepared) -> str:
@@ -336,7 +339,8 @@ def _why_no_sweep(p: Prepared) -> str:
     return "" if p.compared.human.forced_choice.any() else "no_forced_choices"
 
 
-def _sweep(p: Prepared, distinguishable: Sequence[str]) -> dict[str, Any]:
+def _with_sweep(section: Sensitivity, p: Prepared, distinguishable: Sequence[str]) -> Sensitivity:
+    """Add which judge is best at each beta."""
     tables = (p.compared.human, *p.ranked_tables())
     units = Units.of(len(p.compared.human.items), None)
     (human, *judges), units, _ = one_of_each_kind(tables, units, {})
@@ -351,16 +355,17 @@ def _sweep(p: Prepared, distinguishable: Sequence[str]) -> dict[str, Any]:
     regions = {goal: winning_regions(human, judges, goal, taus=taus, **settings) for goal in GOALS}
     betas, n_left_out = _betas(regions, p.tau)
     grid = grid_of(human, judges, betas, taus=taus, **settings)
-    return {
-        "break_evens": {goal: by_tau[taus.index(p.tau)] for goal, by_tau in regions.items()},
-        "distinguishable": break_even(human, clear, DECISION_GOAL, tau=p.tau, **settings)
+    return replace(
+        section,
+        break_evens={goal: by_tau[taus.index(p.tau)] for goal, by_tau in regions.items()},
+        distinguishable=break_even(human, clear, DECISION_GOAL, tau=p.tau, **settings)
         if clear
         else None,
-        "selections": _selections(p, tables[1:]),
-        "best_at_beta": _best_at_beta(p, tables[1:]),
-        "regions": regions,
-        "grid": replace(grid, n_left_out=n_left_out),
-    }
+        selections=_selections(p, tables[1:]),
+        best_at_beta=_best_at_beta(p, tables[1:]),
+        regions=regions,
+        grid=replace(grid, n_left_out=n_left_out),
+    )
 
 
 def _replies_to_sets(p: Prepared) -> float | None:
@@ -466,27 +471,36 @@ def _why_no_bounds(p: Prepared) -> str:
     return "" if human.forced_choice.any() else "no_forced_choices"
 
 
-def _without_sets(p: Prepared) -> dict[str, Any]:
-    """Return the bounds where raters gave forced choices alone."""
+def _with_bounds(section: Sensitivity, p: Prepared) -> Sensitivity:
+    """Add the bounds where raters gave forced choices alone."""
     human, judges = p.compared.human, p.ranked_tables()
-    settings: dict[str, Any] = {
-        "tau": p.tau,
-        "positive": p.compared.positive,
-        "n_replies": _replies_to_sets(p),
-    }
+    positive, n_replies = p.compared.positive, _replies_to_sets(p)
+    if not positive:
+        return section
+    free = free_bounds(
+        human,
+        judges,
+        tau=p.tau,
+        positive=positive,
+        n_replies=n_replies,
+        resampling=p.resampling(groups=p.groups),
+    )
     limits = [
         EndorsementLimit(option, tuple(adds), 0.0, 1.0)
         for option, adds in p.task.sensitivity.items()
     ]
-    bounds: dict[str, Any] = {}
-    if p.compared.positive:
-        resampling = p.resampling(groups=p.groups)
-        bounds["bounds"] = free_bounds(human, judges, resampling=resampling, **settings)
-    if limits and p.compared.positive:
-        bounds["common_bounds"] = common_bounds(
-            human, judges, limits, resampling=p.affordable_resampling(), **settings
-        )
-    return bounds
+    if not limits:
+        return replace(section, bounds=free)
+    common = common_bounds(
+        human,
+        judges,
+        limits,
+        tau=p.tau,
+        positive=positive,
+        n_replies=n_replies,
+        resampling=p.affordable_resampling(),
+    )
+    return replace(section, bounds=free, common_bounds=common)
 
 
 def _rater_error(p: Prepared) -> RaterError | None:
@@ -524,20 +538,21 @@ def _first(losses: dict[str, float]) -> tuple[str, ...]:
     return tuple(name for name, loss in losses.items() if loss <= least + TOLERANCE)
 
 
-def _by_likelihood(p: Prepared) -> dict[str, Any]:
-    """Fit F and beta to the independent calls of the judges, and F to those of the raters."""
+def _with_likelihood(section: Sensitivity, p: Prepared) -> Sensitivity:
+    """Add F and beta of the independent calls of the judges, and F of those of the raters."""
     human = p.compared.human
     if human.space.fully_specified or not human.space.sets_known:
-        return {}
+        return section
     tables = p.compared.judges
     fits = {table.name: _fitted(p, table) for table in tables}
     matrices = {name: matrix for name, (matrix, _) in fits.items() if matrix is not None}
     betas = {name: beta for name, (_, beta) in fits.items() if beta is not None}
-    return {
-        "judge_betas": betas,
-        "judge_translations": matrices,
-        "human_translation": _fitted(p, human)[0],
-    }
+    return replace(
+        section,
+        judge_betas=betas,
+        judge_translations=matrices,
+        human_translation=_fitted(p, human)[0],
+    )
 
 
 def _fitted(p: Prepared, table: RatingTable) -> tuple[CommonF | None, Estimate | None]:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -489,9 +489,15 @@ def evidence_of(
     )
 
 
+class _Completeness(TypedDict):
+    usable_replies: float | None
+    n_planned: int
+    answered_fraction: float | None
+
+
 def _completeness(
     source: Source, footing: Footing, estimate: Estimate, name: str, answered_fraction: float
-) -> dict[str, Any]:
+) -> _Completeness:
     """Return the two figures of completeness of a judge, and what the first is of."""
     elicitation = ELICITATION_OF.get(footing.metric.judge_form, "forced_choice")
     planned = source.planned[name]
@@ -514,7 +520,16 @@ def deciding_evidence(source: Source) -> Evidence | None:
     return section(p, leave_raters_out=few)
 
 
-def footing_facts(footing: Footing, name: str) -> dict[str, Any]:
+class FootingFacts(TypedDict):
+    """Fields of `JudgeEvidence` that common footing gives."""
+
+    ranks: tuple[int, int] | None
+    better_than: dict[str, bool]
+    human: HumanReference | None
+    value_with_losses: float | None
+
+
+def footing_facts(footing: Footing, name: str) -> FootingFacts:
     """Return the fields of `JudgeEvidence` that common footing gives."""
     j = footing.judges.index(name)
     defined = {name for name, value in footing.baselines.items() if isfinite(value)}
@@ -622,7 +637,13 @@ def baseline_evidence(footing: Footing, name: str) -> BaselineEvidence:
     return BaselineEvidence(name, _number(value), low, high, footing.constants.get(name, ()))
 
 
-def _one_human(footing: Footing, first: JudgeEvidence) -> dict[str, Any]:
+class _OneHuman(TypedDict, total=False):
+    human_value: float | None
+    human_low: float | None
+    human_high: float | None
+
+
+def _one_human(footing: Footing, first: JudgeEvidence) -> _OneHuman:
     """Return one human on the judges' scale, with the interval of the difference.
 
     Nothing where judges are compared at several replies: one human is one reply.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
@@ -407,7 +407,15 @@ def _named(names: Sequence[str], values: FloatArray) -> dict[str, float]:
     return dict(zip(names, values.tolist(), strict=True))
 
 
-def _risk(p: Prepared, table: RatingTable) -> dict[str, Any]:
+class _Risk(TypedDict):
+    """Fields of the result of a judge that its confidence gives."""
+
+    risk_coverage: dict[str, RiskCoverage]
+    risk_coverage_reason: str
+    calibration: tuple[CalibrationCurve, ...]
+
+
+def _risk(p: Prepared, table: RatingTable) -> _Risk:
     human, judge = (modes(side.forced_choice.astype(np.float64)) for side in (p.human, table))
     correct = np.nan_to_num((human * judge).sum(axis=1))
     rated = np.asarray(~np.isnan(human).any(axis=1), dtype=np.bool_)

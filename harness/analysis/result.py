@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from harness.analysis.evidence import JudgeEvidence
     from harness.analysis.inputs import JudgeFacts, Source
+    from harness.json_values import JsonObject
     from harness.stats import Metric
 
 
@@ -333,7 +334,7 @@ class Validation:
         return from_json(text, cls)
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         """Return the JSON schema of ``metrics.json``."""
         return schema_of(cls)
 

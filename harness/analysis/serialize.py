@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from harness.stats import Estimate, Interval
 
 if TYPE_CHECKING:
+    from harness.json_values import JsonObject
     from harness.stats.data.arrays import FloatArray
 
 T = TypeVar("T")
@@ -41,7 +42,7 @@ def rows_of(values: FloatArray, *, digits: int | None = None) -> Matrix:
     return tuple(tuple(None if np.isnan(cell) else cell for cell in row) for row in rows)
 
 
-def shared_fields(type_: type, source: object) -> dict[str, Any]:
+def shared_fields(type_: type, source: object) -> JsonObject:
     """Return the fields of a dataclass that an object has under the same names."""
     names = [field.name for field in fields(type_)]
     return {name: getattr(source, name) for name in names if hasattr(source, name)}
@@ -101,7 +102,7 @@ def from_json(text: str | bytes, type_: type[T]) -> T:
         raise ValueError(str(error)) from None
 
 
-def schema_of(type_: type) -> dict[str, Any]:
+def schema_of(type_: type) -> JsonObject:
     """Return the JSON schema of a result."""
     schema = msgspec.json.schema(type_, schema_hook=_array_schema)
     definitions = schema.pop("$defs")
@@ -117,14 +118,14 @@ def _plain(value: object) -> object:
     raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
 
 
-def _array(type_: Any, value: Any) -> Any:  # noqa: ANN401 -- the hook of msgspec
-    if getattr(type_, "__origin__", None) is np.ndarray:
-        scalar = type_.__args__[1].__args__[0]
+def _array(type_: type, value: object) -> object:
+    if get_origin(type_) is np.ndarray:
+        [scalar] = get_args(get_args(type_)[1])
         return np.array(value, dtype=np.int64 if scalar is np.integer else scalar)
     raise NotImplementedError(f"{type_} cannot be read from JSON")
 
 
-def _array_schema(type_: Any) -> dict[str, Any]:  # noqa: ANN401 -- the hook of msgspec
-    if getattr(type_, "__origin__", type_) is np.ndarray:
+def _array_schema(type_: type) -> JsonObject:
+    if np.ndarray in {type_, get_origin(type_)}:
         return {"type": "array", "description": "A vector, or a matrix as rows; null where NA."}
     raise NotImplementedError(f"{type_} has no schema")

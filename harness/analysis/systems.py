@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from harness.analysis.inputs import Source
+    from harness.json_values import JsonObject
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item
     from harness.tasks.schema import PairwiseFields
@@ -98,7 +99,7 @@ class SystemRanking:
     sides: tuple[SideResult, ...]
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         """Return the JSON schema of ``harness systems --json``."""
         return schema_of(cls)
 

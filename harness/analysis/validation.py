@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Required, TypedDict
 
 from harness.analysis import (
     beta_sensitivity,
@@ -95,7 +95,18 @@ def validate(source: Source) -> Validation:
     )
 
 
-def _sections(p: Prepared) -> dict[str, Any]:
+class _Sections(TypedDict):
+    """Sections of a validation beside its metrics."""
+
+    evidence: evidence.Evidence | None
+    choosing: metric_choice.Choosing | None
+    sensitivity: beta_sensitivity.Sensitivity
+    certainty: human_certainty.Certainty | None
+    replacement: rater_replacement.Replacement | None
+    rubric: rubric.RubricResult | None
+
+
+def _sections(p: Prepared) -> _Sections:
     """Compute the sections of a validation beside its metrics."""
     common = evidence.section(p)
     if common:
@@ -258,7 +269,17 @@ def _judge_result(p: Prepared, facts: JudgeFacts, ranked: Estimate) -> JudgeResu
     )
 
 
-def _of_pairs(p: Prepared, table: RatingTable, translation: TableTranslation) -> dict[str, Any]:
+class _OfPairs(TypedDict, total=False):
+    """Fields of the result of a judge that its pairs give."""
+
+    F: Required[tuple[tuple[float | None, ...], ...] | None]
+    F_low: tuple[tuple[float | None, ...], ...]
+    F_high: tuple[tuple[float | None, ...], ...]
+    n_endorsed: tuple[int, ...]
+    n_outside: Required[int]
+
+
+def _of_pairs(p: Prepared, table: RatingTable, translation: TableTranslation) -> _OfPairs:
     """F as rows of options by columns of response sets, its intervals and the pairs behind it.
 
     None for a column that no pair endorsed, and for F without pairs.

@@ -13,7 +13,7 @@ import signal
 import socket
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -230,7 +230,7 @@ class RatingPage:
         return handler
 
     def _view(self, problem: str = "", status: int = 200) -> web.Response:
-        view: dict[str, Any] = {**self._session.view(), "problem": visible(problem)}
+        view = {**self._session.view(), "problem": visible(problem)}
         text = msgspec.json.encode(view).decode()
         return _response(text, kind="application/json", status=status)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from harness.annotation.rating_log import Answer, LoggedAnswers
     from harness.tasks import Task
     from harness.tasks.model import HumanElicitation
+    from harness.tasks.tables import Row
 
     Present = Mapping[tuple[str, str, HumanElicitation], str | tuple[str, ...]]  # item and rater
 
@@ -75,7 +76,7 @@ class Merged:
     """
 
     path: Path
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     n_present: int = 0
     n_foreign: int = 0
     outdated: tuple[str, ...] = ()
@@ -272,7 +273,7 @@ def _is_present(answer: Answer, rater: str, present: Present, where: str) -> boo
     return value is not None
 
 
-def _row(answer: Answer, rater: str, task: Task, where: str) -> dict[str, Any]:
+def _row(answer: Answer, rater: str, task: Task, where: str) -> Row:
     try:
         checked_value(task, answer.elicitation, answer.value or "")
     except ValueError:
@@ -286,7 +287,7 @@ def _row(answer: Answer, rater: str, task: Task, where: str) -> dict[str, Any]:
     return row | ({"flagged": YES} if answer.flagged else {})
 
 
-def _write(path: Path, rows: Sequence[dict[str, Any]], *, mode: int) -> None:
+def _write(path: Path, rows: Sequence[Row], *, mode: int) -> None:
     jsonl = msgspec.json.Encoder().encode_lines
     writers = {".csv": _csv, ".jsonl": jsonl, ".parquet": _parquet}
     encode = writers.get(path.suffix.lower())
@@ -296,15 +297,15 @@ def _write(path: Path, rows: Sequence[dict[str, Any]], *, mode: int) -> None:
         write_file(path, encode(rows), durable=True, mode=mode)
 
 
-def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _columns(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _csv(rows: Sequence[dict[str, Any]]) -> bytes:
+def _csv(rows: Sequence[Row]) -> bytes:
     return csv_text(rows, _columns(rows)).encode()
 
 
-def _parquet(rows: Sequence[dict[str, Any]]) -> bytes:
+def _parquet(rows: Sequence[Row]) -> bytes:
     import pyarrow as pa  # noqa: PLC0415 -- only for parquet
     import pyarrow.parquet as pq  # noqa: PLC0415 -- the same
 

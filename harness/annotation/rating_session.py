@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from harness.annotation.questions import (
     OPEN_QUESTIONS,
@@ -33,6 +33,62 @@ MARKS = re.compile("([\t\u061c\u200e\u200f])")
 
 class OutdatedQuestionError(ValueError):
     """An answer to questions that are not the current ones, as from a second window."""
+
+
+class TextView(TypedDict):
+    """A text of an item; ``is_side`` where it is one of the two answers of a pair."""
+
+    name: str
+    text: str
+    is_side: bool
+
+
+class OptionView(TypedDict):
+    """An option that may be chosen."""
+
+    key: str
+    label: str
+    description: str
+
+
+class QuestionView(TypedDict):
+    """A question, and its answer so far."""
+
+    item: str
+    elicitation: str
+    criterion: str
+    value: str | list[str] | None
+    options: list[OptionView]
+
+
+class ScreenView(TypedDict):
+    """What the page asks at once, see `Screen`."""
+
+    number: int
+    n_outputs: int
+    part: int
+    image: str
+    texts: list[TextView]
+    question: str
+    kind: str
+    bounds: tuple[float, float] | None
+    questions: list[QuestionView]
+    can_change_set: bool
+    abstention: str
+    is_answered: bool
+    is_skipped: bool
+    comment: str
+    flagged: bool
+
+
+class View(TypedDict):
+    """What the page shows; ``screen`` is None once everything is rated."""
+
+    n_items: int
+    n_complete: int
+    n_skipped: int
+    can_go_back: bool
+    screen: ScreenView | None
 
 
 class RatingSession:
@@ -229,7 +285,7 @@ class RatingSession:
         )
         self._log.append(answer)
 
-    def view(self) -> dict[str, Any]:
+    def view(self) -> View:
         """Return what the page shows, as JSON values; control characters are pictures."""
         screen = self.current()
         return {
@@ -240,10 +296,10 @@ class RatingSession:
             "screen": self._screen_view(screen) if screen else None,
         }
 
-    def _screen_view(self, screen: Screen) -> dict[str, Any]:
+    def _screen_view(self, screen: Screen) -> ScreenView:
         task = self.task
         image = task.images.get(screen.item.id)
-        remarks = self._remarks(screen)
+        comment, flagged = self._remarks(screen)
         several = screen.elicitation == "response_set"
         kind = task.scale if task.is_open else "several" if several else "one"
         return {
@@ -260,23 +316,21 @@ class RatingSession:
             "abstention": CANNOT_ASSESS if task.abstain else "",
             "is_answered": not self._is_open(screen),
             "is_skipped": self._is_skipped(screen),
-            **remarks,
+            "comment": comment,
+            "flagged": flagged,
         }
 
     def _can_change_set(self, step: Step) -> bool:
         return bool(self._endorsed(step)) and (step.item.id, "response_set") in self._steps
 
-    def _remarks(self, screen: Screen) -> dict[str, Any]:
+    def _remarks(self, screen: Screen) -> tuple[str, bool]:
         """Return comment and flag of the screen, or of the earlier one on the same output."""
         same = [other for other in self.screens if other.output == screen.output]
         answers = [self._answers.get(step.key) for s in (screen, *same) for step in s.steps]
         given = next((answer for answer in answers if answer), None)
-        return {
-            "comment": given.comment if given else "",
-            "flagged": given is not None and given.flagged,
-        }
+        return (given.comment, given.flagged) if given else ("", False)
 
-    def _texts(self, screen: Screen) -> list[dict[str, Any]]:
+    def _texts(self, screen: Screen) -> list[TextView]:
         """Return the texts shown; the two answers of a pair under the labels that prefer them."""
         task, fields = self.task, screen.item.fields
         pairwise = task.pairwise
@@ -299,7 +353,7 @@ class RatingSession:
             for name, (head, field) in shown.items()
         ]
 
-    def _question_view(self, step: Step, screen: Screen) -> dict[str, Any]:
+    def _question_view(self, step: Step, screen: Screen) -> QuestionView:
         endorsed = self._swapped(self._endorsed(step), screen)
         answer = self._answers.get(step.key)
         value = None if answer is None or answer.value is None else answer.value

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
     from harness.batch.batch_ledger import PendingBatch
+    from harness.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
 
 CALL_S = 300.0  # one exchange; a download may take this long between two pieces
@@ -73,7 +74,7 @@ class Http:
 
     async def call(
         self, method: str, url: str, document: object = None, *, file: bytes | None = None
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Send JSON or a file; return the JSON object that comes back, else raise `CallFailed`."""
         chunks: list[bytes] = []
         async for chunk in self._pieces(method, url, document, file):
@@ -88,7 +89,7 @@ class Http:
             raise CallFailed("bad_body", retry=True, hint="not a JSON object")
         return document
 
-    async def lines(self, url: str) -> AsyncIterator[dict[str, Any]]:
+    async def lines(self, url: str) -> AsyncIterator[JsonObject]:
         """Yield the JSON objects of a file of lines, without holding the file."""
         rest = b""
         async for chunk in self._pieces("GET", url):
@@ -140,7 +141,7 @@ class Http:
             self._session = None
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
+def _object(line: bytes) -> JsonObject | None:
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):
@@ -262,7 +263,7 @@ def _id(batch: Mapping[str, Any]) -> str:
     return batch_id
 
 
-def _listed(page: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _listed(page: Mapping[str, Any]) -> list[JsonObject]:
     batches = page.get("data")
     return [b for b in batches if isinstance(b, dict)] if isinstance(batches, list) else []
 

@@ -58,7 +58,7 @@ class CommandSource(NamedTuple):
     place: str
     summary: str
     edges: tuple[str, ...] = ()
-    settings: dict[str, Any] | None = None
+    settings: dict[str, bool] | None = None
     on_error: str = ""
 
 

@@ -166,11 +166,11 @@ def _given(context: typer.Context) -> list[str]:
     return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
 
 
-def _entered(option: DeclaredOption, value: Any) -> Any:  # noqa: ANN401 -- of any option
+def _entered(option: DeclaredOption, value: object) -> object:
     """Split the values of an option that takes several."""
     if option.kind is not tuple or value is None or value == []:
         return value or None if option.repeats else value
-    texts = value if option.repeats else [value]
+    texts = value if isinstance(value, list) else [str(value)]
     if not option.is_split:
         return texts
     parts = [name for text in texts for part in text.split(",") if (name := part.strip())]

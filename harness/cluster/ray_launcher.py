@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.cluster.ray_cluster import (
     FOLDER,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from harness.command_options import Place
+    from harness.json_values import JsonObject
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.services import Observer, Store
     from harness.run_plans import Plan
@@ -195,13 +196,13 @@ async def _wait_for_connection(process: Process, address: str | None) -> None:
     raise RunError(f"--executor: no Ray cluster {_name(address)} ({reason}).")
 
 
-async def _next(process: Process) -> dict[str, Any]:
+async def _next(process: Process) -> JsonObject:
     """Return the next line that the process prints."""
     assert process.stdout is not None
     line = await process.stdout.readline()
     if not line:
         raise RayEnded("Ray has ended")
-    entry: dict[str, Any] = json.loads(line)
+    entry: JsonObject = json.loads(line)
     return entry
 
 

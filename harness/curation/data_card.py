@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from hashlib import file_digest
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.analysis import validate
 from harness.curation.audit import audit_task
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from harness.json_values import JsonObject
     from harness.tasks import Task
 
 
@@ -55,7 +56,7 @@ KEYS = {"items": "id", "groups": "id"}
 REFERENCES = {"ratings": {"item": "items"}, "items": {"group": "groups"}}
 ADDRESS = re.compile(r"https?://[^\s<>\"]+")
 JSON_VALUES = {"@type": "@json"}
-CONTEXT: dict[str, Any] = {
+CONTEXT: JsonObject = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "sc": "https://schema.org/",
@@ -145,7 +146,7 @@ def _file(path: Path, folder: Path) -> dict[str, str]:
     }
 
 
-def _record_set(table: str, path: Path, tables: set[str]) -> dict[str, Any]:
+def _record_set(table: str, path: Path, tables: set[str]) -> JsonObject:
     columns = dict.fromkeys(name for _, row in read_rows(path) for name in row)
     key = {"key": {"@id": f"{table}/{KEYS[table]}"}} if table in KEYS else {}
     return {
@@ -157,7 +158,7 @@ def _record_set(table: str, path: Path, tables: set[str]) -> dict[str, Any]:
     }
 
 
-def _field(table: str, column: str, path: Path, tables: set[str]) -> dict[str, Any]:
+def _field(table: str, column: str, path: Path, tables: set[str]) -> JsonObject:
     other = REFERENCES.get(table, {}).get(column)
     return {
         "@type": "cr:Field",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
@@ -160,7 +160,7 @@ class AnswerSettings(Options):
 
     @field_validator("bounds", mode="before")
     @classmethod
-    def _are_ordered(cls, ends: Any) -> Any:  # noqa: ANN401 -- whatever was given
+    def _are_ordered(cls, ends: object) -> object:
         if not isinstance(ends, list | tuple):
             return ends
         numbers = [as_number(end.strip()) if isinstance(end, str) else end for end in ends]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.curation.convert import VERDICT, VERDICTS
 from harness.curation.new_folder import new_folder
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from harness.json_values import JsonObject
     from harness.tasks import Task
     from harness.tasks.schema import TaskFields
 
@@ -173,7 +174,7 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
     TaskError
         If the folder exists, or the table or its description is wrong.
     """
-    items: dict[int, dict[str, Any]] = {}
+    items: dict[int, JsonObject] = {}
     ratings: list[dict[str, str]] = []
     verdicts: list[dict[str, str]] = []
     made: set[str] = set()

@@ -7,7 +7,7 @@ figures, not their third digit.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from harness.experiments.judge_selection import (
     CORRELATED,
@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from harness.experiments.simulation import ExperimentRow
     from harness.stats import Metric
 
-Settings: TypeAlias = "dict[str, Any]"  # seed, number of populations and cut-offs
+
+class RepeatSettings(TypedDict):
+    """RepeatSettings of `repeat`."""
+
+    seed: int
+    n_populations: int
+    taus: Sequence[float]
+
+
 N_OPTIONS = 4  # of the underspecified task: every set of them may be endorsed
 LETTERS = "ABCDEFGHIJ"  # names of options
 GAMMAS = (0.5, 1.0, 2.0)
@@ -185,11 +193,13 @@ def _chosen(
     return [row for quantity in quantities for row in rows if row.quantity == quantity]
 
 
-def _by_ratings(size: Size, settings: Settings, metrics: tuple[str, ...]) -> list[ExperimentRow]:
+def _by_ratings(
+    size: Size, settings: RepeatSettings, metrics: tuple[str, ...]
+) -> list[ExperimentRow]:
     return _chosen(_standard(size), size.ratings, metrics, SELECTED, **settings)
 
 
-def _raters(size: Size, settings: Settings) -> list[ExperimentRow]:
+def _raters(size: Size, settings: RepeatSettings) -> list[ExperimentRow]:
     named = {
         name.split(",")[0]: scenario
         for name, scenario in _effects(size).items()
@@ -207,7 +217,7 @@ class Experiment:
     """
 
     title: str
-    make: Callable[[Size, Settings], list[ExperimentRow]]
+    make: Callable[[Size, RepeatSettings], list[ExperimentRow]]
     has_errors: bool = True
 
     def rows(self, seed: int, size: Size) -> list[ExperimentRow]:

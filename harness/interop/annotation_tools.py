@@ -8,11 +8,12 @@ rows whose annotator is the model.
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from harness.errors import fault_of
+from harness.json_values import JsonObject
 from harness.tasks.columns.cell_values import list_of
 from harness.tasks.tables.checks import PlaceError, as_text, short
 from harness.tasks.tables.formats import Format, Reading, first_row
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 
 N_PAIR = 2  # questions: the response set, and the choice from it
 MOST_WITHIN = 0.8  # of the choices, where the other question is the set they are from
+T = TypeVar("T")
 VALUE_FIELDS = ("choices", "rating", "selected", "labels", "taxonomy", "number")
 
 
-def _checked(content: object, kind: Any, name: str) -> Any:  # noqa: ANN401 -- a type, its value
+def _checked(content: object, kind: type[T], name: str) -> T:
     """Return the content as a type; an error names the place in it."""
     try:
         return TypeAdapter(kind).validate_python(content)
@@ -51,7 +53,7 @@ class LabelStudioResult(BaseModel):
     """A rating of a task."""
 
     from_name: str | None = None
-    value: dict[str, Any] | None = None
+    value: JsonObject | None = None
 
     @property
     def chosen(self) -> object:
@@ -65,7 +67,7 @@ class LabelStudioAnnotation(BaseModel):
 
     was_cancelled: bool | None = None
     created_at: str | None = None
-    completed_by: int | str | dict[str, Any] | None = None
+    completed_by: int | str | JsonObject | None = None
     result: list[LabelStudioResult] | None = None
 
     @property
@@ -88,7 +90,7 @@ class LabelStudioTask(BaseModel):
     """A task of Label Studio."""
 
     id: int | str | None = None
-    data: dict[str, Any] | None = None
+    data: JsonObject | None = None
     annotations: list[LabelStudioAnnotation] | None = None
     predictions: list[LabelStudioPrediction | int] | None = None
 
@@ -194,7 +196,7 @@ class ArgillaRecord(BaseModel):
     """A record of Argilla: answers by question in version 2, by user in version 1."""
 
     id: int | str | None = None
-    fields: dict[str, Any] | None = None
+    fields: JsonObject | None = None
     responses: dict[str, list[ArgillaResponse] | None] | list[ArgillaUserResponses] | None = None
     suggestions: dict[str, ArgillaSuggestion | None] | list[ArgillaSuggestion] | None = None
 
@@ -335,7 +337,7 @@ def _is_label(label: object) -> bool:
     return label is None or isinstance(label, str | int | float)
 
 
-def _alt_test(content: dict[str, dict[str, Any]], reading: Reading) -> Iterator[Row]:
+def _alt_test(content: dict[str, JsonObject], reading: Reading) -> Iterator[Row]:
     reading.columns |= {"id": ["item_id"], "rater": ["annotator"], "label": ["label"]}
     for annotator, labels in content.items():
         for item, label in labels.items():
@@ -345,7 +347,7 @@ def _alt_test(content: dict[str, dict[str, Any]], reading: Reading) -> Iterator[
 ALT_TEST = Format("labels by annotator and item (AltTest)", _is_alt_test, _alt_test)
 
 
-def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(data: Mapping[str, Any]) -> JsonObject:
     """Return the fields of an item under names that no role has."""
     taken = {"item_id", "annotator", "label", "labels", "criterion", "created_at", "elicitation"}
     return {f"{name}_" if name in taken else name: value for name, value in data.items()}

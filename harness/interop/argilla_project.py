@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +12,7 @@ from harness.errors import TaskError
 from harness.interop.label_studio_project import NAMES, control_name, image_address
 from harness.interop.screens import headed_texts, question_of, shown_data, shown_instructions
 from harness.interop.team_answers import ScreenData, TeamAnswer, by_user
+from harness.json_values import JsonObject
 from harness.plain_text import visible
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import ASKED_ON
@@ -34,7 +35,7 @@ def project_files(task: Task, screens: Sequence[TeamScreen]) -> dict[str, bytes]
     return {"settings.json": encode(settings(task, screens)), "records.json": encode(records)}
 
 
-def settings(task: Task, screens: Sequence[TeamScreen]) -> dict[str, Any]:
+def settings(task: Task, screens: Sequence[TeamScreen]) -> JsonObject:
     """Return the settings of a dataset, as ``argilla.Settings.to_json`` writes them.
 
     Parameters
@@ -77,19 +78,19 @@ def _has_own_criteria(screen: TeamScreen) -> bool:
     return len(screen.items) == 1 and screen.item.criterion is not None
 
 
-def _text_field(name: str, title: str) -> dict[str, Any]:
+def _text_field(name: str, title: str) -> JsonObject:
     kind = {"type": "text", "use_markdown": False}
     return {"name": name, "title": title, "required": True, "settings": kind}
 
 
-def _text_question(name: str, title: str, *, required: bool) -> dict[str, Any]:
+def _text_question(name: str, title: str, *, required: bool) -> JsonObject:
     kind = {"type": "text", "use_markdown": False}
     return {"name": name, "title": title, "required": required, "settings": kind}
 
 
 def _question(
     task: Task, screen: TeamScreen, elicitation: HumanElicitation, number: int
-) -> dict[str, Any]:
+) -> JsonObject:
     name = control_name(elicitation, number, len(screen.items))
     criterion = task.criterion_text(screen.items[number].criterion)
     title = question_of(task, elicitation)
@@ -111,7 +112,7 @@ def _question(
     }
 
 
-def _record(task: Task, screen: TeamScreen) -> dict[str, Any]:
+def _record(task: Task, screen: TeamScreen) -> JsonObject:
     data = shown_data(task, screen)
     fields = {name: text for name, text in data.items() if name.startswith("text_")}
     if _has_own_criteria(screen):
@@ -119,7 +120,7 @@ def _record(task: Task, screen: TeamScreen) -> dict[str, Any]:
     if address := image_address(task, screen) if task.image else "":
         fields["image"] = address
     said = {name: data[name] for name in ScreenData.__struct_fields__}
-    metadata: dict[str, Any] = {SCREEN: json.dumps(said, ensure_ascii=False)}
+    metadata: JsonObject = {SCREEN: json.dumps(said, ensure_ascii=False)}
     return {
         "id": screen.item.id,
         "fields": fields,
@@ -131,9 +132,9 @@ def _record(task: Task, screen: TeamScreen) -> dict[str, Any]:
 
 
 class _Record(Struct, frozen=True):
-    metadata: dict[str, Any]
+    metadata: JsonObject
     id: int | str | None = None
-    responses: dict[str, list[dict[str, Any]]] = msgspec.field(default_factory=dict)
+    responses: dict[str, list[JsonObject]] = msgspec.field(default_factory=dict)
 
 
 def is_export(content: bytes) -> bool:

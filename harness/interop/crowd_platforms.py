@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.tasks.columns.column_words import REMARK_COLUMNS, contains_word, is_remark
 from harness.tasks.tables.checks import PlaceError, as_text
 from harness.tasks.tables.formats import Format, Reading, first_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from harness.json_values import JsonObject
     from harness.tasks.tables import Row
 
 TOLOKA_LEFT_OUT = frozenset({"REJECTED", "EXPIRED", "SKIPPED", "ACTIVE"})
@@ -67,9 +68,9 @@ def _mturk(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
         yield {n: row[n] for n in ("HITId", "WorkerId", *inputs)} | dict.fromkeys(names) | cells
 
 
-def _mturk_answers(row: Row) -> dict[str, Any]:
+def _mturk_answers(row: Row) -> JsonObject:
     """Return the answers of a row by question: a text, or a list of the ticked options."""
-    answers: dict[str, Any] = {}
+    answers: JsonObject = {}
     for name, value in row.items():
         if name == "Answer.taskAnswers" and value:
             for question, answer in _task_answers(str(value)).items():
@@ -84,7 +85,7 @@ def _mturk_answers(row: Row) -> dict[str, Any]:
     return answers
 
 
-def _task_answers(text: str) -> dict[str, Any]:
+def _task_answers(text: str) -> JsonObject:
     try:
         content = json.loads(text)
     except ValueError:
@@ -93,7 +94,7 @@ def _task_answers(text: str) -> dict[str, Any]:
     return first if isinstance(first, dict) else {}
 
 
-def _ticked(answer: dict[str, Any]) -> object:
+def _ticked(answer: JsonObject) -> object:
     if "label" in answer:
         return answer["label"]
     return [option for option, value in answer.items() if value is True]
@@ -151,7 +152,7 @@ def _qualtrics(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
 QUALTRICS = Format("an export of Qualtrics", _is_qualtrics, _qualtrics)
 
 
-def _rated(names: list[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _rated(names: list[str], rows: Sequence[JsonObject]) -> list[str]:
     """Return the questions that are ratings: those not called after remarks, nor answered freely.
 
     All are, where none is left.

@@ -15,6 +15,7 @@ from msgspec import Struct
 from harness.errors import TaskError
 from harness.interop.screens import question_of, shown_data
 from harness.interop.team_answers import ScreenData, TeamAnswer
+from harness.json_values import JsonObject
 from harness.plain_text import visible
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import ASKED_ON
@@ -122,7 +123,7 @@ def project_files(task: Task, screens: Sequence[TeamScreen]) -> dict[str, bytes]
     return {"label-config.xml": configuration.encode(), "tasks.json": tasks}
 
 
-def project_tasks(task: Task, screens: Sequence[TeamScreen]) -> list[dict[str, Any]]:
+def project_tasks(task: Task, screens: Sequence[TeamScreen]) -> list[JsonObject]:
     """Return the tasks of screens, with images in them, as Label Studio imports them."""
     tasks = []
     for screen in screens:
@@ -141,11 +142,11 @@ def image_address(task: Task, screen: TeamScreen) -> str:
 
 class _Result(Struct, frozen=True):
     from_name: str | None = None
-    value: dict[str, Any] | None = None
+    value: JsonObject | None = None
 
 
 class _Annotation(Struct, frozen=True):
-    completed_by: int | str | dict[str, Any] | None = None
+    completed_by: int | str | JsonObject | None = None
     result: tuple[_Result, ...] | None = None
     was_cancelled: bool | None = None
     created_at: str | None = None
@@ -212,7 +213,7 @@ def _chosen(value: Mapping[str, Any]) -> object:
     return next((value[name] for name in ("choices", "number", "text") if name in value), None)
 
 
-def _name(completed_by: int | str | dict[str, Any] | None) -> str:
+def _name(completed_by: int | str | JsonObject | None) -> str:
     """Return the name of a person: an address, or the number of the account."""
     if isinstance(completed_by, dict):
         completed_by = completed_by.get("email") or completed_by.get("id")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from harness.json_values import JsonObject
     from harness.tasks import Item, Task
     from harness.tasks.model import JudgeElicitation
 
@@ -155,9 +156,9 @@ def _divided(
     return divided
 
 
-def shown_data(task: Task, screen: TeamScreen) -> dict[str, Any]:
+def shown_data(task: Task, screen: TeamScreen) -> JsonObject:
     """Return what a screen shows, and what says afterwards which ratings were made on it."""
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "harness_task": task.name,
         "harness_form": screen.form,
         "harness_items": [item.id for item in screen.items],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from msgspec.structs import replace
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.revalidation.metric_changes import Yardstick
+    from harness.revalidation.records import ChangedItem
     from harness.revalidation.reply_categories import StreamReplies
     from harness.stats.drift.changed_judges import JudgeChange
     from harness.stats.drift.reply_counts import ReplyCounts
@@ -179,6 +180,16 @@ def without_look(looks: Sequence[Look], number: int, because: str) -> list[Look]
     return again
 
 
+class _WhatChanged(TypedDict):
+    """Fields of a `JudgeLook` that say since when a judge changed, and what."""
+
+    since: int
+    since_at: str
+    what: str
+    n_changed: int
+    changed_items: tuple[ChangedItem, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class DriftEvidence:
     """What the looks since the baseline show of one judge.
@@ -244,7 +255,7 @@ class DriftEvidence:
             recovered_at=self.looks[since - 1].at if since else "",
         )
 
-    def _what_changed(self, labels: Mapping[str, str]) -> dict[str, Any]:
+    def _what_changed(self, labels: Mapping[str, str]) -> _WhatChanged:
         """Return the fields of a result that say since when the judge changed, and what."""
         own = [(stream, self.alarms.get(stream.elicitation)) for stream in self.streams]
         stream, alarm = min(

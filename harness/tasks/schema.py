@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.errors import Fault
+    from harness.json_values import JsonObject
     from harness.tasks.model import Item, Rating
 
 TASK_FILE = "task.yaml"
@@ -194,11 +195,11 @@ class EmbeddingSimilarity(Frozen):
     embedding: str = Field(min_length=1)
 
 
-def _admit_contiguous(schema: dict[str, Any]) -> None:
+def _admit_contiguous(schema: JsonObject) -> None:
     schema["anyOf"].append({"const": CONTIGUOUS, "type": "string"})
 
 
-def _binary_sensitivity(fields: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+def _binary_sensitivity(fields: JsonObject) -> dict[str, tuple[str, ...]]:
     """Return that who chooses the negative of two options may endorse the positive one."""
     keys = [option.key for option in fields.get("options", ())]
     positive, admissible = fields.get("positive", ()), fields.get("response_sets", ())
@@ -358,7 +359,7 @@ class TaskFields(Frozen):
                 "has none."
             )
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> JsonObject:
         """Return the fields that stand in ``task.yaml``, as JSON values."""
         return self.model_dump(mode="json", include=set(TaskFields.model_fields), exclude_none=True)
 
@@ -384,8 +385,10 @@ class TaskFile(TaskFields):
 
     @model_validator(mode="before")
     @classmethod
-    def _set_defaults(cls, fields: Any) -> Any:  # noqa: ANN401 -- any input of pydantic
-        source = fields.get("datasets") if isinstance(fields, dict) else None
+    def _set_defaults(cls, fields: object) -> object:
+        if not isinstance(fields, dict):
+            return fields
+        source = fields.get("datasets")
         columns = source.get("columns") if isinstance(source, dict) else None
         if not isinstance(columns, dict):
             return fields
@@ -412,7 +415,7 @@ NESTED_FIELDS: dict[str, type[BaseModel]] = {
 }
 
 
-def task_schema() -> dict[str, Any]:
+def task_schema() -> JsonObject:
     """Return the JSON schema of ``task.yaml``."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": dialect, **TaskFile.model_json_schema(), "title": "task.yaml"}

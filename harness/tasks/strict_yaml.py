@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from pathlib import Path
 
+    from harness.json_values import JsonObject
+
 MAX_YAML_BYTES = 256 * 1024
 MAX_YAML_DEPTH = 16
 CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
@@ -25,7 +27,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 def read_yaml(
     path: Path, *, typed: bool = False, error: type[HarnessError] = TaskError
-) -> dict[str, Any]:
+) -> JsonObject:
     """Read one YAML mapping of at most 256 KiB.
 
     Parameters
@@ -67,7 +69,7 @@ def _read_text(path: Path) -> str:
         raise PlaceError(f"{problem}; save the file as UTF-8.", f"line {line}") from None
 
 
-def _parse(text: str, *, typed: bool) -> dict[str, Any]:
+def _parse(text: str, *, typed: bool) -> JsonObject:
     try:
         loader = _StrictLoader(text)
         loader.typed = typed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.curation.audit.rating_checks import is_low
 from harness.report.charts import IntervalRow, Titles, interval_chart
@@ -200,7 +200,7 @@ def _summary(audit: Audit) -> Iterator[str]:
     yield f"Verdicts: {audit.verdicts}."
 
 
-def _row(finding: Finding) -> dict[str, Any]:
+def _row(finding: Finding) -> dict[str, object]:
     effect = finding.effect
     decision, change = "not measured", ""
     if effect is not None:

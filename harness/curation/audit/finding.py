@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from harness.analysis.serialize import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from harness.json_values import JsonObject
     from harness.tasks import Task
 
 Kind: TypeAlias = Literal[
@@ -203,7 +204,7 @@ class Audit:
         )
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         """Return the JSON schema of an audit."""
         dialect = "https://json-schema.org/draft/2020-12/schema"
         return {"$schema": dialect, **schema_of(cls), "title": "audit"}

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, content_text
 from harness.errors import fault_of
+from harness.json_values import JsonObject
 from harness.tasks.tables.checks import LIMITS, PlaceError, check_size
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class InspectScore(BaseModel):
 class InspectChoice(BaseModel):
     """A choice of a model's output."""
 
-    message: dict[str, Any] = {}
+    message: JsonObject = {}
 
 
 class InspectOutput(BaseModel):

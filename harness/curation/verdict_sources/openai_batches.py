@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, content_text
 from harness.errors import fault_of
+from harness.json_values import JsonObject
 from harness.tasks.tables import read_rows
 from harness.tasks.tables.checks import PlaceError
 
@@ -58,7 +59,7 @@ class BatchBody(BaseModel):
 
     model: str = ""
     choices: list[BatchChoice] = []
-    output: list[dict[str, Any]] = []
+    output: list[JsonObject] = []
 
     def messages(self) -> Iterator[tuple[int, BatchMessage]]:
         """Yield number and message of each choice."""

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from harness.curation.verdict_sources.verdict_entries import Entry, id_column
 from harness.errors import fault_of
+from harness.json_values import JsonObject
 from harness.judging.parsing.external_verdicts import is_empty, key_text
 from harness.tasks.tables.checks import LIMITS, PlaceError, check_size
 
@@ -84,7 +85,7 @@ class PromptfooResult(BaseModel):
 
     promptIdx: int = 0  # noqa: N815 -- the format's name
     provider: PromptfooProvider
-    vars: dict[str, Any] = {}
+    vars: JsonObject = {}
     response: PromptfooResponse | None = None
     failureReason: int = 0  # noqa: N815 -- the format's name
     gradingResult: PromptfooGrading | None = None  # noqa: N815 -- the format's name

@@ -7,7 +7,7 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -35,6 +35,8 @@ from harness.tasks.strict_yaml import read_yaml
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from harness.json_values import JsonObject
+
 ENSEMBLE = "ensemble"
 EMBEDDING = "embedding"
 BuiltInKind = Literal[
@@ -60,7 +62,7 @@ Script = dict[
 
 _SAMPLING: dict[str, JsonValue] = {"temperature": 1.0, "max_tokens": 32}
 SAMPLES_PER_REQUEST = 10  # where the provider is known to allow several
-_DEFAULTS: dict[str, dict[str, Any]] = {
+_DEFAULTS: dict[str, JsonObject] = {
     "litellm": {"samples": 10, "concurrency": 16, "deadline_s": 60.0, "params": _SAMPLING},
     "endpoint": {"samples": 10, "concurrency": 64, "deadline_s": 60.0, "params": _SAMPLING},
     EMBEDDING: {"concurrency": 16, "deadline_s": 60.0},
@@ -237,7 +239,7 @@ class JudgeSpec(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _set_defaults(cls, fields: Any) -> Any:  # noqa: ANN401 -- any input of pydantic
+    def _set_defaults(cls, fields: object) -> object:
         if not isinstance(fields, dict):
             return fields
         if isinstance(urls := fields.get("base_url"), list) and urls:
@@ -466,7 +468,7 @@ def _spec_from(path: Path, name: str, entry: object, bundled: Mapping[str, Judge
     return spec
 
 
-def _at_gateway(bundled: JudgeSpec, entry: dict[str, Any]) -> dict[str, Any]:
+def _at_gateway(bundled: JudgeSpec, entry: JsonObject) -> JsonObject:
     """Return the entry of a bundled judge that is moved to another address.
 
     It keeps its model where the entry names none, and its provider's protocol unless the entry

@@ -17,6 +17,7 @@ from harness.judging.prompts.requests import Message, Request
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.json_values import JsonObject
     from harness.judging.judges.hosted import Exchange
     from harness.judging.judges.http_exchange import Response
     from harness.judging.prompts.requests import Unit
@@ -46,7 +47,7 @@ class EmbeddingJudge(HttpJudge):
         )
 
     def _replies_in(
-        self, document: dict[str, Any], requests: Sequence[Request], latency_s: float
+        self, document: JsonObject, requests: Sequence[Request], latency_s: float
     ) -> list[Reply]:
         """Return the reply whose text is the vector in a response."""
         try:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from harness.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.http_exchange import PreparedRequest, Response
     from harness.judging.judges.pricing import TokenCounts
@@ -122,7 +123,7 @@ class HttpJudge(PromptedJudge):
         return wire, judge
 
     def _replies_in(
-        self, document: dict[str, Any], requests: Sequence[Request], latency_s: float
+        self, document: JsonObject, requests: Sequence[Request], latency_s: float
     ) -> list[Reply]:
         """Return the replies in a chat completion, by choice."""
         choices = document.get("choices")
@@ -233,7 +234,7 @@ class EndpointJudge(HttpJudge):
         return self._params
 
 
-def document_of(answer: Response) -> dict[str, Any]:
+def document_of(answer: Response) -> JsonObject:
     """Return the JSON object in the response of a server."""
     status, headers, body = answer
     if status != OK:
@@ -262,8 +263,8 @@ def _document(body: bytes) -> object:
 
 
 def _reply_of(
-    document: dict[str, Any],
-    choice: dict[str, Any],
+    document: JsonObject,
+    choice: JsonObject,
     request: Request,
     *,
     counts: TokenCounts,
@@ -291,7 +292,7 @@ def _reply_of(
     )
 
 
-def _refusal(message: dict[str, Any]) -> object:
+def _refusal(message: JsonObject) -> object:
     """Return the text of a refusal, which litellm keeps among the fields of the provider."""
     fields = message.get("provider_specific_fields")
     own = fields.get("refusal") if isinstance(fields, dict) else None

@@ -164,7 +164,7 @@ class HostedJudge(HttpJudge):
                 caching=False,
             )
 
-    def _connection(self, exchange: Exchange) -> dict[str, Any]:
+    def _connection(self, exchange: Exchange) -> dict[str, object]:
         """Return litellm's arguments for address, key and HTTP client."""
         if self._provider is None:
             if not self.spec.allow_redirects:  # `check` raises before a run

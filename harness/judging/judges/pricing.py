@@ -11,7 +11,7 @@ import math
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 from unicodedata import normalize
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,6 +22,7 @@ from harness.judging.parsing.verdict import MAX_COST_USD
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 
 if TYPE_CHECKING:
+    from harness.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.prompts.requests import Request
 
@@ -172,7 +173,7 @@ def most_reply_tokens(spec: JudgeSpec) -> int | None:
     return limit if isinstance(limit, int) else None
 
 
-def listed_model(model: str) -> dict[str, Any]:
+def listed_model(model: str) -> JsonObject:
     """Return the entry of a model in litellm's list; empty where it has none."""
     provider, _, bare = model.partition("/")
     entry = _price_list().get(model)
@@ -202,12 +203,12 @@ def _per_million(usd: float) -> float:
 
 
 @cache
-def _price_list() -> dict[str, dict[str, Any]]:
+def _price_list() -> dict[str, JsonObject]:
     package = find_spec("litellm")
     if package is None or package.origin is None:
         return {}
     path = Path(package.origin).with_name("model_prices_and_context_window_backup.json")
-    prices: dict[str, dict[str, Any]] = json.loads(path.read_bytes()) if path.is_file() else {}
+    prices: dict[str, JsonObject] = json.loads(path.read_bytes()) if path.is_file() else {}
     return prices
 
 
@@ -224,7 +225,7 @@ class TokenCounts(NamedTuple):
     written: int | None = None
 
 
-def token_counts(usage: dict[str, Any]) -> TokenCounts:
+def token_counts(usage: JsonObject) -> TokenCounts:
     """Read an OpenAI-style ``usage``, the form in which litellm reports Anthropic's as well.
 
     Anthropic's own names (``cache_read_input_tokens``, ``cache_creation_input_tokens``) are read

@@ -18,6 +18,8 @@ from harness.errors import CallFailed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from harness.json_values import JsonObject
+
 OK, BAD_REQUEST, TOO_LARGE, TOO_MANY, SERVER_ERROR = 200, 400, 413, 429, 500
 REDIRECTS = range(300, 400)
 BUSY = frozenset({408, 409, 425})
@@ -244,7 +246,7 @@ def code_in(document: Mapping[str, Any]) -> int:
     return int(code) if is_status and code is not None else OK
 
 
-def _mappings(values: object) -> list[dict[str, Any]]:
+def _mappings(values: object) -> list[JsonObject]:
     return (
         [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
     )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from harness.json_values import JsonObject
     from harness.judging.prompts.requests import Unit
     from harness.tasks import Task
 
@@ -346,7 +347,7 @@ def check_header(line: bytes, path: Path) -> None:
         )
 
 
-def verdict_schema() -> dict[str, Any]:
+def verdict_schema() -> JsonObject:
     """Return the JSON schema of a line of the log, its checksum included."""
     [schema], parts = msgspec.json.schema_components([Verdict], ref_template="#/$defs/{name}")
     for part in parts.values():

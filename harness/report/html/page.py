@@ -324,7 +324,7 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _first_screen(v: Validation) -> dict[str, Any]:
+def _first_screen(v: Validation) -> dict[str, object]:
     """Return the verdict, its reasons, the numbers and the next steps; ``rest`` is the rest."""
     band = judge_charts.human_band(v.evidence) if v.evidence else None
     return {
@@ -366,7 +366,7 @@ def _common_row(row: RankingRow) -> dict[str, str]:
     }
 
 
-def _ranking(v: Validation) -> dict[str, Any]:
+def _ranking(v: Validation) -> dict[str, object]:
     """Return each judge on its own items, and how firm the order of the ranked ones is."""
     if v.ranking is None:
         return {}
@@ -379,7 +379,7 @@ def _ranking(v: Validation) -> dict[str, Any]:
     }
 
 
-def _on_own_items(v: Validation, name: str, kind: str) -> dict[str, Any]:
+def _on_own_items(v: Validation, name: str, kind: str) -> dict[str, object]:
     assert v.ranking is not None
     judge = v.judge(name)
     interval = judge_charts.interval_row(name, judge.own, kind)
@@ -396,7 +396,7 @@ def _table_axis(v: Validation) -> list[Mark]:
     return marks
 
 
-def _bounds(v: Validation) -> dict[str, Any]:
+def _bounds(v: Validation) -> dict[str, object]:
     """Return judge, goal and bound, free per item and for one beta; or why all are NA."""
     kinds = (v.sensitivity.bounds, v.sensitivity.common_bounds) if v.sensitivity else ()
     rows = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import isinf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
@@ -184,7 +184,15 @@ def _number(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _signs(metric: Metric, values: Sequence[FloatArray], clusters: IntArray) -> dict[str, Any]:
+class _Signs(TypedDict):
+    n_better: int
+    n_worse: int
+    n_equal: int
+    test: Literal["mcnemar", "sign"]
+    p: float
+
+
+def _signs(metric: Metric, values: Sequence[FloatArray], clusters: IntArray) -> _Signs:
     """Count the units on which the second run is better or worse, and test them."""
     losses = [metric.losses(side) for side in values]
     _, place = np.unique(clusters, return_inverse=True)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from harness.errors import HarnessError, TaskError
+from harness.json_values import JsonObject
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
 
-Row = dict[str, Any]
+Row = JsonObject
 SHOWN_CHARS = 80
 MAX_ID_CHARS = 256
 

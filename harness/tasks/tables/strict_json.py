@@ -12,6 +12,8 @@ from harness.tasks.tables.checks import short
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harness.json_values import JsonObject
+
 MAX_DEPTH = 64
 MAX_DIGITS = 100
 
@@ -83,7 +85,7 @@ def _check_characters(value: object) -> None:
             raise ValueError("a text holds half of a surrogate pair") from None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
     members = dict(pairs)
     if len(members) < len(pairs):
         (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)

@@ -1,0 +1,7 @@
+"""JSON that is not ours: what servers and other tools write, schemas, and files before a check."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+JsonObject: TypeAlias = dict[str, Any]  # whoever reads a member checks what it is

@@ -1,0 +1,88 @@
+"""A record is a record, and a parameter has a type: what `Any` may stand for is listed here."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HARNESS = Path(__file__).resolve().parent.parent / "harness"
+RECORD = "dict[str, Any]"
+OF_UNTYPED_LIBRARIES = {  # parameters that hold objects of libraries without types
+    "cluster.ray_processes:_describe:ray",
+    "cluster.ray_processes:_follow:ray",
+    "tasks.tables.native_readers:_cells:table",
+    "tasks.tables.native_readers:_check_declared:declared",
+    "tasks.tables.native_readers:_unpacked_bytes:array",
+}
+OF_OPTIONS = {  # records whose fields are those of another class, or a table of the module
+    "command_options",
+    "tasks.columns.column_mapping",
+    "tasks.tables.formats",
+}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(HARNESS.rglob("*.py")):
+        if "_bundled" not in path.parts:
+            name = ".".join(path.relative_to(HARNESS).with_suffix("").parts)
+            yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    yield from (node for node in ast.walk(tree) if isinstance(node, kinds))
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.arg]:
+    """Yield those that have a name of their own, which `*args` and `**options` have not."""
+    arguments = function.args
+    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+
+
+def written(annotation: ast.expr | None) -> str:
+    """Return an annotation without quotes."""
+    return "" if annotation is None else ast.unparse(annotation).replace("'", "")
+
+
+def test_no_parameter_is_of_type_any():
+    """It is `object` where anything is taken; `Any` is for objects of untyped libraries alone."""
+    untyped = {
+        f"{name}:{function.name}:{parameter.arg}"
+        for name, tree in modules()
+        for function in functions(tree)
+        for parameter in parameters(function)
+        if written(parameter.annotation) == "Any"
+    }
+    assert untyped == OF_UNTYPED_LIBRARIES
+
+
+def test_no_record_is_a_dict_of_anything():
+    """What a function takes or returns and what an object holds has named fields, or is a
+    `JsonObject`: JSON that others write."""
+    found = set()
+    for name, tree in modules():
+        for function in functions(tree):
+            annotations = [function.returns, *(p.annotation for p in parameters(function))]
+            found |= {name for annotation in annotations if RECORD in written(annotation)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+                found |= {name for field in fields if RECORD in written(field.annotation)}
+    assert found == OF_OPTIONS
+
+
+def test_json_of_others_has_one_type():
+    """Written once, so that it is found where it is read."""
+    aliases = {
+        name
+        for name, tree in modules()
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign)
+        and written(node.annotation) == "TypeAlias"
+        and written(node.value) == RECORD
+    }
+    assert aliases == {"json_values"}
