@@ -2,6 +2,8 @@
 
     python benchmarks/walk.py
 
+It also counts the files that rows in memory enter on their way to a task.
+
 A judge at a stub server is asked about three items, one at a time; the second is followed, so that
 what is done once for a run is not counted. The walk begins where its request is made and ends when
 its verdict is written.
@@ -96,6 +98,30 @@ def walk_of(task: Path, url: str, folder: Path) -> Walk:
     return walk
 
 
+def files_of_rows() -> set[str]:
+    """Return the files of the package that a long table in memory enters until it is a task."""
+    rows = [
+        {"id": f"i{i}", "text": f"text {i}", "rater": rater, "label": "yn"[i % 2]}
+        for i in range(6)
+        for rater in ("ann", "bob")
+    ]
+    mapping = {"id": "id", "text": "text", "rater": "rater", "label": "label", "scale": "binary"}
+    harness.load_task(rows, mapping=mapping)  # imports are not counted
+    files: set[str] = set()
+
+    def follow(frame: FrameType, event: str, _: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(PACKAGE):
+            files.add(str(path.relative_to(PACKAGE)))
+
+    sys.setprofile(follow)
+    try:
+        harness.load_task(rows, mapping=mapping)
+    finally:
+        sys.setprofile(None)
+    return files
+
+
 def main() -> None:
     """Print the files of the walk, and how many functions of each were called."""
     from yardstick import find_yardstick, stub_running, write_task
@@ -108,6 +134,7 @@ def main() -> None:
         print(f"{file}: {', '.join(sorted(names))}")
     n_functions = sum(map(len, walk.functions.values()))
     print(f"{len(walk.functions)} files, {n_functions} functions")
+    print(f"rows to a task: {len(files_of_rows())} files")
 
 
 if __name__ == "__main__":

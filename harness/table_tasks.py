@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import msgspec
 
@@ -16,6 +16,9 @@ from harness.errors import HarnessError, OptionError, TaskError
 from harness.files import write_file
 from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
+
+if TYPE_CHECKING:
+    from harness.tasks.tables import Row
 
 Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | Rows
@@ -84,26 +87,22 @@ class TableMapping(TypedDict, total=False):
     kind: Literal["expert", "skilled", "crowd"]
 
 
-def read_task(
-    task: TaskLike, mapping: TableMapping | None, scratch: Path
-) -> tuple[Task, Path | None]:
-    """Load a task; of a table, also return the file of the verdicts in it."""
+def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[Row]]:
+    """Load a task; of a table, also return the verdicts in it."""
     if isinstance(task, str | Path | Task):
         if mapping:
             raise HarnessError(NO_MAPPING)
-        return (task if isinstance(task, Task) else load_task_folder(task)), None
+        return (task if isinstance(task, Task) else load_task_folder(task)), []
     if unknown := sorted(map(str, {*(mapping or {})} - TableMapping.__annotations__.keys())):
         known = ", ".join(TableMapping.__annotations__)
         raise HarnessError(f"mapping has no key {unknown[0]!r}", f"known are {known}")
     records = list(_records(task))
     try:
-        return _import_rows(records, mapping or {}, scratch)
+        return _import_rows(records, mapping or {})
     except TaskError as error:
         columns = {name for record in records for name in record}
-        error.reword(
-            lambda text: in_mapping(text.replace(f"{scratch}/rows.jsonl", "rows"), columns)
-        )
-        raise without_folder(error, scratch) from None
+        error.reword(lambda text: in_mapping(text, columns))
+        raise
 
 
 def in_mapping(text: str, columns: Collection[str]) -> str:
@@ -128,8 +127,8 @@ def in_mapping(text: str, columns: Collection[str]) -> str:
 
 
 def _import_rows(
-    rows: Sequence[Mapping[str, object]], mapping: TableMapping, scratch: Path
-) -> tuple[Task, Path | None]:
+    rows: Sequence[Mapping[str, object]], mapping: TableMapping
+) -> tuple[Task, list[Row]]:
     """Make a task of a table of ratings, as ``harness curate import`` does."""
     curation = edge("curation")
     columns: dict[str, Any] = dict(mapping)
@@ -139,10 +138,11 @@ def _import_rows(
     settings: dict[str, Any] = {"scale": answers.pop("scale", None)}
     settings |= {key: strings(labels) for key, labels in answers.items()}
     raters = {key: columns.pop(key) for key in ("kind", "rater_ids") if key in columns}
+    roles = {role: [*strings(names)] for role, names in columns.items()}
     plan, *others = curation.make_plans(
         name,
-        curation.read_source(_write_rows(rows, scratch / "rows.jsonl")),
-        {role: [*strings(names)] for role, names in columns.items()},
+        curation.read_records(msgspec.json.decode(_ENCODE(rows)), "rows", plain=bool(roles)),
+        roles,
         settings=read_options(curation.AnswerSettings, settings),
         property_rated=property_rated,
         **raters,
@@ -150,10 +150,8 @@ def _import_rows(
     if others:
         criteria = ", ".join(plan.criterion or "" for plan in (plan, *others))
         raise TaskError(f"rows: {criteria} have scales of their own; give the rows of one of them.")
-    folder: Path = curation.make_task(plan, scratch / name).folder
-    task = load_task_folder(folder).model_copy(update={"folder": Path(name)})
-    verdicts = folder / "verdicts.csv"
-    return task, verdicts if verdicts.exists() else None
+    read: tuple[Task, list[Row]] = curation.task_of(plan)
+    return read
 
 
 def strings(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -176,8 +174,7 @@ def verdict_file(verdicts: str | Path | Rows, scratch: Path) -> Path:
 
 
 def _write_rows(rows: Rows, file: Path) -> Path:
-    lines = msgspec.json.Encoder(enc_hook=_plain).encode_lines(list(_records(rows)))
-    return write_file(file, lines)
+    return write_file(file, _ENCODER.encode_lines(list(_records(rows))))
 
 
 def _records(rows: Rows) -> Iterable[Mapping[str, object]]:
@@ -205,3 +202,7 @@ def _is_missing(value: object) -> bool:
 def _plain(value: object) -> object:
     """Return a value of numpy, or a time, as JSON has it."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
+_ENCODE = _ENCODER.encode

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from harness.table_tasks import read_task
@@ -34,5 +32,4 @@ def load_task(task: TaskLike, *, mapping: TableMapping | None = None) -> Task:
     >>> len(task.items), [option.key for option in task.options]
     (120, ['A', 'B'])
     """
-    with TemporaryDirectory() as scratch:
-        return read_task(task, mapping, Path(scratch))[0]
+    return read_task(task, mapping)[0]

@@ -83,8 +83,9 @@ def validate(
             raise HarnessError("a run is validated with its own verdicts, items and seed")
         return validate_run(task._folder, choices, new_ledger=validating.new_ledger)  # noqa: SLF001 -- its own module
     with TemporaryDirectory() as scratch:
-        loaded, own_verdicts = read_task(task, mapping, Path(scratch))
-        file = own_verdicts if verdicts is None else verdict_file(verdicts, Path(scratch))
+        loaded, own_verdicts = read_task(task, mapping)
+        given_verdicts = (own_verdicts or None) if verdicts is None else verdicts
+        file = None if given_verdicts is None else verdict_file(given_verdicts, Path(scratch))
         call = partial(validate_verdicts, loaded, file, validating, choices)
         try:
             return wait_for(call, StopRequests())
@@ -126,7 +127,7 @@ def confirm_verdicts(
     given = Given(options, CONFIRM_VERDICTS, Validating, Choices)
     validating, choices = given.read(Validating), given.read(Choices)
     with TemporaryDirectory() as scratch:
-        loaded, _ = read_task(task, mapping, Path(scratch))
+        loaded, _ = read_task(task, mapping)
         file = verdict_file(verdicts, Path(scratch))
         call = partial(decide_on_verdicts, loaded, file, judge, validating, choices)
         try:

@@ -4,13 +4,14 @@ from harness.curation.convert import (
     ImportSummary,
     MaxRejected,
     make_task,
+    task_of,
 )
 from harness.curation.import_draft import accepting, columns_block
 from harness.curation.import_options import AnswerSettings, FileOptions
 from harness.curation.import_plan import ImportPlan, make_plans
 from harness.curation.new_folder import check_new, write_starter
 from harness.curation.option_guess import NamedOptions
-from harness.curation.source_formats import read_source
+from harness.curation.source_formats import read_records, read_source
 from harness.tasks.columns.column_mapping import LAYOUTS
 from harness.tasks.columns.table_columns import Table
 
@@ -28,6 +29,8 @@ __all__ = [
     "columns_block",
     "make_plans",
     "make_task",
+    "read_records",
     "read_source",
+    "task_of",
     "write_starter",
 ]

@@ -25,21 +25,23 @@ from harness.tasks.columns.table_reader import (
     TableItem,
     TableReader,
 )
+from harness.tasks.load import task_from
 from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import MAX_POWERSET_OPTIONS, TASK_FILE, read_task_file
+from harness.tasks.schema import MAX_POWERSET_OPTIONS, TASK_FILE, TaskFile, read_task_file
 from harness.tasks.tables import LIMITS
 from harness.tasks.tables.delimited import csv_cells
 from harness.tasks.write import write_task_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from harness.command_options import RanksBy
     from harness.curation.import_plan import ImportPlan
-    from harness.tasks import TaskFile
+    from harness.tasks import Task
     from harness.tasks.model import Item
+    from harness.tasks.tables import Row
 
 
 CHUNK = 10_000  # rows whose JSON is hashed at once
@@ -48,6 +50,7 @@ N_LISTED = 10  # rejected rows, and items without text, that are kept in memory
 RATING = ("item", "rater", "elicitation", "value")
 VERDICT = ("item", "judge", "elicitation", "value")
 VERDICTS = "verdicts.csv"
+ITEMS = "items.jsonl"
 REJECTED_FILE = "rejected.csv"
 MAX_REJECTED = 0.05  # share of the answers that may be rejected by default
 
@@ -209,8 +212,7 @@ def make_task(
         If a question of the plan is open, the folder exists or cannot be written, no row could be
         used, or too many were rejected.
     """
-    if plan.questions():
-        raise TaskError(f"{plan.table.path}: {'; '.join(plan.questions())}.")
+    _check_questions(plan)
     summary = ImportSummary(folder)
     with new_folder(folder) as part:
         _write(plan, part, summary)
@@ -256,20 +258,65 @@ def _record(plan: ImportPlan, part: Path, folder: Path) -> None:
         raise TaskError(str(error).replace(str(part), str(folder)), reason=error.reason) from None
 
 
+def task_of(plan: ImportPlan) -> tuple[Task, list[Row]]:
+    """Return the task that `make_task` would write, and the verdicts in its table.
+
+    Raises
+    ------
+    TaskError
+        If a question of the plan is open, no row could be used, or the task is wrong.
+    """
+    _check_questions(plan)
+    summary = ImportSummary(plan.table.path)
+    items: list[Item] = []
+    ratings: list[Sequence[str]] = []
+    verdicts: list[Sequence[str]] = []
+    sinks = Sinks(items.append, ratings.append, verdicts.append, lambda _: None)
+    _Conversion(plan, summary, sinks).run()
+    fields = describe_task(plan, summary.raters, summary.fields, ranks_by=_ranks_by(plan, summary))
+    file = TaskFile.model_validate(
+        {field.name: field.value for field in fields if field.name and not field.is_example}
+    )
+    columns = _rating_columns(plan)
+    rows = ((plan.table.path.name, dict(zip(columns, row, strict=True))) for row in ratings)
+    task = task_from(file, tuple(items), rows, where=str(plan.table.path))
+    return task, [dict(zip(VERDICT, row, strict=True)) for row in verdicts]
+
+
+def _check_questions(plan: ImportPlan) -> None:
+    if questions := plan.questions():
+        raise TaskError(f"{plan.table.path}: {'; '.join(questions)}.")
+
+
 def _write(plan: ImportPlan, part: Path, summary: ImportSummary) -> None:
     with ExitStack() as stack:
-        writer = _Writer(plan, part, summary, stack)
-        writer.write()
-        if not summary.n_items:
-            first = summary.rejected[:1]
-            reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
-            raise TaskError(f"{plan.table.path}: no row could be used{reason}.")
-    summary.n_outside = _pairs_outside(part / "ratings.csv") if writer.has_sets else 0
-    summary.share_with_sets = share_with_sets(writer.answered)
+
+        def file(name: str, columns: Sequence[str]) -> Callable[[Sequence[object]], object]:
+            opened = (part / name).open("x", encoding="utf-8", newline="")
+            writer = csv.writer(stack.enter_context(opened), lineterminator="\n")
+            writer.writerow(columns)
+            return writer.writerow
+
+        lines = stack.enter_context((part / ITEMS).open("x", encoding="utf-8", newline="\n"))
+        sinks = Sinks(
+            lambda item: lines.write(_item_line(item)),
+            file("ratings.csv", _rating_columns(plan)),
+            file(VERDICTS, VERDICT),
+            file(REJECTED_FILE, ("line", "column", "reason")),
+        )
+        conversion = _Conversion(plan, summary, sinks)
+        conversion.run()
+    summary.n_outside = _pairs_outside(part / "ratings.csv") if conversion.has_sets else 0
     if not summary.judges:
         (part / VERDICTS).unlink()
     if not summary.n_rejected:
         (part / REJECTED_FILE).unlink()
+
+
+def _item_line(item: Item) -> str:
+    place = {"group": item.group, "criterion": item.criterion}
+    entry = {"id": item.id} | {role: name for role, name in place.items() if name}
+    return json.dumps(entry | item.fields, ensure_ascii=False) + "\n"
 
 
 def _pairs_outside(ratings: Path) -> int:
@@ -283,36 +330,33 @@ def _pairs_outside(ratings: Path) -> int:
     return sum(choices[pair] not in json.loads(sets[pair]) for pair in pairs)
 
 
-class _Writer:
-    """Writes what a table's reader yields into the files of a task."""
+@dataclass(frozen=True, slots=True)
+class Sinks:
+    """What takes the items of a table, and its ratings, verdicts and rejected rows as cells."""
 
-    def __init__(
-        self, plan: ImportPlan, part: Path, summary: ImportSummary, stack: ExitStack
-    ) -> None:
+    item: Callable[[Item], object]
+    rating: Callable[[Sequence[str]], object]
+    verdict: Callable[[Sequence[str]], object]
+    rejected: Callable[[tuple[int, str, str]], object]
+
+
+class _Conversion:
+    """Hands on what a table's reader yields, and counts it."""
+
+    def __init__(self, plan: ImportPlan, summary: ImportSummary, sinks: Sinks) -> None:
         self._plan = plan
         self._summary = summary
+        self._sinks = sinks
         self._unrated: dict[str, Item] = {}  # items that have no rating yet
-        self.answered: set[tuple[str, str]] = set()  # items by elicitation
+        self._answered: set[tuple[str, str]] = set()  # items by elicitation
         self.has_sets = False
         columns = ItemColumns(fields=plan.fields, criterion=plan.criterion, joint=plan.joint)
         self._reader = TableReader(plan.reader, plan.answers.reader, columns)
         rated_at = plan.mapping.rated_at
         self._times = item_names(plan.table, (rated_at,)) if rated_at else []
 
-        def file(name: str, columns: Sequence[str]) -> Any:  # noqa: ANN401 -- csv names no type
-            opened = (part / name).open("x", encoding="utf-8", newline="")
-            writer = csv.writer(stack.enter_context(opened), lineterminator="\n")
-            writer.writerow(columns)
-            return writer
-
-        items = (part / "items.jsonl").open("x", encoding="utf-8", newline="\n")
-        self._items = stack.enter_context(items)
-        self._ratings = file("ratings.csv", (*RATING, *(["rated_at"] if self._times else [])))
-        self._verdicts = file(VERDICTS, VERDICT)
-        self._rejected = file(REJECTED_FILE, ("line", "column", "reason"))
-
-    def write(self) -> None:
-        """Write the table."""
+    def run(self) -> None:
+        """Convert the table; `TaskError` if no row can be used."""
         for line, problem in self._plan.table.ragged:
             self._reject(line, "", problem.rstrip("."))
         for entry in self._reader.read():
@@ -322,11 +366,16 @@ class _Writer:
                 self._take(entry)
             elif entry.is_judge:
                 row = (entry.item, entry.name, entry.elicitation, _written(entry.value))
-                self._verdicts.writerow(row)
+                self._sinks.verdict(row)
                 judges = self._summary.judges
                 judges[entry.name] = judges.get(entry.name, 0) + 1
             else:
                 self._add_rating(entry)
+        if not self._summary.n_items:
+            first = self._summary.rejected[:1]
+            reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
+            raise TaskError(f"{self._plan.table.path}: no row could be used{reason}.")
+        self._summary.share_with_sets = share_with_sets(self._answered)
 
     def _take(self, entry: TableItem) -> None:
         """Keep an item until its first rating; a row that has none is listed."""
@@ -339,30 +388,33 @@ class _Writer:
         self._summary.n_rejected += 1
         if len(self._summary.rejected) < N_LISTED:
             self._summary.rejected.append(RejectedLine(line, column, reason))
-        self._rejected.writerow((line, column, reason))
+        self._sinks.rejected((line, column, reason))
 
     def _add_rating(self, rating: TableAnswer) -> None:
         if unrated := self._unrated.pop(rating.item, None):
             self._add_item(unrated)
         self.has_sets |= rating.elicitation == "response_set"
         if rating.value != CANNOT_ASSESS:
-            self.answered.add((rating.item, rating.elicitation))
+            self._answered.add((rating.item, rating.elicitation))
         time = (self._times[rating.row],) if self._times else ()
         value = _written(rating.value)
-        self._ratings.writerow((rating.item, rating.name, rating.elicitation, value, *time))
+        self._sinks.rating((rating.item, rating.name, rating.elicitation, value, *time))
         raters = self._summary.raters
         raters[rating.name] = raters.get(rating.name, 0) + 1
 
     def _add_item(self, item: Item) -> None:
-        place = {"group": item.group, "criterion": item.criterion}
-        entry = {"id": item.id} | {role: name for role, name in place.items() if name}
-        self._items.write(json.dumps(entry | item.fields, ensure_ascii=False) + "\n")
+        self._sinks.item(item)
         summary = self._summary
         summary.n_items += 1
         summary.fields.update(item.fields)
         shown = [self._plan.fields[name] for name in self._plan.mapping.text]
         if len(summary.textless) < N_LISTED and any(name not in item.fields for name in shown):
             summary.textless.append(item.id)
+
+
+def _rating_columns(plan: ImportPlan) -> tuple[str, ...]:
+    """Return the columns of the ratings, with their times where the table has some."""
+    return (*RATING, "rated_at") if plan.mapping.rated_at else RATING
 
 
 def _written(value: str | tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ import zlib
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -34,7 +35,6 @@ from harness.tasks.tables.reader import counted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from harness.tasks.tables import Limits, Row
 
@@ -268,6 +268,23 @@ def read_source(
         table = encode(files[0], derived(derive, rows) if derive else rows, (), bad)
     if missing := set(how.drop) - dropped:
         raise TaskError(f"{files[0]}: --drop: found no column {min(missing)!r}.")
+    return _cleaned(table, found)
+
+
+def read_records(records: Iterable[Row], name: str, *, plain: bool = False) -> Table:
+    """Read rows in memory, as `read_source` reads those of a file; errors are about ``name``.
+
+    ``plain`` rows are those of no format, whatever their marks.
+    """
+    found, path = Reading(), Path(name)
+    with reading(path):
+        rows = counted_rows(enumerate(records, 1), IMPORT_LIMITS)
+        table = encode(path, _recognised(rows, IMPORT_LIMITS, FileOptions(plain=plain), found))
+    return _cleaned(table, found)
+
+
+def _cleaned(table: Table, found: Reading) -> Table:
+    """Leave out an index and rows of totals, and add what was found on the way."""
     table = replace(_without_index(table, found.notes), reading=found)
     if not found.name:
         table = _without_totals(table, found.notes)

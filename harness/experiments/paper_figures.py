@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class RepeatSettings(TypedDict):
-    """RepeatSettings of `repeat`."""
+    """Settings of `repeat`."""
 
     seed: int
     n_populations: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.errors import TaskError
@@ -20,7 +21,6 @@ from harness.tasks.tables.checks import as_text, identifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from harness.tasks.model import Rating
     from harness.tasks.schema import TaskFile
@@ -55,16 +55,45 @@ def load_task(name_or_path: str | Path, *, unrated: bool = False) -> Task:
     folder = find_task(str(name_or_path))
     file = read_task_file(path_inside(folder, TASK_FILE, "task.yaml"))
     read = _from_dataset if file.datasets else _from_tables
-    items, ratings, ignored = read(folder, file, unrated=unrated)
+    task = _made(folder, file, read(folder, file, unrated=unrated))
+    if file.image:
+        _ = task.images  # raises if one is wrong
+    return task
+
+
+def task_from(
+    file: TaskFile, items: tuple[Item, ...], ratings: Iterable[tuple[str, Row]], *, where: str
+) -> Task:
+    """Return a task of items and ratings in memory, checked as that of a folder.
+
+    Parameters
+    ----------
+    file : TaskFile
+        Its fields.
+    items : tuple of Item
+        Its items.
+    ratings : iterable of (str, dict)
+        Place and cells of each rating, as in a table of ratings.
+    where : str
+        What errors are about.
+
+    Raises
+    ------
+    TaskError
+        If something in it is wrong.
+    """
+    rated, ignored = check_ratings(ratings, where, file, items)
+    return _made(Path(file.name), file, (items, rated, ignored))
+
+
+def _made(folder: Path, file: TaskFile, content: Content) -> Task:
+    items, ratings, ignored = content
     _check_text(folder, file, items)
     _check_content(folder, file, items, ratings)
     fields = {name: getattr(file, name) for name in TaskFields.model_fields}
     if file.datasets:
         fields["source"] = "; ".join(filter(None, (file.source, file.datasets.origin)))
-    task = Task(**fields, items=items, ratings=ratings, ignored=ignored, folder=folder)
-    if file.image:
-        _ = task.images  # raises if one is wrong
-    return task
+    return Task(**fields, items=items, ratings=ratings, ignored=ignored, folder=folder)
 
 
 def _from_tables(folder: Path, file: TaskFile, *, unrated: bool) -> Content:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.task_folders import make_task_folder
 
-from benchmarks.walk import walk_of
+from benchmarks.walk import files_of_rows, walk_of
 
 MAX_FILES = 25  # to be halved, as the files of batches, notes and cost limits leave the walk
 
@@ -18,3 +18,11 @@ def test_the_walk_of_a_forced_choice(stub, tmp_path):
     assert len(files) <= MAX_FILES, sorted(files)
     assert [file for file in files if "strategies/" in file] == ["judging/strategies/strategy.py"]
     assert not [file for file in files if "cluster" in file or "lease" in file]
+
+
+def test_rows_in_memory_become_a_task_without_files():
+    """No reader of files, no format and no writer is entered on the way."""
+    files = files_of_rows()
+    assert len(files) <= 32
+    others = ("interop", "tasks/tables/delimited", "tasks/tables/formats", "tasks/write", "files")
+    assert not [file for file in files if file.startswith(others)]

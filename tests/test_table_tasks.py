@@ -1,0 +1,113 @@
+"""Rows in memory become the task that an import of them would write, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+
+import pytest
+from support.processes import invoke
+
+import harness
+
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
+AT = "2026-01-01"
+LONG = [
+    {
+        "post": f"p{i}",
+        "text": f"text {i}",
+        "who": who,
+        "label": "yn"[(i + k) % 3 == 0],
+        "at": "2026",
+    }
+    for i in range(8)
+    for k, who in enumerate(("ann", "bob", "eve"))
+]
+WIDE = [
+    {"post": f"p{i}", "text": f"text {i}", "ann": "yn"[i % 2], "bob": "yn"[i % 3 == 0], "gpt": "y"}
+    for i in range(8)
+]
+SCORES = [
+    {"post": f"p{i}", "text": f"text {i}", "who": who, "score": i + k / 2, "day": "2026-01-01"}
+    for i in range(6)
+    for k, who in enumerate(("ann", "bob"))
+]
+TABLES = {
+    "long": (LONG, {"id": "post", "text": "text", "rater": "who", "label": "label"}),
+    "times": (
+        LONG,
+        {"id": "post", "text": "text", "rater": "who", "label": "label", "rated_at": "at"},
+    ),
+    "judges": (WIDE, {"id": "post", "text": "text", "raters": ["ann", "bob"], "judges": ["gpt"]}),
+    "scores": (
+        SCORES,
+        {"id": "post", "text": "text", "rater": "who", "label": "score", "scale": "continuous"},
+    ),
+}
+
+
+class Written:
+    """Files that are opened for writing, or made, while it is on."""
+
+    def __init__(self) -> None:
+        self.on, self.paths = False, []
+
+    def __call__(self, event: str, arguments: tuple) -> None:
+        if self.on and (event == "os.mkdir" or (event == "open" and arguments[2] & WRITING)):
+            self.paths.append(arguments[0])
+
+
+WRITTEN = Written()
+sys.addaudithook(WRITTEN)
+
+
+@contextmanager
+def nothing_written():
+    """Check that no file or folder is made or changed."""
+    WRITTEN.on, WRITTEN.paths = True, []
+    try:
+        yield
+    finally:
+        WRITTEN.on = False
+    assert WRITTEN.paths == []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_are_the_task_of_an_import(tmp_path, monkeypatch, name):
+    """With the content of the folder that `harness curate import` writes."""
+    monkeypatch.chdir(tmp_path)
+    rows, mapping = TABLES[name]
+    with nothing_written():
+        task = harness.load_task(rows, mapping=mapping)
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = [
+        word
+        for role, names in mapping.items()
+        for word in (
+            f"--{role.replace('_', '-')}",
+            ",".join(names) if isinstance(names, list) else names,
+        )
+    ]
+    done = invoke("curate", "import", "rows.jsonl", "--as", "./folder", "--yes", *words)
+    assert done.exit_code == 0, done.output
+    folder = harness.load_task(tmp_path / "folder")
+    assert task.items == folder.items
+    assert task.ratings == folder.ratings
+    same = task.model_copy(update={"name": folder.name, "source": folder.source})
+    assert same.content_hash == folder.content_hash
+
+
+def test_verdicts_among_rows_are_validated():
+    """Those of the judges that the mapping names."""
+    rows, mapping = TABLES["judges"]
+    validation = harness.validate(rows, mapping=mapping)
+    assert [judge.name for judge in validation.judges if judge.name == "gpt"]
+    assert validation.judge("gpt").outcomes[0].answered == len(rows)
+
+
+def test_the_watch_sees_what_is_written(tmp_path):
+    """Otherwise the claim above would be empty."""
+    with pytest.raises(AssertionError), nothing_written():
+        (tmp_path / "file").write_text("x")
