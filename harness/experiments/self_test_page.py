@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.analysis.serialize import from_json
 from harness.experiments.self_test_text import (
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from harness.experiments.self_test import Kind, Selftest, Share
     from harness.report.charts import Chart
+    from harness.report.html.details import SelftestSection
 
 REFERENCE: dict[Kind, float] = {"size": 0.05, "coverage": 0.95}
 NOTES: dict[Kind, str] = {
@@ -47,11 +48,11 @@ def selftest_page(result: Selftest) -> str:
         },
         block={"grid": None, "items": None},
         title=f"Self-test on the design of {result.task}",
-        sections=[(part["id"], part["head"]) for part in parts],
+        sections=[(str(part["id"]), str(part["head"])) for part in parts],
     )
 
 
-def selftest_section(text: bytes) -> dict[str, Any]:
+def selftest_section(text: bytes) -> SelftestSection:
     """Return what the report of a run shows of a self-test.
 
     Parameters
@@ -70,9 +71,9 @@ def selftest_section(text: bytes) -> dict[str, Any]:
     return {"lead": [*lead(result), *last_lines(result)], "parts": _parts(result)}
 
 
-def _parts(result: Selftest) -> list[dict[str, Any]]:
+def _parts(result: Selftest) -> list[dict[str, object]]:
     """Return the tables and charts of each kind of share, the planted judges first."""
-    planted: dict[str, Any] = {
+    planted: dict[str, object] = {
         "id": "planted",
         "head": "Planted judges",
         "note": "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from harness.analysis.judge_costs import median_latency_s
 from harness.edges import edge, has_edge
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from harness.analysis.human_certainty import Certainty
     from harness.report.html.item_table import ItemTable
     from harness.runs import RunFolder
+
+
+class SelftestSection(TypedDict):
+    """What the report of a run shows of a self-test: sentences, and tables with charts."""
+
+    lead: list[str]
+    parts: list[dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ class Details:
     hashes: dict[str, str]
     versions: dict[str, str]
     calls: tuple[JudgeCalls, ...]
-    selftest: dict[str, Any] | None = None
+    selftest: SelftestSection | None = None
 
     def __repr__(self) -> str:
         return f"Details({self.run!r}, {self.items!r})"
@@ -105,7 +112,7 @@ def details_of(
     )
 
 
-def _selftest(folder: RunFolder) -> dict[str, Any] | None:
+def _selftest(folder: RunFolder) -> SelftestSection | None:
     """Return the self-test of a run; None without one, or without the edge that shows it."""
     path = folder.path / SELFTEST_FILE
     if not path.exists() or not has_edge("experiments"):
