@@ -107,7 +107,8 @@ def test_json_is_an_object_with_the_verdict_alone(text, expected):
         ("It insults somebody, so A fits.\nCANNOT_ASSESS", ("abstained", "abstained")),
         ("The answer is A.\nThank you!", ("answered", "invalid")),
         ("The comment is toxic.\nB", ("invalid", "answered")),
-        ("It insults somebody.\nSo I would say toxic", ("invalid", "invalid")),
+        ("It insults somebody.\nSo I would say toxic", ("answered", "answered")),
+        ("It insults somebody.\nSo some would say toxic", ("invalid", "invalid")),
     ],
 )
 def test_chain_of_thought_is_read_in_its_last_line_alone(task, text, outcomes):
