@@ -58,13 +58,12 @@ def show_fields(draft: RoleDraft) -> None:
     ]
     shown += sides
     unclear = [n for n in unclear if n not in sides]
+    of_raters = [n for n in short if _is_remark(facts, n) and _names_rater(n, mapping)]
+    remarks += of_raters
     for name in short:
-        if _is_short_text(facts, name, alone=not (texts or len(short) > 1)):
-            shown.append(name)
-        elif not facts.called(
-            name, column_words.METADATA | column_words.GROUPS | column_words.MARGINS
-        ):
-            unclear.append(name)
+        if name not in of_raters:
+            alone = not (texts or len(short) > 1)
+            _place_short(facts, name, shown, unclear, alone=alone)
     shown = [n for n in facts.table.columns if n in shown]
     if unclear:
         every = [n for n in facts.table.columns if n in {*shown, *unclear}]
@@ -79,6 +78,17 @@ def show_fields(draft: RoleDraft) -> None:
             f"{', '.join(remarks)}: remarks of raters, not shown to judges (--text shows them)"
         )
     draft.set(text=tuple(shown))
+
+
+def _place_short(
+    facts: Facts, name: str, shown: list[str], unclear: list[str], *, alone: bool
+) -> None:
+    """Show a column of short values, or ask about it unless it is called after other things."""
+    others = column_words.METADATA | column_words.GROUPS | column_words.MARGINS
+    if _is_short_text(facts, name, alone=alone):
+        shown.append(name)
+    elif not facts.called(name, others):
+        unclear.append(name)
 
 
 def group_column(facts: Facts, mapping: ColumnMapping) -> str:

@@ -396,3 +396,20 @@ def test_pairs_of_rater_and_label_in_a_cell_are_read(tmp_path):
     done = imported(tmp_path)
     assert done.returncode == 0, done.stderr
     assert {rating.rater for rating in load_task(tmp_path / "made").ratings} == set(NAMES)
+
+
+def test_short_remarks_that_name_their_rater_were_offered_as_texts_of_the_item(tmp_path):
+    """ "Comments (Ana)" of a few words stood in the command line for a table that is not right."""
+    head = ["id", "Customer wrote", "text", *NAMES, f"Comments ({NAMES[0]})"]
+    asked = ["Where is my parcel?", "I want a refund", "Reset my password", "App crashes"]
+    rows = [
+        [i, asked[i % 4], texts(i), *(("good", "bad")[(i * k) % 3 % 2] for k in (1, 2, 4)),
+         ("hm", "too short", "")[i % 3]]
+        for i in range(N)
+    ]  # fmt: skip
+    written(tmp_path, head, rows)
+    result = imported(tmp_path, "--raters", ",".join(NAMES), "--judges", "none")
+    assert f"Comments ({NAMES[0]}): remarks of raters" in joined(result.stdout)
+    commands = [row for row in joined(result.stdout).splitlines() if "harness curate import" in row]
+    assert not any("Comments" in command for command in commands)
+    assert any("Customer wrote" in command for command in commands)
