@@ -1,1 +1,1 @@
-"""Metrics, estimates, bootstrap, permutation and multiple testing."""
+"""Metrics, estimates, the engine of resamples, intervals and multiple testing."""
