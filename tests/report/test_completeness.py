@@ -56,7 +56,7 @@ def test_a_share_of_replies_was_shown_as_a_share_of_items(validation):
     html, notebook = page(validation), validation._repr_html_()
     table = {(row["judge"], row["metric"]): row["value"] for row in metric_table(validation)}
     [of_csv] = [
-        row for row in csv.DictReader(StringIO(ranking_csv(validation))) if row["rank"] == "1"
+        row for row in csv.DictReader(StringIO(ranking_csv(validation))) if row["rank_low"] == "1"
     ]
     for name in COMPLETENESS:
         value = getattr(validation.evidence_of("refusing"), name)
