@@ -9,7 +9,8 @@ from functools import wraps
 from inspect import Parameter
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from harness.command_options import (
+from harness.errors import HarnessError, OptionError
+from harness.option_declarations import (
     ASKING,
     VALIDATING,
     DeclaredOption,
@@ -20,7 +21,6 @@ from harness.command_options import (
     options_of,
     read_options,
 )
-from harness.errors import HarnessError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import msgspec
 
-from harness.command_options import read_options
 from harness.edges import edge
 from harness.errors import HarnessError, OptionError, TaskError
 from harness.files import write_file
+from harness.option_declarations import read_options
 from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
 

@@ -17,7 +17,16 @@ HARNESS = Path(__file__).resolve().parent.parent / "harness"
 # Each module may import only from those in earlier rows (errors may be imported by all but stats).
 LAYERS = (
     ("stats",),
-    ("plugins", "edges", "files", "json_values", "plain_text", "scoped_state", "command_options"),
+    (
+        "plugins",
+        "edges",
+        "files",
+        "json_values",
+        "plain_text",
+        "scoped_state",
+        "option_declarations",
+    ),
+    ("command_options",),
     ("keyword_options",),
     ("checksummed_log", "user_folders"),
     ("tasks",),

@@ -12,18 +12,10 @@ from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
-from harness.command_options import (
-    RESUME,
-    BudgetOptions,
-    Choices,
-    Options,
-    RunOptions,
-    check_use,
-    declared_options,
-    options_of,
-)
+from harness.command_options import BudgetOptions, Choices, RunOptions
 from harness.errors import HarnessError, OptionError
 from harness.keyword_options import in_python
+from harness.option_declarations import RESUME, Options, check_use, declared_options, options_of
 from harness.revalidation.look_options import LookOptions
 
 HARNESS = Path(harness.__file__).resolve().parent

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.command_options import (
+from harness.command_options import Elicitation
+from harness.option_declarations import (
     ANNOTATE,
     ANNOTATE_EXPORT,
     ANNOTATE_MERGE,
-    Elicitation,
     Options,
     Repeated,
     option,

@@ -14,9 +14,6 @@ from harness.api.calling import TURN, LogObserver, wait_for
 from harness.api.tasks import load_task
 from harness.app import run_plan, validate_run
 from harness.command_options import (
-    CONFIRM,
-    RESUME,
-    RUN,
     Choices,
     Limit,
     RunOptions,
@@ -28,6 +25,7 @@ from harness.command_options import (
 from harness.embeddings import run_cost_usd
 from harness.errors import HarnessError
 from harness.keyword_options import Given, in_python, keywords
+from harness.option_declarations import CONFIRM, RESUME, RUN
 from harness.report.rebuild import stored_validation
 from harness.run_plans import plan_confirmation, plan_resumed_run, plan_run
 from harness.runs import RunFolder, find_run

@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.api.asked_runs import folder_of
 from harness.api.calling import TURN, LogObserver, wait_for
-from harness.command_options import (
-    ACCEPT,
-    EXCLUDE,
-    REVALIDATE,
-    Out,
-)
+from harness.command_options import Out
 from harness.keyword_options import Given, keywords
+from harness.option_declarations import ACCEPT, EXCLUDE, REVALIDATE
 from harness.revalidation.look_options import LookOptions, use_of_look
 from harness.revalidation.revalidate import revalidate as revalidate_run
 from harness.stopping import StopRequests

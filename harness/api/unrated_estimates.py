@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from harness.api.asked_runs import folder_of
 from harness.api.calling import TURN, LogObserver, wait_for
-from harness.command_options import ESTIMATE, Choices, Items, Limit, RunPlace, Server
+from harness.command_options import Choices, Items, Limit, RunPlace, Server
 from harness.estimation.estimate_options import EstimateOptions
 from harness.estimation.unrated_items import DEFAULT_LEVEL, Wanted
 from harness.estimation.unrated_items import estimate as estimate_items
 from harness.keyword_options import Given, keywords
+from harness.option_declarations import ESTIMATE
 from harness.stopping import StopRequests
 
 if TYPE_CHECKING:

@@ -11,15 +11,10 @@ from harness.api.asked_runs import Run
 from harness.api.calling import wait_for
 from harness.app import confirm_verdicts as decide_on_verdicts
 from harness.app import validate_run, validate_verdicts
-from harness.command_options import (
-    CONFIRM_VERDICTS,
-    VALIDATE,
-    VALIDATE_RUN,
-    Choices,
-    Validating,
-)
+from harness.command_options import Choices, Validating
 from harness.errors import HarnessError
 from harness.keyword_options import Given, keywords
+from harness.option_declarations import CONFIRM_VERDICTS, VALIDATE, VALIDATE_RUN
 from harness.stopping import StopRequests
 from harness.table_tasks import read_task, verdict_file, without_folder
 

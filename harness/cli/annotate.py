@@ -10,7 +10,8 @@ from harness.annotation.annotate_options import CollectedOptions, PageOptions
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo
-from harness.command_options import ANNOTATE, ANNOTATE_EXPORT, ANNOTATE_MERGE, Seed
+from harness.command_options import Seed
+from harness.option_declarations import ANNOTATE, ANNOTATE_EXPORT, ANNOTATE_MERGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

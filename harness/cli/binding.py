@@ -1,4 +1,4 @@
-"""Parameters of commands, made of the options that `harness.command_options` declares."""
+"""Parameters of commands, made of the options that models declare."""
 
 from __future__ import annotations
 
@@ -9,19 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from harness.command_options import (
-    Options,
-    check_use,
-    flag_of,
-    options_of,
-    read_options,
-)
 from harness.errors import OptionError
+from harness.option_declarations import Options, check_use, flag_of, options_of, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from harness.command_options import DeclaredOption
+    from harness.option_declarations import DeclaredOption
 
     Command = Callable[..., None]
     Use = Callable[[Mapping[str, Any]], str]

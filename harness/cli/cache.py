@@ -8,7 +8,8 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, show
-from harness.command_options import CACHE, CACHE_CLEAR, Cache, Json, Unasked
+from harness.command_options import Cache, Json, Unasked
+from harness.option_declarations import CACHE, CACHE_CLEAR
 
 app = typer.Typer(invoke_without_command=True)
 

@@ -11,8 +11,6 @@ from harness.cli.binding import takes
 from harness.cli.run import print_costs, print_result, run_with_progress
 from harness.cli.validate import print_validation
 from harness.command_options import (
-    CONFIRM,
-    CONFIRM_VERDICTS,
     Choices,
     Handling,
     JudgeName,
@@ -24,6 +22,7 @@ from harness.command_options import (
     VerdictFile,
 )
 from harness.errors import ExitCode
+from harness.option_declarations import CONFIRM, CONFIRM_VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

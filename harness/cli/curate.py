@@ -13,20 +13,7 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, echo_result, show, write
 from harness.cli.rating_queue import finding_of, next_ratings
 from harness.cli.team import export_project
-from harness.command_options import (
-    AUDIT,
-    DIFF,
-    DROP,
-    DROP_FINDING,
-    EXPORT_TABLE,
-    EXPORT_TEAM,
-    SAMPLE,
-    SAMPLE_LEVELS,
-    Json,
-    Page,
-    Seed,
-    VerdictFile,
-)
+from harness.command_options import Json, Page, Seed, VerdictFile
 from harness.curation.curation_options import (
     CARD,
     DOWNLOAD,
@@ -40,6 +27,16 @@ from harness.curation.curation_options import (
     TeamOptions,
 )
 from harness.errors import TaskError, fault_of
+from harness.option_declarations import (
+    AUDIT,
+    DIFF,
+    DROP,
+    DROP_FINDING,
+    EXPORT_TABLE,
+    EXPORT_TEAM,
+    SAMPLE,
+    SAMPLE_LEVELS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

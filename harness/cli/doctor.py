@@ -8,7 +8,8 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, show
-from harness.command_options import DOCTOR, Json, Judges, Options, Place, Server, option
+from harness.command_options import Json, Judges, Place, Server
+from harness.option_declarations import DOCTOR, Options, option
 
 LABELS = {"ok": "ok", "note": "note", "unusable": "NO"}
 

@@ -11,18 +11,9 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import dollars, echo, echo_json
-from harness.command_options import (
-    ESTIMATE,
-    Choices,
-    Items,
-    JudgeName,
-    Limit,
-    Printing,
-    RunPlace,
-    Server,
-    option,
-)
+from harness.command_options import Choices, Items, JudgeName, Limit, Printing, RunPlace, Server
 from harness.estimation.estimate_options import EstimateOptions
+from harness.option_declarations import ESTIMATE, option
 
 if TYPE_CHECKING:
     from harness.estimation.unrated_items import Estimation

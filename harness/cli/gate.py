@@ -10,8 +10,9 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, write
-from harness.command_options import GATE, Json, Options, Out, Repeated, option
+from harness.command_options import Json, Out
 from harness.errors import ExitCode
+from harness.option_declarations import GATE, Options, Repeated, option
 
 
 class GateOptions(Options):

@@ -15,7 +15,7 @@ from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
 from harness.cli.team import import_answers
-from harness.command_options import IMPORT, IMPORT_EXPORTED, IMPORT_INTO, Json, read_options
+from harness.command_options import Json
 from harness.curation.import_options import (
     AnswerSettings,
     ColumnOptions,
@@ -25,6 +25,7 @@ from harness.curation.import_options import (
     WritingOptions,
 )
 from harness.errors import HarnessError, TaskError
+from harness.option_declarations import IMPORT, IMPORT_EXPORTED, IMPORT_INTO, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,9 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show
-from harness.command_options import JUDGES, METRICS, RUNS, TASKS, Json, Out, Server
+from harness.command_options import Json, Out, Server
 from harness.errors import JudgeUnavailable
+from harness.option_declarations import JUDGES, METRICS, RUNS, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

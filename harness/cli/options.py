@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from harness import command_options
 from harness.cli.binding import task_names
 from harness.cli.output import echo
+from harness.option_declarations import options_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,7 +72,7 @@ RunName = Annotated[
         metavar="RUN", help="With --resume: the run, by name or path.", show_default=False
     ),
 ]
-VERDICTS = command_options.options_of(command_options.FailUnless)["fail_unless"].values
+VERDICTS = options_of(command_options.FailUnless)["fail_unless"].values
 
 
 def use_of_resume(values: Mapping[str, Any], new: str, resumed: str) -> str:

@@ -13,19 +13,15 @@ from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show
 from harness.command_options import (
     N_PROBED,
-    PROBE,
-    PROBE_RESUME,
-    SELF_PREFERENCE,
     Handling,
     Json,
-    Options,
     Out,
     RunOptions,
     RunPlace,
     Server,
     Subject,
-    option,
 )
+from harness.option_declarations import PROBE, PROBE_RESUME, SELF_PREFERENCE, Options, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.command_options import PROMPT, Elicitation, Json, JudgeName, RunOptions, Server, option
+from harness.command_options import Elicitation, Json, JudgeName, RunOptions, Server
+from harness.option_declarations import PROMPT, option
 
 if TYPE_CHECKING:
     from harness.judging.prompts.requests import Message, Request

@@ -10,18 +10,10 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show, write
-from harness.command_options import (
-    NEXT,
-    NEXT_ESTIMATE,
-    NEXT_FINDING,
-    Choices,
-    Json,
-    Out,
-    Seed,
-    VerdictFile,
-)
+from harness.command_options import Choices, Json, Out, Seed, VerdictFile
 from harness.curation.curation_options import DrawOptions, NextOptions
 from harness.errors import TaskError
+from harness.option_declarations import NEXT, NEXT_ESTIMATE, NEXT_FINDING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,17 +11,8 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.command_options import (
-    REPORT,
-    REPORT_TASK,
-    REPORT_TWO,
-    Json,
-    Out,
-    Page,
-    TaskOption,
-    VerdictFile,
-    option,
-)
+from harness.command_options import Json, Out, Page, TaskOption, VerdictFile
+from harness.option_declarations import REPORT, REPORT_TASK, REPORT_TWO, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

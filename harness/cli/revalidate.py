@@ -12,21 +12,17 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, echo_result, write
-from harness.command_options import (
+from harness.command_options import ItemText, Json, Out, Page, Printing
+from harness.errors import ExitCode, HarnessError
+from harness.option_declarations import (
     ACCEPT,
     EXCLUDE,
     EXPORT,
     HISTORY,
     REVALIDATE,
-    ItemText,
-    Json,
     Options,
-    Out,
-    Page,
-    Printing,
     option,
 )
-from harness.errors import ExitCode, HarnessError
 from harness.revalidation.look_options import LookOptions, use_of_look
 
 if TYPE_CHECKING:

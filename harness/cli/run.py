@@ -13,8 +13,6 @@ from harness.cli.binding import takes
 from harness.cli.output import dollars, echo, echo_json, show
 from harness.cli.study import print_study
 from harness.command_options import (
-    RESUME,
-    RUN,
     Choices,
     Handling,
     Printing,
@@ -26,6 +24,7 @@ from harness.command_options import (
     check_probing,
 )
 from harness.errors import ExitCode
+from harness.option_declarations import RESUME, RUN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

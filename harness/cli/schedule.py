@@ -9,8 +9,9 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo
-from harness.command_options import SCHEDULE, Options, Out, option
+from harness.command_options import Out
 from harness.errors import RunError
+from harness.option_declarations import SCHEDULE, Options, option
 from harness.revalidation import Period, Target
 from harness.revalidation.look_options import LookOptions
 

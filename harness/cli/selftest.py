@@ -9,19 +9,16 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, write
-from harness.command_options import (
+from harness.command_options import Json, Page, Seed, VerdictFile
+from harness.errors import RunError
+from harness.experiments.selftest_options import SelftestOptions, TestedRun
+from harness.option_declarations import (
     SELFTEST,
     SELFTEST_RUN,
     SELFTEST_TASK,
     SELFTEST_VERDICTS,
     SELFTESTS,
-    Json,
-    Page,
-    Seed,
-    VerdictFile,
 )
-from harness.errors import RunError
-from harness.experiments.selftest_options import SelftestOptions, TestedRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,10 +9,11 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json, show, write
-from harness.command_options import SIMULATE, Json, Page, Seed
+from harness.command_options import Json, Page, Seed
 from harness.errors import HarnessError
 from harness.experiments.simulation import over_cutoffs
 from harness.experiments.simulation_options import SimulationOptions
+from harness.option_declarations import SIMULATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

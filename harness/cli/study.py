@@ -8,7 +8,8 @@ import typer
 
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result, write
-from harness.command_options import STUDY, Json, Out, Page
+from harness.command_options import Json, Out, Page
+from harness.option_declarations import STUDY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

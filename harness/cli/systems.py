@@ -9,16 +9,8 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_result
-from harness.command_options import (
-    SYSTEMS,
-    SYSTEMS_TASK,
-    Json,
-    Options,
-    Out,
-    TaskOption,
-    VerdictFile,
-    option,
-)
+from harness.command_options import Json, Out, TaskOption, VerdictFile
+from harness.option_declarations import SYSTEMS, SYSTEMS_TASK, Options, option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,15 +10,8 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.command_options import (
-    VALIDATE,
-    VALIDATE_RUN,
-    Choices,
-    Handling,
-    TaskOption,
-    Validating,
-    VerdictFile,
-)
+from harness.command_options import Choices, Handling, TaskOption, Validating, VerdictFile
+from harness.option_declarations import VALIDATE, VALIDATE_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,10 @@ import typer
 from harness.cli import options
 from harness.cli.binding import takes
 from harness.cli.output import echo, echo_json
-from harness.command_options import IMPORT_VERDICTS, Json, TaskOption
+from harness.command_options import Json, TaskOption
 from harness.curation.curation_options import VerdictImport
 from harness.errors import VerdictError
+from harness.option_declarations import IMPORT_VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from harness.command_options import (
+from harness.command_options import AnswerKind, Elicitation
+from harness.option_declarations import (
     DROP,
     DROP_FINDING,
     EXPORT_TEAM,
@@ -17,8 +18,6 @@ from harness.command_options import (
     NEXT_FINDING,
     SAMPLE,
     SAMPLE_LEVELS,
-    AnswerKind,
-    Elicitation,
     Names,
     Options,
     Repeated,

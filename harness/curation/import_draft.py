@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.command_options import options_of
 from harness.curation.import_options import AnswerSettings
+from harness.option_declarations import options_of
 from harness.tasks.columns.column_mapping import NONE, ColumnMapping
 from harness.tasks.write import Field, task_yaml
 

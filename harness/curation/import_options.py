@@ -6,18 +6,17 @@ from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from harness.command_options import (
+from harness.command_options import DryRun, Unasked
+from harness.errors import OptionError, TaskError
+from harness.option_declarations import (
     IMPORT,
     IMPORT_EXPORTED,
     IMPORT_INTO,
-    DryRun,
     Lists,
     Options,
     Repeated,
-    Unasked,
     option,
 )
-from harness.errors import OptionError, TaskError
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import RaterIds, RaterKind, Scale, as_number
 

@@ -7,18 +7,15 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from harness.command_options import (
+from harness.command_options import Items, Json, TaskOption, VerdictFile
+from harness.option_declarations import (
     PLAN_ANNOTATORS,
     PLAN_ANNOTATORS_VERDICTS,
     PLAN_DIFFERENCE,
     PLAN_DIFFERENCE_VERDICTS,
     PLANS,
-    Items,
-    Json,
     Names,
     Options,
-    TaskOption,
-    VerdictFile,
     option,
 )
 

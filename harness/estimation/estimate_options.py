@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import field_validator, model_validator
 
-from harness.command_options import ESTIMATE, Options, option
 from harness.errors import OptionError
+from harness.option_declarations import ESTIMATE, Options, option
 
 
 class EstimateOptions(Options):

@@ -13,16 +13,11 @@ import numpy as np
 
 from harness.analysis import validate
 from harness.analysis.rater_replacement import eps_of
-from harness.command_options import (
-    SELFTEST,
-    SELFTEST_TASK,
-    SELFTEST_VERDICTS,
-    SELFTESTS,
-    Seed,
-)
+from harness.command_options import Seed
 from harness.experiments.planted_design import Design, design_of, given_design
 from harness.experiments.selftest_options import SelftestOptions
 from harness.keyword_options import Given, keywords
+from harness.option_declarations import SELFTEST, SELFTEST_TASK, SELFTEST_VERDICTS, SELFTESTS
 from harness.stats.inference.estimate import Interval, wilson_interval
 from harness.stats.inference.metric import losses_of
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from harness.command_options import (
+from harness.command_options import Quick, Samples
+from harness.option_declarations import (
     SELFTEST,
     SELFTEST_RUN,
     SELFTEST_TASK,
     SELFTESTS,
     Options,
-    Quick,
-    Samples,
     option,
 )
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from harness.command_options import SIMULATE, Quick, option
+from harness.command_options import Quick
 from harness.errors import HarnessError
 from harness.experiments.paper_figures import FIGURES, RatingModel
+from harness.option_declarations import SIMULATE, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,11 +6,6 @@ from shlex import join
 from typing import TYPE_CHECKING, Any
 
 from harness.command_options import (
-    ACCEPT,
-    EXCLUDE,
-    EXPORT,
-    REVALIDATE,
-    SCHEDULE,
     DryRun,
     Judges,
     Limit,
@@ -19,9 +14,9 @@ from harness.command_options import (
     Server,
     StoreOption,
     TaskOption,
-    option,
 )
 from harness.errors import OptionError
+from harness.option_declarations import ACCEPT, EXCLUDE, EXPORT, REVALIDATE, SCHEDULE, option
 from harness.revalidation import FAIL_ON, Period
 
 if TYPE_CHECKING:
