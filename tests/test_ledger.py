@@ -151,7 +151,7 @@ def test_commands_that_only_show_count_nothing(task):
     lines = user_ledger()
     assert invoke("report", run.path).exit_code == 0
     file = verdict_file(1)
-    assert invoke("report", "--task", task, "--verdicts", file, "--out", "x.html").exit_code == 0
+    assert invoke("report", "--task", task, "--verdicts", file, "--page", "x.html").exit_code == 0
     assert user_ledger() == lines
 
 

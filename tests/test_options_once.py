@@ -20,7 +20,7 @@ from harness.revalidation.look_options import LookOptions
 
 HARNESS = Path(harness.__file__).resolve().parent
 SUBJECTS = {  # arguments of the API, and a field that holds options
-    *("task", "judge", "judges", "verdicts", "resume", "observer", "mapping", "options"),
+    *("task", "run", "judge", "judges", "verdicts", "resume", "observer", "mapping", "options"),
 }
 
 

@@ -47,8 +47,8 @@ def run(tmp_path, stub, monkeypatch):
 
 
 def words(run, *more):
-    place = ("--judge", "turns", "--items", "new.jsonl", "--out", "runs", "-q")
-    return ("estimate", run, *place, *more)
+    place = ("--judge", "turns", "--judges-file", "judges.yaml", "--items", "new.jsonl")
+    return ("estimate", run, *place, "--out", "runs", "-q", *more)
 
 
 def test_abstentions_count_as_not_positive_and_are_said(run):
