@@ -285,7 +285,7 @@ class RunFolder:
             raise RunError(f"{file}: not a manifest; the run cannot be read.") from None
         if schema_version is True or schema_version != SCHEMA_VERSION:
             writer = fields.get("versions")
-            needed = writer.get("judge-harness") if isinstance(writer, dict) else None
+            needed = writer.get("harness") if isinstance(writer, dict) else None
             raise RunError(
                 f"{file}: schema version {schema_version}, but this version of harness reads "
                 f"{SCHEMA_VERSION}; read it with judge-harness {needed or '(unknown)'}, or make a "

@@ -441,7 +441,12 @@ def test_report_runs_nothing_that_an_item_or_judge_says(place, stub):
 def test_run_folder_of_another_schema_is_refused_with_the_version_needed(copied):
     """A run folder of another version is not guessed at."""
     manifest = json.loads((copied / "manifest.json").read_text(encoding="utf-8"))
-    manifest |= {"schema_version": 99, "versions": {"judge-harness": "9.8.7"}}
+    written = manifest["versions"]["harness"]
+    manifest["schema_version"] = 99
+    (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(RunError, match=rf"reads 3; read it with judge-harness {written}"):
+        RunFolder.open(copied)
+    manifest["versions"]["harness"] = "9.8.7"
     (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(RunError, match=r"schema version 99.*read it with judge-harness 9\.8\.7"):
         RunFolder.open(copied)
