@@ -25,6 +25,7 @@ from support.look_schedules import Schedule, majority, other, replies, text_of
 from support.processes import invoke, start_server
 
 from harness.checksummed_log import with_checksum, without_checksum
+from harness.judging.judges.config import user_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,7 +82,10 @@ class Watch:
         first, *others = done.stdout.split("\n\n")
         beyond = BEYOND.findall(done.stderr)
         said = " ".join(" ".join([first, *filter(NOTE.search, others), *beyond]).split())
-        return done.exit_code, SINCE.sub(DAY, said.replace(f"{self.folder}/", ""))
+        own = user_file()
+        for folder in (self.folder, own.parent if own else self.folder):
+            said = said.replace(f"{folder}/", "")
+        return done.exit_code, SINCE.sub(DAY, said)
 
     def after(self, name: str, change: Callable[[Watch], object]) -> Row:
         """Make a change, and look until it is noticed, at most `N_LOOKS` times."""

@@ -127,5 +127,5 @@ def test_soft_judges_are_looked_at(run_of, tmp_path, stub):
     stub.set_table("judge", soft_replies(N, lambda i: other(majority(i)), 0.9))
     for folder in (run, exported):
         for _ in range(3):
-            flipped = look(folder, code=None)
+            flipped = look(folder, "--judges-file", tmp_path / "judges.yaml", code=None)
         assert set(verdicts(flipped).values()) <= {"changed", "worse"}
