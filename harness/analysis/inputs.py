@@ -287,6 +287,11 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
     if choices.get("replies", 1) != 1:
         raise TaskError(f"{where}: judges are compared at one reply on {scale}; drop --replies.")
     metric, names = choices.get("metric"), [row.name for row in metrics_of(task)]
+    if metric == ADVANTAGE.name and metric not in names:
+        raise TaskError(
+            f"{where}: {metric} compares judges with people, and rater_ids is positional; leave "
+            "--metric out."
+        )
     if metric is not None and metric not in names:
         raise TaskError(f"{where}: {metric!r} is no metric of {scale}; use {', '.join(names)}.")
 

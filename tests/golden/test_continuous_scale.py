@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from support.analysis_inputs import coherence_as_numbers
 from support.known_answers import golden_cases
-from support.task_folders import make_truth_task
 
 from harness.analysis import validate
-from harness.command_options import Choices, Validating
-from harness.sources import source_of_verdicts
+from harness.command_options import Choices
 
 
 @pytest.mark.slow
 def test_summeval_as_numbers_gives_the_published_annotator_test_and_correlation(truth, tmp_path):
     """Coherence by six judges: winning rate, advantage and Spearman's correlation with the mean."""
-    folder = make_truth_task(
-        truth, "summeval", tmp_path, scale="continuous", options=[], bounds=[1, 5]
-    )
-    source = source_of_verdicts(
-        str(folder),
-        truth / "data" / "summeval" / "verdicts.csv",
-        Validating(criterion="coherence"),
-        Choices(confidence=0.9),
-    )
-    validation = validate(source)
+    validation = validate(coherence_as_numbers(truth, tmp_path, Choices(confidence=0.9)))
     tests = {result.judge: result.test for result in validation.replacement.judges}
     n_cases = 0
     for case in golden_cases("alt_test"):

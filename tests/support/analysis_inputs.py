@@ -7,8 +7,10 @@ from support.task_folders import make_truth_task
 from support.verdicts import verdict_from
 
 from harness.analysis import JudgeFacts, Source
+from harness.command_options import Validating
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import Verdict
+from harness.sources import source_of_verdicts
 from harness.tasks import CANNOT_ASSESS, Item, Option, Rating, Task, load_task
 
 INVALID = "(unreadable)"
@@ -73,6 +75,14 @@ def verdict_of(judge, item, sample, value, **fields):
         value=value if outcome == "answered" else None,
         **fields,
     )
+
+
+def coherence_as_numbers(truth, folder, choices):
+    """Make a source of summeval's coherence, from 1 to 5, read as numbers."""
+    bounded = {"scale": "continuous", "options": [], "bounds": [1, 5]}
+    task = make_truth_task(truth, "summeval", folder, **bounded)
+    verdicts = truth / "data" / "summeval" / "verdicts.csv"
+    return source_of_verdicts(str(task), verdicts, Validating(criterion="coherence"), choices)
 
 
 def truth_source(truth, name, folder, *, criterion=None, judges=None, **choices):

@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.analysis_inputs import source_of, task_of
+from support.analysis_inputs import coherence_as_numbers, source_of, task_of
 from support.known_answers import golden_cases
-from support.task_folders import make_truth_task
 
 from harness import stats
 from harness.analysis import validate
-from harness.command_options import Choices, Validating
+from harness.command_options import Choices
 from harness.errors import TaskError
 from harness.report import render
-from harness.sources import source_of_verdicts
 from harness.stats.open_scales.open_wins import OpenWins
 
 COVERAGE = Path(__file__).resolve().parents[3] / "docs" / "coverage.md"
@@ -113,23 +111,14 @@ def test_several_replies_count_alike():
 
 def test_without_names_of_raters_it_is_refused():
     """Positions within an item are no people."""
-    with pytest.raises(TaskError, match="'advantage' is no metric of a continuous scale"):
+    with pytest.raises(TaskError, match="compares judges with people, and rater_ids is positional"):
         validate(source_of_numbers(np.random.default_rng(0), rater_ids="positional"))
 
 
 @pytest.mark.slow
 def test_judges_of_summeval_are_ranked_as_published(truth, tmp_path):
     """Coherence as a number from 1 to 5: the metric is the known rho of each judge."""
-    folder = make_truth_task(
-        truth, "summeval", tmp_path, scale="continuous", options=[], bounds=[1, 5]
-    )
-    source = source_of_verdicts(
-        str(folder),
-        truth / "data" / "summeval" / "verdicts.csv",
-        Validating(criterion="coherence"),
-        Choices(metric="advantage"),
-    )
-    result = validate(source)
+    result = validate(coherence_as_numbers(truth, tmp_path, Choices(metric="advantage")))
     known = {
         case["inputs"]["judge"]: case["expect"]["rho"]
         for case in golden_cases("alt_test")
