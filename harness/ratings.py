@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -157,7 +157,7 @@ class _TableBuilder:
         self.joint: NDArray[np.int64] | None = None  # (n, K, V), allocated for the first pair
         by_outcome = np.zeros((len(ELICITATIONS), len(OUTCOMES), n), dtype=np.int64)
         self.outcomes = by_outcome.transpose(2, 0, 1)  # most stay 0, and take no memory so
-        self.exact = False
+        self.exact: frozenset[Literal["forced_choice", "response_set"]] = frozenset()
 
     def times(self, rows: Rows) -> NDArray[np.int64]:
         """Count how often each of the n rows occurs."""
@@ -170,20 +170,30 @@ class _TableBuilder:
     def add_choices(self, rows: Rows, option: str) -> None:
         self.forced_choice[:, self.space.option_index(option)] += self.times(rows)
 
-    def set_distribution(
-        self, row: int, elicitation: Elicitation, replies: Sequence[Mapping[str, float]]
-    ) -> None:
-        """Set the shares of the options, or of the sets, of an item: their mean over replies."""
-        if not self.exact:
+    def add_choice_shares(self, row: int, verdicts: Sequence[Verdict]) -> None:
+        """Set the shares of the options of an item: their mean over verdicts."""
+        if "forced_choice" not in self.exact:
             self.forced_choice = self.forced_choice.astype(np.float64)
-            self.response_set, self.exact = self.response_set.astype(np.float64), True
-        for probabilities in replies:
-            if elicitation == "response_set":
-                shares = set_distribution(probabilities, self.space)
-                self.response_set[row] += shares / len(replies)
-                continue
-            for option, share in distribution(probabilities).items():
-                self.forced_choice[row, self.space.option_index(option)] += share / len(replies)
+            self.exact |= {"forced_choice"}
+        for verdict in verdicts:
+            shares = {str(verdict.value): 1.0}
+            if verdict.probabilities is not None:
+                shares = distribution(verdict.probabilities)
+            for option, share in shares.items():
+                self.forced_choice[row, self.space.option_index(option)] += share / len(verdicts)
+
+    def add_set_shares(self, row: int, verdicts: Sequence[Verdict]) -> None:
+        """Set the shares of the response sets of an item: their mean over verdicts."""
+        if "response_set" not in self.exact:
+            self.response_set = self.response_set.astype(np.float64)
+            self.exact |= {"response_set"}
+        for verdict in verdicts:
+            if verdict.probabilities is not None:
+                shares = set_distribution(verdict.probabilities, self.space)
+                self.response_set[row] += shares / len(verdicts)
+            else:
+                assert isinstance(verdict.value, tuple), "of a response set"
+                self.response_set[row, self.space.set_index(verdict.value)] += 1 / len(verdicts)
 
     def add_sets(self, rows: Rows, endorsed: tuple[str, ...]) -> None:
         self.response_set[:, self.space.set_index(endorsed)] += self.times(rows)
@@ -324,7 +334,8 @@ def judge_table(
     was not asked for these on their own: a choice made after naming a set is not the choice made
     unprompted, and the first turn of a pair may be the very reply that answered the set alone. Of
     verdicts with probabilities, the distribution over the options, or over the sets, counts, as of
-    endless samples; of several on an item, their mean.
+    endless samples; of several on an item, their mean, in which one without probabilities is
+    certain of its value.
 
     Parameters
     ----------
@@ -347,24 +358,29 @@ def judge_table(
     elicitations = {kind.elicitation for kind in columns.kinds}
     place = np.array([builder.row.get(item, -1) for item in columns.items], dtype=np.int64)
     row_of = place[columns.item]
-    soft: dict[tuple[int, Elicitation], list[Mapping[str, float]]] = defaultdict(list)
-    is_soft = columns.of_kinds(lambda kind: kind.is_soft and kind.value is not None)
-    for verdict in verdicts_at(verdicts, is_soft & (row_of >= 0)):
-        assert verdict.probabilities is not None, "as its kind says"
-        soft[builder.row[verdict.item], verdict.elicitation].append(verdict.probabilities)
+    soft = {kind.elicitation for kind in columns.kinds if kind.is_soft and kind.value is not None}
+    soft -= {"paired"}
+    shares: dict[tuple[int, Elicitation], list[Verdict]] = defaultdict(list)
+    is_share = columns.of_kinds(lambda kind: kind.elicitation in soft and kind.value is not None)
+    for verdict in verdicts_at(verdicts, is_share & (row_of >= 0)) if soft else ():
+        shares[builder.row[verdict.item], verdict.elicitation].append(verdict)
     rows = row_of[np.argsort(columns.kind, kind="stable")]  # by kind
     ends = np.cumsum([n for _, n in columns.n_by_kind()]).tolist()
     at: Rows = [0]
     try:
-        for (row, elicitation), replies in soft.items():
+        for (row, elicitation), replies in shares.items():
             at = [row]
-            builder.set_distribution(row, elicitation, replies)
+            if elicitation == "forced_choice":
+                builder.add_choice_shares(row, replies)
+            else:
+                builder.add_set_shares(row, replies)
         for kind, start, end in zip(columns.kinds, [0, *ends], ends, strict=False):
             of_kind = rows[start:end]
             at = of_kind[of_kind >= 0]
             if len(at):
                 builder.add_outcomes(at, kind.elicitation, kind.outcome)
-                _add_value(builder, at, None if kind.is_soft else kind.value, elicitations)
+                if kind.elicitation not in soft:
+                    _add_value(builder, at, kind.value, elicitations)
     except ValueError:
         raise VerdictError(
             f"judge {name}, item {builder.items[at[0]]}: the verdict is no option or response set "

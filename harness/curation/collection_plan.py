@@ -91,7 +91,7 @@ def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
     task, items = source.task, source.items
     task.require_options("a plan from ratings")
     tables = [judge_table(task, items, name, source.verdicts[name]) for name in names]
-    if exact := [table.name for table in tables if table.exact]:
+    if exact := [table.name for table in tables if "forced_choice" in table.exact]:
         raise TaskError(f"{exact[0]} gives distributions; a plan needs a judge that gives replies.")
     counts = [table.choice_counts for table in tables]
     grouped = any(item.group is not None for item in items)

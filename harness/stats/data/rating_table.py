@@ -10,6 +10,7 @@ import numpy as np
 from harness.stats.data.arrays import (
     TOLERANCE,
     BoolArray,
+    Counts,
     FloatArray,
     IntArray,
     frozen,
@@ -64,9 +65,9 @@ class RatingTable:
         from here.
     outcomes : (n, 3, 5) int array
         How often each of `ELICITATIONS` ended in each of `OUTCOMES`.
-    exact : bool
-        Whether the rows of ``forced_choice`` and ``response_set`` are distributions in place of
-        counts, zeros where there is none: what endlessly many replies would show.
+    exact : frozenset of {"forced_choice", "response_set"}
+        Of which of these two the rows are distributions in place of counts, zeros where there is
+        none: what endlessly many replies would show.
     wins : (n, m, 1 + K) int array or None
         Of raters with names, which options would win against each; see `option_wins`.
 
@@ -84,7 +85,7 @@ class RatingTable:
     response_set: IntArray | FloatArray
     joint: IntArray | None
     outcomes: IntArray
-    exact: bool = False
+    exact: frozenset[Elicitation] = frozenset()
     wins: IntArray | None = None
 
     def __post_init__(self) -> None:
@@ -100,7 +101,7 @@ class RatingTable:
         object.__setattr__(self, "items", tuple(self.items))
         for field, shape in shapes.items():
             counts = getattr(self, field)
-            if self.exact and field in {"forced_choice", "response_set"}:
+            if field in self.exact:
                 object.__setattr__(
                     self, field, _check_shares(counts, shape, f"{field} of {self.name!r}")
                 )
@@ -113,8 +114,8 @@ class RatingTable:
 
     @property
     def choice_counts(self) -> IntArray:
-        """The (n, K) counts of choices; ValueError for an exact table, which has none."""
-        if self.exact:
+        """The (n, K) counts of choices; ValueError where these are distributions."""
+        if "forced_choice" in self.exact:
             raise ValueError(f"{self.name!r} gives distributions, not counts")
         return np.asarray(self.forced_choice, dtype=np.int64)
 
@@ -280,10 +281,7 @@ class Distributions:
             Rows are nan where nobody answered. In a fully specified space, theta comes from the
             forced choices if no response set was given at all: both then say the same.
         """
-        n_forced = n_choices(table)
-        sets = table.response_set
-        if table.space.fully_specified and not sets.any():
-            sets = table.forced_choice  # singletons keep the order of the options
+        sets, is_exact = answers_to(table, "response_set")
         sums = sets.sum(axis=1).astype(np.float64)
         endorsed = sets @ table.space.membership.T.astype(np.int64)
         return cls(
@@ -291,21 +289,33 @@ class Distributions:
             O=row_shares(table.forced_choice),
             theta=ratio(sets, sums[:, None]),
             omega=ratio(endorsed, sums[:, None]),
-            n_forced=n_forced,
-            n_sets=_numbers(sets, exact=table.exact),
+            n_forced=n_choices(table),
+            n_sets=_numbers(sets, is_exact=is_exact),
             wins=table.wins,
         )
 
 
 def n_choices(table: RatingTable) -> FloatArray:
     """Return (n,): how many choices are behind each row, infinitely many where it is exact."""
-    return _numbers(table.forced_choice, exact=table.exact)
+    choices, is_exact = answers_to(table, "forced_choice")
+    return _numbers(choices, is_exact=is_exact)
 
 
-def _numbers(counts: IntArray | FloatArray, *, exact: bool) -> FloatArray:
+def answers_to(table: RatingTable, elicitation: Elicitation) -> tuple[Counts, bool]:
+    """Return the (n, K) choices or (n, V) response sets, and whether these are distributions.
+
+    In a fully specified space the choices stand for the sets if none was given at all.
+    """
+    is_same = table.space.fully_specified and not table.response_set.any()
+    if is_same and elicitation == "response_set":
+        elicitation = "forced_choice"  # singletons keep the order of the options
+    return getattr(table, elicitation), elicitation in table.exact
+
+
+def _numbers(counts: Counts, *, is_exact: bool) -> FloatArray:
     """Return (n,): the sums of counts; of distributions infinite, or 0 where there is none."""
     n = counts.sum(axis=1).astype(np.float64)
-    return np.where(n > 0, np.inf, 0.0) if exact else n
+    return np.where(n > 0, np.inf, 0.0) if is_exact else n
 
 
 def multilabel(theta: FloatArray, space: OptionSpace) -> FloatArray:

@@ -70,8 +70,13 @@ def resolve_abstentions(
     outcomes[:, :, ABSTAINED] = 0
     elicited = np.asarray(table.outcomes.any(axis=(0, 2)), dtype=np.bool_)
     choices, sets = grown.forced_choice.copy(), grown.response_set.copy()
-    choices[:, k] += abstained[:, CHOICE if elicited[CHOICE] else PAIR]
-    sets[:, v] += abstained[:, SET if elicited[SET] else PAIR]
+    for counts, column, own in ((choices, k, CHOICE), (sets, v, SET)):
+        place = own if elicited[own] else PAIR
+        added: Counts = abstained[:, place]
+        if ELICITATIONS[own] in table.exact:  # shares of all replies, not of those that answered
+            added = np.nan_to_num(ratio(added, outcomes[:, place, ANSWERED]))
+            np.multiply(counts, 1.0 - added[:, None], out=counts)
+        counts[:, column] += added
     joint = grown.joint
     if joint is not None:
         joint = joint.copy()
@@ -85,7 +90,8 @@ def _with_option(table: RatingTable, option: str) -> RatingTable:
     space = OptionSpace((*old.options, option), (*old.sets, (option,)), old.sets_known)
     places = [space.set_index(members) for members in old.sets]
     n, K, V = len(table.items), len(space.options), len(space.sets)
-    sets: Counts = np.zeros((n, V)) if table.exact else np.zeros((n, V), np.int64)
+    is_exact = "response_set" in table.exact
+    sets: Counts = np.zeros((n, V)) if is_exact else np.zeros((n, V), np.int64)
     nobody = np.zeros(n, np.int64)
     choices: Counts = np.c_[table.forced_choice, nobody]
     sets[:, places] = table.response_set

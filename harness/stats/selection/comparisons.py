@@ -21,6 +21,7 @@ from harness.stats.data.rating_table import (
     Form,
     RatingTable,
     aggregate,
+    answers_to,
     tied_modes,
 )
 from harness.stats.indeterminacy.translation import beta_contributions, cross_call_contributions
@@ -106,8 +107,10 @@ class Side:
     def n_samples(self, form: Form, used: BoolArray) -> float:
         """Return the replies behind a vector of this form, the median over (n,) used items."""
         common = self.common.get(ELICITATION_OF[form])
-        if common is not None or self.table.exact:
-            return inf if common is None else common.n_replies
+        if common is not None:
+            return common.n_replies
+        if answers_to(self.table, ELICITATION_OF[form])[1]:
+            return inf
         times = None if self.times is None else self.times[used]
         return median(self.n_ratings(form)[used], times) or inf
 

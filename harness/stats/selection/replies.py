@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from harness.stats.data.arrays import BoolArray, FloatArray, frozen
-from harness.stats.data.rating_table import ELICITATION_OF, Distributions, aggregate, omega_of
+from harness.stats.data.rating_table import (
+    ELICITATION_OF,
+    Distributions,
+    aggregate,
+    answers_to,
+    omega_of,
+)
 from harness.stats.inference.special_functions import binom, gammaln, xlogy
 
 if TYPE_CHECKING:
@@ -201,17 +207,13 @@ def samples_per_item(n_samples: FloatArray, min_answered: float = MIN_ANSWERED) 
 
 def counts_of(table: RatingTable, form: Form) -> Counts:
     """Return the (n, W) counts of answers that a form is made of."""
-    if ELICITATION_OF[form] == "forced_choice":
-        return table.forced_choice
-    if table.space.fully_specified and not table.response_set.any():
-        return table.forced_choice  # singletons keep the order of the options
-    return table.response_set
+    return answers_to(table, ELICITATION_OF[form])[0]
 
 
 def replies_of(table: RatingTable, form: Form) -> Replies:
     """Return what a judge answered, as the (n, W) answers that a form is made of."""
-    counts = counts_of(table, form)
-    if not table.exact:
+    counts, is_exact = answers_to(table, ELICITATION_OF[form])
+    if not is_exact:
         return Replies.of_counts(np.asarray(counts, dtype=np.int64))
     return Replies.of_distribution(np.where(counts.sum(axis=1, keepdims=True) > 0, counts, np.nan))
 
