@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from harness.cluster.database import StoreAway
 from harness.errors import BudgetSpent, CallFailed
 from harness.judging.judges.pricing import worst_cost
-from harness.judging.running.budget import CallBill, CostBudget
+from harness.judging.running.budget import NOTHING_USD, CallBill, CostBudget
 from harness.judging.running.rate_limit import BURST_S, WINDOW_S, RateGate, rate_gate
 from harness.judging.running.services import NotAsked
 
@@ -175,6 +175,7 @@ class SharedBudget(CostBudget):
             async with self._exchange:
                 if self._lacks(cost_usd):
                     await self._exchange_allowance(cost_usd)
+            self._note_held()
         if self._allowance_usd >= cost_usd:
             self._allowance_usd -= cost_usd
             self._promised_usd[request.hash] = cost_usd
@@ -198,19 +199,29 @@ class SharedBudget(CostBudget):
             self._allowance_usd += reserved_usd - cost_usd
             self._note_held()
 
-    def stop(self) -> None:
+    def stop_waiting(self) -> None:
         """Let no call wait any more: nothing is sent."""
         self._is_stopped = True
+
+    async def is_held_by_others(self) -> bool:
+        """Whether other processes of the run hold something, or the store is away."""
+        try:
+            held_usd = await asyncio.to_thread(self._store.held_by_others)
+        except StoreAway:
+            return not self._store.lease.has_lapsed
+        return held_usd > NOTHING_USD
 
     async def return_allowance(self) -> None:
         """Return what is left of the allowance while no call is to come: others may need it."""
         async with self._exchange:
             if returned_usd := self._take_all():
                 try:
-                    await asyncio.to_thread(self._store.exchange_budget, returned_usd, inf)
+                    await asyncio.to_thread(
+                        self._store.exchange_budget, returned_usd, inf, self._kept_usd()
+                    )
                 except StoreAway:
                     self._allowance_usd += returned_usd
-            self._note_held()
+        self._note_held()
 
     def close(self) -> None:
         """Return what is left of the allowance."""
@@ -232,19 +243,23 @@ class SharedBudget(CostBudget):
         returned_usd, self._allowance_usd = self._allowance_usd, 0.0
         try:
             allowance_usd, possible_usd = await asyncio.to_thread(
-                self._store.exchange_budget, returned_usd, cost_usd
+                self._store.exchange_budget, returned_usd, cost_usd, self._kept_usd()
             )
         except StoreAway:
             self._allowance_usd += returned_usd
             await asyncio.sleep(POLL_S)
             return
         self._allowance_usd += allowance_usd
-        self._note_held()
         if not allowance_usd:
-            in_flight_usd = self.reserved_usd + sum(self._promised_usd.values())
-            self.exhausted = possible_usd + in_flight_usd < cost_usd
+            own_usd = self._allowance_usd + self._kept_usd()  # calls ended during the exchange
+            self.exhausted = possible_usd + own_usd < cost_usd
             await asyncio.sleep(0 if self.exhausted else POLL_S)
 
+    def _kept_usd(self) -> float:
+        """Return what calls hold that are in flight or about to be."""
+        return self.reserved_usd + sum(self._promised_usd.values())
+
     def _note_held(self) -> None:
-        promised_usd = sum(self._promised_usd.values())
-        self._store.lease.held_usd = self._allowance_usd + self.reserved_usd + promised_usd
+        """Tell the lease what is held; after an exchange, which does so itself, not during one."""
+        if not self._exchange.locked():
+            self._store.lease.held_usd = self._allowance_usd + self._kept_usd()

@@ -67,6 +67,10 @@ ROOM = "SELECT limit_usd - taken_usd FROM harness_budget WHERE budget = %s FOR U
 TAKE_BUDGET = "UPDATE harness_budget SET taken_usd = taken_usd + %s WHERE budget = %s"
 HOLD = "UPDATE harness_worker SET held_usd = %s WHERE worker = %s"
 HELD = "SELECT coalesce(sum(held_usd), 0) FROM harness_worker WHERE budget = %s AND worker <> %s"
+HELD_IN_RUN = (
+    "SELECT coalesce(sum(held_usd), 0) FROM harness_worker "
+    "WHERE run = %s AND worker <> %s AND expires > clock_timestamp()"
+)
 ALLOWANCES = 32  # what is left of a budget is taken in so many parts
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(Reply).decode
@@ -241,15 +245,24 @@ class SharedStore:
                 "raise it for all, or another --budget-name."
             )
 
-    def exchange_budget(self, returned_usd: float, needed_usd: float) -> tuple[float, float]:
+    def exchange_budget(
+        self, returned_usd: float, needed_usd: float, kept_usd: float = 0.0
+    ) -> tuple[float, float]:
         """Return what is left of an allowance and take another; for any thread.
 
-        The second value is what the budget would have room for if other workers returned all that
-        they hold; the allowance is at least what is needed, or 0.
+        Kept is what calls in flight hold of it. The second value is what the budget would have
+        room for if other workers returned all that they hold; the allowance is at least what is
+        needed, or 0.
         """
         return self.lease.exchange(
-            lambda c: _exchange_budget(c, self.lease, returned_usd, needed_usd)
+            lambda c: _exchange_budget(c, self.lease, returned_usd, needed_usd, kept_usd)
         )
+
+    def held_by_others(self) -> float:
+        """Return what other processes of this run hold of the budget, in USD; for any thread."""
+        place = (self.lease.run, self.lease.id)
+        [held_usd] = self.lease.exchange(lambda c: c.execute(HELD_IN_RUN, place).fetchone()) or [0]
+        return float(held_usd)
 
     def close(self) -> None:
         """Release everything."""
@@ -273,14 +286,18 @@ def _take_rate(connection: Connection, name: str, seconds: float) -> float:
 
 
 def _exchange_budget(
-    connection: Connection, lease: WorkerLease, returned_usd: float, needed_usd: float
+    connection: Connection,
+    lease: WorkerLease,
+    returned_usd: float,
+    needed_usd: float,
+    kept_usd: float,
 ) -> tuple[float, float]:
     with connection.transaction():
         row = connection.execute(ROOM, [lease.budget]).fetchone()
         room_usd = (row[0] if row else 0.0) + returned_usd
         allowance_usd = max(needed_usd, room_usd / ALLOWANCES) if needed_usd <= room_usd else 0.0
         connection.execute(TAKE_BUDGET, (allowance_usd - returned_usd, lease.budget))
-        lease.held_usd += allowance_usd - returned_usd
+        lease.held_usd = kept_usd + allowance_usd
         connection.execute(HOLD, (lease.held_usd, lease.id))  # at once: others count on it
         held = connection.execute(HELD, (lease.budget, lease.id)).fetchone()
     return allowance_usd, room_usd + (held[0] if held else 0.0)

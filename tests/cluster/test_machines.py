@@ -199,17 +199,32 @@ def test_spent_budget_stops_a_run_and_can_be_raised(machine, stub, database):
 
 
 def test_eight_processes_with_one_command_are_one_run_with_one_limit(machine, stub, database):
-    """Together they pay at most the limit; each folder has the same run id."""
-    more = "price: {input: 0, output: 100000}, "
+    """Together they pay at most $1; each folder has the same run id and every reply paid for."""
+    more = "price: {input: 0, output: 12500}, "
     machines = [machine(name, stub.url(ms=20), n=200, more=more) for name in "abcdefgh"]
-    runs = [m.run(database, "--max-cost", "8") for m in machines]
+    runs = [m.run(database, "--max-cost", "1") for m in machines]
     for run in runs:
         ended(run, code=4)
     paid = [v.reply for m in machines for v in m.verdicts().values() if v.reply and not v.cached]
-    assert 0 < sum(reply.cost_usd for reply in paid) <= 8
+    assert 0.8 < sum(reply.cost_usd for reply in paid) <= 1
     assert stub.stats()["requests"] == len(paid)
+    assert [answered(m) for m in machines] == [len(paid)] * 8
     manifests = [json.loads(m.log.with_name("manifest.json").read_text()) for m in machines]
     assert len({manifest["run_id"] for manifest in manifests}) == 1
+
+
+def test_pairs_that_others_paid_for_are_taken_when_the_limit_ends_a_run(machine, stub, database):
+    """They were left out: one process bought pairs that the folder of another did not hold."""
+    more = "price: {input: 0, output: 12500}, "
+    machines = [machine(name, stub.url(ms=20), n=200, more=more) for name in "abc"]
+    for run in [m.run(database, "--max-cost", "4", "--elicitation", "paired") for m in machines]:
+        ended(run, code=4)
+    pairs = [{u for u, v in m.verdicts().items() if v.outcome == "answered"} for m in machines]
+    assert pairs[0]
+    assert pairs == [pairs[0]] * 3
+    bought = [{u for u, v in m.verdicts().items() if not v.cached} for m in machines]
+    assert len(bought[0] | bought[1] | bought[2]) > max(map(len, bought))
+    assert stub.stats()["requests"] == stub.stats()["prompts"]
 
 
 def test_processes_of_one_run_end_with_the_whole_folder_each(machine, stub, database):

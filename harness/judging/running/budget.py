@@ -201,6 +201,13 @@ class CostBudget:
     async def return_allowance(self) -> None:
         """Give back what is held for calls to come, while none is: other processes may need it."""
 
+    async def is_held_by_others(self) -> bool:
+        """Whether other processes of the run hold a part of the budget, for which they may call."""
+        return False
+
+    def stop_waiting(self) -> None:
+        """Let no call wait for what other processes hold: nothing is sent."""
+
     def overrun(self, judge: str) -> CallFailed | None:
         """Return the failure of a judge whose replies cost more than was reserved, else None."""
         if self._is_soft or judge not in self._overrun:

@@ -6,7 +6,9 @@ Judges do not affect each other: each has its own rate limit, and one that fails
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -14,6 +16,7 @@ from msgspec.structs import replace
 from harness.errors import RunError
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.prompts.requests import Unit
+from harness.judging.running.ask import NOTICE_AFTER_S, read_without_choice
 from harness.judging.running.open_files import open_files_limit, share_connections
 from harness.judging.running.rate_limit import rate_gate
 from harness.judging.running.recorder import Recorder
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from harness.tasks.schema import Elicitation
 
 PROGRESS_EVERY_S = 1.0
+OTHERS_EVERY_S = 0.2
 
 
 class SessionLimits(NamedTuple):
@@ -91,7 +95,8 @@ class Session:
         self.budget = limits.budget
         self.retry = limits.retry or RetryPolicy()
         self.task = task
-        self.recorder = Recorder(log, store, observer, self.drain)
+        self.recorder = Recorder(log, store, observer, self.interrupt)
+        self._is_interrupted = False
         self.done = done
         ceilings = self._ceilings([job.judge for job in jobs])
         self._judges = [JudgeRun(job, self, n) for job, n in zip(jobs, ceilings, strict=True)]
@@ -174,9 +179,25 @@ class Session:
 
     def drain(self) -> None:
         """Send nothing more; what is in flight is still received."""
-        self.recorder.stop_waiting()
         for judge in self._judges:
             judge.shut()
+
+    def interrupt(self) -> None:
+        """Send nothing more, and wait for nothing but what is in flight."""
+        self._is_interrupted = True
+        self.recorder.stop_waiting()
+        self.budget.stop_waiting()
+        self.drain()
+
+    async def others_paid(self) -> None:
+        """Wait until other processes hold nothing of the budget: they pay for no more replies."""
+        await self.budget.return_allowance()
+        since_s = time.monotonic()
+        while not self._is_interrupted and await self.budget.is_held_by_others():
+            if time.monotonic() - since_s > NOTICE_AFTER_S:
+                self.observer.say("waiting for the last replies of other processes of this run")
+                since_s = inf
+            await asyncio.sleep(OTHERS_EVERY_S)
 
     def stop(self, reason: str) -> None:
         """Ask no judge anything more, for a reason."""
@@ -274,6 +295,30 @@ class JudgeRun:
         """Record units whose reply is stored."""
         verdict, name = self.reader.verdict, self.name
         self.record([verdict(reply, unit.unit(), name, cached=True) for unit, reply in replies])
+
+    def record_stored_pairs(self, units: Iterable[WorkUnit]) -> None:
+        """Record the pairs among units of which both turns are stored, or the first is blank."""
+        pairs = [unit for unit in units if unit.elicitation == "paired"]
+        stored = self.session.store.get([unit.key for unit in pairs if unit.first is None])
+        begun = [(unit, unit.first or stored.get(unit.hashes[0])) for unit in pairs]
+        verdicts, second = [], []
+        for unit, first in begun:
+            if first is None:
+                continue
+            if first.text.strip():
+                second.append((unit, first, self.judge.follow_up(unit.request_for(), first)))
+            else:
+                cached = not unit.bought
+                verdicts.append(
+                    read_without_choice(self.reader, first, unit.unit(), self.name, cached=cached)
+                )
+        stored = self.session.store.get([(r.cache_key, r.hash) for _, _, r in second])
+        verdicts += [
+            self.reader.verdict(reply, unit.unit(), self.name, first=first, cached=not unit.bought)
+            for unit, first, request in second
+            if (reply := stored.get(request.hash)) is not None
+        ]
+        self.record(verdicts)
 
     def record(self, verdicts: Sequence[Verdict]) -> None:
         """Write verdicts whose replies are stored."""

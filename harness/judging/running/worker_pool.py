@@ -43,7 +43,8 @@ async def ask_all(judge: JudgeRun) -> None:
     pool.units.close()
     session = judge.session
     if session.budget.exhausted and session.store.shared_progress() is not None:
-        await pool.take_stored()  # what other processes of the run have paid for
+        await session.others_paid()
+        await pool.take_stored()
 
 
 class WorkerPool:
@@ -64,6 +65,7 @@ class WorkerPool:
         self._places = Places(self._concurrency, judge.gate)
         self._n_claimed = max(LOOKUP_BATCH, CLAIMED_PER_PLACE * self._concurrency)
         self._waiting: deque[WorkUnit] = deque()  # others are asking for them
+        self._left: list[WorkUnit] = []  # when nothing more was to be sent
         self._open_units = judge.open_units()
         self._looked_s = self._noticed_s = float("-inf")
         self._services = Services(
@@ -95,10 +97,12 @@ class WorkerPool:
             self._n_waiting -= 1
 
     async def take_stored(self) -> None:
-        """Record the units left whose reply is stored, but pairs; nothing is asked."""
-        while batch := [*self._waiting, *islice(self._open_units, self._n_claimed)]:
+        """Record the units left whose replies are stored; nothing is asked."""
+        left = [part for unit in self._left for part in unit.split()]
+        while batch := [*left, *self._waiting, *islice(self._open_units, self._n_claimed)]:
+            left.clear()
             self._waiting.clear()
-            self._judge.without_stored(batch)
+            self._judge.record_stored_pairs(self._judge.without_stored(batch))
             await asyncio.sleep(0)
 
     async def _work(self) -> None:
@@ -110,7 +114,7 @@ class WorkerPool:
                 with suppress(NotAsked):
                     await self._judge.gate.sleep(LOCK_POLL_S)
             if self._judge.gate.is_shut:
-                self._release(unit)
+                self._leave(unit)
                 break
             if not isinstance(unit, WorkUnit):
                 await asyncio.sleep(0)
@@ -133,8 +137,12 @@ class WorkerPool:
         if outcome.too_few:
             self._samples_per_request = 1
         await self._judge.record_outcome(outcome)
+        if not (outcome.verdicts or outcome.held_by):
+            self._left.append(unit)
         for part in outcome.unanswered:
-            if not self._judge.gate.is_shut:
+            if self._judge.gate.is_shut:
+                self._left.append(part)
+            else:
                 await self.answer(part)
 
     def _units(self) -> Generator[WorkUnit | Pause | None]:
@@ -159,7 +167,7 @@ class WorkerPool:
                         yield unit
             finally:
                 for unit in units:
-                    self._release(unit)
+                    self._leave(unit)
             yield None if batch else PAUSE
 
     def _waited_for(self, n: int) -> list[WorkUnit]:
@@ -193,8 +201,12 @@ class WorkerPool:
             self._noticed_s = now
             self._services.store.report_holder(units[0].hashes[0])
 
-    def _release(self, unit: WorkUnit | Pause | None) -> None:
-        if isinstance(unit, WorkUnit) and unit.claimed:
+    def _leave(self, unit: WorkUnit | Pause | None) -> None:
+        """Set a unit aside that is not asked, and release its requests."""
+        if not isinstance(unit, WorkUnit):
+            return
+        self._left.append(unit)
+        if unit.claimed:
             self._services.store.release(unit.hashes)
 
 
