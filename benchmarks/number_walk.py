@@ -83,7 +83,7 @@ def walk_of(place: Path) -> NumberWalk:
     """Run the word list in a folder, and follow its number while its page is written again."""
     run = harness.run("toxicity", judges=[JUDGE], out=place, new_ledger=True)
     validation = run.validation
-    walk = NumberWalk(validation.judge(JUDGE).metrics[validation.settings.metric])
+    walk = NumberWalk(validation.judge(JUDGE).metrics[validation.ranking_metric])
     sys.setprofile(walk.follow)
     try:
         validate_run(RunFolder.open(run.path), NO_CHOICES)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from harness.analysis import JudgeFacts, Source
+from harness.analysis import JudgeFacts, Settings, Source
 from harness.analysis.inputs import shared_items
 from harness.analysis.race_result import RACED
 from harness.command_options import ALL_ITEMS, NO_CHOICES, Validating
@@ -84,7 +84,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
             }
             for spec in manifest.judges
         },
-        seed=config.seed,
+        settings=Settings(seed=config.seed, **config.choices.explicit()),
         notes=(
             *_on_holdout(folder, task),
             *_notes(manifest, replies),
@@ -94,7 +94,6 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         verdicts_hash=verdicts_hash,
         tried=tried_in_run(folder),
         injection=injection_flips(folder, task),
-        **config.choices.explicit(),
     )
     if config.race:
         return edge("racing").raced_source(folder, source, replies)  # type: ignore[no-any-return]  # of an edge
@@ -329,12 +328,11 @@ def source_of_verdicts(
         ),
         verdicts=by_judge,
         planned={judge: n_planned_at_least(rows, len(items)) for judge, rows in by_judge.items()},
-        seed=options.seed,
+        settings=Settings(seed=options.seed, **choices.explicit()),
         notes=(
             *_on_items(loaded, holdout, confirmed),
             *_note_left_out(n_left_out, by_judge),
         ),
-        **choices.explicit(),
     )
 
 
@@ -389,7 +387,7 @@ def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
             f"{verdicts}: the {what} of this run of task {source.task.name} are not those of task "
             f"{task.name}; give verdicts on the same items."
         )
-    return replace(source, task=task, items=items, seed=seed)
+    return replace(source.with_settings(seed=seed), task=task, items=items)
 
 
 def _note_left_out(n_left_out: Mapping[str, int], judges: Container[str]) -> tuple[str, ...]:

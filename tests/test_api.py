@@ -269,7 +269,7 @@ def test_verdicts_of_a_run_are_validated_again():
     run = harness.run("toxicity", **OPTIONS)
     again = harness.validate("toxicity", run.verdicts, limit=8)
     assert again.judge("lexicon").metrics == run.validation.judge("lexicon").metrics
-    assert harness.validate(run, tau=0.3).settings.tau == 0.3
+    assert harness.validate(run, tau=0.3).tau == 0.3
     assert harness.load_run(run.path).validation == run.validation
 
 

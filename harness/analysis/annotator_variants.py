@@ -59,7 +59,7 @@ class Annotators:
     @classmethod
     def of(cls, p: Prepared, scale: Scale) -> Self:
         """Collect choices and verdicts on a scale."""
-        items, seed = p.human.items, p.source.seed
+        items, seed = p.human.items, p.settings.seed
         verdicts, n_tied = {}, {}
         for table in p.judges:
             if not CHOICES & p.source.planned[table.name].keys():
@@ -85,14 +85,14 @@ class Annotators:
         rated = self.p.human.forced_choice.sum(axis=1) > 0
         r = n_replies
         for of_judge in replies.values():
-            r = min(r, samples_per_item(of_judge.n_samples[rated], self.p.source.min_answered))
+            r = min(r, samples_per_item(of_judge.n_samples[rated], self.p.settings.min_answered))
         verdicts, n_tied = dict(self.verdicts), dict(self.n_tied)
         for name, of_judge in replies.items():
             verdicts[name], n_tied[name] = self._drawn(name, of_judge, r)
         return r, replace(self, verdicts=verdicts, n_tied=n_tied)
 
     def _drawn(self, judge: str, replies: Replies, r: float) -> tuple[dict[str, Hashable], int]:
-        items, seed = self.p.human.items, self.p.source.seed
+        items, seed = self.p.human.items, self.p.settings.seed
 
         def rng_of(i: int) -> np.random.Generator:
             return np.random.default_rng(item_hash(seed, judge, items[i]))

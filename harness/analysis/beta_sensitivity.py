@@ -322,13 +322,13 @@ def section(p: Prepared, distinguishable: Sequence[str] = ()) -> Sensitivity:
         section = _with_sweep(section, p, distinguishable)
     if not section.bounds_reason:
         section = _with_bounds(section, p)
-    if p.source.level != "micro":
+    if p.settings.level != "micro":
         return section
     return _with_likelihood(replace(section, rater_error=_rater_error(p)), p)
 
 
 def _why_no_sweep(p: Prepared) -> str:
-    if p.source.level != "micro":
+    if p.settings.level != "micro":
         return "only_at_level_micro"
     if not p.task.positive:
         return "no_positive_option"
@@ -460,7 +460,7 @@ def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestA
 
 def _why_no_bounds(p: Prepared) -> str:
     human = p.compared.human
-    if p.source.level != "micro":
+    if p.settings.level != "micro":
         return "only_at_level_micro"
     if human.response_set.any():
         return "response_sets_given"

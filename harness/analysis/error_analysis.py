@@ -337,7 +337,7 @@ def _ensemble(p: Prepared, judges: Sequence[RatingTable]) -> Ensemble | None:
     """Return the agreement among judges; of several modes, one is drawn."""
     if len(judges) < SEVERAL:
         return None
-    options, seed = p.task.space.options, p.source.seed
+    options, seed = p.task.space.options, p.settings.seed
     votes = [
         drawn_modes(
             table.forced_choice.astype(np.float64), table.items, judge=table.name, seed=seed

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from harness.analysis.inputs import (
+    Settings,
     Source,
     check_open_choices,
     human_sets,
@@ -172,6 +173,11 @@ class Prepared:
         return self.source.task
 
     @property
+    def settings(self) -> Settings:
+        """The settings of the source."""
+        return self.source.settings
+
+    @property
     def tau(self) -> float:
         """The cut-off."""
         return self.source.cutoff
@@ -187,7 +193,7 @@ class Prepared:
         One that is not compared keeps nothing.
         """
         common = self.common
-        if self.source.level == "item":
+        if self.source.settings.level == "item":
             place = {item: i for i, item in enumerate(self.compared.human.items)}
             rows = [place[item.group or ""] for item in self.source.items]
             common = {
@@ -203,7 +209,7 @@ class Prepared:
 
     def rng(self) -> np.random.Generator:
         """Return a new generator with the run's seed."""
-        return np.random.default_rng(self.source.seed)
+        return np.random.default_rng(self.source.settings.seed)
 
     def resampling(self, *, groups: Sequence[str | None] | None = None) -> Resampling:
         """Return how intervals are made, of groups where there are any, from the run's seed."""
@@ -219,17 +225,17 @@ def affordable_resampling(source: Source, compared: Compared) -> Resampling:
     cells = max(len(compared.human.items) * len(compared.judges), 1)
     most = int(np.clip(REPEATED_CELLS // cells, *REPEATED_RESAMPLES))
     resampling = resampling_of(source, groups_of(source))
-    return replace(resampling, n_resamples=min(source.n_resamples, most))
+    return replace(resampling, n_resamples=min(source.settings.n_resamples, most))
 
 
 def resampling_of(source: Source, groups: Sequence[str | None] | None) -> Resampling:
     """Return how intervals are made, from the seed of a run."""
     return Resampling(
-        rng=np.random.default_rng(source.seed),
+        rng=np.random.default_rng(source.settings.seed),
         groups=groups,
-        n_resamples=source.n_resamples,
-        level=source.confidence,
-        method=source.interval,
+        n_resamples=source.settings.n_resamples,
+        level=source.settings.confidence,
+        method=source.settings.interval,
     )
 
 
@@ -269,7 +275,7 @@ def prepare(source: Source, *, ranking_only: bool = False, with_intervals: bool 
             compared = replace(compared, rows=(row,))
         evaluated = partial(
             _evaluated,
-            source if with_intervals else replace(source, n_resamples=0),
+            source if with_intervals else source.with_settings(n_resamples=0),
             compared,
             sets=sets,
             implied=implied,
@@ -309,7 +315,7 @@ def footing_without(p: Prepared, rater: str, judge: str) -> Footing | None:
     judges = tuple(facts for facts in p.source.judges if facts.name == judge)
     ratings = tuple(rating for rating in p.task.ratings if rating.rater != rater)
     task = p.task.model_copy(update={"ratings": ratings})
-    source = replace(p.source, task=task, judges=judges, n_resamples=0)
+    source = replace(p.source.with_settings(n_resamples=0), task=task, judges=judges)
     human = without_rater(p.human, p.task, source.items, rater)
     tables = tuple(table for table in p.judges if table.name == judge)
     compared = _compared(source, human, tables, p.groups)
@@ -330,7 +336,7 @@ def range_of(metric: Metric, n_options: int) -> float:
 def margin_of(source: Source, compared: Compared, metric: Metric) -> Margin:
     """Return how much worse than one human a judge may be, of the range of a metric."""
     worst = range_of(metric, len(compared.human.space.options))
-    return Margin(source.worth * worst, worst)
+    return Margin(source.settings.worth * worst, worst)
 
 
 def _footing(
@@ -355,8 +361,8 @@ def _footing(
         positive=compared.positive,
         resampling=resampling_of(source, compared.criteria or compared.groups),
         rules=ComparisonRules(
-            n_replies=None if source.replies is None else float(source.replies),
-            min_answered=source.min_answered,
+            n_replies=None if source.settings.replies is None else float(source.settings.replies),
+            min_answered=source.settings.min_answered,
             margin=margin_of(source, compared, metric),
             baseline_level=source.baseline_level,
             n_judges=source.n_raced,
@@ -377,7 +383,7 @@ def _common_items(
     common: dict[str, CommonItems] = {
         ranks: CommonItems(footing.n_replies, judges, footing.items.shared)
     }
-    human, least = compared.human, source.min_answered
+    human, least = compared.human, source.settings.min_answered
     rated = np.asarray(np.hstack([human.forced_choice, human.response_set]).any(axis=1))
     for elicitation, form in FORM_OF.items():
         asked = [table for table in compared.judges if counts_of(table, form).any()]
@@ -385,8 +391,8 @@ def _common_items(
             continue
         replies = [replies_of(table, form) for table in asked]
         n_replies = replies_in_common(replies, rated, least)
-        if source.replies is not None:
-            n_replies = min(n_replies, float(source.replies))
+        if source.settings.replies is not None:
+            n_replies = min(n_replies, float(source.settings.replies))
         _, items = common_items(replies, rated, n_replies=n_replies, min_answered=least)
         names = (table.name for table in compress(asked, items.ranked.tolist()))
         common[elicitation] = CommonItems(n_replies, frozenset(names), items.shared)
@@ -394,7 +400,11 @@ def _common_items(
 
 
 def _panel(source: Source, compared: Compared) -> RaterPanel | None:
-    as_rated = source.mode == "exclude" and source.level == "micro" and compared.weights is None
+    as_rated = (
+        source.settings.mode == "exclude"
+        and source.settings.level == "micro"
+        and compared.weights is None
+    )
     return rater_panel(source.task, source.items) if as_rated else None
 
 
@@ -469,7 +479,7 @@ def _evaluated(
         common=common,
         panel=panel,
     )
-    if sets.origin != "reconstructed" or source.level != "micro" or not judges:
+    if sets.origin != "reconstructed" or source.settings.level != "micro" or not judges:
         return evaluation
     masked = [_on_common_items(table, common or {}) for table in judges]
     return _with_estimated_translation(source, compared, evaluation, masked)
@@ -497,16 +507,21 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
         check_open_choices(task, choices.explicit())
         return
     source = Source(
-        task=task, items=tuple(items), judges=(), verdicts={}, planned={}, **choices.explicit()
+        task=task,
+        items=tuple(items),
+        judges=(),
+        verdicts={},
+        planned={},
+        settings=Settings(**choices.explicit()),
     )
     compared = compared_tables(source)
     try:
         check_tau(source.cutoff)
-        check_level(source.confidence)
+        check_level(source.settings.confidence)
         _check_ranking(source, _ranking_metric(source, compared.rows))
-        if source.humans == "reconstructed":
+        if source.settings.humans == "reconstructed":
             _check_reconstruction(compared.human, source)
-        if source.beta is not None:
+        if source.settings.beta is not None:
             _assumed(source, compared.human)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
@@ -514,7 +529,7 @@ def check_choices(task: Task, items: Sequence[Item], choices: Choices) -> None:
 
 def _check_ranking(source: Source, metric: Metric) -> None:
     """Refuse a metric that cannot rank at these replies."""
-    if source.replies == "inf" and metric.squared is None:
+    if source.settings.replies == "inf" and metric.squared is None:
         raise ValueError(
             f"replies inf removes the reply noise of squared distances alone; compare by one, such "
             f"as mse(s/s), in place of {metric.name}, or at a number of replies"
@@ -565,19 +580,21 @@ def _compared(
     task, positive = source.task, source.task.positive
     weights = sampling_weights(source.items)
     tables, criteria = [with_rater_wins(source, human), *judges], None
-    if source.mode != "exclude":
-        option = _recoded_to(task) if source.mode == "recode" else CANNOT_ASSESS
-        tables = [resolve_abstentions(table, source.mode, option=option) for table in tables]
-    if source.level != "micro":
-        criteria = _criteria(source.items, source.level)
-    if source.level == "item":
+    if source.settings.mode != "exclude":
+        option = _recoded_to(task) if source.settings.mode == "recode" else CANNOT_ASSESS
+        tables = [
+            resolve_abstentions(table, source.settings.mode, option=option) for table in tables
+        ]
+    if source.settings.level != "micro":
+        criteria = _criteria(source.items, source.settings.level)
+    if source.settings.level == "item":
         tables = item_tables(task, source.items, tables)
         positive, groups, criteria, weights = (MET,), None, None, None
     return Compared(
         human=tables[0],
         judges=tuple(tables[1:]),
         positive=positive,
-        rows=_rows(task, tables[0].space, positive, source.metric),
+        rows=_rows(task, tables[0].space, positive, source.settings.metric),
         groups=groups,
         criteria=criteria,
         weights=weights,
@@ -670,30 +687,30 @@ def _recoded_to(task: Task) -> str:
 
 
 def _implied(source: Source, human: RatingTable, sets: HumanSets) -> Distributions | None:
-    if source.humans == "reconstructed":
+    if source.settings.humans == "reconstructed":
         _check_reconstruction(human, source)
     if sets.origin == "reconstructed":
         return reconstruct(human).distributions
-    return None if source.beta is None else _assumed(source, human)
+    return None if source.settings.beta is None else _assumed(source, human)
 
 
 def _assumed(source: Source, human: RatingTable) -> Distributions:
     """Return the response sets that forced choices and the assumed beta imply."""
-    assert source.beta is not None
-    if source.level == "item":
+    assert source.settings.beta is not None
+    if source.settings.level == "item":
         raise ValueError("beta cannot be assumed at level item; use level micro or macro")
     if not source.task.sensitivity:
         raise ValueError(
             "beta says how often options are endorsed along with a negative one, and task.yaml "
             "names none; add e.g. sensitivity: {NEGATIVE: [POSITIVE]}"
         )
-    return distributions_at_beta(human, source.beta, source.task.sensitivity)
+    return distributions_at_beta(human, source.settings.beta, source.task.sensitivity)
 
 
 def _check_reconstruction(human: RatingTable, source: Source) -> None:
-    if source.beta is not None:
+    if source.settings.beta is not None:
         raise ValueError("humans reconstructed estimates what beta assumes; leave one of them out")
-    if source.level == "item":
+    if source.settings.level == "item":
         raise ValueError("humans cannot be reconstructed at level item; use level micro or macro")
     if not pairs_by_item(human).any():
         raise ValueError(
@@ -709,6 +726,6 @@ def is_ordinal(task: Task, level: AggregationLevel | None) -> bool:
 
 def _ranking_metric(source: Source, rows: Sequence[Metric]) -> Metric:
     """Return the metric that ranks: the user's, or that of the ratings that rank."""
-    ordinal = is_ordinal(source.task, source.level)
+    ordinal = is_ordinal(source.task, source.settings.level)
     primary = primary_metric(source.ranking_elicitation, ordinal=ordinal)
-    return find_metric(source.metric or primary, rows)
+    return find_metric(source.settings.metric or primary, rows)

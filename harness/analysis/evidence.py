@@ -353,7 +353,7 @@ def with_raters_left_out(
             continue
         passes = None
         if is_tested:
-            alone = tests.of(leader.judge, alpha=1.0 - source.confidence, without=rater)
+            alone = tests.of(leader.judge, alpha=1.0 - source.settings.confidence, without=rater)
             passes = None if alone is None else alone.passes
         elif (difference := footing.references[0].difference) is not None:
             passes = difference <= evidence.margin
@@ -411,7 +411,7 @@ def n_with_rating(source: Source) -> int:
     """Count the items with any rating; at the level item, the groups."""
     rated = {rating.item for rating in (*source.task.ratings, *source.task.ignored)}
     items = [item for item in source.items if item.id in rated]
-    return len({item.group if source.level == "item" else item.id for item in items})
+    return len({item.group if source.settings.level == "item" else item.id for item in items})
 
 
 def evidence_of(
@@ -441,7 +441,7 @@ def evidence_of(
             **_completeness(source, footing, estimates[name], name, fractions[name]),
             ranked=True,
             estimate=footing.estimate(
-                name, estimates[name], is_first=name == order[0], method=source.interval
+                name, estimates[name], is_first=name == order[0], method=source.settings.interval
             ),
             annotator_test=annotator_tests.of(name, alpha=source.alpha),
             difference=_difference(source, footing, name, order[0]) if name != order[0] else None,
@@ -473,7 +473,7 @@ def evidence_of(
         min_answered=footing.min_answered,
         margin=margin,
         annotator_reason=annotator_tests.reason,
-        n_items_for_human=least_items(source.alpha, source.worth),
+        n_items_for_human=least_items(source.alpha, source.settings.worth),
         alpha=source.alpha,
         n_tried=source.tried_judges.n,
         n_tried_before=source.tried_judges.n_before,
@@ -583,7 +583,7 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
         (name, first),
         losses,
         drawn,
-        level=source.confidence,
+        level=source.settings.confidence,
         unit=unit,
         n_units=footing.n_units,
         largest=footing.metric.largest_difference,
@@ -596,7 +596,7 @@ def _difference(source: Source, footing: Footing, name: str, first: str) -> Diff
     high = difference.value + float(reaches[rows[0], rows[1]])
     if not isfinite(high - low):
         return replace(difference, interval=None)
-    interval = Interval(low, high, source.confidence, "simultaneous", unit)
+    interval = Interval(low, high, source.settings.confidence, "simultaneous", unit)
     return replace(difference, interval=interval)
 
 

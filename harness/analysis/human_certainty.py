@@ -430,7 +430,7 @@ def _risk(p: Prepared, table: RatingTable) -> _Risk:
     }
     raters, own = (shares(side.forced_choice.astype(np.float64)) for side in (p.human, table))
     agreement = np.asarray((raters * own).sum(axis=1))
-    clusters, level = Units.of(len(agreement), p.groups).of_item, p.source.confidence
+    clusters, level = Units.of(len(agreement), p.groups).of_item, p.settings.confidence
     calibration = tuple(
         calibration_curve(
             as_probabilities(name, score), agreement, clusters, score=name, level=level

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import inf
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -90,6 +90,58 @@ class TriedJudges(Frozen):
     held_out: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Settings that the numbers depend on besides the data.
+
+    Attributes
+    ----------
+    tau : float or None
+        Cut-off; None for the task's.
+    metric : str or None
+        What ranks; None for the metric of the ratings that rank.
+    ranks_by : str or None
+        The ratings that rank where no metric is named; None for those that the task names.
+    beta : float or None
+        beta of the humans that is assumed where they gave forced choices alone; None for none.
+    mode : str
+        How CANNOT_ASSESS enters: left out, taken for the opposite of the positive options, or an
+        option of its own. Counts are unaffected.
+    level : str
+        What is averaged where a task has several criteria: decisions, criteria, or items.
+    confidence : float
+        Level of the intervals.
+    interval : str
+        How they are made; each interval says how it was, as some are always percentiles.
+    replies : int or "inf" or None
+        Replies per item at which judges are compared; None for the fewest of any judge.
+    min_answered : float
+        Share of the items that a ranked judge must have answered.
+    worth : float
+        Smallest difference that matters, as a share of the metric's range.
+    humans : str or None
+        Where the raters' response sets come from; None to decide by `human_sets`.
+    """
+
+    tau: float | None = None
+    metric: str | None = None
+    ranks_by: RanksBy | None = None
+    beta: float | None = None
+    mode: AbstentionMode = "exclude"
+    level: AggregationLevel = "micro"
+    confidence: float = 0.95
+    interval: IntervalMethod = "score"
+    replies: int | Literal["inf"] | None = None
+    min_answered: float = MIN_ANSWERED
+    worth: float = WORTH
+    humans: Humans | None = None
+    seed: int = 0
+    n_resamples: int = N_RESAMPLES
+
+
+DEFAULTS = Settings()
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Verdicts, and the task and settings to validate them with.
@@ -104,10 +156,6 @@ class Source:
         How many units each judge was to be asked.
     replies_voted_on : mapping of str to sequence of Verdict
         Of judges whose verdicts are votes: the verdicts on the replies that were asked for.
-    tau, metric, beta, mode, level, confidence, interval, seed, n_resamples
-        As in `harness.analysis.result.Settings`; None for the task's own or none.
-    ranks_by, replies, min_answered, worth, humans
-        As in `Choices`.
     verdicts_hash : str
         SHA-256 of the verdict log of a run.
     vectors : mapping of str to array, or None
@@ -126,20 +174,7 @@ class Source:
     judges: tuple[JudgeFacts, ...]
     verdicts: Mapping[str, Sequence[Verdict]]
     planned: Mapping[str, Mapping[Elicitation, int]]
-    tau: float | None = None
-    metric: str | None = None
-    ranks_by: RanksBy | None = None
-    beta: float | None = None
-    mode: AbstentionMode = "exclude"
-    level: AggregationLevel = "micro"
-    confidence: float = 0.95
-    interval: IntervalMethod = "score"
-    replies: int | Literal["inf"] | None = None
-    min_answered: float = MIN_ANSWERED
-    worth: float = WORTH
-    humans: Humans | None = None
-    seed: int = 0
-    n_resamples: int = N_RESAMPLES
+    settings: Settings = DEFAULTS
     notes: tuple[str, ...] = ()
     replies_voted_on: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
     verdicts_hash: str = ""
@@ -151,12 +186,12 @@ class Source:
     @property
     def cutoff(self) -> float:
         """The cut-off tau: the user's or the task's."""
-        return self.task.tau if self.tau is None else self.tau
+        return self.task.tau if self.settings.tau is None else self.settings.tau
 
     @property
     def ranking_elicitation(self) -> RanksBy:
         """Which ratings rank unless a metric is named."""
-        return ranking_elicitation(self.task, self.ranks_by, self.humans)
+        return ranking_elicitation(self.task, self.settings.ranks_by, self.settings.humans)
 
     @property
     def tried_judges(self) -> TriedJudges:
@@ -167,18 +202,22 @@ class Source:
     @property
     def alpha(self) -> float:
         """Error probability of each test of the best judge, which was chosen among those tried."""
-        return round(1.0 - self.confidence, DIGITS) * self.tried_judges.share
+        return round(1.0 - self.settings.confidence, DIGITS) * self.tried_judges.share
 
     @property
     def baseline_level(self) -> float:
         """Confidence level of the comparisons of all judges with all baselines together."""
         share = self.tried_judges.share * max(1, len(self.judges))
-        return 1.0 - (1.0 - self.confidence) * min(share, 1.0)
+        return 1.0 - (1.0 - self.settings.confidence) * min(share, 1.0)
 
     @property
     def n_raced(self) -> int | None:
         """Judges that raced, of which the one that was returned is validated."""
         return len(self.race.judges) if self.race else None
+
+    def with_settings(self, **changed: Any) -> Source:  # noqa: ANN401 -- checked by Settings
+        """Return it with other settings."""
+        return replace(self, settings=replace(self.settings, **changed))
 
     def own_replies(self, judge: str) -> Sequence[Verdict]:
         """Return a judge's verdicts on single replies; those of an ensemble are its members'."""
@@ -243,19 +282,19 @@ def human_sets(source: Source, human: RatingTable, *, sets_rank: bool) -> HumanS
     """
     pairs, missing = pairs_by_item(human), missing_pairs(human)
     n_pairs = int(pairs.sum())
-    wanted = source.beta is not None or 2 * n_pairs < human.forced_choice.sum()
-    origin: Origin = "rated" if source.beta is None else "assumed"
-    if source.humans == "reconstructed" or (
-        source.humans is None
+    wanted = source.settings.beta is not None or 2 * n_pairs < human.forced_choice.sum()
+    origin: Origin = "rated" if source.settings.beta is None else "assumed"
+    if source.settings.humans == "reconstructed" or (
+        source.settings.humans is None
         and not sets_rank
-        and source.level != "item"
+        and source.settings.level != "item"
         and not missing
         and wanted
     ):
         origin = "reconstructed"
     return HumanSets(
         origin=origin,
-        by_default=source.humans is None,
+        by_default=source.settings.humans is None,
         missing_pairs=missing,
         n_pairs=n_pairs,
         n_paired_items=int(pairs.any(axis=(1, 2)).sum()),

@@ -114,7 +114,7 @@ def _numbers(source: Source) -> OpenScale:
     elif values.size:
         width = float(np.ptp(ratings.value))
     if bounds is None and source.judges:
-        margin = f"{source.worth:.0%} of the range of the ratings, {width:g}"
+        margin = f"{source.settings.worth:.0%} of the range of the ratings, {width:g}"
         note = f"the scale has no bounds: the margin is {margin} (`bounds` in task.yaml)"
 
     def judge(name: str, metric: Metric) -> OpenJudge:

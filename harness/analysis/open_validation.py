@@ -18,7 +18,7 @@ from harness.analysis.evidence import (
 from harness.analysis.inputs import (
     OF_OPTIONS,
     HumanSets,
-    Source,
+    Settings,
     check_open_choices,
     common_metrics,
     metrics_of,
@@ -34,11 +34,11 @@ from harness.analysis.rater_replacement import (
 from harness.analysis.rater_wins import design_of_open, with_open_wins
 from harness.analysis.result import (
     JudgeResult,
+    Sampling,
     Validation,
     human_result,
     judge_result,
     make_validation,
-    settings_of,
     task_facts,
 )
 from harness.stats import Estimate, annotator_controls, annotator_tests
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.analysis.evidence import Evidence
-    from harness.analysis.inputs import JudgeFacts
+    from harness.analysis.inputs import JudgeFacts, Source
     from harness.analysis.rater_replacement import Replacement
     from harness.analysis.result import HumanResult
     from harness.stats import Metric
@@ -67,7 +67,7 @@ def validate_open(source: Source) -> Validation:
     """Validate judges on an open scale; see `harness.analysis.validation.validate`."""
     check_open_choices(source.task, _changed(source))
     scale, metrics = with_open_wins(open_scale(source)), metrics_of(source.task)
-    metric = find_metric(source.metric or metrics[0].name, metrics)
+    metric = find_metric(source.settings.metric or metrics[0].name, metrics)
     engine = _engine(scale)
     evidence, judges = None, tuple[JudgeResult, ...]()
     if source.judges:
@@ -94,11 +94,9 @@ def validate_open(source: Source) -> Validation:
         _humans(scale),
         judges,
         task=task_facts(source),
-        settings=settings_of(
-            source,
-            metric.name,
+        sampling=Sampling(
             unit=engine.units.kind,
-            is_weighted=sampling_weights(source.items) is not None,
+            weighted=sampling_weights(source.items) is not None,
             fixed_raters_reason="not_computed",
         ),
         notes=filter(None, (sampling, scale.note)),
@@ -110,8 +108,8 @@ def validate_open(source: Source) -> Validation:
 def _changed(source: Source) -> dict[str, object]:
     """Return the choices of a source that are not the default."""
     names = {*OF_OPTIONS, "replies", "interval", "metric"}
-    defaults = {f.name: f.default for f in fields(Source) if f.name in names}
-    current = {name: getattr(source, name) for name in defaults}
+    defaults = {f.name: f.default for f in fields(Settings) if f.name in names}
+    current = {name: getattr(source.settings, name) for name in defaults}
     return {name: value for name, value in current.items() if value != defaults[name]}
 
 
@@ -124,7 +122,7 @@ def _footing(scale: OpenScale, metric: Metric) -> Footing:
         scale.rated,
         resampling=scale.resampling(),
         rules=ComparisonRules(
-            min_answered=source.min_answered,
+            min_answered=source.settings.min_answered,
             margin=_margin(scale, metric),
             baseline_level=source.baseline_level,
         ),
@@ -136,10 +134,9 @@ def _footing_without(scale: OpenScale, metric: Metric, rater: str, judge: str) -
     source = scale.source
     ratings = tuple(rating for rating in source.task.ratings if rating.rater != rater)
     fewer = replace(
-        source,
+        source.with_settings(n_resamples=0),
         task=source.task.model_copy(update={"ratings": ratings}),
         judges=tuple(facts for facts in source.judges if facts.name == judge),
-        n_resamples=0,
     )
     return _footing(with_open_wins(open_scale(fewer)), metric)
 
@@ -170,7 +167,7 @@ def _engine(scale: OpenScale) -> Engine:
 
 def _margin(scale: OpenScale, metric: Metric) -> Margin:
     worst = _range_of(scale, metric)
-    return Margin(scale.source.worth * worst, worst)
+    return Margin(scale.source.settings.worth * worst, worst)
 
 
 def _range_of(scale: OpenScale, metric: Metric) -> float:

@@ -30,7 +30,7 @@ def with_open_wins(scale: OpenScale) -> OpenScale:
     Of numbers, the baselines always answer with the mean, the median or the best of up to 100
     ratings, or with one of these at random; of texts, with the most frequent one or one of 20.
     """
-    if scale.source.metric != ADVANTAGE.name or not scale.panel.code.size:
+    if scale.source.settings.metric != ADVANTAGE.name or not scale.panel.code.size:
         return scale
     wins = OpenWins.of(scale.panel, design_of_open(scale))
     ratings = [scale.panel.labels[code] for code in scale.panel.code.tolist()]
@@ -67,9 +67,9 @@ def with_rater_wins(source: Source, human: RatingTable) -> RatingTable:
     ValueError
         If abstentions are resolved or criteria averaged, as the annotator test does neither.
     """
-    if source.metric != ADVANTAGE.name:
+    if source.settings.metric != ADVANTAGE.name:
         return human
-    if source.mode != "exclude" or source.level != "micro":
+    if source.settings.mode != "exclude" or source.settings.level != "micro":
         raise ValueError(
             "the advantage probability compares single choices as they were given; use mode "
             "exclude and level micro"

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable  # noqa: TC003 -- msgspec reads annotations
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from harness.analysis.error_analysis import Errors
 from harness.analysis.evidence import Evidence
 from harness.analysis.human_certainty import Certainty
 from harness.analysis.injection import InjectionFlips, injection_notes
-from harness.analysis.inputs import HumanSets, metric_definitions
+from harness.analysis.inputs import HumanSets, Settings, metric_definitions
 from harness.analysis.judge_costs import Cost, cost_of
 from harness.analysis.metric_choice import Choosing
 from harness.analysis.order_bias import PlaceBias, PositionEffects
@@ -26,13 +26,11 @@ from harness.analysis.rater_replacement import Replacement
 from harness.analysis.rubric import RubricResult
 from harness.analysis.serialize import from_json, schema_of, shared_fields, to_short_json
 from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
-from harness.command_options import AggregationLevel
 from harness.judging.storage.verdict_columns import columns_of
 from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
 from harness.stats.data.resolved_tables import ITEM_SPACE, MET
 from harness.stats.indeterminacy.sensitivity import Prevalences
-from harness.stats.modes import AbstentionMode, IntervalMethod
 from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import ELICITATIONS, Elicitation
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
     from harness.stats import Metric
 
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,51 +72,24 @@ class TaskFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Settings that the numbers depend on besides the data.
+class Sampling:
+    """How items and raters are sampled, and so what intervals cover.
 
     Attributes
     ----------
-    tau : float
-        Cut-off.
-    metric : str
-        What ranks.
-    beta : float or None
-        beta of the humans that is assumed where they gave forced choices alone; None for none.
-    mode : str
-        How CANNOT_ASSESS enters: left out, taken for the opposite of the positive options, or an
-        option of its own. Counts are unaffected.
-    level : str
-        What is averaged where a task has several criteria: decisions, criteria, or items.
-    confidence : float
-        Level of the intervals.
-    interval : str
-        How they are made; each interval says how it was, as some are always percentiles.
     unit : str
         What the bootstrap resamples: items, or groups of them.
     weighted : bool
         Whether items count by the inverse of the probability with which they were sampled.
-    raters : str
-        "sample" where score intervals are over items and raters: five or more named raters, who
-        rated most items. "fixed" where they are for these raters.
     fixed_raters_reason : str
-        Why they are: "positional_raters", "fewer_than_five_raters", "raters_not_crossed", or
-        "not_computed" with other interval methods, levels and modes, weights, and implied
-        response sets.
+        "" where score intervals are over items and raters: five or more named raters, who rated
+        most items. Else why they are for these raters: "positional_raters",
+        "fewer_than_five_raters", "raters_not_crossed", or "not_computed" with other interval
+        methods, levels and modes, weights, and implied response sets.
     """
 
-    tau: float
-    metric: str
-    beta: float | None
-    mode: AbstentionMode
-    level: AggregationLevel
-    seed: int
-    n_resamples: int
-    confidence: float
-    interval: IntervalMethod
     unit: str
     weighted: bool
-    raters: Literal["sample", "fixed"]
     fixed_raters_reason: str
 
 
@@ -221,6 +192,8 @@ class Validation:
 
     Attributes
     ----------
+    settings : Settings
+        Those of the source; cut-off, metric and beta as they were used.
     ranking : Ranking or None
         By the metric that ranks; None without judges.
     decision : Decision
@@ -246,6 +219,7 @@ class Validation:
     schema_version: int = SCHEMA_VERSION
     task: TaskFacts
     settings: Settings
+    sampling: Sampling
     humans: HumanResult
     judges: tuple[JudgeResult, ...]
     ranking: Ranking | None
@@ -280,6 +254,18 @@ class Validation:
     def judge(self, name: str) -> JudgeResult:
         """One judge's numbers."""
         return next(judge for judge in self.judges if judge.name == name)
+
+    @property
+    def tau(self) -> float:
+        """The cut-off."""
+        assert self.settings.tau is not None, "a validation has a cut-off"
+        return self.settings.tau
+
+    @property
+    def ranking_metric(self) -> str:
+        """The metric that ranks."""
+        assert self.settings.metric is not None, "a validation has a metric that ranks"
+        return self.settings.metric
 
     @property
     def ranked_judges(self) -> tuple[JudgeResult, ...]:
@@ -350,7 +336,7 @@ def make_validation(
     judges: tuple[JudgeResult, ...],
     *,
     task: TaskFacts,
-    settings: Settings,
+    sampling: Sampling,
     notes: Iterable[str],
     **sections: Any,  # noqa: ANN401 -- further fields
 ) -> Validation:
@@ -366,7 +352,13 @@ def make_validation(
     )
     return Validation(
         task=task,
-        settings=settings,
+        settings=replace(
+            source.settings,
+            tau=source.cutoff,
+            metric=metric.name,
+            beta=source.settings.beta if humans.sets.origin == "assumed" else None,
+        ),
+        sampling=sampling,
         humans=humans,
         judges=judges,
         ranking=_ranking_of(evidence, metric) if evidence else None,
@@ -396,26 +388,6 @@ def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
             Ranked(row.judge, rank, row.difference)
             for row, rank in zip(evidence.judges, ranks, strict=True)
         ),
-    )
-
-
-def settings_of(
-    source: Source,
-    metric: str,
-    *,
-    unit: str,
-    is_weighted: bool = False,
-    fixed_raters_reason: str = "",
-    beta: float | None = None,
-) -> Settings:
-    """Return the settings of a validation."""
-    shown = {"tau": source.cutoff, "metric": metric, "beta": beta}
-    return Settings(
-        **shared_fields(Settings, source) | shown,
-        unit=unit,
-        weighted=is_weighted,
-        raters="fixed" if fixed_raters_reason else "sample",
-        fixed_raters_reason=fixed_raters_reason,
     )
 
 
@@ -451,7 +423,7 @@ def judge_result(
         derived=tuple(e for e in ELICITATIONS if e in derived),
         outcomes=outcomes,
         cost=cost_of(verdicts, source.replies_voted_on.get(facts.name)),
-        injection=flips and flips.at(source.confidence),
+        injection=flips and flips.at(source.settings.confidence),
         **estimated,
     )
 

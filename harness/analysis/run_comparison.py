@@ -95,7 +95,7 @@ def compare_runs(first: Source, second: Source, metrics: Sequence[str] = ()) -> 
         n_items=(len(first.items), len(second.items)),
         n_shared=len(items),
         metrics=tuple(_adjusted(rows)),
-        confidence=second.confidence,
+        confidence=second.settings.confidence,
         sampled=sampling_weights(items) is not None,
     )
 
@@ -148,10 +148,10 @@ def _paired(
         tau=source.cutoff,
         positive=compared.positive,
         resampling=Resampling(
-            rng=np.random.default_rng(source.seed),
+            rng=np.random.default_rng(source.settings.seed),
             groups=compared.criteria or compared.groups,
-            n_resamples=source.n_resamples,
-            level=source.confidence,
+            n_resamples=source.settings.n_resamples,
+            level=source.settings.confidence,
         ),
     )
 

@@ -216,7 +216,7 @@ def _studied(run: str, validation: Validation) -> StudiedTask:
         n_raters=validation.humans.n_raters,
         verdict=decision.verdict,
         judge=decision.judge,
-        metric=validation.settings.metric,
+        metric=validation.ranking_metric,
         leader=None if leader is None else validation.evidence_of(leader),
         n_rated=evidence.n_rated if evidence else 0,
         beta=validation.humans.beta,
@@ -227,7 +227,7 @@ def _studied(run: str, validation: Validation) -> StudiedTask:
 def _metrics(validations: Collection[Validation]) -> tuple[str, ...]:
     """Return the metrics by which judges are usually selected, then those that rank here."""
     usual = [name for v in validations if v.choosing for name in v.choosing.usual]
-    return tuple(dict.fromkeys([*usual, *(v.settings.metric for v in validations)]))
+    return tuple(dict.fromkeys([*usual, *(v.ranking_metric for v in validations)]))
 
 
 def _mean_regret(metric: str, goal: str, by_task: Mapping[str, Validation]) -> MeanRegret:

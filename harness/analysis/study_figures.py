@@ -98,7 +98,7 @@ def _items_curve(p: Prepared, validation: Validation) -> tuple[ItemsCurve | None
             AltTestDesign(score=score, eps=eps),
             n_raters=n_raters,
             n_items=SIZES,
-            rng=np.random.default_rng(p.source.seed),
+            rng=np.random.default_rng(p.settings.seed),
             n_draws=N_DRAWS,
         )
         for eps in MARGINS

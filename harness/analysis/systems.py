@@ -134,7 +134,9 @@ def rank_systems(source: Source) -> SystemRanking:
                 side,
                 kendall_tau=_tau(side, raters),
                 agreement=_agreement(of_raters, shares, source),
-                position=position_effects(replies, source.task, source.items, source.confidence),
+                position=position_effects(
+                    replies, source.task, source.items, source.settings.confidence
+                ),
             )
         )
     return SystemRanking(task=source.task.name, sides=tuple(sides))
@@ -222,7 +224,7 @@ def _side(
 
 
 def _resampling(source: Source) -> Resampling:
-    return Resampling(rng=np.random.default_rng(source.seed), groups=groups_of(source))
+    return Resampling(rng=np.random.default_rng(source.settings.seed), groups=groups_of(source))
 
 
 def _ranked(estimates: Mapping[str, tuple[Estimate, Estimate]]) -> tuple[SystemResult, ...]:

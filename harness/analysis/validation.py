@@ -18,11 +18,11 @@ from harness.analysis.inputs import on_sampling
 from harness.analysis.open_validation import validate_open
 from harness.analysis.order_bias import order_bias, order_notes, position_effects, position_notes
 from harness.analysis.result import (
+    Sampling,
     Validation,
     human_result,
     judge_result,
     make_validation,
-    settings_of,
     task_facts,
 )
 from harness.analysis.serialize import DIGITS, rows_of
@@ -77,13 +77,10 @@ def validate(source: Source) -> Validation:
         _human_result(p, human_agreement),
         judges,
         task=task_facts(source, _columns_of_F(p)),
-        settings=settings_of(
-            source,
-            p.metric,
+        sampling=Sampling(
             unit=p.own.units.kind,
-            is_weighted=p.compared.weights is not None,
+            weighted=p.compared.weights is not None,
             fixed_raters_reason=_fixed_raters_reason(p),
-            beta=source.beta if p.sets.origin == "assumed" else None,
         ),
         notes=(
             *_notes(p),
@@ -123,7 +120,7 @@ def _sections(p: Prepared) -> _Sections:
 
 def _columns_of_F(p: Prepared) -> tuple[tuple[str, ...], ...]:  # noqa: N802 -- the paper's matrix
     """Return the response sets: of the tables compared, where abstaining may be an option."""
-    return (p.human if p.source.level == "item" else p.compared.human).space.sets
+    return (p.human if p.settings.level == "item" else p.compared.human).space.sets
 
 
 def _fixed_raters_reason(p: Prepared) -> str:
@@ -139,7 +136,7 @@ def _fixed_raters_reason(p: Prepared) -> str:
     if not ratings.is_crossed:
         return "raters_not_crossed"
     is_sample = p.metric in p.own.covariances or not p.judges
-    return "" if p.panel and is_sample and p.source.interval == "score" else "not_computed"
+    return "" if p.panel and is_sample and p.settings.interval == "score" else "not_computed"
 
 
 def _notes(p: Prepared) -> list[str]:
@@ -152,7 +149,7 @@ def _notes(p: Prepared) -> list[str]:
         n_sets = int(p.human.response_set.sum())
         unused = f"; the {n_sets} response sets that humans gave are not used" if n_sets else ""
         notes.append(
-            f"beta {p.source.beta:g} is assumed: response sets of the humans follow from "
+            f"beta {p.settings.beta:g} is assumed: response sets of the humans follow from "
             f"their forced choices{unused}"
         )
     is_weighted = p.compared.weights is not None
@@ -212,13 +209,13 @@ def _on_reconstruction(p: Prepared) -> str:
         f"reconstructed from their forced choices, by F' of {implied.n_pairs} pairs on "
         f"{implied.n_paired_items} items (raters who gave pairs: {sets.n_paired_raters})"
     )
-    if p.source.level == "micro":
+    if p.settings.level == "micro":
         noise = "the ranking and the intervals of single metrics re-estimate F' in every resample"
     else:
         noise = "the ranking re-estimates F' in every resample, the intervals of metrics do not"
     instead = ""
-    if p.source.beta is not None:
-        instead = f"the assumed beta {p.source.beta:g} is not used (--humans rated uses it)"
+    if p.settings.beta is not None:
+        instead = f"the assumed beta {p.settings.beta:g} is not used (--humans rated uses it)"
     elif sets.by_default:
         instead = "--humans rated uses only the sets that raters gave"
     return "; ".join(filter(None, [basis, _beta_of_pairs(p), noise, instead]))
@@ -240,7 +237,7 @@ def _human_result(p: Prepared, agreement: dict[str, Estimate]) -> HumanResult:
 
 
 def _prevalence(p: Prepared) -> Prevalences | None:
-    if not p.compared.positive or p.source.level != "micro":
+    if not p.compared.positive or p.settings.level != "micro":
         return None
     return prevalences(
         p.compared.human,
@@ -264,8 +261,8 @@ def _judge_result(p: Prepared, facts: JudgeFacts, ranked: Estimate) -> JudgeResu
         beta=translation.beta,
         cross_call_beta=translation.cross_call_beta,
         **_of_pairs(p, table, translation),
-        order_bias=order_bias(replies, source.items, source.confidence),
-        position=position_effects(replies, source.task, source.items, source.confidence),
+        order_bias=order_bias(replies, source.items, source.settings.confidence),
+        position=position_effects(replies, source.task, source.items, source.settings.confidence),
     )
 
 
@@ -288,7 +285,7 @@ def _of_pairs(p: Prepared, table: RatingTable, translation: TableTranslation) ->
     if not pool.n_pairs:
         return {"F": None, "n_outside": pool.n_outside}
     units = p.resampling(groups=p.compared.groups).units(len(table.items))
-    low, high = F_intervals(table, units, level=p.source.confidence)
+    low, high = F_intervals(table, units, level=p.settings.confidence)
     return {
         "F": rows_of(pool.F),
         "F_low": rows_of(low, digits=DIGITS),

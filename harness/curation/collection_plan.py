@@ -209,7 +209,7 @@ def annotator_plan(
     scale = Scale.of(source.task)
     annotators = Annotators.of(prepared, scale)
     design = design_of(prepared.task, scale)
-    rng = np.random.default_rng(source.seed)
+    rng = np.random.default_rng(source.settings.seed)
     try:
         results = [
             power_from_panel(

@@ -159,7 +159,7 @@ def _decision(task: Task, other: Task, verdicts: Path, seed: int) -> VersionDeci
     both = task.model_copy(update={"items": (*task.items, *foreign)})
     source = source_without(source_of_verdicts(both, verdicts, Validating(seed=seed)), set(), set())
     validation = validate(source)
-    metric = validation.settings.metric
+    metric = validation.ranking_metric
     return VersionDecision(
         verdict=validation.decision.verdict,
         judge=validation.decision.judge,

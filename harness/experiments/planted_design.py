@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis import JudgeFacts, Source
+from harness.analysis import JudgeFacts, Settings, Source
 from harness.analysis.inputs import N_RESAMPLES
 from harness.errors import TaskError
 from harness.judging.parsing.verdict import Verdict
@@ -136,9 +136,11 @@ class Design:
                 judge.name: {"forced_choice": self.n_items * judge.n_replies}
                 for judge in self.judges
             },
-            ranks_by="forced_choice",
-            seed=int(rng.integers(2**31)),
-            n_resamples=n_resamples,
+            settings=Settings(
+                ranks_by="forced_choice",
+                seed=int(rng.integers(2**31)),
+                n_resamples=n_resamples,
+            ),
         )
 
     @staticmethod

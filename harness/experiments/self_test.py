@@ -517,7 +517,7 @@ def _rows(validation: Validation) -> Iterable[JudgeEvidence]:
 
 def _estimates(validation: Validation) -> Iterator[tuple[str, Estimate]]:
     for judge in validation.judges:
-        metric = validation.settings.metric
+        metric = validation.ranking_metric
         for name, estimate in judge.metrics.items():
             yield f"{'metric' if name == metric else name} of {judge.name}", estimate
     for name, estimate in validation.humans.agreement.items():

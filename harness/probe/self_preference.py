@@ -202,7 +202,7 @@ def _result(judge: str, system: str, rows: FloatArray, source: Source) -> SelfPr
         )
     groups: Sequence[str | None] = [item.group for item in source.items]
     resampling = Resampling(
-        rng=np.random.default_rng(source.seed), groups=groups if any(groups) else None
+        rng=np.random.default_rng(source.settings.seed), groups=groups if any(groups) else None
     )
     sums = ItemSums(contributions=rows, metrics=METRICS)
     estimates = estimate_sums({"": sums}, resampling=resampling)[""]

@@ -168,7 +168,7 @@ def _weights(v: Validation) -> Answer:
 
 
 def _level(v: Validation) -> Answer:
-    return "given", f"{LEVELS[v.settings.level]}; the bootstrap resamples {v.settings.unit}s"
+    return "given", f"{LEVELS[v.settings.level]}; the bootstrap resamples {v.sampling.unit}s"
 
 
 def _ensemble(v: Validation) -> Answer:

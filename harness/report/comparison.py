@@ -235,7 +235,11 @@ def _setup(v: Validation) -> dict[str, str]:
         "task content, SHA-256": v.task.content_hash,
         "items": str(v.task.n_items),
         "judges": ", ".join(judge.name for judge in v.judges),
-        **{name.replace("_", " "): str(value) for name, value in asdict(v.settings).items()},
+        **{
+            name.replace("_", " "): str(value)
+            for settings in (v.settings, v.sampling)
+            for name, value in asdict(settings).items()
+        },
     }
 
 

@@ -207,10 +207,10 @@ def cut(text: str, n: int) -> str:
 
 def raters_covered(validation: Validation) -> str:
     """Return whether intervals are over raters too, or for these raters and why."""
-    settings, n_raters = validation.settings, validation.humans.n_raters
-    if settings.raters == "sample":
+    reason, n_raters = validation.sampling.fixed_raters_reason, validation.humans.n_raters
+    if not reason:
         return f"Intervals are over items and raters ({counted([n_raters], 'rater')})."
-    return f"Intervals are for these raters: {FIXED_RATERS[settings.fixed_raters_reason]}."
+    return f"Intervals are for these raters: {FIXED_RATERS[reason]}."
 
 
 def control_pictures(text: str) -> str:
@@ -248,7 +248,7 @@ def compared_on(validation: Validation) -> str:
     if evidence.left_out:
         n_rated = evidence.n_items + sum(part.n_items for part in evidence.left_out)
         items = f"{evidence.n_items} of {counted([n_rated], 'rated item')} ({_left_out(evidence)})"
-    cutoff = f", cut-off {validation.settings.tau:g}" if validation.task.positive else ""
+    cutoff = f", cut-off {validation.tau:g}" if validation.task.positive else ""
     return f"compared {ratings}on {items}, {replies_each(evidence.n_replies)}{cutoff}"
 
 

@@ -83,7 +83,7 @@ def paragraph(v: Validation) -> str:
     parts = [compared, f"The raters gave {gave}.", *_sets_of_raters(v)]
     if v.task.notice:
         parts.append(f"Note: {v.task.notice}.")
-    if s.weighted:
+    if v.sampling.weighted:
         parts.append("Items were weighted by the inverse of their inclusion probability.")
     if v.ranking is not None:
         unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
@@ -93,7 +93,7 @@ def paragraph(v: Validation) -> str:
         )
         parts.append(f"Results: {'; '.join(_result(v, judge) for judge in v.ranked_judges)}.")
     parts.append(
-        f"Brackets hold {s.confidence:.0%} {s.interval} intervals over {s.unit}s "
+        f"Brackets hold {s.confidence:.0%} {s.interval} intervals over {v.sampling.unit}s "
         f"({s.n_resamples} resamples, seed {s.seed}); they cover the expectation with this many "
         f"raters and samples. {raters_covered(v)} Abstentions were {MODES[s.mode]}; "
         f"aggregation was {LEVELS[s.level]}."
@@ -123,7 +123,7 @@ def _result(v: Validation, judge: JudgeResult) -> str:
 
 def _value(v: Validation, judge: JudgeResult) -> str:
     """Return the metric that ranks, with the items and replies that it is of."""
-    result = judge.metrics[v.settings.metric]
+    result = judge.metrics[v.ranking_metric]
     if result.value is None:
         return f"{estimate(result)} (not ranked)"
     return f"{estimate(result)} on {basis(result)}"

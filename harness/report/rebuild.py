@@ -108,7 +108,7 @@ def report_comparison(first: RunFolder, second: RunFolder) -> ReportFiles:
     names = (first.path.name, second.path.name)
     sources = compared_source(first), compared_source(second)
     validations = validation_of(first, sources[0]), validation_of(second, sources[1])
-    paired = compare_runs(*sources, [v.settings.metric for v in reversed(validations)])
+    paired = compare_runs(*sources, [v.ranking_metric for v in reversed(validations)])
     file = second.write(f"beside-{names[0]}.html", comparison(names, validations, paired))
     return ReportFiles(
         (file,), comparison=paired, text=comparison_text(names, validations, paired) + "\n"

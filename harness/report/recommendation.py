@@ -204,7 +204,7 @@ def _undefined(v: Validation) -> str:
 
 def _other_metric(v: Validation) -> str:
     """Say what to do where the metric that was named cannot rank, else nothing."""
-    if v.decision.leader is not None or v.settings.metric in UNNAMED:
+    if v.decision.leader is not None or v.ranking_metric in UNNAMED:
         return ""
     return OTHER_METRIC.get(v.judge(v.decision.unranked[0]).own.reason, "")
 

@@ -47,7 +47,7 @@ def curve_charts(v: Validation) -> list[Chart]:
     if grid is None:
         return []
     surfaces = grid.judges
-    tau = nearest_index(grid.taus, v.settings.tau)
+    tau = nearest_index(grid.taus, v.tau)
     biases = [unsigned("prevalence_bias", row) for s in surfaces.values() for row in s.bias]
     highest = max(_defined(biases), default=1.0)
     lowest = min(_defined([row for s in surfaces.values() for row in s.consistency]), default=0.0)
@@ -186,7 +186,7 @@ def slider_grid(v: Validation) -> dict[str, object] | None:
         "taus": grid.taus,
         "consistency": [_rounded(grid.judges[judge.name].consistency) for judge in judges],
         "bias": [_rounded(grid.judges[judge.name].bias) for judge in judges],
-        "tau": nearest_index(grid.taus, v.settings.tau),
+        "tau": nearest_index(grid.taus, v.tau),
         "beta": nearest_index(grid.betas, 0.0 if beta is None else beta),
     }
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness.analysis import JudgeResult, Validation
-    from harness.analysis.result import Settings
     from harness.analysis.systems import SideResult, SystemRanking
     from harness.report.formatting import TranslationCells
     from harness.stats import Ranking
@@ -191,10 +190,9 @@ def cost_lines(validation: Validation) -> Iterator[str]:
 
 def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     """Say how the intervals are made, what they cover, and which metric has the other estimand."""
-    settings = validation.settings
     metric = validation.metric(ranking.metric)
     estimand = metric.estimand if metric else DESIGN_VALUE
-    text = f"{settings.confidence:.0%} intervals: {_method(settings)}, {estimand}. "
+    text = f"{validation.settings.confidence:.0%} intervals: {_method(validation)}, {estimand}. "
     text += raters_covered(validation)
     counts = [judge.metrics[ranking.metric].ratings_per_item for judge in validation.judges]
     n_ratings = next((count for count in counts if count is not None), None)
@@ -218,8 +216,9 @@ def _translations(validation: Validation) -> list[str]:
     return [READING, *lines]
 
 
-def _method(settings: Settings) -> str:
-    return f"bootstrap of {UNITS[settings.unit]}, {settings.n_resamples} resamples"
+def _method(validation: Validation) -> str:
+    unit, n_resamples = validation.sampling.unit, validation.settings.n_resamples
+    return f"bootstrap of {UNITS[unit]}, {n_resamples} resamples"
 
 
 def _outcomes(validation: Validation) -> str:

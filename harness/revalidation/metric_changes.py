@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from msgspec import convert
 
-from harness.analysis import JudgeFacts, Source, evidence
+from harness.analysis import JudgeFacts, Settings, Source, evidence
 from harness.analysis.decision import verdict_and_judge
 from harness.analysis.estimates import prepare, range_of
 from harness.judging.parsing.verdict import PairValue
@@ -51,7 +51,7 @@ class Yardstick:
     def source(
         self,
         parts: Mapping[str, tuple[Sequence[StreamReplies], slice]],
-        **settings: Any,  # noqa: ANN401 -- checked by Source
+        **settings: Any,  # noqa: ANN401 -- checked by Settings
     ) -> Source:
         """Make the source of a validation, in which parts of the replies play judges."""
         ids = [item.id for item in self.items]
@@ -76,8 +76,10 @@ class Yardstick:
             judges=tuple(JudgeFacts(name=name) for name in parts),
             verdicts=verdicts,
             planned=planned,
-            seed=self.seed,
-            **{"n_resamples": N_RESAMPLES} | self.choices.explicit() | settings,
+            settings=Settings(
+                seed=self.seed,
+                **{"n_resamples": N_RESAMPLES} | self.choices.explicit() | settings,
+            ),
         )
 
 
@@ -203,10 +205,15 @@ class Scorer:
     def of(cls, p: Prepared) -> Scorer | None:
         """Return what scores replies; None where the metric is not a mean over items."""
         metric, human = p.row, p.compared.human
-        if not metric.is_item_mean or p.source.mode != "exclude" or p.source.level != "micro":
+        if not metric.is_item_mean or p.settings.mode != "exclude" or p.settings.level != "micro":
             return None
         scoring = Scoring.of(human, metric, Cut(p.tau, p.compared.positive), implied=p.implied)
-        return cls(scoring, human.space, range_of(metric, len(human.space.options)), p.source.worth)
+        return cls(
+            scoring,
+            human.space,
+            range_of(metric, len(human.space.options)),
+            p.settings.worth,
+        )
 
     @classmethod
     def on(cls, yardstick: Yardstick, streams: Sequence[StreamReplies]) -> Scorer | None:

@@ -70,7 +70,7 @@ def test_winner_by_the_grid_is_the_winner_of_the_region(result):
 def test_best_judge_at_the_raters_beta_and_how_firm_it_is():
     """The winner of that piece, and the share of resamples of groups in which it loses."""
     task = indeterminate_task(paired=60)
-    source = replace(indeterminate_source(task, judges=("strict", "lenient")), min_answered=0.8)
+    source = indeterminate_source(task, judges=("strict", "lenient"), min_answered=0.8)
     p, result = prepare(source), validate(source)
     beta = result.humans.beta.value
     section = result.sensitivity
@@ -158,7 +158,9 @@ def test_sweep_and_strata_shared_items_by_a_rule_of_their_own():
         for name, rows in source.verdicts.items()
     }
     planned = {name: dict.fromkeys(of, 120) for name, of in source.planned.items()}
-    result = validate(replace(source, verdicts=verdicts, planned=planned, n_resamples=10))
+    result = validate(
+        replace(source, verdicts=verdicts, planned=planned).with_settings(n_resamples=10)
+    )
     assert result.evidence.n_items == 57
     for judge, part in zip(result.judges, result.certainty.judges, strict=True):
         swept = result.sensitivity.grid.judges[judge.name]
@@ -245,7 +247,7 @@ def test_paired_subset_gives_every_item_its_response_sets():
     assert not any(implied.reasons)
     assert implied.F_reverse[2, 1] == pytest.approx(0.5, abs=0.06)  # {A, B} where B was chosen
     assert implied.F_reverse[0, 1] == 0.0
-    every = validate(replace(source, humans="reconstructed"))
+    every = validate(source.with_settings(humans="reconstructed"))
     assert every.judge("lenient").metrics["decision_consistency"].n_used == 200
     rated = validate(source)
     assert rated.judge("lenient").metrics["decision_consistency"].n_used == 100
@@ -257,7 +259,7 @@ def test_reconstructed_response_sets_rank_on_all_items():
     task = indeterminate_task(n=200, paired=25)
     source = indeterminate_source(task, judges=("lenient", "random"), humans="reconstructed")
     p, validation = prepare(source), validate(source)
-    assert validation.settings.metric == "mse(srs/srs)"
+    assert validation.ranking_metric == "mse(srs/srs)"
     assert (validation.evidence.n_items, validation.evidence.n_rated) == (200, 200)
     rows = {row.judge: row for row in validation.evidence.judges}
     for name, row in rows.items():
@@ -399,7 +401,7 @@ def test_ten_judges_and_two_hundred_items_stay_below_two_megabytes():
     """What a report holds in itself."""
     names = ("strict", "lenient", *(f"judge {k}" for k in range(8)))
     source = indeterminate_source(indeterminate_task(n=200), judges=names, n_resamples=100)
-    source = replace(source, min_answered=0.8)
+    source = source.with_settings(min_answered=0.8)
     text = msgspec.json.format(validate(source).to_json(), indent=-1)
     assert len(text) < 2_000_000
     assert set(json.loads(text)["sensitivity"]["grid"]["judges"]) == set(names)

@@ -59,7 +59,7 @@ def test_candidates_are_the_judges_that_are_ranked(result):
     """Regret is about the judges one may use: none that answered too little."""
     assert set(result.choosing.candidates) == {"lenient", "random"}
     source = indeterminate_source(indeterminate_task(24))
-    every = validate(replace(source, min_answered=0.8))
+    every = validate(source.with_settings(min_answered=0.8))
     assert set(every.choosing.candidates) == {"strict", "lenient", "random"}
     for by_goal in result.choosing.regret.values():
         for cell in by_goal.values():
@@ -80,7 +80,7 @@ def test_regret_of_a_goal_by_itself_is_nothing(result):
 def test_choosing_is_on_shared_items():
     """What a judge answered on items that another one left out counts for neither."""
     task = indeterminate_task(paired=60)
-    source = replace(indeterminate_source(task, judges=("strict", "lenient")), min_answered=0.8)
+    source = indeterminate_source(task, judges=("strict", "lenient"), min_answered=0.8)
     result = validate(source)
     shared = {item.id for i, item in enumerate(task.items) if i % 9}
     kept = {

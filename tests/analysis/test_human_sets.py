@@ -46,7 +46,7 @@ def test_pairs_replace_an_assumed_beta(task, validation):
             {"beta": 0.9, "humans": "rated"},
         )
     )
-    name, ranks = "mse(srs/srs)", validation.settings.metric
+    name, ranks = "mse(srs/srs)", validation.ranking_metric
     metrics = validation.judge("lenient").metrics
     assert metrics == {**reconstructed, ranks: metrics[ranks]}
     assert metrics[name].value == reconstructed[name].value

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 from support.analysis_inputs import indeterminate_source, indeterminate_task
 
-from harness.analysis import check_choices, validate
+from harness.analysis import Settings, check_choices, validate
 from harness.analysis.estimates import prepare
 from harness.command_options import Choices
 from harness.errors import TaskError
@@ -104,8 +104,7 @@ def test_macro_averages_criteria_and_resamples_them():
             judges=source.judges,
             verdicts=verdicts,
             planned=planned,
-            n_resamples=10,
-            min_answered=1.0,
+            settings=Settings(n_resamples=10, min_answered=1.0),
         )
         parts.append(validate(source).judge("lenient").metrics["hit_rate(h/h)"].value)
     assert result.value == pytest.approx(sum(parts) / 2)

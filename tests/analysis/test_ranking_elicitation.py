@@ -33,7 +33,7 @@ def test_response_sets_of_some_items_change_neither_metric_nor_items_nor_verdict
     since = validate(indeterminate_source(indeterminate_task(paired=12)))
     assert since.humans.n_response_sets > before.humans.n_response_sets == 0
     for validation in (before, since):
-        assert validation.settings.metric == "js_divergence(s/s)"
+        assert validation.ranking_metric == "js_divergence(s/s)"
         assert validation.evidence.n_items == before.evidence.n_items
         assert validation.decision.verdict == before.decision.verdict
     assert "Compared by forced choices on" in text_of(since)
@@ -49,7 +49,7 @@ def test_metric_and_option_change_what_ranks():
     }
     for metric, choices in chosen.items():
         for choice in choices:
-            assert validate(indeterminate_source(task, **choice)).settings.metric == metric
+            assert validate(indeterminate_source(task, **choice)).ranking_metric == metric
             assert compares_response_sets(task, Choices(**choice)) == (metric == "mse(srs/srs)")
 
 
@@ -95,7 +95,7 @@ def test_ranking_by_what_judges_were_not_asked_is_na_and_names_the_flags(choices
     """No other metric takes its place without a word."""
     task = indeterminate_task(paired=60)
     validation = validate(without_sets(indeterminate_source(task, **choices)))
-    assert validation.settings.metric == "mse(srs/srs)"
+    assert validation.ranking_metric == "mse(srs/srs)"
     assert (validation.decision.verdict, validation.decision.reason) == ("none", "metric_undefined")
     for judge in validation.judges:
         estimate = judge.metrics["mse(srs/srs)"]
@@ -114,7 +114,7 @@ def test_a_judge_that_was_not_asked_was_said_to_have_answered_none():
         verdicts={**source.verdicts, "lenient": choices.verdicts["lenient"]},
         planned={**source.planned, "lenient": choices.planned["lenient"]},
     )
-    validation = validate(replace(mixed, min_answered=0.8))
+    validation = validate(mixed.with_settings(min_answered=0.8))
     row = validation.evidence_of("lenient")
     assert (row.answered_fraction, row.usable_replies, row.ranked) == (None, 1.0, False)
     text = text_of(validation)
@@ -137,7 +137,7 @@ def test_a_named_metric_that_cannot_rank_was_to_be_ranked_by_choices_again():
 def test_judges_asked_once_were_said_to_have_answered_none_of_three_times():
     """At three replies, the sentence says how often an item must be answered."""
     source = indeterminate_source(indeterminate_task(n=20), judges=("strict", "lenient"))
-    text = text_of(validate(replace(source, replies=9)))
+    text = text_of(validate(source.with_settings(replies=9)))
     assert "none answered 90% of 20 items 9 times: strict 0.0%" in text
 
 

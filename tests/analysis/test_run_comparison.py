@@ -97,7 +97,7 @@ def test_same_judges_are_told_apart_in_at_most_five_percent():
         tests = [
             row.p_adjusted
             for row in compare_runs(
-                replace(first, n_resamples=2), replace(second, n_resamples=2)
+                first.with_settings(n_resamples=2), second.with_settings(n_resamples=2)
             ).metrics
             if row.p_adjusted is not None
         ]

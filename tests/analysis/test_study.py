@@ -84,7 +84,7 @@ def test_regret_by_beta_is_the_loss_beyond_the_best_judge_at_that_beta(validatio
         expected = np.zeros(len(curve.betas))
         for task, v in zip(curve.tasks, validations.values(), strict=True):
             grid = v.sensitivity.grid
-            tau = grid.taus.index(v.settings.tau)
+            tau = grid.taus.index(v.tau)
             columns = [grid.betas.index(beta) for beta in curve.betas]
             is_share = curve.goal == "decision_consistency"
             losses = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -26,7 +25,7 @@ HALF = 0.6729  # the level at which a 95 % normal interval is half as wide
 
 def with_half_the_width(source):
     """Analyse wrongly: with intervals of half the width."""
-    return validate(replace(source, confidence=HALF))
+    return validate(source.with_settings(confidence=HALF))
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.05, 0.95), (0.2, 0.3, 0.5)])

@@ -79,7 +79,7 @@ def test_embedded_judges_complete_qags(truth, tmp_path):
     validation = run_qags(truth, tmp_path, *options)
     assert validation.task.n_items == 8
     assert validation.ranking.metric == "js_divergence(s/s)"
-    assert validation.settings.unit == "group"
+    assert validation.sampling.unit == "group"
 
 
 @pytest.mark.slow

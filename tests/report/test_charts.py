@@ -48,7 +48,7 @@ def validated(request):
     """A run with pairs of judges, and a validation whose raters gave response sets."""
     if request.param == "run":
         return request.getfixturevalue("validation")
-    return validate(replace(indeterminate_source(indeterminate_task(paired=60)), n_resamples=100))
+    return validate(indeterminate_source(indeterminate_task(paired=60), n_resamples=100))
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def test_charts_over_beta_hold_the_grid(charts, validated):
     """Consistency and absolute bias at the run's cut-off; the best judge at every one."""
     sensitivity = validated.sensitivity
     grid = sensitivity.grid
-    tau = nearest_index(grid.taus, validated.settings.tau)
+    tau = nearest_index(grid.taus, validated.tau)
     for name, goal in (("decision-consistency", "consistency"), ("prevalence-bias", "bias")):
         rows = charts[f"{name}-by-beta"].rows
         for judge, surface in grid.judges.items():

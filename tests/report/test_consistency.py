@@ -28,7 +28,7 @@ def close_judges():
     source = indeterminate_source(
         indeterminate_task(n=30, paired=30, seed=4), judges=("strict", "lenient")
     )
-    return replace(source, tau=0.9, n_resamples=200, min_answered=0.8)
+    return source.with_settings(tau=0.9, n_resamples=200, min_answered=0.8)
 
 
 def best_judge():
@@ -44,7 +44,9 @@ def baseline_first():
 def no_replies():
     """A judge without a value."""
     source = indeterminate_source(indeterminate_task(n=20))
-    return replace(source, verdicts={**source.verdicts, "random": []}, n_resamples=100)
+    return replace(source, verdicts={**source.verdicts, "random": []}).with_settings(
+        n_resamples=100
+    )
 
 
 def undefined_metric():
@@ -55,7 +57,7 @@ def undefined_metric():
 def assumed_beta():
     """An order that depends on beta, with regret."""
     source = indeterminate_source(indeterminate_task(), beta=0.5, metric="decision_consistency")
-    return replace(source, min_answered=0.8)
+    return source.with_settings(min_answered=0.8)
 
 
 def no_judges():

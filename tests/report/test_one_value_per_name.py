@@ -81,7 +81,7 @@ RUNS = {
     "kappa ranks": lambda: indeterminate_source(
         indeterminate_task(n=40), metric="cohen_kappa(h/h)"
     ),
-    "no resamples": lambda: replace(asked_once_and_often(), n_resamples=0),
+    "no resamples": lambda: asked_once_and_often().with_settings(n_resamples=0),
 }
 
 
@@ -134,7 +134,7 @@ def of_plugin(v, _):
     for row in v.evidence.judges:
         if row.value is not None:
             with pytest.raises(AssertionError) as failure:
-                assert_judge(v, row.judge).metric(v.settings.metric).at_least(1e9)
+                assert_judge(v, row.judge).metric(v.ranking_metric).at_least(1e9)
             said[row.judge] = str(failure.value).removeprefix(f"{row.judge}: ").partition(" on ")[0]
     return said
 
@@ -160,8 +160,8 @@ def of_history(v, source):
         for judge, planned in source.planned.items()
         for elicitation in planned
     ]
-    chosen = {name: getattr(source, name) for name in Choices.model_fields}
-    yardstick = Yardstick(source.task, source.items, Choices(**chosen), source.seed)
+    chosen = {name: getattr(source.settings, name) for name in Choices.model_fields}
+    yardstick = Yardstick(source.task, source.items, Choices(**chosen), source.settings.seed)
     decision = decision_on(yardstick, streams, int(v.evidence.n_replies))
     return {row[0]: row[1] for row in standing_rows(decision)}
 
@@ -281,7 +281,7 @@ def test_every_view_says_items_and_replies(validation):
         if estimate.value is not None:
             assert f"on {estimate.n_used} item" in card
             with pytest.raises(AssertionError, match=rf"on n = {estimate.n_used}(,|;)"):
-                assert_judge(validation, row.judge).metric(validation.settings.metric).at_least(1e9)
+                assert_judge(validation, row.judge).metric(validation.ranking_metric).at_least(1e9)
 
 
 def test_card_and_csv_gave_a_place_where_the_ranking_gave_a_range(validation):
@@ -306,7 +306,7 @@ def test_judges_were_read_at_their_own_replies():
         assert estimate.n_replies in {1.0, None}, name
         assert estimate.n_used <= N - 3
     often = v.judge("often")
-    metric = v.settings.metric
+    metric = v.ranking_metric
     assert often.metrics[metric].n_replies == 1
     assert often.own.n_used == N
     assert often.own.value < often.metrics[metric].value
@@ -359,7 +359,7 @@ def test_comparison_of_runs_showed_only_paired_values(validation):
     for title, rows in tables.items():
         assert title.endswith(compared_on(validation))
         for cells, row in zip(rows, validation.evidence.judges, strict=True):
-            assert row.estimate == validation.judge(row.judge).metrics[validation.settings.metric]
+            assert row.estimate == validation.judge(row.judge).metrics[validation.ranking_metric]
             assert cells == (
                 row.judge,
                 shown(row.estimate),
@@ -372,7 +372,7 @@ def test_paired_values_of_a_comparison_are_those_of_both_runs_where_these_are_co
     """On all items, at one number of replies, the paired value is the estimate of the run."""
     source = asked_once_and_often()
     v = validate(source)
-    metric = v.settings.metric
+    metric = v.ranking_metric
     rows = compare_runs(source, source, [metric]).metrics
     [paired] = [row.result for row in rows if (row.judge, row.metric) == ("once", metric)]
     estimate = v.judge("once").metrics[metric]

@@ -40,7 +40,7 @@ def terminal():
 
 def ranked_source(task, **choices):
     """Make a source in which strict is ranked, though it abstains on every ninth item."""
-    return replace(indeterminate_source(task), min_answered=0.8, **choices)
+    return indeterminate_source(task, min_answered=0.8, **choices)
 
 
 def test_first_sentence_names_the_judge():
@@ -89,7 +89,7 @@ def test_judge_without_a_value_is_named_after_the_sentence_about_the_best():
     """Sentences about the best judge are not about a judge without a rank."""
     source = indeterminate_source(indeterminate_task(n=20))
     silent = {**source.verdicts, "random": []}
-    text = sentences(validate(replace(source, verdicts=silent, n_resamples=100)))
+    text = sentences(validate(replace(source, verdicts=silent).with_settings(n_resamples=100)))
     [place] = [i for i, sentence in enumerate(text) if "Not ranked" in sentence]
     assert "random 0.0% (40 not asked of 40 replies)" in text[place]
     assert text[0] == "Don't use lenient."
@@ -102,7 +102,7 @@ def test_judge_whose_replies_all_failed_says_so():
     replies = source.verdicts["lenient"]
     failed = [msgspec.structs.replace(row, outcome="failed", value=None) for row in replies]
     source = replace(source, verdicts={**source.verdicts, "lenient": failed})
-    validation = validate(replace(source, min_answered=0.8))
+    validation = validate(source.with_settings(min_answered=0.8))
     text = " ".join(sentences(validation))
     assert "Not ranked, as less than 80% was answered: lenient 0.0% (40 failed of 40" in text
     assert "significantly worse" not in text
@@ -168,7 +168,9 @@ def test_the_only_ranked_judge_is_the_best_of_nobody():
     """It came "first in 100.0% of 2000 resamples" before judges that have no rank."""
     source = indeterminate_source(indeterminate_task(n=20), judges=("strict", "lenient"))
     silent = {**source.verdicts, "strict": []}
-    text = " ".join(sentences(validate(replace(source, verdicts=silent, n_resamples=100))))
+    text = " ".join(
+        sentences(validate(replace(source, verdicts=silent).with_settings(n_resamples=100)))
+    )
     assert "Not ranked, as less than 90% was answered: strict 0.0%" in text
     for words in ("the best", "best at every beta", "Every other", "would have picked"):
         assert words not in text
@@ -186,9 +188,7 @@ def test_break_even_was_silent_about_distinguishable_judges_if_another_was_close
     With a close judge beside them it said nothing of those that are significantly worse.
     """
     task = indeterminate_task(n=120, paired=120).model_copy(update={"rater_ids": "positional"})
-    validation = validate(
-        replace(indeterminate_source(task, judges=("strict", "random")), min_answered=0.8)
-    )
+    validation = validate(indeterminate_source(task, judges=("strict", "random"), min_answered=0.8))
     best = validation.sensitivity.best_at_beta["decision_consistency"]
     assert validation.decision.significantly_worse == ("random",)
     [line] = [sentence for sentence in sentences(validation) if sentence.startswith("By decision")]
@@ -309,7 +309,9 @@ def test_replies_that_were_not_asked_for_are_not_called_unusable():
     """An interrupted run says what is missing; nothing is wrong with what came."""
     source = indeterminate_source(indeterminate_task(n=20), judges=("lenient",))
     part = {"lenient": source.verdicts["lenient"][:38]}
-    text = " ".join(sentences(validate(replace(source, verdicts=part, n_resamples=100))))
+    text = " ".join(
+        sentences(validate(replace(source, verdicts=part).with_settings(n_resamples=100)))
+    )
     assert (
         "2 of the 40 planned replies of lenient are missing; collect them before relying on it."
         in text

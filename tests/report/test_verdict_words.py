@@ -166,7 +166,7 @@ def test_next_step_of_judges_that_answered_nothing_was_to_try_another():
         msgspec.structs.replace(verdict, outcome="failed", value=None)
         for verdict in source.verdicts["lenient"]
     ]
-    v = validate(replace(source, verdicts={"lenient": failed}, n_resamples=100))
+    v = validate(replace(source, verdicts={"lenient": failed}).with_settings(n_resamples=100))
     first, next_line, *_ = summary(v)
     assert first.startswith("No judge can be recommended: none of them gave an answer: lenient (")
     assert next_line.startswith("Next: Correct what kept the judges from answering")

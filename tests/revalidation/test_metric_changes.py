@@ -55,7 +55,7 @@ def test_the_decision_is_that_of_a_validation(yardstick):
     parts = {s.judge: ([s], slice(None)) for s in streams}
     whole = validate(yardstick.source(parts, replies=2))
     assert (facts.verdict, facts.judge) == (whole.decision.verdict, whole.decision.judge)
-    assert facts.metric == whole.settings.metric
+    assert facts.metric == whole.ranking_metric
     assert [row.judge for row in facts.judges] == ["good", "flawed"]
     for row in facts.judges:
         evidence = whole.evidence_of(row.judge)

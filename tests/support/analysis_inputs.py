@@ -6,7 +6,7 @@ import numpy as np
 from support.task_folders import make_truth_task
 from support.verdicts import verdict_from
 
-from harness.analysis import JudgeFacts, Source
+from harness.analysis import JudgeFacts, Settings, Source
 from harness.command_options import Validating
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import Verdict
@@ -59,7 +59,7 @@ def source_of(task, judges, **choices):
         judges=tuple(JudgeFacts(name=name) for name in judges),
         verdicts=verdicts,
         planned={name: {"forced_choice": len(listed)} for name, listed in verdicts.items()},
-        **{"n_resamples": 200} | choices,
+        settings=Settings(**{"n_resamples": 200} | choices),
     )
 
 
@@ -102,7 +102,7 @@ def truth_source(truth, name, folder, *, criterion=None, judges=None, **choices)
         judges=tuple(JudgeFacts(name=judge) for judge in by_judge),
         verdicts=by_judge,
         planned={judge: {"forced_choice": len(items)} for judge in by_judge},
-        **{"n_resamples": 200} | choices,
+        settings=Settings(**{"n_resamples": 200} | choices),
     )
 
 
@@ -169,7 +169,7 @@ def indeterminate_source(task, *, judges=("strict", "lenient", "random"), **choi
         planned={
             name: {"forced_choice": len(chosen), "response_set": len(chosen)} for name in judges
         },
-        **{"n_resamples": 300} | choices,
+        settings=Settings(**{"n_resamples": 300} | choices),
     )
 
 

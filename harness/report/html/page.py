@@ -412,15 +412,15 @@ def _bounds(v: Validation) -> dict[str, object]:
 
 
 def _provenance(v: Validation, details: Details | None) -> list[tuple[str, str]]:
-    settings = v.settings
+    settings, unit = v.settings, v.sampling.unit
     rows = [
         ("task, SHA-256", v.task.content_hash),
-        ("cut-off tau", f"{settings.tau:g}"),
-        ("ranking metric", judge_charts.metric_label(v, settings.metric)),
+        ("cut-off tau", f"{v.tau:g}"),
+        ("ranking metric", judge_charts.metric_label(v, v.ranking_metric)),
         ("abstentions", settings.mode),
         ("aggregation", settings.level),
         ("seed", str(settings.seed)),
-        ("resamples", f"{settings.n_resamples} of {settings.unit}s"),
+        ("resamples", f"{settings.n_resamples} of {unit}s"),
         ("schema of metrics.json", str(v.schema_version)),
     ]
     if details is not None:

@@ -142,7 +142,7 @@ def test_lines_follow_the_grid_at_every_cut_off(tab, validation, tau):
 def check_ranking(tab, expected: Validation) -> None:
     """The sliders stand where a validation was computed, and show its ranking and its values."""
     grid = expected.sensitivity.grid
-    at = {"beta": (grid.betas, expected.settings.beta), "tau": (grid.taus, expected.settings.tau)}
+    at = {"beta": (grid.betas, expected.settings.beta), "tau": (grid.taus, expected.tau)}
     for name, (steps, value) in at.items():
         slide(tab, name, min(range(len(steps)), key=lambda i: abs(steps[i] - value)))
     tab.locator("#goal").select_option("consistency")
@@ -160,7 +160,7 @@ def check_ranking(tab, expected: Validation) -> None:
 def test_sliders_rank_as_a_validation_does(tab, folder, beta, tau):
     """What the sliders show at a beta and a tau is what a validation with these computes."""
     options = {"beta": beta, "tau": tau, "metric": "decision_consistency", "n_resamples": 100}
-    check_ranking(tab, validate(replace(source_of(folder), **options)))
+    check_ranking(tab, validate(source_of(folder).with_settings(**options)))
 
 
 def test_sliders_rank_as_the_command_line_does(tab, folder):

@@ -272,7 +272,7 @@ def test_paragraph_names_what_a_reader_needs(validation, details):
     for words in ("3 judges", "5 human raters", f"{N_ITEMS} items", "cut-off 0.5", "seed 0"):
         assert words in text
     assert validation.evidence.display_name in text
-    assert validation.settings.metric not in text
+    assert validation.ranking_metric not in text
     assert r"5 human raters on 60 items" in latex(paragraph(validation))
 
 

@@ -6,7 +6,6 @@ import json
 import random
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 from support.task_folders import make_task_folder
@@ -52,7 +51,7 @@ def prepare(place, n_items: int):
 def computed(place) -> Validation:
     """Few resamples: a page shows as many numbers whatever they rest on."""
     source = source_of_verdicts(str(place / "task"), place / "verdicts.jsonl")
-    return validate(replace(source, n_resamples=100))
+    return validate(source.with_settings(n_resamples=100))
 
 
 def test_page_of_200_items_and_10_judges_is_below_3_megabytes(tmp_path):

@@ -134,11 +134,11 @@ def test_validate_ranks_by_it_with_intervals_and_paired_differences():
         assert row.estimate.interval.low < row.value < row.estimate.interval.high
     assert second.difference.value == pytest.approx(first.value - second.value)
     assert second.difference.interval.low < second.difference.value
-    assert result.settings.raters == "fixed"
+    assert result.sampling.fixed_raters_reason == "fewer_than_five_raters"
     plain = validate(source_of(task, verdicts))
     for name in verdicts:
         for metric, estimate in plain.judge(name).metrics.items():
-            if metric != plain.settings.metric:
+            if metric != plain.ranking_metric:
                 assert result.judge(name).metrics[metric].value == estimate.value
 
 
