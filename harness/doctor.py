@@ -21,7 +21,8 @@ from urllib.parse import urlsplit
 from harness.command_options import HERE, NO_SERVER
 from harness.edges import edge
 from harness.errors import HarnessError, JudgeError, JudgeUnavailable
-from harness.judging.judges.config import bundled_judges, key_of, load_judges, user_file
+from harness.judging.judges.base import key_of
+from harness.judging.judges.config import bundled_judges, load_judges, user_file
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
 from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
 from harness.judging.storage.response_cache import ADVICE, CacheUnusable, measure_cache

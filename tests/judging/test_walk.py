@@ -7,7 +7,7 @@ from support.task_folders import make_task_folder
 from benchmarks.walk import files_of_rows, walk_of
 
 MAX_FILES_OF_ROWS = 33  # of 46 when a folder was written and read on the way
-MAX_FILES = 25  # to be halved, as the files of batches, notes and cost limits leave the walk
+MAX_FILES = 20
 
 
 def test_the_walk_of_a_forced_choice(stub, tmp_path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from harness.judging.judges.config import key_of
+from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.prompts.requests import Request, answer_kind
 from harness.tasks.schema import ANSWER_KINDS
 
@@ -194,6 +194,32 @@ class PromptedJudge(Judge):
             return request.with_messages(messages)
         empty = self._empty_requests["forced_choice"].for_look(request.look)
         return empty.with_messages(messages).for_sample(request.sample)
+
+
+def key_of(spec: JudgeSpec) -> str | None:
+    """Return the key from the judge's environment variable; None when the judge names none.
+
+    Raises
+    ------
+    JudgeUnavailable
+        If the variable is unset, empty or not printable ASCII; only its name is shown.
+    """
+    if spec.key_env is None:
+        return None
+    key = os.environ.get(spec.key_env, "").strip()
+    if not key:
+        raise JudgeUnavailable(f"{spec.name}: {spec.key_env} is not set")
+    if not (key.isascii() and key.isprintable()):
+        raise JudgeUnavailable(f"{spec.name}: {spec.key_env} holds characters that no key has")
+    return key
+
+
+def current_key(spec: JudgeSpec) -> str | None:
+    """Return the key at the time of a call, where a missing key stops the judge."""
+    try:
+        return key_of(spec)
+    except JudgeUnavailable:
+        raise CallFailed("no_key", stops_judge=True, hint=f"set {spec.key_env}") from None
 
 
 def without_key(reply: Reply, spec: JudgeSpec) -> Reply:

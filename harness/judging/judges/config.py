@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from harness import plugins
-from harness.errors import CallFailed, JudgeError, JudgeUnavailable, fault_of
+from harness.errors import JudgeError, fault_of
 from harness.judging.judges.pricing import Price
 from harness.judging.judges.providers import OWN_PROTOCOLS, PROVIDERS, provider_of
 from harness.judging.judges.reasoning import REASONING_MAX_TOKENS, reasons_first
@@ -372,32 +372,6 @@ def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:
         return spec
     params = spec.params | dict.fromkeys(limits or TOKEN_LIMITS[:1], max_tokens)
     return spec.model_copy(update={"params": params})
-
-
-def key_of(spec: JudgeSpec) -> str | None:
-    """Return the key from the judge's environment variable; None when the judge names none.
-
-    Raises
-    ------
-    JudgeUnavailable
-        If the variable is unset, empty or not printable ASCII; only its name is shown.
-    """
-    if spec.key_env is None:
-        return None
-    key = os.environ.get(spec.key_env, "").strip()
-    if not key:
-        raise JudgeUnavailable(f"{spec.name}: {spec.key_env} is not set")
-    if not (key.isascii() and key.isprintable()):
-        raise JudgeUnavailable(f"{spec.name}: {spec.key_env} holds characters that no key has")
-    return key
-
-
-def current_key(spec: JudgeSpec) -> str | None:
-    """Return the key at the time of a call, where a missing key stops the judge."""
-    try:
-        return key_of(spec)
-    except JudgeUnavailable:
-        raise CallFailed("no_key", stops_judge=True, hint=f"set {spec.key_env}") from None
 
 
 def user_file() -> Path | None:

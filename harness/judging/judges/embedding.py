@@ -8,9 +8,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import CallFailed
-from harness.judging.judges.endpoint import EndpointJudge, HttpJudge, clean, document_of
+from harness.judging.judges.endpoint import (
+    EndpointJudge,
+    HttpJudge,
+    clean,
+    document_of,
+    token_counts,
+)
 from harness.judging.judges.hosted import QUIET, HostedJudge, load_litellm
-from harness.judging.judges.pricing import cost_of, token_counts
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Message, Request
 
@@ -61,7 +66,7 @@ class EmbeddingJudge(HttpJudge):
             text=text,
             model=clean(model) if isinstance(model, str) else None,
             prompt_tokens=counts.prompt,
-            cost_usd=cost_of(counts, self._price),
+            cost_usd=self._cost_usd(counts),
             latency_s=latency_s,
         )
         return [reply]

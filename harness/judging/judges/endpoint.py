@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harness.command_options import MAX_TOKENS
 from harness.errors import CallFailed, TaskError
-from harness.judging.judges.base import PromptedJudge
-from harness.judging.judges.config import current_key
+from harness.judging.judges.base import PromptedJudge, current_key
 from harness.judging.judges.http_exchange import KEPT, KeepingWire, Wire
-from harness.judging.judges.pricing import cost_of, price_of, split_counts, token_counts
+from harness.judging.judges.pricing import TokenCounts, cost_of, price_of
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
 from harness.judging.parsing.verdict import Reply
 from harness.tasks.schema import ANSWER_KINDS
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from harness.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.http_exchange import PreparedRequest, Response
-    from harness.judging.judges.pricing import TokenCounts
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
 
@@ -139,11 +138,15 @@ class HttpJudge(PromptedJudge):
                 choice,
                 request,
                 counts=share,
-                cost_usd=cost_of(share, self._price),
+                cost_usd=self._cost_usd(share),
                 latency_s=latency_s,
             )
             for choice, request, share in zip(completions, requests, shares, strict=False)
         ]
+
+    def _cost_usd(self, counts: TokenCounts) -> float | None:
+        """Return the cost of a reply in USD; None where the judge has no price."""
+        return None if self._price is None else cost_of(counts, self._price)
 
 
 async def _written(request: Request, wire: KeepingWire, judge: HttpJudge) -> PreparedRequest:
@@ -327,3 +330,43 @@ def clean(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def token_counts(usage: JsonObject) -> TokenCounts:
+    """Read an OpenAI-style ``usage``, the form in which litellm reports Anthropic's as well.
+
+    Anthropic's own names (``cache_read_input_tokens``, ``cache_creation_input_tokens``) are read
+    where the details are absent. A prompt of zero tokens means that nothing was counted: litellm
+    writes zeros where a server reports no usage.
+    """
+    cached = written = None
+    details = usage.get("prompt_tokens_details")
+    if isinstance(details, dict):
+        cached = _count(details.get("cached_tokens"))
+        written = _count(details.get("cache_creation_tokens"))
+    if cached is None:
+        cached = _count(usage.get("cache_read_input_tokens"))
+    if written is None:
+        written = _count(usage.get("cache_creation_input_tokens"))
+    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if prompt == 0:
+        return TokenCounts(None, None, None)
+    total = _count(usage.get("total_tokens"))
+    if total is not None and prompt is not None and completion is not None:
+        completion = max(completion, total - prompt)  # some leave reasoning out of the reply's
+    return TokenCounts(prompt, completion, cached, written)
+
+
+def split_counts(counts: TokenCounts, n: int) -> list[TokenCounts]:
+    """Split the tokens of a request among its ``n`` replies; the shares sum to the total."""
+    if n == 1:
+        return [counts]
+    return [TokenCounts(*(_share(total, n, index) for total in counts)) for index in range(n)]
+
+
+def _share(total: int | None, n: int, index: int) -> int | None:
+    return None if total is None else total // n + (index < total % n)
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value < MAX_TOKENS else None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from harness.errors import CallFailed, JudgeUnavailable
-from harness.judging.judges.config import current_key, key_of
+from harness.judging.judges.base import current_key, key_of
 from harness.judging.judges.endpoint import HttpJudge, document_of, filtered_reply, sent_turns
 from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
 from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered

@@ -16,7 +16,7 @@ from unicodedata import normalize
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from harness.command_options import MAX_TOKENS, REPLY_CAP
+from harness.command_options import REPLY_CAP
 from harness.judging.judges.providers import provider_of
 from harness.judging.parsing.verdict import MAX_COST_USD
 from harness.judging.strategies.strategy import TOKEN_LIMITS
@@ -225,50 +225,10 @@ class TokenCounts(NamedTuple):
     written: int | None = None
 
 
-def token_counts(usage: JsonObject) -> TokenCounts:
-    """Read an OpenAI-style ``usage``, the form in which litellm reports Anthropic's as well.
-
-    Anthropic's own names (``cache_read_input_tokens``, ``cache_creation_input_tokens``) are read
-    where the details are absent. A prompt of zero tokens means that nothing was counted: litellm
-    writes zeros where a server reports no usage.
-    """
-    cached = written = None
-    details = usage.get("prompt_tokens_details")
-    if isinstance(details, dict):
-        cached = _count(details.get("cached_tokens"))
-        written = _count(details.get("cache_creation_tokens"))
-    if cached is None:
-        cached = _count(usage.get("cache_read_input_tokens"))
-    if written is None:
-        written = _count(usage.get("cache_creation_input_tokens"))
-    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-    if prompt == 0:
-        return TokenCounts(None, None, None)
-    total = _count(usage.get("total_tokens"))
-    if total is not None and prompt is not None and completion is not None:
-        completion = max(completion, total - prompt)  # some leave reasoning out of the reply's
-    return TokenCounts(prompt, completion, cached, written)
-
-
-def split_counts(counts: TokenCounts, n: int) -> list[TokenCounts]:
-    """Split the tokens of a request among its ``n`` replies; the shares sum to the total."""
-    if n == 1:
-        return [counts]
-    return [TokenCounts(*(_share(total, n, index) for total in counts)) for index in range(n)]
-
-
-def _share(total: int | None, n: int, index: int) -> int | None:
-    return None if total is None else total // n + (index < total % n)
-
-
-def cost_of(counts: TokenCounts, price: Price | None) -> float | None:
-    """Return the cost of a reply in USD; None when the price or a count is unknown or absurd."""
-    if price is None or counts.prompt is None or counts.completion is None:
+def cost_of(counts: TokenCounts, price: Price) -> float | None:
+    """Return the cost of a reply in USD; None when a count is unknown or the cost absurd."""
+    if counts.prompt is None or counts.completion is None:
         return None
     cached, written = counts.cached or 0, counts.written or 0
     cost_usd = price.cost_usd(counts.prompt, counts.completion, cached, written)
     return cost_usd if cost_usd <= MAX_COST_USD else None
-
-
-def _count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value < MAX_TOKENS else None

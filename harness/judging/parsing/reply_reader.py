@@ -14,6 +14,7 @@ from harness.judging.parsing.prose import FAULTS, plain
 from harness.judging.parsing.verdict import PairValue, Reply, Verdict, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
 from harness.judging.strategies.strategy import DEFAULT, NO, YES, Strategy
+from harness.tasks.schema import ANSWER_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,12 @@ class ReplyReader:
         self._orders = orders
         self._tokens: dict[Order, OptionTokens] = {}
         self._parse_cached = lru_cache(maxsize=1024)(self._parse_text)
+        is_plain = not (task.is_open or strategy.asks_each_option)
+        self._bare_keys = {  # most replies are nothing but a key
+            (kind, option.key): self._parse_text(option.key, kind, (), True)[0]
+            for kind in (ANSWER_KINDS if is_plain else ())
+            for option in task.options
+        }
 
     def verdict(
         self,
@@ -140,6 +147,9 @@ class ReplyReader:
             return Parsed("invalid", reason="cut_off")
         text = last_line(reply.text) if self._strategy.gives_reasons else reply.text
         complete = reply.finish_reason != "length"
+        bare = None if order else self._bare_keys.get((kind, text.strip()))
+        if bare is not None and complete:
+            return bare
         parse_text = self._parse_cached if len(text) <= MAX_CACHED_CHARS else self._parse_text
         parsed, quotable = parse_text(text, kind, order, complete)
         if quotable and _is_quoted(quotable, _item_text(item, self.task)):

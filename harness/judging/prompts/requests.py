@@ -23,7 +23,7 @@ from harness.files import write_file
 from harness.judging.parsing.grammar import render as render_answer
 from harness.judging.prompts.demonstrations import Demonstrations
 from harness.judging.prompts.presentation_orders import is_swapped
-from harness.judging.prompts.templates import ITEM_NAMES, Template, read_template, render
+from harness.judging.prompts.templates import Template, read_template
 from harness.judging.strategies.strategy import DEFAULT, NO, YES, Strategy
 from harness.tasks import CANNOT_ASSESS, TemplateName, bundled
 from harness.tasks.schema import ELICITATIONS, number_text
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
 OPEN_TEMPLATES = {"continuous": "number", "text": "text"}  # where there are no options
-MAX_ORDERS = 1024  # of options, whose prompts are kept
+MAX_FORMS = 1024  # orders of the options and criteria, whose prompts are kept
 RECENT_ITEMS = 64  # whose fenced texts are kept for other elicitations and orders of the options
 NO_FILES: Mapping[TemplateName, str] = MappingProxyType({})
 MAX_LISTED_SETS = 7  # the sets of three options; of more options, examples are shown
@@ -225,13 +225,13 @@ class Question(NamedTuple):
     own: Mapping[TemplateName, str] = NO_FILES
 
 
-class _Parts(NamedTuple):
-    """A template with what all items share filled in; ``tail`` still needs an item."""
+class _Form(NamedTuple):
+    """A template with what items share filled in; ``tail`` is a format string for an item."""
 
     values: dict[str, str]
     opening: tuple[Message, ...]
     head: str
-    tail: list[str]
+    tail: str
 
 
 class Prompts:
@@ -262,7 +262,7 @@ class Prompts:
         self.demonstrations = demonstrations
         self.orders = orders
         self.templates = templates
-        self._parts = lru_cache(maxsize=MAX_ORDERS)(self._rendered)
+        self._form = lru_cache(maxsize=MAX_FORMS)(self._rendered)
         texts = json.dumps(
             {name: template.text for name, template in templates.items()}, sort_keys=True
         )
@@ -377,37 +377,39 @@ class Prompts:
         item, elicitation, sample, rated, own = question
         name = template_name(elicitation, strategy, own)
         order = strategy.order(self.task, self.orders, item.id, sample)
-        shared = self._parts(name, order)
-        text = self._shown_text(shared, name, self.task.parts_of(item), item.criterion)
+        parts = self.task.parts_of(item)
+        form = self._form(name, order, item.criterion or "", len(parts) == 1)
+        text = form.tail.format_map(_fenced(parts))
         demonstrations = self._shown(rated, elicitation, strategy)
         image = self.task.images.get(item.id) if self.task.image else None
         if not demonstrations:
-            return (*shared.opening, Message("user", shared.head + text, image))
+            return (*form.opening, Message("user", form.head + text, image))
         reasoned = strategy.gives_reasons
         turns = [t for d in demonstrations for t in self._demonstration(name, order, d, reasoned)]
-        turns[0] = Message("user", shared.head + turns[0].content)
-        return (*shared.opening, *turns, Message("user", text, image))
+        turns[0] = Message("user", form.head + turns[0].content)
+        return (*form.opening, *turns, Message("user", text, image))
 
-    def _rendered(self, name: str, order: Order) -> _Parts:
-        """Fill what all items share, for an order of the options."""
+    def _rendered(
+        self,
+        name: str,
+        order: Order,
+        criterion: str,
+        is_whole: bool,  # noqa: FBT001 -- a part of the cache's key
+    ) -> _Form:
+        """Fill what items share: an order of the options, a criterion, a text of one part."""
         template = self.templates[name]
         if len(order) == 1:
             values = _endorsement_values(self.task, template, order[0])
         else:
             values = _task_values(self.task, template, self.orders, order)
-        head, tail = template.head("user", values, ITEM_NAMES)
-        system = template.render("system", values)
-        return _Parts(values, (Message("system", system),) if system else (), head, tail)
-
-    def _shown_text(
-        self, shared: _Parts, name: str, parts: tuple[str, ...], criterion: str | None
-    ) -> str:
-        """Return the text that shows an item, without what all items share."""
         shown = self.task.criterion_text(criterion)
         if shown:
-            shown = self.templates[name].render("criterion", {"criterion": shown})
-        values = {**shared.values, **_fenced(parts), "criterion": shown}
-        return render(shared.tail, values)
+            shown = template.render("criterion", {"criterion": shown})
+        of_item = {"criterion": shown, "fence": "", "text": ""}
+        slots = frozenset(("fence", "text") if is_whole else ("text",))
+        head, tail = template.question(values | of_item, slots)
+        system = template.render("system", values)
+        return _Form(values, (Message("system", system),) if system else (), head, tail)
 
     def _demonstration(
         self,
@@ -417,8 +419,9 @@ class Prompts:
         reasoned: bool,  # noqa: FBT001 -- a value, not an option
     ) -> tuple[Message, Message]:
         """Return a demonstration as a turn of the user and a reply, with reasons or without."""
-        shared = self._parts(name, order)
-        shown = self._shown_text(shared, name, demonstration.parts, demonstration.criterion)
+        parts = demonstration.parts
+        form = self._form(name, order, demonstration.criterion, len(parts) == 1)
+        shown = form.tail.format_map(_fenced(parts))
         answer = self._answer(demonstration.answer, order)
         if reasoned and demonstration.reasons:
             answer = f"{demonstration.reasons}\n{answer}"
@@ -454,7 +457,8 @@ class Prompts:
     ) -> tuple[Message, ...]:
         """Return the messages of a pair's second turn, which asks for the single choice."""
         name = template_name("paired", strategy, own)
-        question = self.templates[name].render("follow_up", self._parts(name, ()).values)
+        values = self._form(name, (), "", True).values
+        question = self.templates[name].render("follow_up", values)
         return (
             *messages,
             Message(role="assistant", content=reply),

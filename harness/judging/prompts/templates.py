@@ -62,17 +62,16 @@ class Template:
         """Fill the placeholders of a part; a part that is missing is empty."""
         return render(self.parts.get(part, "").split("\n"), values)
 
-    def head(
-        self, part: str, values: Mapping[str, str], later: frozenset[str]
-    ) -> tuple[str, list[str]]:
-        """Fill a part up to the first line with a placeholder in ``later``.
+    def question(self, values: Mapping[str, str], slots: frozenset[str]) -> tuple[str, str]:
+        """Fill part [user] but for the placeholders in ``slots``.
 
-        Returned are the filled lines, which end in a newline, and the remaining ones for `render`.
+        Returned are the lines that all items share, which end in a newline, and those that show the
+        item, as a format string for `str.format`.
         """
-        lines = self.parts.get(part, "").split("\n")
-        numbers = (n for n, line in enumerate(lines) if later & set(PLACEHOLDER.findall(line)))
+        lines = self.parts["user"].split("\n")
+        numbers = (n for n, line in enumerate(lines) if ITEM_NAMES & set(PLACEHOLDER.findall(line)))
         first = next(numbers, len(lines))
-        return render([*lines[:first], ""], values), lines[first:]
+        return render([*lines[:first], ""], values), render(lines[first:], values, slots)
 
 
 def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> Template:
@@ -156,15 +155,31 @@ def _check(template: Template) -> None:
         )
 
 
-def render(lines: Sequence[str], values: Mapping[str, str]) -> str:
-    """Fill the placeholders of lines; a line whose placeholders are all empty is left out."""
+def render(
+    lines: Sequence[str], values: Mapping[str, str], slots: frozenset[str] = frozenset()
+) -> str:
+    """Fill the placeholders of lines; a line whose placeholders are all empty is left out.
+
+    With ``slots``, which are left open, the result is a format string for `str.format`.
+    """
     filled = []
     for line in lines:
         pieces = _pieces(line)
-        text = "".join([values[piece] if is_name else piece for piece, is_name in pieces])
+        texts = [values[piece] if is_name else piece for piece, is_name in pieces]
+        if slots:
+            texts = [
+                f"{{{piece}}}" if is_name and piece in slots else _escaped(text)
+                for text, (piece, is_name) in zip(texts, pieces, strict=True)
+            ]
+        text = "".join(texts)
         if text.strip() or not any(is_name for _, is_name in pieces):
             filled.append(text)
     return "\n".join(filled)
+
+
+def _escaped(text: str) -> str:
+    """Return a text as it stands in a format string."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 @cache

@@ -7,14 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.judging.judges.config import JudgeSpec
-from harness.judging.judges.pricing import (
-    Price,
-    TokenCounts,
-    cost_of,
-    price_of,
-    split_counts,
-    token_counts,
-)
+from harness.judging.judges.endpoint import split_counts, token_counts
+from harness.judging.judges.pricing import Price, TokenCounts, cost_of, price_of
 
 OPENAI = {
     "prompt_tokens": 1000,
