@@ -378,7 +378,15 @@ def _opener(plan: Plan, folder: RunFolder, observer: Observer, place: Place) -> 
     """Return what opens the cache, or the store in its place."""
     if place.store is not None:
         name = folder.manifest.run_id
-        return partial(shared_store, place.store, plan, name, observer, budget=place.budget_name)
+        return partial(
+            shared_store,
+            place.store,
+            plan,
+            name,
+            observer,
+            budget=place.budget_name,
+            folder=folder.path.name,
+        )
     if place.use_cache:
         return partial(ResponseCache, place.cache or cache_folder(), observer.say)
     return NoStore

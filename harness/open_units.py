@@ -96,7 +96,8 @@ def ask_open_units(
         exit_code=None if exit_code == ExitCode.DONE else int(exit_code),
         asking_s=round((folder.manifest.asking_s or 0.0) + asking_s, 3),
     )
-    return Asked(exit_code, _unshared(budget, plan.config, folder))
+    own = _unshared(budget, plan.config, folder) if follow is None else total_budget(plan, folder)
+    return Asked(exit_code, own)
 
 
 def _jobs(plan: Plan, folder: RunFolder, store: Store, observer: Observer) -> Sequence[Job]:
@@ -121,6 +122,8 @@ def shared_store(
     *,
     budget: str = "",
     is_private: bool = False,
+    folder: str = "",
+    is_started: bool = False,
 ) -> Store:
     """Return the store at an address for a run of some name; see `open_store` of the cluster.
 
@@ -133,7 +136,14 @@ def shared_store(
         raise RunError("--batch cannot be used with --store; leave one of the two out.")
     longest_call_s = max(spec.deadline_s for spec in plan.specs)
     store: Store = edge("cluster").open_store(
-        address, run, longest_call_s, observer.say, budget=budget, is_private=is_private
+        address,
+        run,
+        longest_call_s,
+        observer.say,
+        budget=budget,
+        is_private=is_private,
+        folder=folder,
+        is_started=is_started,
     )
     return store
 

@@ -37,6 +37,8 @@ def open_store(
     *,
     budget: str = "",
     is_private: bool = False,
+    folder: str = "",
+    is_started: bool = False,
 ) -> SharedStore:
     """Open the shared store at an address.
 
@@ -54,6 +56,10 @@ def open_store(
         Name of the budget that it shares; by default that of the run.
     is_private : bool
         Whether no run of another name finds its replies.
+    folder : str
+        Name of the run folder for which it is opened.
+    is_started : bool
+        Whether the process was started by the one of that folder, which counts what it pays.
 
     Raises
     ------
@@ -72,6 +78,8 @@ def open_store(
         longest_call_s=longest_call_s,
         say=say,
         is_private=is_private,
+        folder=folder,
+        is_started=is_started,
     )
 
 

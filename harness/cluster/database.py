@@ -34,7 +34,8 @@ SCHEMA = (  # a script per version
     """
     CREATE TABLE harness_reply (
         request bytea PRIMARY KEY,
-        reply bytea NOT NULL
+        reply bytea NOT NULL,
+        folder text -- of the run that started the process which paid, on a cluster
     );
     CREATE TABLE harness_worker (
         worker uuid PRIMARY KEY,

@@ -51,6 +51,7 @@ class Description:
 
     plan: Plan
     run_id: str
+    folder: str
     store: str
     budget: str
     retry: RetryPolicy | None
@@ -74,6 +75,7 @@ def launcher(
     description = Description(
         plan=replace(plan, folder=None),
         run_id=folder.manifest.run_id,
+        folder=folder.path.name,
         store=str(place.store),
         budget=place.budget_name,
         retry=retry,

@@ -86,6 +86,8 @@ class RunProcess:
                     description.run_id,
                     NoObserver(),
                     budget=description.budget,
+                    folder=description.folder,
+                    is_started=True,
                 )
             except StoreAway:
                 if self._stop.signals:

@@ -23,7 +23,7 @@ CLAIM = (
     "ON CONFLICT DO NOTHING"
 )
 LOOK_UP = (
-    "SELECT request, CASE WHEN octet_length(reply) > %s THEN '' ELSE reply END "
+    "SELECT request, CASE WHEN octet_length(reply) > %s THEN '' ELSE reply END, folder "
     "FROM harness_lock LEFT JOIN harness_reply USING (request) "
     "WHERE request = ANY(%b) AND worker = %s"
 )
@@ -108,7 +108,7 @@ class SharedLocks:
         replies = self._keys.replies(rows)
         unreadable = [
             key
-            for key, data in rows
+            for key, data, _ in rows
             if data is not None and replies[self._keys.request(key)] is None
         ]
         if unreadable:

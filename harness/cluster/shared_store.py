@@ -35,16 +35,17 @@ if TYPE_CHECKING:
 PAGE = 1000  # replies that are copied at a time
 PUT_AGAIN_S = 0.5  # after the database was away
 FIND = (
-    "SELECT request, reply FROM harness_reply WHERE request = ANY(%b) AND octet_length(reply) <= %s"
+    "SELECT request, reply, folder FROM harness_reply "
+    "WHERE request = ANY(%b) AND octet_length(reply) <= %s"
 )
 STORE = (  # in one statement: a transaction that is cut off would hold its locks
-    "WITH stored AS (INSERT INTO harness_reply (request, reply) "
-    "SELECT * FROM unnest(%b::bytea[], %b::bytea[]) ON CONFLICT DO NOTHING) "
+    "WITH stored AS (INSERT INTO harness_reply (request, reply, folder) "
+    "SELECT *, %s::text FROM unnest(%b::bytea[], %b::bytea[]) ON CONFLICT DO NOTHING) "
     "DELETE FROM harness_lock WHERE request = ANY(%b) AND worker = %s"
 )
 PAGE_AFTER = (
-    "SELECT request, reply FROM harness_reply WHERE request > %b AND octet_length(reply) <= %s "
-    "ORDER BY request LIMIT %s"
+    "SELECT request, reply, folder FROM harness_reply "
+    "WHERE request > %b AND octet_length(reply) <= %s ORDER BY request LIMIT %s"
 )
 TAKE_RATE = (
     "INSERT INTO harness_rate AS r VALUES (%(name)s, clock_timestamp() + %(span)s) "
@@ -77,9 +78,17 @@ _DECODE = msgspec.json.Decoder(Reply).decode
 
 
 class RequestKeys:
-    """Keys of requests in the tables: those of one run, its ``owner``, or of all runs."""
+    """Keys of requests in the tables: those of one run, its ``owner``, or of all runs.
 
-    def __init__(self, owner: str = "") -> None:
+    Attributes
+    ----------
+    paid : set of str
+        Requests read so far that processes started by a run folder, ``folder``, have paid for.
+    """
+
+    def __init__(self, owner: str = "", folder: str = "") -> None:
+        self.paid: set[str] = set()
+        self._folder = folder
         self._mask = int.from_bytes(sha256(owner.encode()).digest()) if owner else 0
 
     def key(self, request: str) -> bytes:
@@ -90,10 +99,17 @@ class RequestKeys:
         """Return the request hash of a key."""
         return f"{int.from_bytes(key) ^ self._mask:064x}"
 
-    def replies(self, rows: Iterable[tuple[bytes, bytes | None]]) -> dict[str, Reply | None]:
+    def replies(
+        self, rows: Iterable[tuple[bytes, bytes | None, str | None]]
+    ) -> dict[str, Reply | None]:
         """Return what rows of keys hold, by request hash; None for no reply to that request."""
-        requests = ((self.request(key), data) for key, data in rows)
-        return {request: _decode_reply(request, data) for request, data in requests}
+        replies: dict[str, Reply | None] = {}
+        for key, data, folder in rows:
+            request = self.request(key)
+            replies[request] = _decode_reply(request, data)
+            if folder and folder == self._folder:
+                self.paid.add(request)
+        return replies
 
     def __repr__(self) -> str:
         return f"RequestKeys({'shared' if not self._mask else 'of one run'})"
@@ -121,8 +137,11 @@ class SharedStore:
         longest_call_s: float,
         say: Callable[[str], None],
         is_private: bool = False,
+        folder: str = "",
+        is_started: bool = False,
     ) -> None:
-        self._keys = RequestKeys(run if is_private else "")
+        self._keys = RequestKeys(run if is_private else "", folder)
+        self._payer = folder if is_started else None
         self.lease = WorkerLease(address, run, budget, longest_call_s)
         self._locks = SharedLocks(self.lease, self._keys, say)
         self._unstored: list[Reply] = []
@@ -180,7 +199,8 @@ class SharedStore:
         """
         rows = sorted((self._keys.key(r.request), _ENCODE(r)) for r in replies)
         keys, values = [key for key, _ in rows], [value for _, value in rows]
-        self.lease.exchange(lambda c: c.execute(STORE, (keys, values, keys, self.lease.id)))
+        rows_of = (self._payer, keys, values, keys, self.lease.id)
+        self.lease.exchange(lambda c: c.execute(STORE, rows_of))
         self.lease.n_uncounted += len(replies)
         self._locks.forget(reply.request for reply in replies)
 
@@ -190,6 +210,12 @@ class SharedStore:
         stored = {request: reply for request, reply in claimed.items() if reply is not None}
         self._locks.release(stored)
         return Claim(set(claimed).difference(stored), stored, {})
+
+    def count_paid(self, request: str) -> bool:
+        """Whether processes that this one started paid for a stored reply; True once for each."""
+        is_paid = self._payer is None and request in self._keys.paid
+        self._keys.paid.discard(request)
+        return is_paid
 
     def release(self, requests: Iterable[str]) -> None:
         """Release the locks on requests, soon."""
@@ -275,7 +301,7 @@ class SharedStore:
         return f"SharedStore({self.lease.name})"
 
 
-def _page(connection: Connection, last: bytes) -> list[tuple[bytes, bytes]]:
+def _page(connection: Connection, last: bytes) -> list[tuple[bytes, bytes, str | None]]:
     return connection.execute(PAGE_AFTER, (last, MAX_REPLY_BYTES, PAGE), binary=True).fetchall()
 
 

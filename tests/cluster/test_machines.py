@@ -236,6 +236,12 @@ def test_processes_of_one_run_end_with_the_whole_folder_each(machine, stub, data
     assert [answered(m) for m in machines] == [N] * 4
     paid = [sum(not v.cached for v in m.verdicts().values()) for m in machines]
     assert sum(paid) == N
+    metrics = [json.loads(m.log.with_name("metrics.json").read_text()) for m in machines]
+    costs = [judge["cost"] for run in metrics for judge in run["judges"]]
+    assert [(c["n_paid"], c["n_cached"]) for c in costs] == [(n, N - n) for n in paid]
+    manifests = [json.loads(m.log.with_name("manifest.json").read_text()) for m in machines]
+    assert {manifest["state"] for manifest in manifests} == {"done"}
+    assert len({manifest["run_id"] for manifest in manifests}) == 1
 
 
 def test_process_without_the_limit_of_its_run_is_refused(machine, stub, database):

@@ -63,11 +63,7 @@ def test_same_verdicts_and_metrics_as_in_one_process(machine, stub, postgres, da
     assert stub.stats()["requests"] == 3 * N
     assert len(contents(local)) == N
     assert contents(on_ray) == contents(local)
-    computed, alone = metrics(on_ray), metrics(local)
-    for run, paid in ((computed, 0), (alone, N)):  # its processes paid, and it took from the store
-        [cost] = [judge.pop("cost") for judge in run["judges"]]
-        assert (cost["n_paid"], cost["n_cached"]) == (paid, N - paid)
-    assert computed == alone
+    assert metrics(on_ray) == metrics(local)  # what it cost, too: its processes paid
 
 
 def test_pairs_and_samples_are_asked_as_in_one_process(machine, stub, postgres, database):
@@ -82,6 +78,9 @@ def test_pairs_and_samples_are_asked_as_in_one_process(machine, stub, postgres, 
     ended(on_ray.run(database, *ON_RAY, *options))
     assert stub.stats()["requests"] == n_requests
     assert contents(on_ray) == contents(local)
+    costs = [[judge["cost"] for judge in metrics(m)["judges"]] for m in (local, on_ray)]
+    assert [cost["n_paid"] for cost in costs[1]] == [cost["n_paid"] for cost in costs[0]]
+    assert sum(cost["n_paid"] for cost in costs[0]) == n_requests
 
 
 def test_killed_worker_loses_nothing(machine, stub, cluster, database):
@@ -135,14 +134,21 @@ def test_stopped_run_goes_on_there_and_back(machine, stub, database):
 
 
 def test_budget_holds_for_all_workers(machine, stub, database):
-    """Both workers stop when it is spent; their replies cost no more than it allows."""
+    """Both workers stop when it is spent; their replies cost no more than it allows.
+
+    What they paid is what the run prints and what its folder says; it was $0, all from the store.
+    """
     more = "price: {input: 0, output: 100000}, "
     on_ray = machine("a", stub.url(ms=5), n=100, more=more)
-    ended(on_ray.run(database, *ON_RAY, "--max-cost", "8"), code=4)
+    printed = ended(on_ray.run(database, *ON_RAY, "--max-cost", "8"), code=4)
     costs = [v.reply.cost_usd for v in on_ray.verdicts().values()]
     assert 0 < len(costs) < 100
     assert stub.stats()["requests"] == len(costs)
     assert sum(costs) <= 8
+    assert f"${sum(costs):.4f} for {len(costs)} replies" in printed
+    [judge] = metrics(on_ray)["judges"]
+    assert (judge["cost"]["n_paid"], judge["cost"]["n_cached"]) == (len(costs), 0)
+    assert judge["cost"]["usd"] == pytest.approx(sum(costs))
 
 
 def test_doctor_describes_the_cluster(cluster, tmp_path):

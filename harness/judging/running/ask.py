@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.requests import Request, Unit
-    from harness.judging.running.services import Services, WorkUnit
+    from harness.judging.running.services import Services, Store, WorkUnit
 
 LOCK_POLL_S = 0.1  # between looks for the reply that somebody else is waiting for
 NOTICE_AFTER_S = 5.0  # of waiting for that reply
@@ -71,9 +71,10 @@ async def _ask(unit: WorkUnit, services: Services) -> Outcome:
         return Outcome([_failed(unit, services, request.hash, failure.reason)], failure=failure)
     except NotAsked as stop:
         return Outcome(held_by=stop.held_by)
-    bought = unit.bought or bool(received)
     if unit.elicitation == "paired" and unit.first is None:
         return await _continue_pair(unit, reply, received, services)
+    bought = unit.bought or bool(received)
+    bought |= count_paid(services.store, unit.first, reply)
     verdict = services.reader.verdict(
         reply, unit.unit(), services.judge.spec.name, first=unit.first, cached=not bought
     )
@@ -90,12 +91,19 @@ async def _continue_pair(
     """
     bought, judge = bool(received), services.judge.spec.name
     if not first.text.strip():
+        bought |= count_paid(services.store, first)
         blank = read_without_choice(services.reader, first, unit.unit(), judge, cached=not bought)
         return Outcome([blank], received)
     unit = replace(unit, first=first, bought=bought, claimed=False)
     if bought:
         return Outcome([first_turn(unit, judge)], received, unanswered=[unit])
     return await ask_unit(unit, services)
+
+
+def count_paid(store: Store, *replies: Reply | None) -> bool:
+    """Whether processes that this one started paid for any of some replies; counts each."""
+    n_paid = sum(store.count_paid(reply.request) for reply in replies if reply is not None)
+    return n_paid > 0
 
 
 async def _obtain(

@@ -210,6 +210,9 @@ class Store(Protocol):
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
         """Take the right to send those requests that nobody else holds and that have no reply."""
 
+    def count_paid(self, request: str) -> bool:
+        """Whether processes that this one started paid for a stored reply; True once for each."""
+
     def release(self, requests: Iterable[str]) -> None:
         """Give the right to send requests back: there will be no reply now."""
 
@@ -240,6 +243,11 @@ class NoStore:
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
         """Grant all requests."""
         return Claim({request for _, request in requests}, {}, {})
+
+    def count_paid(self, request: str) -> bool:
+        """Return False: there are no other processes."""
+        del request
+        return False
 
     def release(self, requests: Iterable[str]) -> None:
         """Do nothing."""

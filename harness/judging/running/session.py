@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from harness.errors import RunError
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.ask import NOTICE_AFTER_S, read_without_choice
+from harness.judging.running.ask import NOTICE_AFTER_S, count_paid, first_turn, read_without_choice
 from harness.judging.running.open_files import open_files_limit, share_connections
 from harness.judging.running.rate_limit import rate_gate
 from harness.judging.running.recorder import Recorder
@@ -293,31 +293,41 @@ class JudgeRun:
 
     def record_stored(self, replies: Iterable[tuple[WorkUnit, Reply]]) -> None:
         """Record units whose reply is stored."""
-        verdict, name = self.reader.verdict, self.name
-        self.record([verdict(reply, unit.unit(), name, cached=True) for unit, reply in replies])
+        verdict, name, store = self.reader.verdict, self.name, self.session.store
+        self.record(
+            [
+                verdict(reply, unit.unit(), name, cached=not count_paid(store, reply))
+                for unit, reply in replies
+            ]
+        )
 
     def record_stored_pairs(self, units: Iterable[WorkUnit]) -> None:
-        """Record the pairs among units of which both turns are stored, or the first is blank."""
+        """Record what is stored of the pairs among units."""
+        store, name, verdict = self.session.store, self.name, self.reader.verdict
         pairs = [unit for unit in units if unit.elicitation == "paired"]
-        stored = self.session.store.get([unit.key for unit in pairs if unit.first is None])
-        begun = [(unit, unit.first or stored.get(unit.hashes[0])) for unit in pairs]
-        verdicts, second = [], []
-        for unit, first in begun:
-            if first is None:
-                continue
-            if first.text.strip():
-                second.append((unit, first, self.judge.follow_up(unit.request_for(), first)))
-            else:
-                cached = not unit.bought
-                verdicts.append(
-                    read_without_choice(self.reader, first, unit.unit(), self.name, cached=cached)
-                )
-        stored = self.session.store.get([(r.cache_key, r.hash) for _, _, r in second])
-        verdicts += [
-            self.reader.verdict(reply, unit.unit(), self.name, first=first, cached=not unit.bought)
-            for unit, first, request in second
-            if (reply := stored.get(request.hash)) is not None
+        firsts = store.get([unit.key for unit in pairs if unit.first is None])
+        begun = [
+            (unit, first)
+            for unit in pairs
+            if (first := unit.first or firsts.get(unit.hashes[0])) is not None
         ]
+        requests = [
+            self.judge.follow_up(unit.request_for(), first) if first.text.strip() else None
+            for unit, first in begun
+        ]
+        replies = store.get([(r.cache_key, r.hash) for r in requests if r is not None])
+        verdicts = []
+        for (unit, first), request in zip(begun, requests, strict=True):
+            reply = replies.get(request.hash) if request else None
+            is_paid = count_paid(store, first, reply)
+            cached = not (is_paid or unit.bought)
+            if request is None:
+                blank = read_without_choice(self.reader, first, unit.unit(), name, cached=cached)
+                verdicts.append(blank)
+            elif reply is not None:
+                verdicts.append(verdict(reply, unit.unit(), name, first=first, cached=cached))
+            elif is_paid:
+                verdicts.append(first_turn(replace(unit, first=first), name))
         self.record(verdicts)
 
     def record(self, verdicts: Sequence[Verdict]) -> None:
