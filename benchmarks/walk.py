@@ -2,7 +2,8 @@
 
     python benchmarks/walk.py
 
-It also counts the files that rows in memory enter on their way to a task.
+It also counts the files that rows in memory enter on their way to a task: with a mapping that says
+all, and with one that leaves options to be read from the labels.
 
 A judge at a stub server is asked about three items, one at a time; the second is followed, so that
 what is done once for a run is not counted. The walk begins where its request is made and ends when
@@ -27,6 +28,8 @@ from harness.run_plans import plan_run
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from harness.table_tasks import TableMapping
 
 PACKAGE = Path(harness.__file__).parent
 JUDGES = """\
@@ -98,14 +101,17 @@ def walk_of(task: Path, url: str, folder: Path) -> Walk:
     return walk
 
 
-def files_of_rows() -> set[str]:
+ROLES = {"id": "id", "text": "text", "rater": "rater", "label": "label", "scale": "binary"}
+WHOLE = {"judges": "none", "options": ["y", "n"], "positive": ["y"], "kind": "crowd"}
+
+
+def files_of_rows(mapping: TableMapping) -> set[str]:
     """Return the files of the package that a long table in memory enters until it is a task."""
     rows = [
         {"id": f"i{i}", "text": f"text {i}", "rater": rater, "label": "yn"[i % 2]}
         for i in range(6)
         for rater in ("ann", "bob")
     ]
-    mapping = {"id": "id", "text": "text", "rater": "rater", "label": "label", "scale": "binary"}
     harness.load_task(rows, mapping=mapping)  # imports are not counted
     files: set[str] = set()
 
@@ -134,7 +140,8 @@ def main() -> None:
         print(f"{file}: {', '.join(sorted(names))}")
     n_functions = sum(map(len, walk.functions.values()))
     print(f"{len(walk.functions)} files, {n_functions} functions")
-    print(f"rows to a task: {len(files_of_rows())} files")
+    n_whole, n_guessed = (len(files_of_rows(more)) for more in (ROLES | WHOLE, ROLES))
+    print(f"rows to a task: {n_whole} files, {n_guessed} where options are read from the labels")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from harness import stats
 from harness.analysis import Validation
 from harness.cli import app
 from harness.cli.lists import schema_of
-from harness.curation.source_formats import IMPORT_LIMITS
 from harness.files import MAX_ENTRIES
 from harness.judging.parsing.verdict import (
     MAX_CELLS,
@@ -47,7 +46,7 @@ from harness.tasks.schema import (
 )
 from harness.tasks.strict_yaml import MAX_YAML_BYTES, MAX_YAML_DEPTH
 from harness.tasks.tables import LIMITS
-from harness.tasks.tables.checks import MAX_ID_CHARS
+from harness.tasks.tables.checks import IMPORT_LIMITS, MAX_ID_CHARS
 from harness.tasks.tables.strict_json import MAX_DEPTH
 
 if TYPE_CHECKING:

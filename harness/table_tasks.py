@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
 
 import msgspec
 
@@ -16,14 +17,23 @@ from harness.files import write_file
 from harness.option_declarations import read_options
 from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
+from harness.tasks.columns.answer_cells import AnswerReader
+from harness.tasks.columns.column_mapping import whole_mapping
+from harness.tasks.columns.table_answers import AnswerSettings, TableAnswers
+from harness.tasks.load import task_from
 
 if TYPE_CHECKING:
+    from harness.tasks.columns.table_columns import Table
+    from harness.tasks.columns.table_reader import TableTask
     from harness.tasks.tables import Row
 
 Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | Rows
 NO_MAPPING = "a mapping describes a table of ratings; leave it out for a task folder"
 ANSWER_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
+NO_ROLES = {"name", "property", "kind", "rater_ids", *ANSWER_KEYS}
+ROWS = "rows"  # what errors are about
+LOG = logging.getLogger("harness")
 
 
 class TableMapping(TypedDict, total=False):
@@ -129,29 +139,73 @@ def in_mapping(text: str, columns: Collection[str]) -> str:
 def _import_rows(
     rows: Sequence[Mapping[str, object]], mapping: TableMapping
 ) -> tuple[Task, list[Row]]:
-    """Make a task of a table of ratings, as ``harness curate import`` does."""
-    curation = edge("curation")
-    columns: dict[str, Any] = dict(mapping)
-    name = columns.pop("name", "rows")
-    property_rated = columns.pop("property", "")
-    answers = {key: columns.pop(key) for key in ANSWER_KEYS if key in columns}
-    settings: dict[str, Any] = {"scale": answers.pop("scale", None)}
-    settings |= {key: strings(labels) for key, labels in answers.items()}
-    raters = {key: columns.pop(key) for key in ("kind", "rater_ids") if key in columns}
-    roles = {role: [*strings(names)] for role, names in columns.items()}
-    plan, *others = curation.make_plans(
-        name,
-        curation.read_records(msgspec.json.decode(_ENCODE(rows)), "rows", plain=bool(roles)),
+    """Make a task of a table of ratings; what the mapping lacks is guessed."""
+    from harness.tasks.columns.table_columns import plain_table  # noqa: PLC0415 -- numpy
+
+    roles: dict[str, Any] = {name: value for name, value in mapping.items() if name not in NO_ROLES}
+    roles = {role: [*strings(names)] for role, names in roles.items()}
+    said: dict[str, Any] = {key: value for key, value in mapping.items() if key in ANSWER_KEYS}
+    said = {key: value if key == "scale" else strings(value) for key, value in said.items()}
+    settings = read_options(AnswerSettings, said)
+    records: list[Row] = msgspec.json.decode(_ENCODE(rows))
+    table = plain_table(records, ROWS) if roles else edge("curation").read_records(records, ROWS)
+    subject = _described(mapping, roles, table, settings) or _guessed(
+        mapping, roles, table, settings
+    )
+    task, verdicts, rejected = task_from(subject)
+    if rejected:
+        more = f" and {len(rejected) - 1} more" if len(rejected) > 1 else ""
+        LOG.warning("%s: left out: %s%s", ROWS, rejected[0], more)
+    return task, verdicts
+
+
+def _described(
+    mapping: TableMapping, roles: Mapping[str, list[str]], table: Table, settings: AnswerSettings
+) -> TableTask | None:
+    """Return the task that a mapping describes; None where it leaves roles or labels open."""
+    from harness.tasks.columns.table_reader import ItemColumns, TableTask  # noqa: PLC0415 -- numpy
+
+    columns = whole_mapping(roles, table)
+    rater_ids = mapping.get("rater_ids") or ("real" if columns and columns.rater else None)
+    if columns is None or rater_ids is None:
+        return None
+    cells = AnswerReader(table, columns)
+    if settings.is_whole:
+        answers = TableAnswers.of(settings, ROWS, abstain=cells.abstains)
+    else:
+        guess = edge("curation").guess_labels(cells, settings)
+        if guess.doubts:
+            return None
+        answers = guess.answers
+    return TableTask(
+        name=mapping.get("name", ROWS),
+        property_rated=mapping.get("property", ""),
+        kind=mapping.get("kind") or columns.kind,
+        rater_ids=rater_ids,
+        cells=cells,
+        answers=answers,
+        columns=ItemColumns(fields=columns.item_fields(table)),
+    )
+
+
+def _guessed(
+    mapping: TableMapping, roles: Mapping[str, list[str]], table: Table, settings: AnswerSettings
+) -> TableTask:
+    """Return the task that an import of the table would make."""
+    plan, *others = edge("curation").make_plans(
+        mapping.get("name", ROWS),
+        table,
         roles,
-        settings=read_options(curation.AnswerSettings, settings),
-        property_rated=property_rated,
-        **raters,
+        settings=settings,
+        property_rated=mapping.get("property", ""),
+        rater_ids=mapping.get("rater_ids"),
+        kind=mapping.get("kind"),
     )
     if others:
-        criteria = ", ".join(plan.criterion or "" for plan in (plan, *others))
-        raise TaskError(f"rows: {criteria} have scales of their own; give the rows of one of them.")
-    read: tuple[Task, list[Row]] = curation.task_of(plan)
-    return read
+        criteria = ", ".join(each.columns.criterion or "" for each in (plan, *others))
+        raise TaskError(f"{ROWS}: {criteria} have scales of their own; give the rows of one.")
+    plan.check()
+    return cast("TableTask", plan)
 
 
 def strings(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -71,8 +71,9 @@ def test_one_package_opens_tables():
 
 
 def test_one_class_turns_rows_into_ratings():
-    """An import and a data set in place differ in what they do with what the reader yields."""
-    assert modules_that("TableReader") == {"curation.convert", "tasks.dataset_table"}
+    """An import, rows in memory and a data set in place differ in what they do with them."""
+    assert modules_that("TableReader") == {"tasks.columns.table_reader", "tasks.dataset_table"}
+    assert modules_that("TableTask") == {"curation.import_plan", "table_tasks", "tasks.load"}
     cells = modules_that("labels_of") - {"tasks.columns.cell_values"}
     assert all(name.startswith("tasks.columns.") or "guess" in name for name in cells), cells
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from contextlib import contextmanager
@@ -11,6 +12,10 @@ import pytest
 from support.processes import invoke
 
 import harness
+from harness.edges import EDGES
+from harness.errors import HarnessError
+from harness.tasks.columns.column_mapping import whole_mapping
+from harness.tasks.columns.table_columns import plain_table
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 AT = "2026-01-01"
@@ -34,6 +39,7 @@ SCORES = [
     for i in range(6)
     for k, who in enumerate(("ann", "bob"))
 ]
+PLAIN = [{name: row[name] for name in ("post", "text", "who", "label")} for row in LONG]
 TABLES = {
     "long": (LONG, {"id": "post", "text": "text", "rater": "who", "label": "label"}),
     "times": (
@@ -41,6 +47,46 @@ TABLES = {
         {"id": "post", "text": "text", "rater": "who", "label": "label", "rated_at": "at"},
     ),
     "judges": (WIDE, {"id": "post", "text": "text", "raters": ["ann", "bob"], "judges": ["gpt"]}),
+    "whole": (
+        [row | {"label": "CANNOT_ASSESS"} if i == 3 else row for i, row in enumerate(PLAIN)],
+        {
+            "id": "post",
+            "text": "text",
+            "rater": "who",
+            "label": "label",
+            "kind": "skilled",
+            "scale": "binary",
+            "options": ["y", "n"],
+            "positive": ["n"],
+            "judges": ["eve"],
+        },
+    ),
+    "rater columns": (
+        [{**row, "bob": "N", "gpt": "n/a"} for row in WIDE],
+        {
+            "id": "post",
+            "text": "text",
+            "raters": ["ann", "bob"],
+            "judges": ["gpt"],
+            "scale": "nominal",
+            "options": ["y", "n"],
+            "abstain": ["n/a"],
+            "rater_ids": "real",
+            "rename": ["yes=y"],
+        },
+    ),
+    "sets": (
+        [row | {"label": ["n", "y"] if row["label"] == "y" else ["y"]} for row in PLAIN],
+        {
+            "id": "post",
+            "text": "text",
+            "rater": "who",
+            "label": "label",
+            "scale": "nominal",
+            "options": ["y", "n"],
+            "ignore": ["maybe"],
+        },
+    ),
     "scores": (
         SCORES,
         {"id": "post", "text": "text", "rater": "who", "label": "score", "scale": "continuous"},
@@ -112,3 +158,58 @@ def test_the_watch_sees_what_is_written(tmp_path):
     """Otherwise the claim above would be empty."""
     with pytest.raises(AssertionError), nothing_written():
         (tmp_path / "file").write_text("x")
+
+
+WHOLE = {
+    "id": "post",
+    "text": "text",
+    "rater": "who",
+    "label": "label",
+    "scale": "binary",
+    "options": ["y", "n"],
+    "positive": ["y"],
+}
+
+
+def test_a_mapping_that_says_all_needs_no_guess(monkeypatch):
+    """The core makes the task alone."""
+    expected = harness.load_task(PLAIN, mapping=WHOLE)
+    monkeypatch.setitem(EDGES, "curation", "harness.absent")
+    task = harness.load_task(PLAIN, mapping=WHOLE)
+    assert task.content_hash == expected.content_hash
+    with pytest.raises(HarnessError, match=r"no harness\.absent"):
+        harness.load_task(PLAIN, mapping={"rater": "who"})
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "message"),
+    [
+        ({"label": "n/a"}, {"options": None}, "'n/a' may be no option"),
+        ({"who": "gpt-4o"}, {}, None),
+        ({"state": "rejected"}, {}, None),
+        ({"text": "text 0"}, {}, None),
+    ],
+)
+def test_what_a_mapping_leaves_open_is_guessed_as_before(change, more, message):
+    """A label that is a remark, a model among the raters, a column without a role, shared texts."""
+    rows = [row | change if i % 3 == 1 else row for i, row in enumerate(PLAIN)]
+    mapping = {key: value for key, value in (WHOLE | more).items() if value is not None}
+    if message:
+        with pytest.raises(HarnessError, match=message):
+            harness.load_task(rows, mapping=mapping)
+        return
+    table, roles = plain_table(rows, "rows"), ("id", "text", "rater", "label")
+    assert whole_mapping({role: [WHOLE[role]] for role in roles}, table) is None
+
+
+def test_rows_that_cannot_be_used_are_named(caplog):
+    """More than 5 % of them were left out in silence."""
+    few = [row | {"label": "maybe"} if i == 5 else row for i, row in enumerate(PLAIN)]
+    with caplog.at_level(logging.WARNING, logger="harness"):
+        task = harness.load_task(few, mapping=WHOLE)
+    assert len(task.ratings) == len(PLAIN) - 1
+    assert "rows: left out: row 6, label: label 'maybe' is no option" in caplog.text
+    many = [row | {"label": "maybe"} if i % 4 == 0 else row for i, row in enumerate(PLAIN)]
+    message = "6 rows or cells cannot be used, more than 5% of the answers .row 1, label: label"
+    with pytest.raises(HarnessError, match=message):
+        harness.load_task(many, mapping=WHOLE)

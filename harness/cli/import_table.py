@@ -17,7 +17,6 @@ from harness.cli.output import echo, echo_json
 from harness.cli.team import import_answers
 from harness.command_options import Json
 from harness.curation.import_options import (
-    AnswerSettings,
     ColumnOptions,
     FileOptions,
     MadeTask,
@@ -26,6 +25,7 @@ from harness.curation.import_options import (
 )
 from harness.errors import HarnessError, TaskError
 from harness.option_declarations import IMPORT, IMPORT_EXPORTED, IMPORT_INTO, read_options
+from harness.tasks.columns.table_answers import AnswerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -333,7 +333,7 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True) -> str:
 
 def _answer_rows(plan: ImportPlan) -> list[tuple[str, str]]:
     answers = plan.answers
-    rows = [("task", plan.name)] if plan.criterion is not None else []
+    rows = [("task", plan.name)] if plan.columns.criterion is not None else []
     rows.append(("scale", answers.scale))
     if answers.scale == "continuous":
         low, high = answers.bounds or (None, None)
@@ -379,7 +379,7 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> str:
     if summary.textless:
         items = ", ".join(summary.textless)
         lines.append(_wrapped("", f"Without a text: {items}. Judges need a text for every item."))
-    if not plan.property:
+    if not plan.property_rated:
         lines.append(f"Describe what was rated under 'property' in {summary.folder}/task.yaml.")
     folder = options.argument(summary.folder)
     verdicts = f" --verdicts {folder}/verdicts.csv" if summary.judges else ""

@@ -14,21 +14,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.curation.new_folder import new_folder
-from harness.curation.task_description import describe_task
+from harness.curation.task_description import commented
 from harness.errors import TaskError
 from harness.tasks.changelog import record_change
-from harness.tasks.columns.table_columns import item_names
-from harness.tasks.columns.table_reader import (
-    ItemColumns,
-    Rejected,
-    TableAnswer,
-    TableItem,
-    TableReader,
-)
-from harness.tasks.load import task_from
-from harness.tasks.model import SETS_RANK_FROM, share_with_sets
+from harness.tasks.columns.table_reader import Rejected, TableAnswer, TableItem
+from harness.tasks.load import MAX_REJECTED
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import MAX_POWERSET_OPTIONS, TASK_FILE, TaskFile, read_task_file
+from harness.tasks.schema import TASK_FILE, TaskFile, read_task_file
 from harness.tasks.tables import LIMITS
 from harness.tasks.tables.delimited import csv_cells
 from harness.tasks.write import write_task_file
@@ -37,11 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from harness.command_options import RanksBy
     from harness.curation.import_plan import ImportPlan
-    from harness.tasks import Task
     from harness.tasks.model import Item
-    from harness.tasks.tables import Row
 
 
 CHUNK = 10_000  # rows whose JSON is hashed at once
@@ -52,7 +41,6 @@ VERDICT = ("item", "judge", "elicitation", "value")
 VERDICTS = "verdicts.csv"
 ITEMS = "items.jsonl"
 REJECTED_FILE = "rejected.csv"
-MAX_REJECTED = 0.05  # share of the answers that may be rejected by default
 
 
 def imported_hash(folder: Path) -> str:
@@ -140,8 +128,8 @@ class ImportSummary:
         Ratings per rater.
     judges : dict of str to int
         Verdicts per judge.
-    share_with_sets : float or None
-        Share of the rated items that have response sets; see `harness.tasks.model.share_with_sets`.
+    answered : set of (str, str)
+        Items by elicitation of the ratings, those that are CANNOT_ASSESS left out.
     n_rejected : int
         Number of rows and cells that were not used; ``rejected.csv`` lists all of them.
     rejected : list of RejectedLine
@@ -162,7 +150,7 @@ class ImportSummary:
     textless: list[str] = field(default_factory=list)
     raters: dict[str, int] = field(default_factory=dict)
     judges: dict[str, int] = field(default_factory=dict)
-    share_with_sets: float | None = None
+    answered: set[tuple[str, str]] = field(default_factory=set)
     n_rejected: int = 0
     rejected: list[RejectedLine] = field(default_factory=list)
 
@@ -212,25 +200,17 @@ def make_task(
         If a question of the plan is open, the folder exists or cannot be written, no row could be
         used, or too many were rejected.
     """
-    _check_questions(plan)
+    plan.check()
     summary = ImportSummary(folder)
     with new_folder(folder) as part:
         _write(plan, part, summary)
         if max_rejected and not max_rejected.allows(summary.n_rejected, summary.n_answers):
             _keep_rejected(part, summary, max_rejected)
-        ranks_by = _ranks_by(plan, summary)
-        fields = describe_task(plan, summary.raters, summary.fields, ranks_by=ranks_by)
-        write_task_file(part, fields)
+        described = plan.described(summary.fields, summary.answered)
+        write_task_file(part, commented(described, summary.raters, plan.table.path.name))
         _record(plan, part, folder)
         _rejected_beside(folder).unlink(missing_ok=True)
     return summary
-
-
-def _ranks_by(plan: ImportPlan, summary: ImportSummary) -> RanksBy:
-    """Return what judges are ranked by: response sets where nearly all rated items have them."""
-    share, n_options = summary.share_with_sets, len(plan.answers.labels)
-    nearly_all = share is not None and share >= SETS_RANK_FROM
-    return "response_set" if nearly_all and n_options <= MAX_POWERSET_OPTIONS else "forced_choice"
 
 
 def _keep_rejected(part: Path, summary: ImportSummary, max_rejected: MaxRejected) -> None:
@@ -256,36 +236,6 @@ def _record(plan: ImportPlan, part: Path, folder: Path) -> None:
         record_change(part, f"import of {plan.table.path.name}", after=imported_hash(part))
     except TaskError as error:
         raise TaskError(str(error).replace(str(part), str(folder)), reason=error.reason) from None
-
-
-def task_of(plan: ImportPlan) -> tuple[Task, list[Row]]:
-    """Return the task that `make_task` would write, and the verdicts in its table.
-
-    Raises
-    ------
-    TaskError
-        If a question of the plan is open, no row could be used, or the task is wrong.
-    """
-    _check_questions(plan)
-    summary = ImportSummary(plan.table.path)
-    items: list[Item] = []
-    ratings: list[Sequence[str]] = []
-    verdicts: list[Sequence[str]] = []
-    sinks = Sinks(items.append, ratings.append, verdicts.append, lambda _: None)
-    _Conversion(plan, summary, sinks).run()
-    fields = describe_task(plan, summary.raters, summary.fields, ranks_by=_ranks_by(plan, summary))
-    file = TaskFile.model_validate(
-        {field.name: field.value for field in fields if field.name and not field.is_example}
-    )
-    columns = _rating_columns(plan)
-    rows = ((plan.table.path.name, dict(zip(columns, row, strict=True))) for row in ratings)
-    task = task_from(file, tuple(items), rows, where=str(plan.table.path))
-    return task, [dict(zip(VERDICT, row, strict=True)) for row in verdicts]
-
-
-def _check_questions(plan: ImportPlan) -> None:
-    if questions := plan.questions():
-        raise TaskError(f"{plan.table.path}: {'; '.join(questions)}.")
 
 
 def _write(plan: ImportPlan, part: Path, summary: ImportSummary) -> None:
@@ -347,26 +297,20 @@ class _Conversion:
         self._plan = plan
         self._summary = summary
         self._sinks = sinks
-        self._unrated: dict[str, Item] = {}  # items that have no rating yet
-        self._answered: set[tuple[str, str]] = set()  # items by elicitation
         self.has_sets = False
-        columns = ItemColumns(fields=plan.fields, criterion=plan.criterion, joint=plan.joint)
-        self._reader = TableReader(plan.reader, plan.answers.reader, columns)
-        rated_at = plan.mapping.rated_at
-        self._times = item_names(plan.table, (rated_at,)) if rated_at else []
+        self._reader = plan.reader()
 
     def run(self) -> None:
         """Convert the table; `TaskError` if no row can be used."""
         for line, problem in self._plan.table.ragged:
             self._reject(line, "", problem.rstrip("."))
-        for entry in self._reader.read():
+        for entry in self._reader.rated():
             if isinstance(entry, Rejected):
                 self._reject(self._reader.line(entry.row), entry.column, entry.reason)
             elif isinstance(entry, TableItem):
-                self._take(entry)
+                self._add_item(entry.item)
             elif entry.is_judge:
-                row = (entry.item, entry.name, entry.elicitation, _written(entry.value))
-                self._sinks.verdict(row)
+                self._sinks.verdict((entry.item, entry.name, entry.elicitation, entry.cell))
                 judges = self._summary.judges
                 judges[entry.name] = judges.get(entry.name, 0) + 1
             else:
@@ -375,14 +319,6 @@ class _Conversion:
             first = self._summary.rejected[:1]
             reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
             raise TaskError(f"{self._plan.table.path}: no row could be used{reason}.")
-        self._summary.share_with_sets = share_with_sets(self._answered)
-
-    def _take(self, entry: TableItem) -> None:
-        """Keep an item until its first rating; a row that has none is listed."""
-        if entry.is_rated:
-            self._unrated[entry.item.id] = entry.item
-        elif self._plan.mapping.one_row_per_item:
-            self._reject(self._reader.line(entry.row), "", "no rater rated it")
 
     def _reject(self, line: int, column: str, reason: str) -> None:
         self._summary.n_rejected += 1
@@ -391,14 +327,11 @@ class _Conversion:
         self._sinks.rejected((line, column, reason))
 
     def _add_rating(self, rating: TableAnswer) -> None:
-        if unrated := self._unrated.pop(rating.item, None):
-            self._add_item(unrated)
         self.has_sets |= rating.elicitation == "response_set"
         if rating.value != CANNOT_ASSESS:
-            self._answered.add((rating.item, rating.elicitation))
-        time = (self._times[rating.row],) if self._times else ()
-        value = _written(rating.value)
-        self._sinks.rating((rating.item, rating.name, rating.elicitation, value, *time))
+            self._summary.answered.add((rating.item, rating.elicitation))
+        time = (rating.rated_at,) if self._plan.mapping.rated_at else ()
+        self._sinks.rating((rating.item, rating.name, rating.elicitation, rating.cell, *time))
         raters = self._summary.raters
         raters[rating.name] = raters.get(rating.name, 0) + 1
 
@@ -407,7 +340,7 @@ class _Conversion:
         summary = self._summary
         summary.n_items += 1
         summary.fields.update(item.fields)
-        shown = [self._plan.fields[name] for name in self._plan.mapping.text]
+        shown = [self._plan.columns.fields[name] for name in self._plan.mapping.text]
         if len(summary.textless) < N_LISTED and any(name not in item.fields for name in shown):
             summary.textless.append(item.id)
 
@@ -415,7 +348,3 @@ class _Conversion:
 def _rating_columns(plan: ImportPlan) -> tuple[str, ...]:
     """Return the columns of the ratings, with their times where the table has some."""
     return (*RATING, "rated_at") if plan.mapping.rated_at else RATING
-
-
-def _written(value: str | tuple[str, ...]) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

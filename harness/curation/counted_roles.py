@@ -13,7 +13,6 @@ from harness.curation.column_facts import (
 )
 from harness.curation.doubts import Doubt
 from harness.curation.long_roles import item_keys, rater_columns
-from harness.curation.rater_names import FILLERS, who_are
 from harness.curation.role_draft import RoleDraft, names_of
 from harness.tasks.columns import column_words
 from harness.tasks.columns.answer_cells import OPTION_MARKS, SHARES_SUM
@@ -23,6 +22,7 @@ from harness.tasks.columns.cell_values import (
     list_of,
 )
 from harness.tasks.columns.column_words import parts
+from harness.tasks.columns.rater_names import FILLERS, who_are
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

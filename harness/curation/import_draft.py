@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.curation.import_options import AnswerSettings
 from harness.option_declarations import options_of
 from harness.tasks.columns.column_mapping import NONE, ColumnMapping
+from harness.tasks.columns.table_answers import AnswerSettings
 from harness.tasks.write import Field, task_yaml
 
 if TYPE_CHECKING:

@@ -1,13 +1,8 @@
-"""Options of `harness curate import`: the files of a table, its columns and its answers."""
+"""Options of `harness curate import`: the files of a table, its columns and its raters."""
 
 from __future__ import annotations
 
-from typing import Literal, Self
-
-from pydantic import field_validator, model_validator
-
 from harness.command_options import DryRun, Unasked
-from harness.errors import OptionError, TaskError
 from harness.option_declarations import (
     IMPORT,
     IMPORT_EXPORTED,
@@ -17,10 +12,8 @@ from harness.option_declarations import (
     Repeated,
     option,
 )
-from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import RaterIds, RaterKind, Scale, as_number
-
-READING = (IMPORT,)  # a table whose columns are guessed
+from harness.tasks.columns.table_answers import READING
+from harness.tasks.schema import RaterIds, RaterKind
 
 
 class FileOptions(Options):
@@ -112,78 +105,6 @@ class ColumnOptions(Options):
             for role, columns in named.items()
             if columns
         }
-
-
-class AnswerSettings(Options):
-    """What the answers of a table mean, said by the user or a recipe; what is not, is guessed."""
-
-    scale: Scale | None = option(None, "Scale of the answers.", READING)
-    options: Lists = option((), "Labels that are options, in order.", READING)
-    positive: Lists = option((), "Options that count as positive.", READING)
-    abstain: Lists = option((), "Labels of a rater who could not say (CANNOT_ASSESS).", READING)
-    ignore: Lists = option((), "Labels to count and leave out.", READING)
-    rename: Repeated = option(
-        (), "A label that means an option; repeatable.", READING, metavar="LABEL=OPTION"
-    )
-    bounds: tuple[float, float] | None = option(
-        None,
-        "Least and greatest number of a continuous scale.",
-        READING,
-        metavar="LOW,HIGH",
-    )
-    raters_per_item: int | None = option(
-        None, "Number of raters of every item, for shares.", READING, flag="--n-raters", ge=1
-    )
-    lists: Literal["ratings", "sets", "counts", "raters"] | None = option(
-        None, "What a list or numbers by name in a cell are.", READING
-    )
-    separator: str | None = option(
-        None, "What divides the options of a response set in a cell, such as ';'.", READING
-    )
-    decimal: Literal["comma", "point"] | None = option(
-        None, "Whether 3,5 in a cell is a number; asked where it may be one.", READING
-    )
-    on_duplicate: Literal["reject", "last"] = option(
-        "reject",
-        "Whether a second rating is rejected, or the last by its time counts.",
-        READING,
-    )
-    scales: Literal["shared", "own"] | None = option(
-        None, "One task for all criteria, or one for each; by default as labels do.", READING
-    )
-
-    @field_validator("separator")
-    @classmethod
-    def _with_line_breaks(cls, text: str | None) -> str | None:
-        return (text or "").replace("\\n", "\n") or None
-
-    @field_validator("bounds", mode="before")
-    @classmethod
-    def _are_ordered(cls, ends: object) -> object:
-        if not isinstance(ends, list | tuple):
-            return ends
-        numbers = [as_number(end.strip()) if isinstance(end, str) else end for end in ends]
-        match numbers:
-            case [int() | float() as low, int() | float() as high] if low < high:
-                return numbers
-        raise ValueError("write LOW,HIGH such as 0,100")
-
-    @model_validator(mode="after")
-    def _go_together(self) -> Self:
-        if self.bounds is not None and self.scale != "continuous":
-            raise OptionError("bounds", "it goes with {scale} continuous", "add that one")
-        return self
-
-    def meanings(self) -> dict[str, str]:
-        """Return what labels, in lower case, stand for where that is not their own option."""
-        meanings = {label.casefold(): label for label in self.ignore}
-        meanings |= dict.fromkeys((label.casefold() for label in self.abstain), CANNOT_ASSESS)
-        for pair in self.rename:
-            label, sign, option_ = (part.strip() for part in pair.rpartition("="))
-            if not label or not sign or not option_:
-                raise TaskError(f"--rename: found {pair!r}; write it as label=option.")
-            meanings[label.casefold()] = option_
-        return meanings
 
 
 class RatedOptions(Options):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,80 +11,58 @@ from harness.curation.doubts import Doubt
 from harness.curation.label_joins import separator_of
 from harness.curation.option_guess import (
     LabelCounts,
-    NamedOptions,
     count_labels,
     guess_answers,
     guess_rater_ids,
     merged,
+    pairs_of,
 )
 from harness.curation.role_guess import guess_roles
 from harness.errors import TaskError
 from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader, same_names
 from harness.tasks.columns.cell_values import ballots_by_rater, list_of
 from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_fields
-from harness.tasks.columns.column_words import are_pair, parts
+from harness.tasks.columns.column_words import parts
 from harness.tasks.columns.table_columns import with_decimals, with_sets, with_whole_sets
-from harness.tasks.dataset_fields import RESERVED
+from harness.tasks.columns.table_reader import ItemColumns, TableTask
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import OPEN_SCALES, RaterIds, RaterKind, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.curation.import_options import AnswerSettings
+    from harness.tasks.columns.table_answers import AnswerSettings
     from harness.tasks.columns.table_columns import Table
 
 NO_JUDGES = "none"  # the name that says that there are none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportPlan:
+class ImportPlan(TableTask):
     """How a table, or a criterion of it, becomes a task.
 
     Attributes
     ----------
-    name, property : str
-        Of the task.
-    kind : str
-        Whether the raters are ``expert``, ``skilled`` or ``crowd``.
-    criterion : str or None
-        The only criterion of the task; None for all there are.
-    joint : bool
-        Whether an item is a row's item and a criterion.
-    rater_ids : str
-        ``positional`` where a rater is only a place within the row.
     settings : AnswerSettings
         What the user, a recipe or the table's format said about the answers.
-    fields : mapping of str to str
-        Columns that become fields of the items, to the name of the field.
     doubts : tuple of Doubt
         What is unclear; no task is made before.
     notes : tuple of str
         Decisions that a reader may want to change.
-    source, licence : str
-        Where the data come from, and on what terms; "" where that is not known.
     """
 
-    name: str
-    property: str
-    kind: RaterKind
-    table: Table
-    mapping: ColumnMapping
-    reader: AnswerReader
-    criterion: str | None
-    joint: bool
-    rater_ids: RaterIds
-    answers: NamedOptions
     settings: AnswerSettings
-    fields: Mapping[str, str]
     doubts: tuple[Doubt, ...]
     notes: tuple[str, ...]
-    source: str = ""
-    licence: str = ""
 
     def questions(self) -> tuple[str, ...]:
         """Return what is unclear, with the options that settle it."""
         return tuple(doubt.question for doubt in self.doubts)
+
+    def check(self) -> None:
+        """Raise a `TaskError` with the questions that are open."""
+        if questions := self.questions():
+            raise TaskError(f"{self.table.path}: {'; '.join(questions)}.")
 
 
 def make_plans(
@@ -180,24 +157,22 @@ def _plans(
     pairs = pairs_of(mapping.text)
     plans = []
     for criterion, of_task in by_task.items():
-        answers = guess_answers(of_task, settings, where, pairs=pairs)
+        guess = guess_answers(of_task, settings, where, pairs=pairs)
+        joint = criterion is None and mapping.has_several_criteria
         plans.append(
             ImportPlan(
                 name=name if criterion is None else f"{name}-{_slug(criterion)}",
-                property=property_rated,
-                kind=kind or _kind(mapping),
-                table=table,
-                mapping=mapping,
-                reader=reader,
-                criterion=criterion,
-                joint=criterion is None
-                and (bool(mapping.criteria or mapping.pattern) or len(mapping.votes) > 1),
+                property_rated=property_rated,
+                kind=kind or mapping.kind,
                 rater_ids=rater_ids,
-                answers=answers,
+                cells=reader,
+                answers=guess.answers,
+                columns=ItemColumns(
+                    fields=mapping.item_fields(table), criterion=criterion, joint=joint
+                ),
                 settings=settings,
-                fields=_fields(mapping, table),
-                doubts=(*doubts, *answers.doubts),
-                notes=(*table.notes, *draft.notes, *answers.notes),
+                doubts=(*doubts, *guess.doubts),
+                notes=(*table.notes, *draft.notes, *guess.notes),
             )
         )
     return tuple(plans)
@@ -214,13 +189,6 @@ def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
         return all(labels == numeric[0] for labels in numeric)
     union = set().union(*sets)
     return any(labels == union for labels in sets)
-
-
-def pairs_of(texts: Sequence[str]) -> bool | None:
-    """Whether two of the shown texts are called after sides; None where one text is shown."""
-    if len(texts) <= 1:
-        return None
-    return any(are_pair(*pair) for pair in combinations(texts, 2))
 
 
 def _slug(criterion: str) -> str:
@@ -305,21 +273,3 @@ def _corrected(
         question = f"{len(former)} ratings are corrected later: give --on-duplicate last, or reject"
         return table, [Doubt(question, {"on_duplicate": "last"})]
     return table, []
-
-
-def _kind(mapping: ColumnMapping) -> RaterKind:
-    """Return ``expert`` where the columns of the raters say so, else ``crowd``."""
-    names = mapping.raters or (mapping.rater,)
-    return "expert" if all("expert" in parts(name) for name in names) else "crowd"
-
-
-def _fields(mapping: ColumnMapping, table: Table) -> dict[str, str]:
-    """Name the fields of items after their columns, except for reserved names."""
-    columns = mapping.text if mapping.rater else (*mapping.text, *mapping.unused(table))
-    fields: dict[str, str] = {}
-    for column in columns:
-        name = column
-        while name in RESERVED or name in fields.values():
-            name += "_"
-        fields[column] = name
-    return fields

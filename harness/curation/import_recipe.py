@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from harness.curation.import_options import AnswerSettings
 from harness.errors import TaskError, fault_of
+from harness.tasks.columns.table_answers import AnswerSettings
 from harness.tasks.dataset_fields import HubDataset, Names
 from harness.tasks.schema import RaterIds, RaterKind
 from harness.tasks.strict_yaml import read_yaml

@@ -15,14 +15,14 @@ from harness.curation.column_facts import (
 )
 from harness.curation.doubts import Doubt
 from harness.curation.label_joins import FEW_LABELS, separator_of
-from harness.curation.rater_names import is_model, who_are
 from harness.curation.role_draft import RoleDraft, names_of
 from harness.plain_text import visible
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import (
     is_iso_time,
 )
-from harness.tasks.columns.column_words import contains_word, parts, stem
+from harness.tasks.columns.column_words import parts, stem
+from harness.tasks.columns.rater_names import is_model, who_are, who_are_raters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -514,10 +514,7 @@ def judges_among_raters(draft: RoleDraft) -> None:
         return
     mapping = draft.mapping
     raters = draft.facts[mapping.rater].values
-    people = contains_word(mapping.rater, column_words.PEOPLE) or not any(
-        not column_words.MODEL_MARKS.isdisjoint(parts(name)) for name in raters[:LOOKED_AT]
-    )
-    who = who_are(raters, people=people)
+    who = who_are_raters(mapping.rater, raters)
     models = [name for name in raters if who[name] == "model"]
     unclear = [name for name in raters if who[name] == "unclear"]
     if len(models) == len(raters):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -17,16 +17,16 @@ from harness.curation.label_orders import ORDERS, known_order, plain_label, step
 from harness.errors import TaskError
 from harness.tasks.columns import column_words
 from harness.tasks.columns.cell_values import labels_of, with_point
-from harness.tasks.columns.label_reader import LabelReader
+from harness.tasks.columns.table_answers import TableAnswers
 from harness.tasks.columns.table_columns import EMPTY, MAX_LABELS
-from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
+from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import OPEN_SCALES, Scale, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from harness.curation.import_options import AnswerSettings
     from harness.tasks.columns.answer_cells import AnswerReader
+    from harness.tasks.columns.table_answers import AnswerSettings
     from harness.tasks.schema import RaterIds
 
 MAX_STEPS = 20  # a scale with more steps is taken for continuous
@@ -124,41 +124,42 @@ def _are_places(raters: tuple[str, ...], n_uneven: int, *, nested: bool) -> bool
     return (nested and n_uneven >= needed) or (label_named and not n_uneven)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedOptions:
-    """The options of a task and how a table's labels name them.
+@dataclass(frozen=True, slots=True)
+class AnswerGuess:
+    """What the answers of a table mean, with what is unclear and what a reader may want to change.
 
     Attributes
     ----------
-    keys : mapping of str to str
-        A label in lower case, as the table may write it, to the key of its option.
-    labels : mapping of str to str
-        The key of each option, in order, to what people read.
-    notes : tuple of str
-        Decisions that a reader may want to change.
+    answers : TableAnswers
+        The options, and how labels name them.
     doubts : tuple of Doubt
         Labels that may be no options.
+    notes : tuple of str
+        Decisions.
     """
 
-    scale: Scale
-    keys: Mapping[str, str]
-    labels: Mapping[str, str]
-    positive: tuple[str, ...]
-    abstain: bool
-    ignore: tuple[str, ...]
-    notes: tuple[str, ...]
+    answers: TableAnswers
     doubts: tuple[Doubt, ...] = ()
-    bounds: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
 
-    @property
-    def reader(self) -> LabelReader:
-        """What reads the cells of the table."""
-        return LabelReader(self.scale, self.keys, self.abstain, self.bounds)
+
+def pairs_of(texts: Sequence[str]) -> bool | None:
+    """Whether two of the shown texts are called after sides; None where one text is shown."""
+    if len(texts) <= 1:
+        return None
+    return any(column_words.are_pair(*pair) for pair in combinations(texts, 2))
+
+
+def guess_labels(cells: AnswerReader, settings: AnswerSettings) -> AnswerGuess:
+    """Guess what the answers of a table mean whose criteria have one scale; see `guess_answers`."""
+    counts = merged(count_labels(cells, is_open=settings.scale in OPEN_SCALES).values())
+    where, pairs = str(cells.table.path), pairs_of(cells.mapping.text)
+    return guess_answers(counts, settings, where, pairs=pairs)
 
 
 def guess_answers(
     counts: LabelCounts, settings: AnswerSettings, where: str, *, pairs: bool | None = None
-) -> NamedOptions:
+) -> AnswerGuess:
     """Guess options, scale and positive options from the labels of a table.
 
     ``pairs`` says whether the item has two texts called after sides; None where it has one text.
@@ -167,8 +168,7 @@ def guess_answers(
         return _open_answers(counts, settings, where)
     notes: list[str] = []
     meanings = settings.meanings()
-    excluded = {*settings.ignore, CANNOT_ASSESS}
-    human = _options(counts.humans, meanings, excluded)
+    human = _options(counts.humans, meanings, {*settings.ignore, CANNOT_ASSESS})
     uses = {label: human.get(label, 0) for label in settings.options} or dict(human)
     if not settings.options:
         uses |= _judge_labels(counts, uses, meanings, notes)
@@ -185,50 +185,26 @@ def guess_answers(
     if not settings.scale and not any("decimal" in doubt.accept for doubt in doubts):
         doubts += _scale_questions(names, scale, pairs=pairs, listed=bool(settings.options))
     names = names if settings.options else _in_order(names, scale, notes)
-    labels = dict(zip(_keys(names), names, strict=True))
-    keys = {name.casefold(): key for key, name in labels.items()}
-    positive = _positive(settings, labels, keys, scale, where)
-    keys |= {key.casefold(): key for key in labels}
-    abstains = counts.abstains or CANNOT_ASSESS in meanings.values()
-    standing = {
-        label: meaning if meaning in excluded else keys.get(meaning.casefold())
-        for label, meaning in meanings.items()
-    }
-    return NamedOptions(
-        scale=scale,
-        keys=keys | {label: key for label, key in standing.items() if key},
-        labels=labels,
-        positive=positive,
-        abstain=abstains,
-        ignore=tuple(label for label in settings.ignore if label not in labels),
-        notes=tuple(notes),
-        doubts=(*_remark_questions(remarks), *_variant_questions(variants), *doubts),
+    positive = settings.positive or (_affirmative(names) if scale == "binary" else ())
+    whole = {"scale": scale, "options": tuple(names), "positive": positive}
+    return AnswerGuess(
+        TableAnswers.of(settings.model_copy(update=whole), where, abstain=counts.abstains),
+        (*_remark_questions(remarks), *_variant_questions(variants), *doubts),
+        tuple(notes),
     )
 
 
-def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> NamedOptions:
+def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> AnswerGuess:
     """Read labels as numbers, of which others are refused row by row, or as texts."""
-    assert settings.scale is not None
     if settings.options or settings.positive:
         raise TaskError(
             f"{where}: a {settings.scale} scale has no options; drop --options and --positive."
         )
-    meanings = settings.meanings()
-    answers = NamedOptions(
-        scale=settings.scale,
-        keys=meanings,
-        labels={},
-        positive=(),
-        abstain=counts.abstains or CANNOT_ASSESS in meanings.values(),
-        ignore=settings.ignore,
-        notes=(),
-        bounds=settings.bounds,
-    )
     doubts = _decimal_questions(list(counts.humans), settings)
     numbers = (as_number(label) for label in counts.humans)
     if settings.scale == "continuous" and not doubts and all(n is None for n in numbers):
         raise TaskError(f"{where}: no rating is a number; name other columns, or another --scale.")
-    return replace(answers, doubts=tuple(doubts))
+    return AnswerGuess(TableAnswers.of(settings, where, abstain=counts.abstains), tuple(doubts))
 
 
 def _options(
@@ -512,42 +488,15 @@ def _in_order(names: Sequence[str], scale: Scale, notes: list[str]) -> list[str]
     return sorted(names, key=lambda name: numbers[name] or 0.0)
 
 
-def _keys(names: Sequence[str]) -> list[str]:
-    """Return a key for each label: the label itself where it is a valid key."""
-    keys: list[str] = []
-    for name in names:
-        plain = re.sub(f"[{re.escape(PUNCTUATION)}]+", " ", name)
-        plain = " ".join("".join(c if c.isprintable() else " " for c in plain).split())
-        key = plain[:MAX_KEY_CHARS].strip() or "option"
-        number = 2
-        while key.casefold() in {k.casefold() for k in keys}:
-            key, number = f"{key[: MAX_KEY_CHARS - 4]} {number}", number + 1
-        keys.append(key)
-    return keys
-
-
-def _positive(
-    settings: AnswerSettings,
-    labels: Mapping[str, str],
-    keys: Mapping[str, str],
-    scale: Scale,
-    where: str,
-) -> tuple[str, ...]:
-    if settings.positive:
-        unknown = [label for label in settings.positive if label.casefold() not in keys]
-        if unknown:
-            names = ", ".join(labels.values())
-            raise TaskError(f"{where}: --positive: {unknown[0]!r} is none of {names}.")
-        return tuple(keys[label.casefold()] for label in settings.positive)
-    if scale != "binary":
+def _affirmative(names: Sequence[str]) -> tuple[str, ...]:
+    """Return which of two labels says yes; none where neither does."""
+    if len(names) != N_BINARY:
         return ()
-    short, long = sorted(labels, key=lambda key: len(labels[key]))
-    if labels[long].casefold().endswith(labels[short].casefold()) and short != long:
+    short, long = sorted(names, key=len)
+    if long.casefold().endswith(short.casefold()) and short != long:
         return (short,)  # "toxic" and "not toxic", "safe" and "unsafe"
     for pair in PAIRS:
-        if {label.casefold() for label in labels.values()} == set(pair):
-            return tuple(key for key, label in labels.items() if label.casefold() == pair[0])
-    affirmative = [
-        key for key in labels if not column_words.YES.isdisjoint(column_words.parts(labels[key]))
-    ]
-    return tuple(affirmative) if len(affirmative) == 1 else ()
+        if {name.casefold() for name in names} == set(pair):
+            return tuple(name for name in names if name.casefold() == pair[0])
+    said = [name for name in names if not column_words.YES.isdisjoint(column_words.parts(name))]
+    return tuple(said) if len(said) == 1 else ()

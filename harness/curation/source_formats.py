@@ -7,31 +7,28 @@ import re
 import zipfile
 import zlib
 from contextlib import closing
-from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
 from harness.curation.import_options import FileOptions
 from harness.errors import TaskError
-from harness.tasks.columns.column_words import TOTAL_ROWS, plain
-from harness.tasks.columns.table_columns import Table, encode
+from harness.tasks.columns.table_columns import UNNAMED, Table, cleaned, encode
 from harness.tasks.dataset_fields import derived
-from harness.tasks.tables import LIMITS, parse_json, read_rows
+from harness.tasks.tables import parse_json, read_rows
 from harness.tasks.tables.checks import (
+    IMPORT_LIMITS,
     PlaceError,
     check_columns,
     check_lengths,
     check_size,
+    counted_rows,
     reading,
     too_many_rows,
 )
 from harness.tasks.tables.delimited import BOM, csv_cells, encoding_of, jsonl_rows, ragged
 from harness.tasks.tables.formats import N_OPENING, Reading, format_of
 from harness.tasks.tables.native_rows import native_lines, native_rows
-from harness.tasks.tables.reader import counted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,11 +42,7 @@ CHUNK = 1 << 20
 SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 FORMULA = re.compile(rb'<c r="([A-Z]+\d+)"[^<>]*>\s*<f\b[^<>]*?(?:/>|>[^<]*</f>)\s*(<v>[^<]|<is>)?')
 STATE = "state.json"
-IMPORT_LIMITS = replace(LIMITS, n_columns=4096)  # a column per criterion and rater
 SEPARATORS = {".csv": "", ".tsv": "\t", ".txt": ""}  # of csv it is read from the header
-N_TOTALS = 3  # last rows that may be totals
-INDEX = re.compile(r"Unnamed: 0(\.\d+)*")
-UNNAMED = "Unnamed: 0"
 
 
 def excel_rows(
@@ -268,27 +261,16 @@ def read_source(
         table = encode(files[0], derived(derive, rows) if derive else rows, (), bad)
     if missing := set(how.drop) - dropped:
         raise TaskError(f"{files[0]}: --drop: found no column {min(missing)!r}.")
-    return _cleaned(table, found)
+    return cleaned(table, found)
 
 
-def read_records(records: Iterable[Row], name: str, *, plain: bool = False) -> Table:
-    """Read rows in memory, as `read_source` reads those of a file; errors are about ``name``.
-
-    ``plain`` rows are those of no format, whatever their marks.
-    """
+def read_records(records: Sequence[Row], name: str) -> Table:
+    """Read rows in memory, as `read_source` reads those of a file; errors are about ``name``."""
     found, path = Reading(), Path(name)
     with reading(path):
         rows = counted_rows(enumerate(records, 1), IMPORT_LIMITS)
-        table = encode(path, _recognised(rows, IMPORT_LIMITS, FileOptions(plain=plain), found))
-    return _cleaned(table, found)
-
-
-def _cleaned(table: Table, found: Reading) -> Table:
-    """Leave out an index and rows of totals, and add what was found on the way."""
-    table = replace(_without_index(table, found.notes), reading=found)
-    if not found.name:
-        table = _without_totals(table, found.notes)
-    return replace(table, notes=tuple(dict.fromkeys(found.notes)))
+        table = encode(path, _recognised(rows, IMPORT_LIMITS, FileOptions(), found))
+    return cleaned(table, found)
 
 
 def _without(
@@ -314,40 +296,6 @@ def _recognised(
     for line, row in every:
         check_lengths(row, limits, f"row {line}")
         yield line, row
-
-
-def _without_index(table: Table, notes: list[str]) -> Table:
-    """Leave out the column of row numbers that pandas writes."""
-    names = [n for n in table.columns if INDEX.fullmatch(n)]
-    numbered = [n for n in names if _numbers_rows(table, n)]
-    if odd := [n for n in names if n not in numbered]:
-        raise TaskError(
-            f"{table.path}: found a column without a name; name every column, or --drop {odd[0]!r}."
-        )
-    if numbered:
-        notes.append("the column of row numbers without a name is left out")
-    return table.without(numbered) if numbered else table
-
-
-def _numbers_rows(table: Table, name: str) -> bool:
-    texts = table.columns[name].texts
-    numbers = [texts[code].removesuffix(".0") for code in table.columns[name].codes.tolist()]
-    return numbers in ([str(k) for k in range(start, start + table.n_rows)] for start in (0, 1))
-
-
-def _without_totals(table: Table, notes: list[str]) -> Table:
-    """Leave out last rows whose first cell says that they are totals or averages."""
-    named = []
-    for row in range(max(0, table.n_rows - N_TOTALS), table.n_rows):
-        cells = [column.texts[column.codes[row]] for column in table.columns.values()]
-        first = next(filter(None, cells), "")
-        if plain(first).strip(" :.") in TOTAL_ROWS:
-            named.append(row)
-    if not named or table.n_rows - len(named) < 1:
-        return table
-    lines = ", ".join(str(table.lines[row]) for row in named)
-    notes.append(f"rows of totals left out: line {lines}")
-    return table.without(rows=np.array(named))
 
 
 def source_rows(

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from harness.tasks.options import DEFAULT_PROPERTY
 from harness.tasks.schema import OPEN_SCALES
 from harness.tasks.write import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from harness.command_options import RanksBy
-    from harness.curation.import_plan import ImportPlan
-    from harness.curation.option_guess import NamedOptions
+    from collections.abc import Iterator, Mapping
 
 PROPERTY = """
 What is rated, as a phrase. Judges read it: say what your raters were asked."""
@@ -28,59 +23,54 @@ expert, skilled or crowd: how much better than one rater a judge must be (eps)."
 RATER_IDS = """\
 real: a rater's name is a person. positional: it is only a place within the item, and
 then no test of single raters makes sense."""
+RANKS_BY = "Ratings that rank judges, forced_choice or response_set, whatever is collected later."
+OPTIONS = "Each option has the key that the files use, and may have a label and a description."
+BOUNDS = "The least and the greatest number; without them, any number is an answer."
+TAU = "An item is positive when at least this share of raters would accept a positive option."
 
 
-def describe_task(
-    plan: ImportPlan, raters: Mapping[str, int], fields: Collection[str], *, ranks_by: RanksBy
+def commented(
+    described: Mapping[str, Any], raters: Mapping[str, int], table: str
 ) -> Iterator[Field]:
-    """Yield the commented fields of a planned task."""
-    answers, table = plan.answers, plan.table.path.name
-    made = f"Made from {table}. `harness schema task` lists every field."
-    yield Field("name", plan.name, made)
-    yield Field("property", plan.property or DEFAULT_PROPERTY, PROPERTY)
+    """Yield the fields of a task with comments, and examples of fields that it lacks.
+
+    Parameters
+    ----------
+    described : mapping of str to object
+        See `harness.tasks.columns.table_reader.TableTask.described`.
+    raters : mapping of str to int
+        Ratings per rater.
+    table : str
+        Name of the table.
+    """
+
+    def field(name: str, comment: str, example: object = "") -> Field:
+        given = name in described
+        return Field(name, described[name] if given else example, comment, is_example=not given)
+
+    yield field("name", f"Made from {table}. `harness schema task` lists every field.")
+    yield field("property", PROPERTY)
     instructions = "What else raters were told, if anything; judges are told the same."
-    yield Field("instructions", "what they were told", instructions, is_example=True)
-    yield Field("scale", answers.scale, SCALE)
-    yield from _scale_fields(answers)
-    yield Field("abstain", answers.abstain, "Whether CANNOT_ASSESS is an answer.")
-    if answers.scale not in OPEN_SCALES:
-        ranking = (
-            "Ratings that rank judges, forced_choice or response_set, whatever is collected later."
-        )
-        yield Field("ranks_by", ranks_by, ranking)
-    yield Field("raters", plan.kind, RATERS)
-    yield Field("rater_ids", plan.rater_ids, RATER_IDS)
-    yield Field("", comment=f"{len(raters)} raters gave {sum(raters.values())} ratings.")
-    if answers.ignore:
-        ignored = "Labels that are counted and left out."
-        yield Field("ignore_labels", list(answers.ignore), ignored)
-    shown = [plan.fields[name] for name in plan.mapping.text if plan.fields[name] in fields]
-    if shown:
-        yield Field("text", shown, "\nThe fields of items.jsonl that judges see.")
-    source = f"{plan.source}; imported from {table}" if plan.source else table
-    yield Field("source", source, "\nWhere the data come from, and on what terms.")
-    yield Field("licence", plan.licence or "CC-BY-4.0", is_example=not plan.licence)
-
-
-def _scale_fields(answers: NamedOptions) -> Iterator[Field]:
-    """Yield the options or, of a continuous scale, the bounds."""
-    if answers.scale == "text":
-        yield Field("similarity", "similarity.csv", SIMILARITY, is_example=True)
-    elif answers.scale == "continuous":
-        bounds = "The least and the greatest number; without them, any number is an answer."
-        ends = [int(end) if end.is_integer() else end for end in answers.bounds or (0.0, 100.0)]
-        yield Field("bounds", ends, bounds, is_example=not answers.bounds)
+    yield field("instructions", instructions, "what they were told")
+    yield field("scale", SCALE)
+    if described["scale"] == "text":
+        yield field("similarity", SIMILARITY, "similarity.csv")
+    elif described["scale"] == "continuous":
+        yield field("bounds", BOUNDS, [0, 100])
     else:
-        keys = "Each option has the key that the files use, and may have a label and a description."
-        options = [
-            {"key": key} | ({"label": label} if label != key else {})
-            for key, label in answers.labels.items()
-        ]
-        yield Field("options", options, keys)
-        positive = list(answers.positive) or list(answers.labels)[:1]
+        yield field("options", OPTIONS)
         decided = "The options that count as positive, for decisions at the cut-off tau."
-        yield Field("positive", positive, decided, is_example=not answers.positive)
-        accepted = (
-            "An item is positive when at least this share of raters would accept a positive option."
-        )
-        yield Field("tau", 0.5, accepted, is_example=True)
+        yield field("positive", decided, [described["options"][0]["key"]])
+        yield field("tau", TAU, 0.5)
+    yield field("abstain", "Whether CANNOT_ASSESS is an answer.")
+    if described["scale"] not in OPEN_SCALES:
+        yield field("ranks_by", RANKS_BY)
+    yield field("raters", RATERS)
+    yield field("rater_ids", RATER_IDS)
+    yield Field("", comment=f"{len(raters)} raters gave {sum(raters.values())} ratings.")
+    if "ignore_labels" in described:
+        yield field("ignore_labels", "Labels that are counted and left out.")
+    if "text" in described:
+        yield field("text", "\nThe fields of items.jsonl that judges see.")
+    yield field("source", "\nWhere the data come from, and on what terms.")
+    yield field("licence", "", "CC-BY-4.0")

@@ -14,11 +14,11 @@ from harness.curation.column_facts import (
     has_digits,
 )
 from harness.curation.doubts import Doubt
-from harness.curation.rater_names import FILLERS, is_model, opens_with_rater, who_are
 from harness.curation.role_draft import RoleDraft, names_of
 from harness.tasks.columns import column_words
 from harness.tasks.columns.column_mapping import PLACEHOLDERS, ColumnMapping, pattern_of
 from harness.tasks.columns.column_words import contains_word, parts
+from harness.tasks.columns.rater_names import FILLERS, is_model, opens_with_rater, who_are
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

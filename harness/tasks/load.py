@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from harness.errors import TaskError
 from harness.tasks.folders import find_task, path_inside
 from harness.tasks.human_ratings import check_ratings, read_ratings
-from harness.tasks.model import Item, Task
+from harness.tasks.model import Item, Rating, Task
+from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import (
     TASK_FILE,
     TaskFields,
+    TaskFile,
     check_alt_test,
     check_rubric,
     read_task_file,
@@ -22,14 +24,15 @@ from harness.tasks.tables.checks import as_text, identifier
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from harness.tasks.model import Rating
-    from harness.tasks.schema import TaskFile
+    from harness.tasks.columns.table_reader import TableAnswer, TableTask
+    from harness.tasks.model import HumanElicitation
     from harness.tasks.tables import Row
 
     Content: TypeAlias = tuple[tuple[Item, ...], tuple[Rating, ...], tuple[Rating, ...]]
 
 TABLES = ("items", "groups", "ratings")
 ENDINGS = (".jsonl", ".csv", ".parquet")
+MAX_REJECTED = 0.05  # share of the answers of a table that may be rejected by default
 
 
 def load_task(name_or_path: str | Path, *, unrated: bool = False) -> Task:
@@ -61,29 +64,73 @@ def load_task(name_or_path: str | Path, *, unrated: bool = False) -> Task:
     return task
 
 
-def task_from(
-    file: TaskFile, items: tuple[Item, ...], ratings: Iterable[tuple[str, Row]], *, where: str
-) -> Task:
-    """Return a task of items and ratings in memory, checked as that of a folder.
+class TableContent(NamedTuple):
+    """The task that a table holds, its verdicts, and why rows or cells of it are left out."""
 
-    Parameters
-    ----------
-    file : TaskFile
-        Its fields.
-    items : tuple of Item
-        Its items.
-    ratings : iterable of (str, dict)
-        Place and cells of each rating, as in a table of ratings.
-    where : str
-        What errors are about.
+    task: Task
+    verdicts: list[Row]
+    rejected: list[str]
+
+
+def task_from(subject: TableTask) -> TableContent:
+    """Return the task of a table whose columns and labels are known; nothing is written.
 
     Raises
     ------
     TaskError
-        If something in it is wrong.
+        If no row can be used, more than 5 % of the answers are rejected, or the task is wrong.
     """
-    rated, ignored = check_ratings(ratings, where, file, items)
-    return _made(Path(file.name), file, (items, rated, ignored))
+    from harness.tasks.columns.table_reader import Rejected, TableItem  # noqa: PLC0415 -- numpy
+
+    where, reader = str(subject.table.path), subject.reader()
+    order, foreign = tuple(subject.answers.labels), frozenset(subject.answers.ignore)
+    items: list[Item] = []
+    ratings: list[Rating] = []
+    verdicts: list[Row] = []
+    rejected: list[str] = []
+    for entry in reader.rated():
+        if isinstance(entry, TableItem):
+            items.append(entry.item)
+        elif isinstance(entry, Rejected):
+            column = f", {entry.column}" if entry.column else ""
+            rejected.append(f"row {reader.line(entry.row)}{column}: {entry.reason}")
+        elif entry.is_judge:
+            asked: Row = {"item": entry.item, "judge": entry.name}
+            verdicts.append(asked | {"elicitation": entry.elicitation, "value": entry.cell})
+        else:
+            ratings.append(_rating(entry, order, foreign))
+    _check_rejected(where, rejected, len(ratings) + len(verdicts))
+    file = TaskFile.model_validate(
+        subject.described(
+            {name for item in items for name in item.fields},
+            {(r.item, r.elicitation) for r in ratings if r.value != CANNOT_ASSESS},
+        )
+    )
+    rated = tuple(rating for rating in ratings if foreign.isdisjoint(rating.labels))
+    ignored = tuple(rating for rating in ratings if not foreign.isdisjoint(rating.labels))
+    task = _made(Path(file.name), file, (tuple(items), rated, ignored))
+    return TableContent(task, verdicts, rejected)
+
+
+def _rating(answer: TableAnswer, order: Sequence[str], foreign: frozenset[str]) -> Rating:
+    """Return a rating, with a response set in the order of the options."""
+    value, name = answer.value, answer.elicitation
+    elicitation: HumanElicitation = "response_set" if name == "response_set" else "forced_choice"
+    if isinstance(value, tuple) and foreign.isdisjoint(value):
+        value = tuple(key for key in order if key in value)
+    time = (("rated_at", answer.rated_at),) if answer.rated_at else ()
+    return Rating(answer.item, answer.name, elicitation, value, time)
+
+
+def _check_rejected(where: str, rejected: Sequence[str], n_answers: int) -> None:
+    if not n_answers:
+        reason = f" ({rejected[0]})" if rejected else ""
+        raise TaskError(f"{where}: no row could be used{reason}.")
+    if len(rejected) > MAX_REJECTED * (len(rejected) + n_answers):
+        raise TaskError(
+            f"{where}: {len(rejected)} rows or cells cannot be used, more than {MAX_REJECTED:.0%} "
+            f"of the answers ({rejected[0]}); correct them or leave them out."
+        )
 
 
 def _made(folder: Path, file: TaskFile, content: Content) -> Task:

@@ -43,7 +43,7 @@ def imported(path, folder, roles=None, **settings):
         labels = {option.key: option.label for option in task.options}
         for r in task.ratings:
             item = task.by_id[r.item]
-            base = item.group if plan.joint or "criterion" in plan.mapping.id else r.item
+            base = item.group if plan.columns.joint or "criterion" in plan.mapping.id else r.item
             rater = r.rater if task.rater_ids == "real" else ""
             ratings.append((base, item.criterion or "", rater, labels.get(r.value, r.value)))
     return ratings, []

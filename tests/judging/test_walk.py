@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from support.task_folders import make_task_folder
 
-from benchmarks.walk import files_of_rows, walk_of
+from benchmarks.walk import ROLES, WHOLE, files_of_rows, walk_of
 
-MAX_FILES_OF_ROWS = 33  # of 46 when a folder was written and read on the way
+MAX_FILES_OF_ROWS = 20  # of 46 when a folder was written and read on the way
+MAX_FILES_OF_WHOLE_ROWS = 16  # where nothing is guessed
 MAX_FILES = 20
 
 
@@ -23,7 +24,14 @@ def test_the_walk_of_a_forced_choice(stub, tmp_path):
 
 def test_rows_in_memory_become_a_task_without_files():
     """No reader of files, no format and no writer is entered on the way."""
-    files = files_of_rows()
+    files = files_of_rows(ROLES)
     assert len(files) <= MAX_FILES_OF_ROWS, sorted(files)
     others = ("interop", "tasks/tables/delimited", "tasks/tables/formats", "tasks/write", "files")
     assert not [file for file in files if file.startswith(others)]
+
+
+def test_rows_whose_mapping_says_all_are_read_by_the_core():
+    """Nothing is guessed, and no edge is entered."""
+    files = files_of_rows(ROLES | WHOLE)
+    assert len(files) <= MAX_FILES_OF_WHOLE_ROWS, sorted(files)
+    assert not [file for file in files if file.startswith(("curation", "edges"))]

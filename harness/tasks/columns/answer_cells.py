@@ -20,6 +20,7 @@ from harness.tasks.columns.cell_values import (
     name_of,
 )
 from harness.tasks.columns.column_words import COUNT_MARKS, NO, YES, parts
+from harness.tasks.options import CANNOT_ASSESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -88,6 +89,14 @@ class AnswerReader:
             for column in columns
             for text in column.values
         )
+
+    @property
+    def abstains(self) -> bool:
+        """Whether a cell of a rating or verdict says CANNOT_ASSESS."""
+        mapping = self.mapping
+        names = {*mapping.raters, mapping.label, *mapping.judge_columns(self.table)} - {""}
+        cells = (text for name in names for text in self.table.columns[name].values)
+        return any(CANNOT_ASSESS in labels_of(text)[0] for text in cells)
 
     def answers(self) -> Iterator[CellAnswer]:
         """Yield the human answers, row by row, each row's verdicts after them."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import TaskError
+from harness.tasks.columns.column_words import parts
+from harness.tasks.columns.rater_names import are_people
+from harness.tasks.dataset_fields import RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.tasks.columns.table_columns import Table
+    from harness.tasks.schema import RaterKind
 
 Layout = Literal["wide", "pattern", "long", "criteria", "sets", "counts", "votes"]
 LAYOUTS: Mapping[Layout, str] = {
@@ -23,6 +27,8 @@ LAYOUTS: Mapping[Layout, str] = {
     "counts": "a column per option, with how many raters chose it",
     "votes": "a column of all ratings of an item",
 }
+WHOLE_ROLES = {"id", "text", "raters", "rater", "label", "judges", "group"}
+MIN_GRID = 4  # columns that may be called after criterion and rater
 NONE = "none"  # says that no column has a role
 PLACEHOLDERS = ("{criterion}", "{rater}")
 
@@ -99,6 +105,28 @@ class ColumnMapping:
         """Whether a row holds all ratings of its item."""
         return not self.rater or bool(self.votes)
 
+    @property
+    def has_several_criteria(self) -> bool:
+        """Whether a row holds ratings of several criteria."""
+        return bool(self.criteria or self.pattern) or len(self.votes) > 1
+
+    @property
+    def kind(self) -> RaterKind:
+        """``expert`` where the columns of the raters say so, else ``crowd``."""
+        names = self.raters or (self.rater,)
+        return "expert" if all("expert" in parts(name) for name in names) else "crowd"
+
+    def item_fields(self, table: Table) -> dict[str, str]:
+        """Return the columns that become fields of items, with their names there."""
+        columns = self.text if self.rater else (*self.text, *self.unused(table))
+        named: dict[str, str] = {}
+        for column in columns:
+            name = column
+            while name in RESERVED or name in named.values():
+                name += "_"
+            named[column] = name
+        return named
+
     def by_role(self) -> dict[str, tuple[str, ...]]:
         """Return the columns by role, without empty roles."""
         roles = {}
@@ -128,6 +156,40 @@ class ColumnMapping:
             return "", column
         match = pattern_of(self.pattern).fullmatch(column)
         return (match["criterion"], match["rater"]) if match else ("", column)
+
+
+def whole_mapping(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMapping | None:
+    """Return the roles of all columns, if the user gave them; None where some are to be guessed.
+
+    They are whole where items, texts and the columns of ratings are named, no column is left, and
+    values raise no question: a row per rating or a column per rater, each text is that of one item,
+    and nobody among the raters is called like a model.
+
+    Raises
+    ------
+    TaskError
+        See `mapping_fields` and `check`.
+    """
+    if not {"id", "text"} <= roles.keys() <= WHOLE_ROLES:
+        return None
+    mapping = ColumnMapping(**mapping_fields(roles, table))
+    if mapping.unused(table) or len(mapping.id) != 1 or not mapping.text:
+        return None
+    if mapping.judges == (NONE,):
+        mapping = replace(mapping, judges=())
+    n_items = table.n_distinct(mapping.id)
+    texts = [name for name in mapping.text if name not in mapping.id]
+    has_own_texts = all(table.n_distinct((name,)) >= n_items for name in texts)
+    if table.n_distinct((*mapping.id, *texts)) > n_items or not (has_own_texts or mapping.group):
+        return None
+    if mapping.rater and mapping.label:
+        names = table.columns[mapping.rater].values
+        is_whole = "judges" in roles or are_people(mapping.rater, names)
+    else:
+        is_whole = 0 < len(mapping.raters) < MIN_GRID
+    if is_whole:
+        check(mapping, table)
+    return mapping if is_whole else None
 
 
 def pattern_of(pattern: str) -> re.Pattern[str]:

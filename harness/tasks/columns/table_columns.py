@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,14 +23,20 @@ from harness.tasks.columns.cell_values import (
     text_of,
     with_point,
 )
+from harness.tasks.columns.column_words import TOTAL_ROWS, plain
 from harness.tasks.options import MAX_LABEL_CHARS
 from harness.tasks.schema import as_number
-from harness.tasks.tables.checks import MAX_ID_CHARS
+from harness.tasks.tables.checks import (
+    IMPORT_LIMITS,
+    MAX_ID_CHARS,
+    check_lengths,
+    counted_rows,
+    reading,
+)
 from harness.tasks.tables.formats import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     import numpy.typing as npt
 
@@ -40,6 +48,9 @@ MAX_LABELS = 100  # a column with more distinct values holds no labels
 TEXT_WORDS = 3  # of a part, on average, from which commas do not divide labels
 EMPTY = 0  # code of an empty cell
 JOINT = "__"  # between the parts of an item's name
+N_TOTALS = 3  # last rows that may be totals
+INDEX = re.compile(r"Unnamed: 0(\.\d+)*")
+UNNAMED = "Unnamed: 0"
 
 
 @dataclass(frozen=True)
@@ -257,11 +268,64 @@ def encode(
     return Table(path, columns, codes, tuple(notes), tuple(ragged))
 
 
+def plain_table(records: Sequence[Row], name: str) -> Table:
+    """Hold rows in memory, which are of no format of a tool; errors are about ``name``."""
+    path = Path(name)
+    with reading(path):
+        rows = list(counted_rows(enumerate(records, 1), IMPORT_LIMITS))
+        for number, row in rows:
+            check_lengths(row, IMPORT_LIMITS, f"row {number}")
+        table = encode(path, rows)
+    return cleaned(table, Reading())
+
+
 def _check_name(path: Path, line: int, raw: str, names: dict[str, str]) -> None:
     name = name_of(raw) or raw
     if name in names.values():
         raise TaskError(f"{path}: line {line}: two columns read {name!r}; rename one of them.")
     names[raw] = name
+
+
+def cleaned(table: Table, found: Reading) -> Table:
+    """Leave out an index and rows of totals, and add what was found on the way."""
+    table = replace(_without_index(table, found.notes), reading=found)
+    if not found.name:
+        table = _without_totals(table, found.notes)
+    return replace(table, notes=tuple(dict.fromkeys(found.notes)))
+
+
+def _without_index(table: Table, notes: list[str]) -> Table:
+    """Leave out the column of row numbers that pandas writes."""
+    names = [n for n in table.columns if INDEX.fullmatch(n)]
+    numbered = [n for n in names if _numbers_rows(table, n)]
+    if odd := [n for n in names if n not in numbered]:
+        raise TaskError(
+            f"{table.path}: found a column without a name; name every column, or --drop {odd[0]!r}."
+        )
+    if numbered:
+        notes.append("the column of row numbers without a name is left out")
+    return table.without(numbered) if numbered else table
+
+
+def _numbers_rows(table: Table, name: str) -> bool:
+    texts = table.columns[name].texts
+    numbers = [texts[code].removesuffix(".0") for code in table.columns[name].codes.tolist()]
+    return numbers in ([str(k) for k in range(start, start + table.n_rows)] for start in (0, 1))
+
+
+def _without_totals(table: Table, notes: list[str]) -> Table:
+    """Leave out last rows whose first cell says that they are totals or averages."""
+    named = []
+    for row in range(max(0, table.n_rows - N_TOTALS), table.n_rows):
+        cells = [column.texts[column.codes[row]] for column in table.columns.values()]
+        first = next(filter(None, cells), "")
+        if plain(first).strip(" :.") in TOTAL_ROWS:
+            named.append(row)
+    if not named or table.n_rows - len(named) < 1:
+        return table
+    lines = ", ".join(str(table.lines[row]) for row in named)
+    notes.append(f"rows of totals left out: line {lines}")
+    return table.without(rows=np.array(named))
 
 
 def with_sets(table: Table, separator: str, roles: Mapping[str, Sequence[str]]) -> Table:

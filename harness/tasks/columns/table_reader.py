@@ -6,19 +6,26 @@ it yields.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.tasks.columns.cell_values import name_of, readable
 from harness.tasks.columns.table_columns import JOINT, item_names
-from harness.tasks.model import Item
+from harness.tasks.model import SETS_RANK_FROM, Item, share_with_sets
+from harness.tasks.options import DEFAULT_PROPERTY
+from harness.tasks.schema import MAX_POWERSET_OPTIONS
 from harness.tasks.tables.checks import MAX_ID_CHARS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from harness.tasks.columns.answer_cells import AnswerReader, CellAnswer
+    from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.label_reader import LabelReader, LabelReading
+    from harness.tasks.columns.table_answers import TableAnswers
+    from harness.tasks.columns.table_columns import Table
+    from harness.tasks.schema import RaterIds, RaterKind
 
 
 class TableItem(NamedTuple):
@@ -30,7 +37,10 @@ class TableItem(NamedTuple):
 
 
 class TableAnswer(NamedTuple):
-    """A rating or, where ``is_judge``, a verdict; ``name`` is that of the rater or judge."""
+    """A rating or, where ``is_judge``, a verdict; ``name`` is that of the rater or judge.
+
+    ``rated_at`` is its time, "" where the table has none.
+    """
 
     row: int
     item: str
@@ -39,6 +49,16 @@ class TableAnswer(NamedTuple):
     column: str
     elicitation: str
     value: str | tuple[str, ...]
+    rated_at: str = ""
+
+    @property
+    def cell(self) -> str:
+        """The value, as the files of a task have it."""
+        return (
+            self.value
+            if isinstance(self.value, str)
+            else json.dumps(self.value, ensure_ascii=False)
+        )
 
 
 class Rejected(NamedTuple):
@@ -66,6 +86,82 @@ class ItemColumns:
     fields: Mapping[str, str]
     criterion: str | None = None
     joint: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableTask:
+    """A task that is made of a table: what the columns and the labels of the table mean.
+
+    Attributes
+    ----------
+    name, property_rated : str
+        Of the task.
+    kind : str
+        Whether the raters are ``expert``, ``skilled`` or ``crowd``.
+    rater_ids : str
+        ``positional`` where a rater is only a place within the row.
+    cells : AnswerReader
+        The table, and the roles of its columns.
+    answers : TableAnswers
+        What its labels mean.
+    columns : ItemColumns
+        What an item is.
+    source, licence : str
+        Where the data come from, and on what terms; "" where that is not known.
+    """
+
+    name: str
+    property_rated: str
+    kind: RaterKind
+    rater_ids: RaterIds
+    cells: AnswerReader
+    answers: TableAnswers
+    columns: ItemColumns
+    source: str = ""
+    licence: str = ""
+
+    @property
+    def table(self) -> Table:
+        """The table."""
+        return self.cells.table
+
+    @property
+    def mapping(self) -> ColumnMapping:
+        """The roles of its columns."""
+        return self.cells.mapping
+
+    def reader(self) -> TableReader:
+        """Return what reads the table."""
+        return TableReader(self.cells, self.answers.reader, self.columns)
+
+    def described(
+        self, fields: Collection[str], answered: Collection[tuple[str, str]]
+    ) -> dict[str, Any]:
+        """Return the fields of ``task.yaml``.
+
+        Parameters
+        ----------
+        fields : collection of str
+            Fields that some item has.
+        answered : collection of (str, str)
+            Items by elicitation of the ratings, those that are CANNOT_ASSESS left out.
+        """
+        table, share = self.table.path.name, share_with_sets(answered)
+        ranked_by_sets = share is not None and share >= SETS_RANK_FROM
+        ranked_by_sets &= len(self.answers.labels) <= MAX_POWERSET_OPTIONS
+        shown = [self.columns.fields[name] for name in self.mapping.text]
+        found = {
+            "name": self.name,
+            "property": self.property_rated or DEFAULT_PROPERTY,
+            **self.answers.fields(),
+            "ranks_by": "response_set" if ranked_by_sets else "forced_choice",
+            "raters": self.kind,
+            "rater_ids": self.rater_ids,
+            "text": [name for name in shown if name in fields],
+            "source": f"{self.source}; imported from {table}" if self.source else table,
+            "licence": self.licence,
+        }
+        return {name: value for name, value in found.items() if value not in ("", [])}
 
 
 @dataclass(slots=True)
@@ -105,12 +201,27 @@ class TableReader:
             item_names(table, (name,)) if name else []
             for name in (mapping.group, mapping.criterion, mapping.elicitation)
         )
+        self._times = item_names(table, (mapping.rated_at,)) if mapping.rated_at else []
         self._readings: dict[tuple[str, str, bool], LabelReading] = {}
         self._seen = _Seen()
 
     def line(self, row: int) -> int:
         """Return the line of a row in the file."""
         return self._lines[row]
+
+    def rated(self) -> Iterator[TableItem | TableAnswer | Rejected]:
+        """Yield items that have a rating before the first one; in a row without one, why not."""
+        unrated: dict[str, TableItem] = {}
+        for entry in self.read():
+            if isinstance(entry, TableItem):
+                if entry.is_rated:
+                    unrated[entry.item.id] = entry
+                elif self._mapping.one_row_per_item:
+                    yield Rejected(entry.row, "", "no rater rated it")
+                continue
+            if isinstance(entry, TableAnswer) and not entry.is_judge and entry.item in unrated:
+                yield unrated.pop(entry.item)
+            yield entry
 
     def read(self) -> Iterator[TableItem | TableAnswer | Rejected]:
         """Yield items before their ratings, row by row, and verdicts at the end."""
@@ -198,7 +309,9 @@ class TableReader:
         else:
             self._seen.rated.add(key)
             self._seen.rated_items.add(item)
-            yield TableAnswer(row, item, answer.name, False, answer.column, elicitation, value)
+            time = self._times[row] if self._times else ""
+            rated = (row, item, answer.name, False, answer.column, elicitation, value, time)
+            yield TableAnswer(*rated)
 
     def _problem(self, rater: str, key: tuple[str, str, str]) -> str:
         """Return why a rating cannot be used; "" if it can."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from harness.errors import HarnessError, TaskError
 from harness.json_values import JsonObject
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
 
@@ -48,6 +48,7 @@ class Limits:
 
 
 LIMITS = Limits()
+IMPORT_LIMITS = replace(LIMITS, n_columns=4096)  # a column per criterion and rater
 
 
 class PlaceError(ValueError):
@@ -116,6 +117,25 @@ def check_size(path: Path, limits: Limits) -> None:
 def too_many_rows(limits: Limits) -> NoReturn:
     """Refuse a table with too many rows."""
     raise PlaceError(f"found more than {limits.n_rows} rows, which is the most; split the file.")
+
+
+def counted_rows(
+    rows: Iterable[tuple[int, Row]], limits: Limits, ragged: Sequence[tuple[int, str]] = ()
+) -> Iterator[tuple[int, Row]]:
+    """Yield the rows of a table, which must have some, and not too many.
+
+    Where there are none, the first of the ``ragged`` ones is the problem.
+    """
+    n_rows = 0
+    for n_rows, row in enumerate(rows, 1):
+        if n_rows > limits.n_rows:
+            too_many_rows(limits)
+        yield row
+    if not n_rows and ragged:
+        line, problem = ragged[0]
+        raise PlaceError(problem, f"line {line}")
+    if not n_rows:
+        raise PlaceError("found no rows; give at least one.")
 
 
 def check_columns(

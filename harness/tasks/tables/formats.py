@@ -30,7 +30,7 @@ class Reading:
     columns : dict of str to sequence of str
         Columns by role, as in a recipe.
     answers : dict of str to object
-        Fields of `harness.curation.AnswerSettings`.
+        Fields of `harness.tasks.columns.table_answers.AnswerSettings`.
     notes : list of str
         What a reader of the import should know, such as rows that are left out.
     """

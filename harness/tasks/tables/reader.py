@@ -12,14 +12,14 @@ from harness.tasks.tables.checks import (
     PlaceError,
     Row,
     check_size,
+    counted_rows,
     reading,
-    too_many_rows,
 )
 from harness.tasks.tables.delimited import csv_rows, jsonl_rows
 from harness.tasks.tables.native_rows import native_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     Reader = Callable[[Path, Collection[str], Limits], Iterator[tuple[int, Row]]]
@@ -72,22 +72,3 @@ def read_rows(
             raise PlaceError(f"found {ending}; a table ends in .csv, .jsonl or .parquet.")
         check_size(path, limits)
         yield from counted_rows(reader(path, required, limits), limits)
-
-
-def counted_rows(
-    rows: Iterable[tuple[int, Row]], limits: Limits, ragged: Sequence[tuple[int, str]] = ()
-) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a table, which must have some, and not too many.
-
-    Where there are none, the first of the ``ragged`` ones is the problem.
-    """
-    n_rows = 0
-    for n_rows, row in enumerate(rows, 1):
-        if n_rows > limits.n_rows:
-            too_many_rows(limits)
-        yield row
-    if not n_rows and ragged:
-        line, problem = ragged[0]
-        raise PlaceError(problem, f"line {line}")
-    if not n_rows:
-        raise PlaceError("found no rows; give at least one.")

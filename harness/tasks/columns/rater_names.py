@@ -10,7 +10,7 @@ from harness.tasks.columns import column_words
 from harness.tasks.columns.column_words import parts, stem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Who = Literal["person", "model", "unclear"]
 
@@ -18,6 +18,7 @@ VERSION = re.compile(r"(?<![a-z0-9])(v\d|(\d+x)?\d+b(?![a-z0-9])|\d+o(?![a-z0-9]
 FILLERS = frozenset(
     {"by", "of", "from", "s", "the", "no", "nr", "number", "id", "de", "von", "par"}
 )
+LOOKED_AT = 2000  # names
 PLACES = frozenset({"a", "r", "p", "h", "j", "w", "an", "ra", "hr"})  # as in r1, r2, r3
 
 
@@ -41,6 +42,21 @@ def who_are(names: Iterable[str], *, people: bool = False) -> dict[str, Who]:
         form for name in distinct for form in {_numbered_form(name), _lettered_form(name)}
     )
     return {name: _who_is(name, forms, people=people) for name in distinct}
+
+
+def who_are_raters(column: str, names: Sequence[str]) -> dict[str, Who]:
+    """Say who the raters are that a column names; see `who_are`.
+
+    They are people where the column is called so, or no name has the mark of a model.
+    """
+    marked = any(not column_words.MODEL_MARKS.isdisjoint(parts(name)) for name in names[:LOOKED_AT])
+    people = column_words.contains_word(column, column_words.PEOPLE) or not marked
+    return who_are(names, people=people)
+
+
+def are_people(column: str, names: Sequence[str]) -> bool:
+    """Whether all raters that a column names are people."""
+    return {*who_are_raters(column, names).values()} == {"person"}
 
 
 def _who_is(name: str, forms: Mapping[str, int], *, people: bool) -> Who:
