@@ -3,9 +3,7 @@
 manifest.json     configuration, judges, versions and how the run ended
 task/             task.yaml, items and ratings as read; without item texts on request
 prompts/          templates of all requests
-verdicts.jsonl    every reply, append-only; while workers on a cluster ask, and after they were
-                  killed, also verdicts.part-0001.jsonl and so on
-workers.seen      shows workers on a cluster that they see this folder, while they ask
+verdicts.jsonl    every reply, append-only
 embeddings.jsonl  every vector of a text, where texts are compared by them, append-only
 verdicts.damaged  lines of the log whose checksum is wrong, if any
 rate.jsonl        changes of the request rate of remote judges
