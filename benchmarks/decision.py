@@ -27,6 +27,10 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import binom, multinomial
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from support.paired_differences import difference_of
+
 from harness import stats
 from harness.analysis.decision import verdict_of
 from harness.analysis.evidence import (
@@ -624,7 +628,7 @@ def estimates(
     by_name = {name: evaluation.estimates["near"][name] for name in STATISTICS}
     by_name["beta"] = evaluation.human_translation.beta
     return by_name | {
-        f"difference in {name}": evaluation.differences(name)[0] for name in STATISTICS
+        f"difference in {name}": difference_of(evaluation, name) for name in STATISTICS
     }
 
 
@@ -644,7 +648,7 @@ def design_values(design: Design) -> dict[str, float]:
     values = {name: evaluation.estimates["near"][name].value for name in STATISTICS}
     values["beta"] = evaluation.human_translation.beta.value
     return values | {
-        f"difference in {name}": evaluation.differences(name)[0].value for name in STATISTICS
+        f"difference in {name}": difference_of(evaluation, name).value for name in STATISTICS
     }
 
 
@@ -895,7 +899,7 @@ def crossed_estimates(
     )
     by_name = {name: evaluation.estimates["near"][name] for name in STATISTICS}
     return by_name | {
-        f"difference in {name}": evaluation.differences(name)[0] for name in STATISTICS
+        f"difference in {name}": difference_of(evaluation, name) for name in STATISTICS
     }
 
 

@@ -7,7 +7,6 @@
     resampling = stats.Resampling(rng=np.random.default_rng(0))
     result = stats.evaluate(human, judges, tau=0.5, positive=("toxic",), resampling=resampling)
     result.estimates["gpt"]["mse(srs/srs)"]     # value or NA with reason, interval, n
-    result.ranking("mse(srs/srs)").best
 
 `__init__.pyi` lists the public names. They are imported when first used; everything else is
 reached by its module, such as ``harness.stats.alt_test.variants``.

@@ -13,10 +13,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from harness import stats
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support.paired_differences import difference_of
 
 SPACE = stats.OptionSpace.powerset(("toxic", "fine"))
 F = np.array([[1.0, 0.0, 0.3], [0.0, 1.0, 0.7]])
@@ -109,7 +114,7 @@ def estimates(data: DataSet, n_resamples: int) -> dict[str, stats.Estimate | sta
         {name: evaluation.estimates["near"][name] for name in METRICS}
         | {f"{ALPHA}, humans": evaluation.human_agreement[ALPHA]}
         | {"beta, from pairs": evaluation.human_translation.beta}
-        | {f"difference in {name}": evaluation.differences(name)[0] for name in DIFFERENCES}
+        | {f"difference in {name}": difference_of(evaluation, name) for name in DIFFERENCES}
     )
 
 

@@ -1,4 +1,4 @@
-"""Evaluation of judges: metrics, intervals and rankings from one set of resamples."""
+"""Evaluation of judges: metrics and intervals from one set of resamples."""
 
 from __future__ import annotations
 
@@ -27,13 +27,6 @@ from harness.stats.selection.comparisons import (
     human_sums,
     judge_sums,
     scorer,
-)
-from harness.stats.selection.ranking import (
-    Difference,
-    Ranked,
-    Ranking,
-    compare,
-    ranks_of,
 )
 from harness.stats.selection.rater_panel import rater_covariances, with_rater_variance
 
@@ -94,10 +87,8 @@ class Evaluation:
         F and beta of the humans.
     translations : mapping
         Judge name to `TableTranslation`.
-    tau, level : float
-        Cut-off and confidence level.
-    positive : tuple of str
-        The positive options.
+    level : float
+        Confidence level.
     units : Units
         What was resampled: items, groups of them, or criteria.
     covariances : mapping of str to RaterCovariance
@@ -111,9 +102,7 @@ class Evaluation:
     human_agreement: Mapping[str, Estimate]
     human_translation: TableTranslation
     translations: Mapping[str, TableTranslation]
-    tau: float
     level: float
-    positive: tuple[str, ...]
     units: Units
     covariances: Mapping[str, RaterCovariance] = field(default_factory=dict)
 
@@ -124,63 +113,15 @@ class Evaluation:
         """Return an evaluated row by name; ValueError if it is none."""
         return find_metric(metric, self.metrics)
 
-    def ranking(self, metric: str) -> Ranking:
-        """Order the judges on one metric, each compared with the best; ties as they were given."""
-        row, (losses, _) = self.row(metric), self.losses(metric)
-        ranks, (*order,) = ranks_of(losses), np.argsort(losses, kind="stable").tolist()  # nan last
-        rows = (
-            Ranked(
-                self.judges[j],
-                ranks[j],
-                None
-                if ranks[j] is None or j == order[0]
-                else self._difference(metric, j, order[0]),
-            )
-            for j in order
-        )
-        return Ranking(metric, row.better, row.unit, tuple(rows))
-
     def losses(self, metric: str) -> tuple[FloatArray, FloatArray]:
         """Return (J,) losses and their (J, B) replicates: lower is better, nan where undefined."""
         row = self.row(metric)
         return row.losses(self._values(metric)), row.losses(self.replicates[metric])
 
-    def differences(self, metric: str) -> tuple[Difference, ...]:
-        """Compare every judge with every judge named before it, as losses: positive is worse."""
-        pairs = ((j, i) for j in range(len(self.judges)) for i in range(j))
-        return tuple(self._difference(metric, j, i) for j, i in pairs)
-
     def _values(self, metric: str) -> FloatArray:
         """Return (J,) values, nan where undefined."""
         values = [self.estimates[judge][metric].value for judge in self.judges]
         return np.array([np.nan if value is None else value for value in values])
-
-    def _difference(self, metric: str, j: int, i: int) -> Difference:
-        """Compare judge j with judge i."""
-        losses, replicates = self.losses(metric)
-        names = self.judges[j], self.judges[i]
-        return compare(
-            names,
-            losses[[j, i]],
-            replicates[[j, i]],
-            level=self.level,
-            unit=self.units.kind,
-            n_units=min(
-                self.units.n_units, *(self.estimates[name][metric].n_used for name in names)
-            ),
-            largest=self.row(metric).largest_difference,
-            raters=self._raters_of_difference(metric, j, i),
-        )
-
-    def _raters_of_difference(self, metric: str, j: int, i: int) -> RaterVariance | None:
-        """Return what raters add to the variance of judge j's loss less that of judge i."""
-        covariance = self.covariances.get(metric)
-        if covariance is None:
-            return None
-        contrast = np.zeros(len(self.judges))
-        contrast[[j, i]] = 1.0, -1.0
-        signs = self.row(metric).loss_signs(np.nan_to_num(self._values(metric)))
-        return covariance.variance(contrast * signs)
 
 
 def evaluate(
@@ -233,7 +174,7 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Estimates, replicates, rankings.
+        Estimates and replicates.
 
     Raises
     ------
@@ -293,9 +234,7 @@ def evaluate(
         human_agreement=_estimates(agreement),
         human_translation=human_translation,
         translations=dict(zip(names, translations, strict=True)),
-        tau=tau,
         level=resampling.level,
-        positive=cut.positive,
         units=units,
         covariances=covariances,
     )

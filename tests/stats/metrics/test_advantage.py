@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.analysis_inputs import source_of, task_of
+from support.paired_differences import difference_of
 
 from harness import stats
 from harness.analysis import validate
@@ -222,7 +223,7 @@ def shares_held(n_raters):
         ]
         result = evaluated(human, tables, n_resamples=500, seed=seed)
         interval = result.estimates["better"]["advantage"].interval
-        difference = result.differences("advantage")[0].interval  # worse less better, as losses
+        difference = difference_of(result, "advantage").interval  # worse less better, as losses
         held += (
             interval.low <= truth[0] <= interval.high,
             difference.low <= truth[0] - truth[1] <= difference.high,

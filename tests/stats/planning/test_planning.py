@@ -9,6 +9,8 @@ import pytest
 
 from harness.stats import AltTestDesign, OptionSpace, RatingTable, Resampling
 from harness.stats.inference.cluster_robust import cluster_mean
+from harness.stats.inference.metric import find_metric
+from harness.stats.metrics.registry import METRICS
 from harness.stats.planning.annotator_power import (
     planted_panel,
     power_from_panel,
@@ -21,7 +23,7 @@ from harness.stats.planning.sample_size import (
     power_for_difference,
     sample_size_for_difference,
 )
-from harness.stats.selection.evaluation import evaluate
+from harness.stats.selection.footing import common_footing
 
 RATERS, CONSISTENCY = PlantedRaters((0.5, 0.5), 0.8), 0.9
 DECIDED = PlantedRaters((0.5, 0.5), 0.75)
@@ -193,11 +195,16 @@ def test_planned_power_is_that_of_the_ranking():
             )
             for name, answers in zip(("humans", "a", "b"), (ratings, *replies), strict=True)
         )
-        resampling = Resampling(rng=np.random.default_rng(seed), n_resamples=500)
-        evaluation = evaluate(
-            human, judges, tau=0.5, positive=(), resampling=resampling, metrics=["hit_rate(h/h)"]
+        resampling = Resampling(rng=np.random.default_rng(seed), n_resamples=2000)
+        footing = common_footing(
+            human,
+            judges,
+            find_metric("hit_rate(h/h)", METRICS),
+            tau=0.5,
+            positive=(),
+            resampling=resampling,
         )
-        separated.append(evaluation.ranking("hit_rate(h/h)").rows[-1].difference.interval.low > 0)
+        separated.append(footing.ranks.better[0, 1])
     assert np.mean(separated) == pytest.approx(0.8, abs=0.06)
 
 

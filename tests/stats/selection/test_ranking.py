@@ -1,3 +1,5 @@
+"""Places of judges, and the difference of two."""
+
 from __future__ import annotations
 
 import re
@@ -7,95 +9,73 @@ import numpy as np
 import pytest
 
 from harness import stats
-from harness.stats import Estimate, Metric
-from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.metric import mean, no_items
-from harness.stats.selection.evaluation import Evaluation, TableTranslation
+from harness.stats.selection.ranking import Ranked, Ranking, compare, ranks_of
 
 
-def ranking(better, values, spread=0.01, *, replicates=None, largest=np.inf):
-    """Rank judges a, b, c... whose replicates scatter around their values."""
-    rng = np.random.default_rng(0)
-    estimates = [
-        Estimate(value=v, n_used=30)
-        if v is not None
-        else Estimate(value=None, reason="x", n_used=0)
-        for v in values
-    ]
-    centres = np.array([np.nan if v is None else v for v in values])
-    drawn = centres[:, None] + rng.normal(0, spread, (len(values), 400))
-    drawn = drawn if replicates is None else replicates
-    judges = "abcdef"[: len(values)]
-    metric = Metric(
-        name="metric", value=mean, reason=str, better=better, bounds=(-largest, largest)
-    )
-    nothing = Estimate(value=None, n_used=0)
-    beta = TableTranslation(None, nothing, nothing)
-    return Evaluation(
-        judges=tuple(judges),
-        metrics=(metric,),
-        estimates={
-            judge: {"metric": estimate} for judge, estimate in zip(judges, estimates, strict=True)
-        },
-        replicates={"metric": drawn},
-        human_agreement={},
-        human_translation=beta,
-        translations=dict.fromkeys(judges, beta),
-        tau=0.5,
+def ranks(better, values):
+    """Rank judges by their values."""
+    metric = stats.Metric(name="metric", value=mean, reason=str, better=better, bounds=(-1.0, 1.0))
+    return ranks_of(metric.losses(np.array(values, dtype=float)))
+
+
+def compared(losses, replicates=None, largest=np.inf):
+    """Compare judge b with judge a, whose replicates scatter around their losses."""
+    if replicates is None:
+        drawn = np.random.default_rng(0).normal(0, 0.01, (2, 400))
+        replicates = np.array(losses)[:, None] + drawn
+    return compare(
+        ("b", "a"),
+        np.array(losses)[::-1],
+        replicates[::-1],
         level=0.95,
-        positive=(),
-        units=Units.of(30, None),
-    ).ranking("metric")
-
-
-def close_to_best(actual):
-    """Name the judges whose difference to the best may be 0."""
-    compared = [row.difference for row in actual.rows if row.difference]
-    return [each.judge for each in compared if not each.interval or each.interval.low <= 0]
+        unit="item",
+        n_units=30,
+        largest=largest,
+    )
 
 
 @pytest.mark.parametrize(
-    ("better", "order"), [("higher", "cba"), ("lower", "abc"), ("zero", "bac")]
+    ("better", "places"), [("higher", [3, 2, 1]), ("lower", [1, 2, 3]), ("zero", [2, 1, 3])]
 )
-def test_direction_is_data_on_the_row(better, order):
+def test_direction_is_data_on_the_row(better, places):
     """The ranker reads ``better`` and nothing else."""
-    ranked = ranking(better, [-0.4, 0.1, 0.9])
-    assert [row.judge for row in ranked.rows] == list(order)
-    assert ranked.best == order[0]
+    assert ranks(better, [-0.4, 0.1, 0.9]) == places
 
 
 def test_signed_bias_is_minimised():
-    """-0.4 does not beat 0: bias ranks by its absolute value and keeps its sign."""
-    ranked = ranking("zero", [-0.4, 0.0, 0.3])
-    assert [row.judge for row in ranked.rows] == ["b", "c", "a"]
-    assert ranked.rows[-1].difference.value == pytest.approx(0.4)
+    """-0.4 does not beat 0: bias ranks by its absolute value."""
+    assert ranks("zero", [-0.4, 0.0, 0.3]) == [3, 1, 2]
 
 
-def test_undefined_judges_come_last_without_a_rank():
+def test_undefined_judges_have_no_rank():
     """NA is no score: it neither wins nor is told apart."""
-    ranked = ranking("lower", [None, 0.2, 0.1])
-    assert [(row.judge, row.rank) for row in ranked.rows] == [("c", 1), ("b", 2), ("a", None)]
-    assert ranked.rows[-1].difference is None
-    assert "a" not in close_to_best(ranked)
-    assert ranking("lower", [None, None]).best is None
-    assert ranking("lower", []).best is None
+    assert ranks("lower", [np.nan, 0.2, 0.1]) == [None, 2, 1]
+    assert ranks("lower", [np.nan, np.nan]) == [None, None]
+    assert compared([0.1, np.nan]).value is compared([0.1, np.nan]).interval is None
 
 
 def test_equal_values_share_a_rank():
     """1, 1, 3, in the order given."""
-    ranked = ranking("higher", [0.5, 0.7, 0.7])
-    assert [(row.judge, row.rank) for row in ranked.rows] == [("b", 1), ("c", 1), ("a", 3)]
+    assert ranks("higher", [0.5, 0.7, 0.7]) == [3, 1, 1]
+
+
+def test_the_best_is_the_first_that_has_a_rank():
+    """A ranking on a line names its judges in order."""
+    rows = (Ranked("c", 1, None), Ranked("a", None, None))
+    ranking = Ranking("metric", "lower", "", rows)
+    assert (repr(ranking), ranking.best) == ("Ranking('metric', c < a)", "c")
+    assert Ranking("metric", "lower", "", rows[1:]).best is None
+    assert Ranking("metric", "lower", "", ()).best is None
 
 
 def test_judges_that_cannot_be_told_apart_from_the_best():
     """The interval of the difference holds 0."""
-    ranked = ranking("lower", [0.10, 0.101, 0.5])
-    assert close_to_best(ranked) == ["b"]
-    near, far = ranked.rows[1].difference, ranked.rows[2].difference
+    near, far = compared([0.10, 0.101]), compared([0.10, 0.5])
     assert near.interval.low < 0 < near.interval.high
-    assert (far.judge, far.reference) == ("c", "a")
+    assert (far.judge, far.reference) == ("b", "a")
+    assert far.value == pytest.approx(0.4)
     assert far.interval.low > 0
-    assert repr(ranked) == "Ranking('metric', a < b < c)"
 
 
 def test_differences_are_paired():
@@ -103,31 +83,28 @@ def test_differences_are_paired():
     rng = np.random.default_rng(1)
     common = rng.normal(0, 1, 400)
     replicates = np.stack([0.1 + common, 0.2 + common + rng.normal(0, 0.01, 400)])
-    assert not close_to_best(ranking("lower", [0.1, 0.2], replicates=replicates))
+    assert compared([0.1, 0.2], replicates).interval.low > 0
 
 
 def test_difference_without_spread_is_no_evidence_unless_it_is_bounded():
     """The same difference in every resample may be otherwise on one more item."""
     common = np.random.default_rng(1).normal(0, 1, 400)
     replicates = np.stack([0.1 + common, 0.2 + common])
-    [_, unbounded] = ranking("lower", [0.1, 0.2], replicates=replicates).rows
-    assert unbounded.difference.interval is None
-    [_, bounded] = ranking("lower", [0.1, 0.2], replicates=replicates, largest=1.0).rows
-    assert bounded.difference.interval.low < 0 < bounded.difference.interval.high
+    assert compared([0.1, 0.2], replicates).interval is None
+    bounded = compared([0.1, 0.2], replicates, largest=1.0)
+    assert bounded.interval.low < 0 < bounded.interval.high
 
 
 def test_identical_judges_cannot_be_told_apart():
     """A difference of 0 in every resample is no difference, whatever the rounding."""
     same = np.random.default_rng(1).normal(0, 1, 400)
-    replicates = np.stack([same, same + 1e-16])
-    assert close_to_best(ranking("lower", [0.1, 0.1], replicates=replicates)) == ["b"]
+    interval = compared([0.1, 0.1], np.stack([same, same + 1e-16])).interval
+    assert interval is None or interval.low <= 0
 
 
 def test_without_replicates_nothing_is_told_apart():
     """No interval, no claim."""
-    ranked = ranking("lower", [0.1, 0.9], replicates=np.empty((2, 0)))
-    assert close_to_best(ranked) == ["b"]
-    assert ranked.rows[1].difference.interval is None
+    assert compared([0.1, 0.9], np.empty((2, 0))).interval is None
 
 
 def test_loss_is_lower_for_the_better():
