@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import PluginError
@@ -18,8 +20,24 @@ MAX_PROBLEM_CHARS = 200
 
 
 def names(group: str) -> tuple[str, ...]:
-    """Return the names registered in an entry-point group, sorted; nothing is loaded."""
+    """Return the names registered in an entry-point group, sorted; nothing is loaded.
+
+    Distributions are read again once one was installed or removed, or ``sys.path`` was changed.
+    """
+    return _names(group, tuple((place, _changed_at(place)) for place in sys.path))
+
+
+@cache
+def _names(group: str, _places: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
     return tuple(sorted({entry.name for entry in entry_points(group=group)}))
+
+
+def _changed_at(place: str) -> int:
+    """Return when a folder of ``sys.path`` was changed, in ns since 1970; 0 if there is none."""
+    try:
+        return Path(place).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def built_in(group: str, package: str, places: Mapping[str, str]) -> dict[str, EntryPoint]:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from support.look_schedules import Schedule, majority, other, replies
@@ -134,7 +135,10 @@ def test_an_interrupt_before_anything_was_asked_printed_no_json(schedule):
     process = start_harness(
         *("revalidate", schedule.run, "--json", "--judges-file", pipe), cwd=schedule.folder
     )
+    state = Path(f"/proc/{process.pid}/stat")
     with pipe.open("wb"):  # as soon as it is read
+        while state.read_text().split()[2] != "S":
+            time.sleep(0.001)
         process.send_signal(signal.SIGINT)
         stdout, _ = process.communicate()
     facts = json.loads(stdout)
