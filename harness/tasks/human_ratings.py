@@ -38,7 +38,8 @@ def read_ratings(
 ) -> tuple[tuple[Rating, ...], tuple[Rating, ...]]:
     """Read human ratings in long form."""
     table = read_rows(path, required=("item", "rater", "value"))
-    rows = ((f"{path}: line {line}", row) for line, row in table)
+    place = f"{path}: line "
+    rows = ((f"{place}{line}", row) for line, row in table)
     return check_ratings(rows, str(path), task, items, unrated=unrated)
 
 

@@ -12,12 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import TaskError, VerdictError
 from harness.tasks.tables import Limits, parse_json, read_rows
+from harness.tasks.tables.delimited import READ_AT_ONCE
 from harness.tasks.tables.native_rows import READERS
+from harness.tasks.tables.strict_json import parse_flat_lines
 
 ROWS = [{"item": "a", "value": "yes"}, {"item": "b", "value": "no, maybe\nlater"}]
 
@@ -396,6 +398,87 @@ def test_strict_json_reads_what_json_writes(value):
     """Every finite JSON value survives."""
     assert parse_json(json.dumps(value)) == value
     assert parse_json(json.dumps(value, ensure_ascii=False)) == value
+
+
+SCALARS = (
+    *(
+        '"a"',
+        '"\\"',
+        '"\\\\"',
+        '"\\\\\\""',
+        '"\\u0022"',
+        '"\\u0000"',
+        '"\\ud83d"',
+        '"\\ud83d\\ude00"',
+    ),
+    *(
+        '"é"',
+        '"\\t"',
+        '"\t"',
+        '"}\\n{"',
+        '"NaN"',
+        "0",
+        "-0",
+        "-0.0",
+        "1e5",
+        "1e400",
+        "5e-324",
+        "0.1",
+    ),
+    *("9" * 20, "-" + "9" * 99, "9" * 100, "9" * 101, "NaN", "01", "true", "null", "[]", "{}"),
+    *('["a", "b"]', '[["a"]]', '["a", 1]', '{"a": {"b": "c"}}', "'", "", ",", "}", "{", '"'),
+)
+MEMBERS = st.lists(
+    st.tuples(st.sampled_from(("a", "b", "", "\\u0061", "é")), st.sampled_from(SCALARS))
+)
+OBJECTS = MEMBERS.map(lambda members: ", ".join(f'"{name}": {text}' for name, text in members))
+LINES = st.one_of(
+    OBJECTS.map("{{{}}}".format),
+    st.dictionaries(st.text(), st.one_of(st.text(), st.floats(), st.integers())).map(json.dumps),
+    st.sampled_from(("", " ", '{"a": 1}{"b": 2}', '{"a":', "1}", "[1]", '{"a": 1} ', "\ufeff{}")),
+)
+
+
+@example(['{"a": 1}{"b": 2}', '{"a":', "1}"])
+@example(['{"a": ' + "9" * 101 + "}"])
+@example(['{"a": ' + "[" * 65 + '"b"' + "]" * 65 + "}"])
+@given(st.lists(LINES, min_size=1, max_size=4))
+@settings(max_examples=500)
+def test_lines_that_are_parsed_at_once_are_those_that_are_parsed_alone(lines):
+    """Whatever stands in them, lines give equal rows at once and alone, or have to be alone."""
+    text = "\n".join(lines)
+    rows = parse_flat_lines(text.encode(errors="replace"))
+    if rows is not None:
+        alone = [parse_json(line) for line in text.removesuffix("\n").split("\n")]
+        assert [list(row) for row in rows] == [list(row) for row in alone]
+        assert list(map(repr, rows)) == list(map(repr, alone))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": "a", "text": "said \\"yes\\" \\\\ \\u00e9 é\\n", "set": ["a", "b"], "x": -1e3}',
+        '{"id": "a", "n": 1}',
+        '{"id": "a", "is_rated": true, "group": null}',
+    ],
+)
+def test_plain_lines_are_parsed_at_once(line):
+    """Texts with escapes, numbers, sets of options and what is missing need no second look."""
+    assert parse_flat_lines(f"{line}\n{line}\n".encode()) == [json.loads(line)] * 2
+
+
+def test_faults_and_lines_are_found_where_many_lines_are_read_at_once(tmp_path):
+    """Each row has its line, and a fault is found behind any number of rows that are right."""
+    line = '{"id": "%d", "text": "' + "x" * 100 + '"}\n'
+    n = 3 * READ_AT_ONCE // 100
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(line % i for i in range(n)), encoding="utf-8")
+    assert all(row["id"] == str(number - 1) for number, row in read_rows(path))
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"id": "a", "id": "b"}\n')
+    assert fault(path) == (
+        f"line {n + 1}: key 'id' is given twice; write one strict JSON object per line."
+    )
 
 
 @given(st.text())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from charset_normalizer import from_bytes
 
 from harness.tasks.tables.checks import PlaceError, Row, check_columns, check_lengths, short
-from harness.tasks.tables.strict_json import parse_json
+from harness.tasks.tables.strict_json import parse_flat_lines, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness.tasks.tables.checks import Limits
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+READ_AT_ONCE = 1 << 18  # bytes
 N_OPENING = 20  # lines in which the header is looked for
 WESTERN = frozenset(
     {"latin_1", "cp1252", "iso8859_15", "cp1250", "cp1254", "mac_roman", "cp437", "cp850"}
@@ -106,12 +107,38 @@ def jsonl_rows(
     """Yield number and object of each line; blank lines are skipped."""
     wanted = frozenset(required)
     with open_text(path, limits, encoding) as file:
-        for line, text in _lines(file, limits):
-            if text and not text.isspace():
-                row = _object(text, limits, line)
-                if not row.keys() >= wanted:
-                    check_columns(list(row), required, limits, f"line {line}")
-                yield line, row
+        line = 1
+        while lines := file.read(READ_AT_ONCE):
+            lines += file.readline(limits.line_bytes + 1)
+            rows = _flat_rows(lines, wanted, limits)
+            if rows is None:
+                yield from _strict_rows(lines, required, limits, line)
+            else:
+                yield from enumerate(rows, line)
+            line += lines.count(b"\n")
+
+
+def _flat_rows(lines: bytes, wanted: frozenset[str], limits: Limits) -> list[Row] | None:
+    """Parse lines at once; None where each has to be looked at alone."""
+    if len(lines) > min(limits.line_bytes, limits.field_chars):
+        return None
+    rows = parse_flat_lines(lines)
+    for names in set(map(tuple, rows or ())):
+        if len(names) > limits.n_columns or "" in names or not wanted.issubset(names):
+            return None
+    return rows
+
+
+def _strict_rows(
+    lines: bytes, required: Collection[str], limits: Limits, first: int
+) -> Iterator[tuple[int, Row]]:
+    """Parse each line alone."""
+    for line, text in _lines(BytesIO(lines), limits, first):
+        if text and not text.isspace():
+            row = _object(text, limits, line)
+            if not row.keys() >= frozenset(required):
+                check_columns(list(row), required, limits, f"line {line}")
+            yield line, row
 
 
 def _object(text: str, limits: Limits, line: int) -> Row:
@@ -129,8 +156,8 @@ def _object(text: str, limits: Limits, line: int) -> Row:
     return row
 
 
-def _lines(file: BinaryIO, limits: Limits) -> Iterator[tuple[int, str]]:
-    for line in count(1):
+def _lines(file: BinaryIO, limits: Limits, first: int = 1) -> Iterator[tuple[int, str]]:
+    for line in count(first):
         raw = file.readline(limits.line_bytes + 1)
         if not raw:
             return

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
 
 from harness.tasks.tables.checks import short
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64
 MAX_DIGITS = 100
+_LARGE = 10 ** (MAX_DIGITS - 1)  # whole numbers below have few enough digits
+_FLAT = {str, int, float, bool, type(None)}  # types of values that hold no others
 
 
 def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
@@ -43,6 +48,59 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 -- JSON can be anything
     if "\\u" in text:
         _check_characters(value)
     return value
+
+
+def parse_flat_lines(lines: bytes) -> list[JsonObject] | None:
+    r"""Parse lines of JSON at once: the objects that `parse_json` makes of each.
+
+    None unless each is an object of texts, numbers, true, false, null and lists of texts, without a
+    space before or after it, and none breaks a rule; then each has to be parsed alone.
+
+    Examples
+    --------
+    >>> parse_flat_lines(b'{"id": "a"}\n{"id": "b"}\n')
+    [{'id': 'a'}, {'id': 'b'}]
+    >>> parse_flat_lines(b'{"id": "a", "id": "b"}\n') is None
+    True
+    """
+    lines = lines.removesuffix(b"\n")
+    n_lines = lines.count(b"\n") + 1
+    # A "}" and a "{" around each end of a line cannot be inside an object, but for texts, which
+    # hold no end of a line.
+    if not (
+        lines.startswith(b"{")
+        and lines.endswith(b"}")
+        and lines.count(b"}\n{") == n_lines - 1
+        and b"\\u0000" not in lines
+    ):
+        return None
+    try:
+        rows: list[JsonObject] = _LINES.decode_lines(lines)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if len(rows) != n_lines:
+        return None
+    values = list(chain.from_iterable(map(dict.values, rows)))
+    n_texts = sum(map(len, rows))  # keys
+    types = Counter(map(type, values))
+    if list in types:
+        listed = list(chain.from_iterable(value for value in values if type(value) is list))
+        if set(map(type, listed)) - {str}:
+            return None
+        n_texts += len(listed)
+    if int in types and not all(-_LARGE < n < _LARGE for n in values if type(n) is int):
+        return None
+    # A key that is given twice was dropped, and its quotes are too many.
+    is_whole = _n_quotes(lines) == 2 * (n_texts + types[str])
+    return rows if is_whole and not types.keys() - _FLAT - {list} else None
+
+
+def _n_quotes(text: bytes) -> int:
+    """Count the quotes of JSON that open or close a text."""
+    if b"\\" not in text:
+        return text.count(b'"')
+    text = text.replace(b"\\\\", b"")
+    return text.count(b'"') - text.count(b'\\"')
 
 
 def _depth(text: str) -> int:
@@ -113,3 +171,4 @@ def _whole(text: str) -> int:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
 )
+_LINES = msgspec.json.Decoder(dict)
