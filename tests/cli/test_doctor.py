@@ -78,22 +78,16 @@ def test_effective_address_is_said_and_who_decided_it(tmp_path):
 
 
 def test_variable_that_would_redirect_a_judge_is_named_without_its_value(tmp_path, monkeypatch):
-    """With OPENAI_BASE_URL a judge is refused; where litellm decides, it says where to."""
+    """With OPENAI_BASE_URL a judge is refused, unless it has an address of its own."""
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:{CANARY}@elsewhere:1/v1")
-    monkeypatch.setenv("COHERE_API_BASE", f"http://user:{CANARY}@elsewhere:1/v1")
     file = judges_file(
         tmp_path,
         gpt={"model": "openai/gpt-4o"},
-        command={"model": "cohere/command-r", "allow_redirects": True},
         own={"model": "openai/x", "kind": "litellm", "base_url": "http://127.0.0.1:9/v1"},
     )
-    findings = doctor.examine(judges=["gpt", "command", "own"], server=Server(judges_file=file))
+    findings = doctor.examine(judges=["gpt", "own"], server=Server(judges_file=file))
     [refused] = [f for f in findings_of(findings, "judge", "gpt") if "OPENAI_BASE_URL" in f.message]
     assert (refused.state, "names another server" in refused.message) == ("unusable", True)
-    [used] = [
-        f for f in findings_of(findings, "judge", "command") if "COHERE_API_BASE" in f.message
-    ]
-    assert "http://elsewhere:1" in used.message
     assert not [f for f in findings_of(findings, "judge", "own") if "OPENAI_BASE_URL" in f.message]
     assert CANARY not in str(findings)
 

@@ -155,7 +155,7 @@ def test_doctor_describes_the_cluster(cluster, tmp_path):
     """It names Ray's version and what the cluster has; an address that is refused is advised on."""
     env = os.environ | cluster.env
     result = run_harness("doctor", *ON_RAY, "--judges", "lexicon", cwd=tmp_path, env=env)
-    assert "cluster ray: Ray 2." in result.stdout
+    assert "cluster --executor: Ray 2." in result.stdout
     assert "processors on 1 nodes" in result.stdout
     assert result.returncode == 0
     result = run_harness("doctor", "--executor", "ray://8.8.8.8:10001", cwd=tmp_path, env=env)
