@@ -68,7 +68,7 @@ class Walk:
         if event == "call" and self._is_under_way:
             self.functions.setdefault(str(path.relative_to(PACKAGE)), set()).add(name)
         if event == "return" and name == "append":
-            written = frame.f_locals.get("verdicts") or ()
+            written = frame.f_locals.get("records") or ()
             if any(getattr(verdict, "item", None) == self.item for verdict in written):
                 self._is_under_way = False
 

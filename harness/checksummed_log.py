@@ -1,29 +1,62 @@
 """Append-only files of lines that end with a checksum; one process writes, a torn line is cut off.
 
-Lines are never changed. A line whose checksum does not fit was damaged; readers set it aside.
+A line is a JSON object in ASCII without spaces, its CRC-32 last. Lines are never changed. A line
+whose checksum does not fit was damaged; readers set it aside.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import re
 import zlib
 from contextlib import suppress
 from errno import EAGAIN
+from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from harness.errors import RunError
 from harness.files import bounded_lines, open_regular, reader, sync_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
     from typing import Self
 
+    from harness.errors import HarnessError
+
 CRC_OPENING = b',"crc":"'
 CRC_DIGITS = 8 + len(b'"}')
+NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_ENCODER = msgspec.json.Encoder()
 
 
 class DamagedLine(ValueError):  # noqa: N818 -- a state of the file
     """A line is incomplete, or its checksum does not fit. The message holds nothing of it."""
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    """Encode a record as a line."""
+    try:
+        body = _ENCODER.encode(record)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        body = json.dumps(_finite(msgspec.to_builtins(record)), separators=(",", ":")).encode()
+    if not body.isascii():
+        body = NOT_ASCII.sub(_escaped, body.decode()).encode()
+    return with_checksum(body)
+
+
+def _escaped(text: re.Match[str]) -> str:
+    """Return characters of a JSON string as JSON escapes."""
+    return encode_basestring_ascii(text[0])[1:-1]
+
+
+def _finite(value: object) -> object:
+    """Replace numbers that JSON lacks by null (a log probability of minus infinity)."""
+    return json.loads(json.dumps(value), parse_constant=lambda _: None)
 
 
 def with_checksum(body: bytes) -> bytes:
@@ -89,6 +122,23 @@ class ChecksummedLog:
         except BaseException:
             self.close()
             raise
+
+    def append(self, records: Iterable[msgspec.Struct]) -> None:
+        """Write records in one call; they are safe when it returns.
+
+        Raises
+        ------
+        HarnessError
+            If they cannot be written, see `unwritable`. What the log holds is kept.
+        """
+        try:
+            self.write(b"".join(map(encode, records)))
+        except OSError as error:
+            raise self.unwritable(error) from None
+
+    def unwritable(self, error: OSError) -> HarnessError:
+        """Return what the user is told where records cannot be written."""
+        return RunError(f"{self.path}: cannot be written ({error.strerror}).")
 
     def write(self, lines: bytes) -> None:
         """Append whole lines; they are safe when it returns.

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
-from harness.judging.parsing.verdict import PairValue, Verdict, decode, encode
+from harness.checksummed_log import encode
+from harness.judging.parsing.verdict import PairValue, Verdict, decode
 from harness.ratings import count_outcomes, human_table, judge_table, without_rater
 from harness.stats.data.rating_table import Distributions
 from harness.stats.data.resolved_tables import resolve_abstentions

@@ -17,7 +17,7 @@ from msgspec import Struct
 from harness.checksummed_log import (
     ChecksummedLog,
     DamagedLine,
-    with_checksum,
+    encode,
     without_checksum,
 )
 from harness.errors import TaskError
@@ -189,8 +189,8 @@ class RatingLog(ChecksummedLog):
         path = log_path(task, rater)
         try:
             path.parent.mkdir(mode=OWNER_FOLDER, exist_ok=True)
-            header = msgspec.json.encode(LogHeader(SCHEMA_VERSION, task.name, rater))
-            log = cls(path, header=with_checksum(header), mode=OWNER_FILE, durable=True)
+            header = encode(LogHeader(SCHEMA_VERSION, task.name, rater))
+            log = cls(path, header=header, mode=OWNER_FILE, durable=True)
         except BlockingIOError:
             raise TaskError(
                 f"{path}: another process is writing to this log; end it, or rate under "
@@ -206,7 +206,7 @@ class RatingLog(ChecksummedLog):
             raise
         return log
 
-    def append(self, answer: Answer) -> None:
+    def add(self, answer: Answer) -> None:
         """Write an answer; it survives a power failure once this returns.
 
         Raises
@@ -214,11 +214,12 @@ class RatingLog(ChecksummedLog):
         TaskError
             If it could not be written; earlier answers are kept.
         """
-        try:
-            self.write(with_checksum(msgspec.json.encode(answer)))
-        except OSError as error:
-            raise TaskError(
-                f"{self.path}: cannot be written ({error.strerror}); free some space. "
-                "Earlier ratings are safe."
-            ) from None
+        self.append([answer])
         self.logged.add(answer)
+
+    def unwritable(self, error: OSError) -> TaskError:
+        """Say that earlier ratings are kept."""
+        return TaskError(
+            f"{self.path}: cannot be written ({error.strerror}); free some space. "
+            "Earlier ratings are safe."
+        )

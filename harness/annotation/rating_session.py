@@ -283,7 +283,7 @@ class RatingSession:
             flagged=flagged,
             skipped=skipped,
         )
-        self._log.append(answer)
+        self._log.add(answer)
 
     def view(self) -> View:
         """Return what the page shows, as JSON values; control characters are pictures."""

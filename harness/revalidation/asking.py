@@ -98,7 +98,7 @@ class Sitting:
     def append(self, *records: Baseline | Look) -> None:
         """Write lines of the history."""
         if self.file is not None:
-            self.file.append(*records)
+            self.file.append(records)
         for record in records:
             self.history.add(record)
 

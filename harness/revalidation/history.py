@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.checksummed_log import ChecksummedLog, DamagedLine, with_checksum, without_checksum
+from harness.checksummed_log import ChecksummedLog, DamagedLine, without_checksum
 from harness.errors import RunError
 from harness.files import read_file
 from harness.revalidation.records import SCHEMA_VERSION, Baseline, Look
@@ -139,18 +139,9 @@ class HistoryFile(ChecksummedLog):
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
 
-    def append(self, *records: Baseline | Look) -> None:
-        """Write lines, at once.
-
-        Raises
-        ------
-        RunError
-            If it cannot be written; earlier lines stay as they are.
-        """
-        try:
-            self.write(b"".join(with_checksum(msgspec.json.encode(record)) for record in records))
-        except OSError as error:
-            raise RunError(f"{self.path}: cannot be written ({error.strerror}); {KEPT}") from None
+    def unwritable(self, error: OSError) -> RunError:
+        """Say what is kept."""
+        return RunError(f"{self.path}: cannot be written ({error.strerror}); {KEPT}")
 
 
 _DECODER = msgspec.json.Decoder(Baseline | Look)

@@ -51,8 +51,7 @@ LOOK = Look(number=1, occasion=1, baseline=1, at="2026-01-08", judges=(), stream
 
 def write(folder, *records):
     with HistoryFile.open(folder) as file:
-        for record in records:
-            file.append(record)
+        file.append(records)
     return folder / "history.jsonl"
 
 

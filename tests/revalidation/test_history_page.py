@@ -97,9 +97,9 @@ def test_at_most_40_looks_are_drawn_unless_all_are_asked_for(history, tmp_path):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes((run / path).read_bytes())
     with HistoryFile.open(folder) as file:
-        file.append(recorded.baselines[0])
+        file.append(recorded.baselines[:1])
         for number in range(1, 201):
-            file.append(weekly(recorded.looks[0], number))
+            file.append([weekly(recorded.looks[0], number)])
 
     def drawn(*arguments):
         text = invoke("history", folder, *arguments).stdout

@@ -180,9 +180,9 @@ def test_a_history_of_500_looks_and_10_judges_prints_within_2_s(tmp_path):
     baseline = baseline_of([item.id for item in yardstick.items], 10)
     look = look_at(yardstick, baseline, [], 1, 10)
     with HistoryFile.open(tmp_path) as file:
-        file.append(baseline)
+        file.append([baseline])
         for number in range(1, 501):
-            file.append(msgspec.structs.replace(look, number=number))
+            file.append([msgspec.structs.replace(look, number=number)])
     start = time.process_time()
     text = history_text(read_history(file.path))
     assert time.process_time() - start < 2.0

@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import re
 from inspect import cleandoc
-from json.encoder import encode_basestring_ascii
+from itertools import repeat
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from harness.checksummed_log import DamagedLine, with_checksum, without_checksum
+from harness.checksummed_log import DamagedLine, encode, without_checksum
 from harness.errors import VerdictError
 from harness.files import bounded_lines, reader
 from harness.judging.parsing.grammar import Outcome
@@ -48,9 +48,7 @@ ALWAYS_WRITTEN = (
     "value",
     "attempt",
 )  # and crc
-NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 MEMBER = re.compile(r"field `(\w+)`|at `\$\.?([^`]*)`")  # the place in a message of msgspec
-_ENCODER = msgspec.json.Encoder()
 
 
 class _Record(
@@ -68,7 +66,7 @@ Usd = Annotated[float, msgspec.Meta(ge=0, le=MAX_COST_USD)]
 
 def _written(default: Value | int) -> Any:  # noqa: ANN401 -- of whatever type the member is
     """Return a field with a default that is written to files nevertheless."""
-    return msgspec.field(default_factory=lambda: default)
+    return msgspec.field(default_factory=repeat(default).__next__)
 
 
 class Reply(_Record, frozen=True, kw_only=True):
@@ -256,17 +254,6 @@ def failed(
     )
 
 
-def encode(verdict: Verdict) -> bytes:
-    """Encode a verdict as a line of the log, its checksum last."""
-    try:
-        body = _ENCODER.encode(verdict)
-    except UnicodeEncodeError:  # half of a surrogate pair
-        body = json.dumps(_finite(msgspec.to_builtins(verdict)), separators=(",", ":")).encode()
-    if not body.isascii():
-        body = NOT_ASCII.sub(_escaped, body.decode()).encode()
-    return with_checksum(body)
-
-
 def decode(line: bytes) -> Verdict:
     """Decode a line of the log.
 
@@ -363,16 +350,6 @@ def verdict_schema() -> JsonObject:
 
 
 _DECODER = msgspec.json.Decoder(Verdict)
-
-
-def _escaped(text: re.Match[str]) -> str:
-    """Return characters of a JSON string as JSON escapes."""
-    return encode_basestring_ascii(text[0])[1:-1]
-
-
-def _finite(value: object) -> object:
-    """Replace numbers that JSON lacks by null (a log probability of minus infinity)."""
-    return json.loads(json.dumps(value), parse_constant=lambda _: None)
 
 
 def _decode_slowly(body: bytes, error: ValueError) -> Verdict:

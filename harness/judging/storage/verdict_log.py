@@ -14,14 +14,12 @@ from harness.judging.parsing.verdict import (
     HEADER,
     Verdict,
     decode,
-    encode,
     log_lines,
     newest,
 )
 from harness.user_folders import resume_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from harness.tasks.schema import Elicitation
@@ -84,12 +82,9 @@ class VerdictLog(ChecksummedLog):
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
 
-    def append(self, verdicts: Iterable[Verdict]) -> None:
-        """Write verdicts in one call; they are safe when it returns, else there is a RunError."""
-        try:
-            self.write(b"".join(map(encode, verdicts)))
-        except OSError as error:
-            raise RunError(
-                f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "
-                f"Free some space, then `{resume_command(self.path.parent)}`."
-            ) from None
+    def unwritable(self, error: OSError) -> RunError:
+        """Say how to go on with the run."""
+        return RunError(
+            f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "
+            f"Free some space, then `{resume_command(self.path.parent)}`."
+        )

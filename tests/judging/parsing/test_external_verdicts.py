@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.verdicts import verdict_from
 
+from harness.checksummed_log import encode
 from harness.errors import VerdictError
 from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.verdict import (
@@ -17,7 +18,6 @@ from harness.judging.parsing.verdict import (
     MAX_NAME_CHARS,
     PairValue,
     Verdict,
-    encode,
 )
 from harness.tasks import Item, Option, Task
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.option_sets import OPTIONS
 from support.verdicts import verdict_from
 
+from harness.checksummed_log import encode
 from harness.errors import VerdictError
 from harness.judging.parsing.grammar import OUTCOMES, parse
 from harness.judging.parsing.reply_reader import ReplyReader
@@ -23,7 +24,6 @@ from harness.judging.parsing.verdict import (
     Verdict,
     check_header,
     decode,
-    encode,
     failed,
     verdict_schema,
 )

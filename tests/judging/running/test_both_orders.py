@@ -12,11 +12,12 @@ from support.processes import invoke
 from support.task_folders import make_pairwise_folder, make_task_folder
 
 from harness.app import ask_open_units, start
+from harness.checksummed_log import encode
 from harness.command_options import RunOptions, Server
 from harness.errors import TaskError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.parsing.reply_reader import ReplyReader
-from harness.judging.parsing.verdict import PairValue, Reply, decode, encode, with_swapped_answers
+from harness.judging.parsing.verdict import PairValue, Reply, decode, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
 from harness.judging.prompts.requests import Unit
 from harness.judging.running.services import NoStore

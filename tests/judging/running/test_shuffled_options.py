@@ -13,10 +13,11 @@ from support.task_folders import make_task_folder
 from harness.analysis import validate
 from harness.analysis.order_bias import order_bias, order_notes
 from harness.app import ask_open_units, start
+from harness.checksummed_log import encode
 from harness.command_options import RunOptions, Server
 from harness.errors import PromptError
 from harness.judging.parsing.reply_reader import ReplyReader
-from harness.judging.parsing.verdict import PairValue, Reply, Verdict, decode, encode
+from harness.judging.parsing.verdict import PairValue, Reply, Verdict, decode
 from harness.judging.prompts.presentation_orders import OptionOrders
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.services import NoStore

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from support.judge_runs import n_lines
 from support.verdicts import verdict_from
 
-from harness.checksummed_log import with_checksum, without_checksum
+from harness.checksummed_log import encode, with_checksum, without_checksum
 from harness.errors import RunError, VerdictError
-from harness.judging.parsing.verdict import HEADER, Reply, Verdict, encode
+from harness.judging.parsing.verdict import HEADER, Reply, Verdict
 from harness.judging.running.budget import logged_cost_usd
 from harness.judging.storage.verdict_log import VerdictLog, read_log, unit_key
 
