@@ -95,7 +95,7 @@ class SharedGate(RateGate):
     """
 
     def __init__(self, gate: RateGate, store: SharedStore, spec: JudgeSpec) -> None:
-        super().__init__(gate.rate, gate._breaker)  # noqa: SLF001 -- takes the gate's place
+        super().__init__(gate.rate)
         self._store = store
         name = sha256(f"{spec.model} {spec.base_url}".encode()).hexdigest()
         self._requests = spec.rpm and SharedRate(store, f"requests {name}", spec.rpm)

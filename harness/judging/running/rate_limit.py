@@ -1,9 +1,10 @@
-"""Rate limit of one judge: calls in flight, requests and tokens per minute.
+"""Admission of one judge's calls: calls in flight, requests and tokens per minute, and probes.
 
 The number of calls in flight increases additively and is halved once per episode of 429, or of
 files that cannot be opened: of the calls in flight when it is halved, no other halves it again.
-Requests and tokens per minute are spread evenly by the judge's own limits. `Rate` takes the time as
-an argument, so that it can be tested on a simulated clock; `RateGate` waits on it.
+Requests and tokens per minute are spread evenly by the judge's own limits. A server that does not
+reply is probed by one call at a time, each after a longer wait, then given up. `Rate` takes the
+time as an argument, so that it can be tested on a simulated clock; `RateGate` waits on it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import CallFailed
-from harness.judging.running.circuit_breaker import CircuitBreaker, is_unanswered
 from harness.judging.running.services import NotAsked
 
 if TYPE_CHECKING:
     from harness.judging.judges.base import Judge
     from harness.judging.running.retry import RetryPolicy
 
+OPENS_AFTER = 10  # failed calls in a row, after which a server is probed
+PROBES = 6
+NO_REPLY = frozenset({"unreachable", "connection_lost", "timeout"})
 CUTTING = frozenset({"rate_limited", "too_many_files"})  # failures that halve the limit
 WINDOW_S = 60.0
 BURST_S = 1.0  # how much of a window's share may be used at once
@@ -74,6 +77,8 @@ class Rate:
         Calls in flight to begin with; the ceiling when None.
     rpm, tpm : float or None
         Requests and tokens per minute that the judge allows.
+    probe_s, longest_probe_s : float
+        Seconds before the first probe and at most before any; each wait is twice the one before.
     now : float
         Time on the caller's clock.
 
@@ -83,6 +88,8 @@ class Rate:
         Calls in flight that are allowed now, in [1, ceiling].
     n_started : int
         Calls so far.
+    next_probe_s : float
+        When the next call may be sent, on the caller's clock; minus infinity while it replies.
     history : list of RateEvent
         What changed, and when; at most `MOST_EVENTS`.
     """
@@ -94,6 +101,8 @@ class Rate:
         start: int | None = None,
         rpm: float | None = None,
         tpm: float | None = None,
+        probe_s: float = 1.0,
+        longest_probe_s: float = 30.0,
         now: float = 0.0,
     ) -> None:
         self.ceiling = ceiling
@@ -103,6 +112,10 @@ class Rate:
         self._requests, self._tokens = _Spacing(rpm), _Spacing(tpm)
         self.n_started = 0
         self._cut_at = 0  # calls started before the last cut
+        self.next_probe_s = float("-inf")
+        self._probe_s, self._longest_probe_s = probe_s, longest_probe_s
+        self._n_unanswered = self._n_probes = 0
+        self._probed_at = 0  # calls started before the last probe was planned
         self._note(now, "start")
 
     @property
@@ -110,27 +123,48 @@ class Rate:
         """Whether `enter` needs the number of tokens."""
         return self._tokens.per_minute is not None
 
+    @property
+    def is_probing(self) -> bool:
+        """Whether calls are sent one at a time, to see whether the server replies."""
+        return self._n_probes > 0
+
+    @property
+    def n_places(self) -> int:
+        """Calls that may be in flight now."""
+        return 1 if self._n_probes else int(self.limit)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a reply changes nothing."""
+        return self.limit >= self.ceiling and not self._n_unanswered
+
     def enter(self, now: float, tokens: float = 0.0) -> tuple[int, float]:
         """Take a place in flight.
 
         Returns
         -------
         ticket : int
-            To be passed to `limited` if the call is refused.
+            To be passed to `limited` if the call is refused, to `unanswered` if no reply comes.
         wait_s : float
             Seconds after which it may be sent.
         """
         self.in_flight += 1
         self.n_started += 1
         wait_s = max(self._requests.reserve(now, 1.0), self._tokens.reserve(now, tokens))
-        return self.n_started, wait_s
+        return self.n_started, max(wait_s, self.next_probe_s - now)
 
     def leave(self) -> None:
         """Give a place back."""
         self.in_flight -= 1
 
     def succeeded(self, now: float) -> None:
-        """Allow one more call per reply until the first 429, then one more per round of replies."""
+        """Allow one more call per reply until the first 429, then one more per round of replies.
+
+        A server that was probed is asked again as before.
+        """
+        if self._n_unanswered:
+            self._n_unanswered = self._n_probes = 0
+            self.next_probe_s = float("-inf")
         if self.limit >= self.ceiling:
             return
         self.limit = min(self.ceiling, self.limit + (1 / self.limit if self._cut_at else 1.0))
@@ -143,6 +177,19 @@ class Rate:
             self.limit = max(1.0, self.limit * CUT)
             self._cut_at = self.n_started
             self._note(now, "cut")
+
+    def unanswered(self, now: float, ticket: int) -> bool:
+        """Count a call without a usable reply; return whether the server is given up.
+
+        Calls that were under way when the last probe was planned count as one with it.
+        """
+        self._n_unanswered += 1
+        if self._n_unanswered < OPENS_AFTER or (self.is_probing and ticket <= self._probed_at):
+            return False
+        self.next_probe_s = now + min(self._probe_s * 2.0**self._n_probes, self._longest_probe_s)
+        self._probed_at = self.n_started
+        self._n_probes += 1
+        return self._n_probes > PROBES
 
     def _note(self, now: float, reason: str) -> None:
         if len(self.history) < MOST_EVENTS:
@@ -159,8 +206,6 @@ class RateGate:
     ----------
     rate : Rate
         Created at ``time.monotonic()``.
-    breaker : CircuitBreaker
-        Decides when a server that does not reply is probed, and when it is given up.
 
     Attributes
     ----------
@@ -170,27 +215,25 @@ class RateGate:
         Replies that were probably paid for and could not be read.
     """
 
-    def __init__(self, rate: Rate, breaker: CircuitBreaker) -> None:
+    def __init__(self, rate: Rate) -> None:
         self.rate = rate
         self.n_unreadable = 0
-        self._breaker = breaker
         self.is_shut = False
         self._shut = asyncio.Event()
         self._queue: deque[asyncio.Future[None]] = deque()
 
     async def enter(self, tokens: float) -> int:
         """Wait for a place in flight; return the call's ticket. Call `leave` afterwards."""
-        rate, breaker = self.rate, self._breaker
-        while rate.in_flight >= self._n_places:
+        rate = self.rate
+        while rate.in_flight >= rate.n_places:
             await self._wait_turn()
         now = time.monotonic()
         ticket, wait_s = rate.enter(now, tokens)
-        wait_s = max(wait_s, breaker.next_probe_s - now)
         try:
             while wait_s > 0:
                 await self.sleep(wait_s)
                 now = time.monotonic()
-                wait_s = breaker.next_probe_s - now
+                wait_s = rate.next_probe_s - now
         except BaseException:
             self.leave()
             raise
@@ -228,9 +271,8 @@ class RateGate:
 
     def succeeded(self) -> None:
         """Report a call that was answered."""
-        if self.rate.limit < self.rate.ceiling:
+        if not self.rate.is_settled:
             self.rate.succeeded(time.monotonic())
-        self._breaker.succeeded()
 
     def failed(self, ticket: int, failure: CallFailed) -> CallFailed:
         """Report a call that was not answered; return a failure that stops the judge, if it must.
@@ -241,7 +283,7 @@ class RateGate:
         self.n_unreadable += failure.paid
         if failure.reason in CUTTING:
             self.rate.limited(now, ticket)
-        if is_unanswered(failure) and self._breaker.failed(now, ticket, self.rate.n_started):
+        if is_unanswered(failure) and self.rate.unanswered(now, ticket):
             return CallFailed(failure.reason, stops_judge=True, hint="the server does not reply")
         return failure
 
@@ -259,14 +301,10 @@ class RateGate:
             self._wake()  # it may have been this one's turn
             raise
 
-    @property
-    def _n_places(self) -> int:
-        return 1 if self._breaker.is_open else int(self.rate.limit)
-
     def _wake(self) -> None:
         if not self._queue:
             return
-        free = self._n_places - self.rate.in_flight
+        free = self.rate.n_places - self.rate.in_flight
         while self._queue and free > 0:
             waiter = self._queue.popleft()
             if not waiter.done():
@@ -280,5 +318,18 @@ def rate_gate(judge: Judge, retry: RetryPolicy, ceiling: int) -> RateGate:
     A server that does not reply is probed after twice the waits of ``retry``.
     """
     spec, now = judge.spec, time.monotonic()
-    rate = Rate(ceiling, start=spec.concurrency_start, rpm=spec.rpm, tpm=spec.tpm, now=now)
-    return RateGate(rate, CircuitBreaker(2 * retry.backoff_s, retry.backoff_max_s))
+    rate = Rate(
+        ceiling,
+        start=spec.concurrency_start,
+        rpm=spec.rpm,
+        tpm=spec.tpm,
+        probe_s=2 * retry.backoff_s,
+        longest_probe_s=retry.backoff_max_s,
+        now=now,
+    )
+    return RateGate(rate)
+
+
+def is_unanswered(failure: CallFailed) -> bool:
+    """Whether no usable reply came: no response, an unreadable one, or a failed server's."""
+    return failure.paid or failure.reason in NO_REPLY or failure.reason.startswith("http_5")

@@ -26,7 +26,7 @@ from harness.judging.judges.hosted import load_litellm
 from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.circuit_breaker import OPENS_AFTER, PROBES
+from harness.judging.running.rate_limit import OPENS_AFTER, PROBES
 from harness.judging.running.retry import RetryPolicy
 from harness.judging.running.services import Job
 from harness.judging.running.session import Session, SessionLimits

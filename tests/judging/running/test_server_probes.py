@@ -5,59 +5,59 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import CallFailed
-from harness.judging.running.circuit_breaker import (
-    OPENS_AFTER,
-    PROBES,
-    CircuitBreaker,
-    is_unanswered,
-)
+from harness.judging.running.rate_limit import OPENS_AFTER, PROBES, Rate, is_unanswered
 
 
-def open_at(now: float, n_started: int) -> CircuitBreaker:
-    """A breaker that opened just now, with ``n_started`` calls under way or ended."""
-    breaker = CircuitBreaker()
-    given_up = [breaker.failed(now, n + 1, n_started) for n in range(OPENS_AFTER)]
+def probing_at(now: float, n_started: int) -> Rate:
+    """The rate of a server that just stopped replying, with ``n_started`` calls started."""
+    rate = Rate(n_started)
+    tickets = [rate.enter(now)[0] for _ in range(n_started)]
+    given_up = [rate.unanswered(now, ticket) for ticket in tickets[:OPENS_AFTER]]
     assert not any(given_up)
-    assert breaker.is_open
-    return breaker
+    assert rate.is_probing
+    assert rate.n_places == 1
+    return rate
 
 
 def test_failures_in_a_row_open_it_and_a_reply_starts_the_count_again():
     """Nine failures and a reply, as often as you like, leave it closed."""
-    breaker = CircuitBreaker()
+    rate = Rate(8)
     for _ in range(5):
         for ticket in range(OPENS_AFTER - 1):
-            breaker.failed(0.0, ticket, 100)
-        assert not breaker.is_open
-        assert breaker.next_probe_s == float("-inf")
-        breaker.succeeded()
+            rate.unanswered(0.0, ticket)
+        assert not rate.is_probing
+        assert not rate.is_settled
+        assert rate.next_probe_s == float("-inf")
+        rate.succeeded(0.0)
+        assert rate.is_settled
 
 
 def test_probes_are_spread_over_a_minute_and_the_last_gives_the_server_up():
     """The waits are 1, 2, 4, 8, 16 and 30 seconds."""
-    breaker, now, waits = open_at(0.0, 64), 0.0, []
+    rate, now, waits = probing_at(0.0, 64), 0.0, []
     for probe in range(PROBES):
-        waits.append(breaker.next_probe_s - now)
-        now += waits[-1]
-        given_up = breaker.failed(now, 65 + probe, 65 + probe)
-        assert given_up == (probe == PROBES - 1)
+        ticket, wait_s = rate.enter(now)
+        waits.append(wait_s)
+        now += wait_s
+        assert rate.unanswered(now, ticket) == (probe == PROBES - 1)
     assert waits == [1, 2, 4, 8, 16, 30]
 
 
 def test_calls_from_before_it_opened_are_no_probes():
     """Sixty-four calls that fail at one moment count as one outage."""
-    breaker = open_at(0.0, 64)
+    rate = probing_at(0.0, 64)
     for ticket in range(OPENS_AFTER, 65):
-        assert not breaker.failed(0.5, ticket, 64)
-    assert breaker.next_probe_s == 1.0
+        assert not rate.unanswered(0.5, ticket)
+    assert rate.next_probe_s == 1.0
 
 
 def test_reply_closes_it():
     """Also a late reply to a call from before it opened: the server lives."""
-    breaker = open_at(5.0, 20)
-    breaker.succeeded()
-    assert not breaker.is_open
-    assert breaker.next_probe_s == float("-inf")
+    rate = probing_at(5.0, 20)
+    rate.succeeded(5.0)
+    assert not rate.is_probing
+    assert rate.n_places == 20
+    assert rate.next_probe_s == float("-inf")
 
 
 @pytest.mark.parametrize(
