@@ -141,8 +141,6 @@ class Decision:
         The other ranked judges.
     unranked : tuple of str
         Judges that answered too little to be compared, or whose metric is NA.
-    differences : dict of str to Difference
-        How much worse each ranked judge is than the leader.
     first_by_goal : dict of str to tuple of str
         Who is first by each downstream goal.
     checks : dict of str to Check
@@ -166,7 +164,6 @@ class Decision:
     not_distinguishable: tuple[str, ...] = ()
     significantly_worse: tuple[str, ...] = ()
     unranked: tuple[str, ...] = ()
-    differences: dict[str, Difference]
     first_by_goal: dict[str, tuple[str, ...]]
     checks: dict[CheckKind, Check]
     break_even: BreakEven | None = None
@@ -192,7 +189,6 @@ def decide(
             verdict="none",
             reason=_reason_nothing(judges, evidence),
             unranked=unranked,
-            differences={},
             first_by_goal={},
             checks={},
             next_step=NextStep(),
@@ -212,7 +208,6 @@ def decide(
         not_distinguishable=close,
         significantly_worse=tuple(row.judge for row in others if row.judge not in close),
         unranked=unranked,
-        differences={row.judge: row.difference for row in others if row.difference},
         first_by_goal=_first_by_goal(choosing),
         checks=checks,
         break_even=_break_even(sensitivity),

@@ -385,8 +385,7 @@ def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
         better=metric.better,
         unit=metric.unit,
         rows=tuple(
-            Ranked(row.judge, rank, row.difference)
-            for row, rank in zip(evidence.judges, ranks, strict=True)
+            Ranked(row.judge, rank) for row, rank in zip(evidence.judges, ranks, strict=True)
         ),
     )
 

@@ -407,11 +407,12 @@ def _planted(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Kind
 
 def _differences_hold(validation: Validation, truth: _Truth) -> bool | None:
     """Whether all intervals hold; None where there is none, or a judge has no true value."""
-    decision, held = validation.decision, []
-    for judge, difference in decision.differences.items():
-        if difference.interval is None or not {judge, decision.leader} <= set(truth.losses):
+    rows, held = validation.evidence.judges if validation.evidence else (), []
+    for difference in (row.difference for row in rows if row.difference):
+        pair = {difference.judge, difference.reference}
+        if difference.interval is None or not pair <= set(truth.losses):
             return None
-        gap = truth.losses[judge] - truth.losses[difference.reference]
+        gap = truth.losses[difference.judge] - truth.losses[difference.reference]
         held.append(difference.interval.low <= gap <= difference.interval.high)
     return all(held) if held else None
 

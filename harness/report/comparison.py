@@ -14,6 +14,7 @@ from harness.report.formatting import (
     counted,
     estimate,
     headline,
+    level_text,
     number,
     p_value,
     replies_each,
@@ -117,10 +118,11 @@ def scope(names: tuple[str, str], paired: RunComparison) -> str:
         return f"{items}, but no judge answered them in both runs."
     n_tests = sum(row.p_adjusted is not None for row in paired.metrics)
     sampled = SAMPLED if paired.sampled else ""
+    level = level_text(paired.confidence)
     few = any(row.result.interval_reason == FEW_DIFFER for row in paired.metrics)
     return (
         f"{items}, both runs scored by the ratings and settings of {names[1]}. Change: second "
-        f"minus first, with {paired.confidence:.0%} intervals. Better, worse: items on which the "
+        f"minus first, with {level} intervals. Better, worse: items on which the "
         f"second run is. p: exact, adjusted for {counted([n_tests], 'test')} (Holm)."
         f"{FEW if few else ''}{sampled}"
     )

@@ -205,6 +205,11 @@ def cut(text: str, n: int) -> str:
     return text if len(text) <= n else text[: n - 1] + "…"
 
 
+def level_text(confidence: float) -> str:
+    """Return a confidence level as in "97.5%"."""
+    return f"{100 * confidence:g}%"
+
+
 def raters_covered(validation: Validation) -> str:
     """Return whether intervals are over raters too, or for these raters and why."""
     reason, n_raters = validation.sampling.fixed_raters_reason, validation.humans.n_raters

@@ -12,6 +12,7 @@ from harness.report.formatting import (
     error_level,
     estimate,
     in_unit,
+    level_text,
     listed,
     number,
     p_beside,
@@ -343,7 +344,7 @@ def _others(v: Validation) -> str:
         parts.append(f"{listed(close)} {verb} not significantly different{also}{_cheaper(v)}.")
     elif decision.significantly_worse:
         noun = "ranked judge" if decision.unranked else "judge"
-        level = f"{v.settings.confidence:.0%}"
+        level = level_text(v.settings.confidence)
         parts.append(f"Every other {noun} is significantly worse ({level}).")
     if equivalent and set(close) != set(equivalent):
         verb = "is" if len(equivalent) == 1 else "are"
@@ -371,7 +372,8 @@ def _cheaper(v: Validation) -> str:
 
 def _differences(v: Validation) -> str:
     """Say how much worse each judge is that is not significantly different."""
-    differences = v.decision.differences
+    rows = v.evidence.judges if v.evidence else ()
+    differences = {row.judge: row.difference for row in rows if row.difference}
     close = [name for name in v.decision.not_distinguishable if name in differences]
     same = [name for name in close if _is_same(differences[name])]
     named = [

@@ -12,6 +12,7 @@ from harness.report.formatting import (
     counted,
     estimate,
     headline,
+    level_text,
     number,
     percent,
     raters_covered,
@@ -192,7 +193,8 @@ def _legend(validation: Validation, ranking: Ranking) -> list[str]:
     """Say how the intervals are made, what they cover, and which metric has the other estimand."""
     metric = validation.metric(ranking.metric)
     estimand = metric.estimand if metric else DESIGN_VALUE
-    text = f"{validation.settings.confidence:.0%} intervals: {_method(validation)}, {estimand}. "
+    level = level_text(validation.settings.confidence)
+    text = f"{level} intervals: {_method(validation)}, {estimand}. "
     text += raters_covered(validation)
     counts = [judge.metrics[ranking.metric].ratings_per_item for judge in validation.judges]
     n_ratings = next((count for count in counts if count is not None), None)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from harness.plain_text import visible
 from harness.report.formatting import (
     counted,
+    level_text,
     listed,
     number,
     percent,
@@ -138,7 +139,7 @@ def _more(v: Validation, agreeing: HumanReference) -> str:
         between = f"{-high} to {-low} fewer"
     else:
         between = f"between {-low} fewer and {high} more"
-    return f"{between}, {v.settings.confidence:.0%}; "
+    return f"{between}, {level_text(v.settings.confidence)}; "
 
 
 def commonest_error(v: Validation, *, texts: bool = True) -> str:

@@ -170,3 +170,21 @@ def test_next_step_of_judges_that_answered_nothing_was_to_try_another():
     first, next_line, *_ = summary(v)
     assert first.startswith("No judge can be recommended: none of them gave an answer: lenient (")
     assert next_line.startswith("Next: Correct what kept the judges from answering")
+
+
+def test_a_confidence_level_is_never_rounded(good):
+    """At 97.5 % the terminal and the card said 98 %, and the page 97.5 %."""
+    v = replace(good, settings=replace(good.settings, confidence=0.975))
+    for text in (render(v, details=True), judge_card(v), page(v)):
+        assert "97.5" in text
+        assert "98%" not in text
+
+
+def test_the_page_counts_the_rated_items_that_are_compared_like_the_first_lines():
+    """Its table said "of" the items that the metric can use, the terminal "of" all rated ones."""
+    task = indeterminate_task(n=40, paired=30, ranks_by="response_set")
+    v = validate(indeterminate_source(task, n_resamples=50, min_answered=0.5))
+    counted = "26 of 40 rated items"
+    assert counted in " ".join(render(v).split())
+    [caption] = re.findall(r"<caption>(.*?)</caption>", page(v).split('class="ranking"')[1])[:1]
+    assert counted in caption

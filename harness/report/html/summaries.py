@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from harness.report import annotator_charts
 from harness.report.certainty_charts import stratum_words
 from harness.report.confusion_charts import ranked_errors
-from harness.report.formatting import counted, listed, number, p_value, percent, tenths, with_bounds
+from harness.report.formatting import (
+    counted,
+    level_text,
+    listed,
+    number,
+    p_value,
+    percent,
+    tenths,
+    with_bounds,
+)
 from harness.report.judge_charts import option_label
 from harness.report.race_text import share_asked
 from harness.report.recommendation import (
@@ -102,7 +111,7 @@ def _closeness(v: Validation, row: JudgeEvidence) -> Headline:
     interval = row.estimate.interval
     if interval is None:
         return Headline("unsure", "too few items for an interval")
-    level = f"{v.settings.confidence:.0%}".replace("%", " %")
+    level = level_text(v.settings.confidence)
     meaning = f"{v.evidence.display_name}, {level} interval; one human cannot be compared"
     return Headline(f"{number(interval.low)} to {number(interval.high)}", meaning)
 
@@ -140,7 +149,8 @@ def chart_note(v: Validation, band: Band | None) -> str:
     human = f"Band: one human on the same ratings as {leader}. " if band else ""
     close = "Hollow: not significantly different from the first. "
     hollow = close if v.decision.not_distinguishable else ""
-    return f"Bars: {v.settings.confidence:.0%} intervals{chosen}. {human}{hollow}Grey: baselines."
+    level = level_text(v.settings.confidence)
+    return f"Bars: {level} intervals{chosen}. {human}{hollow}Grey: baselines."
 
 
 def section_results(

@@ -1,4 +1,4 @@
-"""Rankings of judges by a metric, with the difference of each judge to the best."""
+"""Places of judges by a metric, and the difference of two."""
 
 from __future__ import annotations
 
@@ -49,13 +49,10 @@ class Ranked:
         Its name.
     rank : int or None
         1 is best; equal values share a rank; None where the metric is undefined.
-    difference : Difference or None
-        To the best judge; None for the best itself and where the metric is undefined.
     """
 
     judge: str
     rank: int | None
-    difference: Difference | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -62,7 +62,7 @@ def test_equal_values_share_a_rank():
 
 def test_the_best_is_the_first_that_has_a_rank():
     """A ranking on a line names its judges in order."""
-    rows = (Ranked("c", 1, None), Ranked("a", None, None))
+    rows = (Ranked("c", 1), Ranked("a", None))
     ranking = Ranking("metric", "lower", "", rows)
     assert (repr(ranking), ranking.best) == ("Ranking('metric', c < a)", "c")
     assert Ranking("metric", "lower", "", rows[1:]).best is None
