@@ -1135,8 +1135,6 @@ Why rows miss their range:
   the biases do: the interval is wider than needed.
 - Shares of few items move in steps. Where most raters and the judge decide alike, few items differ,
   and a step is more than a percent of the data sets.
-- Wilson's interval of one failure in 50 items leaves out the least chances of failing: where a
-  judge hardly ever fails, it holds in 91 % (L. D. Brown, T. T. Cai and A. DasGupta 2001).
 - One judge asked once and ten times: on 30 items the critical value of skewed differences is an
   approximation, and the share is within two standard errors of 5 %.
 - On 20 to 50 items, squared distances of ten replies are skewed more than their bounds imply.

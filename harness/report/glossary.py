@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.stats.data.rating_table import COMPARED_FORMS, FORMS
+from harness.stats.metrics.registry import METRICS
 
 GUERDAN, CALDERON = "Guerdan et al. 2025", "Calderon et al. 2025"
 ELANGOVAN, RAO = "Elangovan et al. 2025", "Rao and Callison-Burch 2026"
@@ -12,6 +13,7 @@ MSE = (
     "mean squared difference between the share of raters who accept an option and the share of the "
     "judge's replies that do, summed over options; 0 is none"
 )
+KIND_OF = {metric.name: metric.kind for metric in METRICS}
 MEANINGS = "; ".join(f"{form}: {FORMS[form].meaning}" for form in COMPARED_FORMS)
 PAPER_SYMBOLS = {  # by the kind of a metric or coefficient
     "hit_rate": "HR; Acc in Calderon et al.",
@@ -61,9 +63,9 @@ class Term:
 
 def paper_symbol(name: str) -> str:
     """Return what the papers call a metric, as in ``mse(srs/srs)``; "" if it has no symbol."""
-    kind, _, forms = name.partition("(")
+    kind = KIND_OF.get(name, name)
     symbol = PAPER_SYMBOLS.get(kind, "")
-    return f"{symbol} ({forms}" if symbol and forms else symbol
+    return f"{symbol} {name.removeprefix(kind)}".rstrip() if symbol else ""
 
 
 GLOSSARY = (

@@ -378,7 +378,11 @@ def _estimated(
         is_share=metric.is_share and units.kind != "criterion",
         raters=sums.raters.get(metric.name),
         further=metric.further_item(
-            len(sums.options), n_replies=sums.n_samples, n_items=n_used, n_units=n_units
+            len(sums.options),
+            n_replies=sums.n_samples,
+            n_raters=entering.ratings_per_item or inf,
+            n_items=n_used,
+            n_units=n_units,
         ),
     )
     interval, why_none = make_interval(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.inference.special_functions import stdtrit
+from harness.stats.inference.special_functions import gammaincinv, stdtrit
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 METHODS: tuple[IntervalMethod, ...] = ("score", "percentile")
 MIN_VALUES = 2  # one value has no spread
 MIN_UNITS = 5  # fewer say too little about the spread of a mean
+RARE = 3.5  # fewer counted items are Poisson rather than normal; errors of resamples are noisy
 NO_SPREAD = 1e-12  # standard errors up to this are those of a constant
 _NORMAL = NormalDist()
 
@@ -33,7 +34,7 @@ class FurtherItem:
     least, most : float
         Ends of the possible values of an item.
     weight : float
-        How much of a unit depends on one reply to one item.
+        How much of a unit depends on one rating of one item.
     """
 
     least: float
@@ -45,8 +46,8 @@ class FurtherItem:
     ) -> float:
         """Return a standard error that allows for a further unit.
 
-        Of that unit, one reply to one item is as far as can be from the (n,) units seen, whose mean
-        is ``value``. The variance is taken to a value as in `score_ends`.
+        Of that unit, one rating of one item is as far as can be from the (n,) units seen, whose
+        mean is ``value``. The variance is taken to a value as in `score_ends`.
         """
         n = n_units
         far = self.most if self.most - value > value - self.least else self.least
@@ -180,14 +181,17 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
     The variance at a value x between the bounds L and H is taken as the estimated one times
     (x - L)(H - x), relative to that at the estimate; a bound that is infinite leaves its factor
     out. For a share that is Wilson's interval with the variance's ratio to that of independent
-    items, the design effect, dividing n. Quantiles are those of Student's t with one degree of
-    freedom less than there are units. Those of a share are normal, widened by the ratio of t
-    quantiles for units and items (Korn and Graubard 1998). Where all replicates agree, an item may
-    still be otherwise with the chance that Wilson's interval allows for none in n, and anywhere
-    within the bounds. Of a mean over items that is no share, such as a divergence, the error is
-    that of `FurtherItem`: where a judge nearly always agrees, a few items may hold no great
-    disagreement, whose variance would be missing. Where raters are a sample, too, the variance and
-    the degrees of freedom are those of `RaterVariance.with_items`.
+    items, the design effect, dividing n. Its end towards a bound from which at most three items
+    differ is that of a Poisson count: the modified Wilson interval of L. D. Brown, T. T. Cai and A.
+    DasGupta, Interval estimation for a binomial proportion, Statistical Science 16 (2001), 101-133.
+    Quantiles are those of Student's t with one degree of freedom less than there are units. Those
+    of a share are normal, widened by the ratio of t quantiles for units and items (Korn and
+    Graubard 1998). Where all replicates agree, an item may still be otherwise with the chance that
+    Wilson's interval allows for none in n, and anywhere within the bounds. Of a mean over items
+    that is no share, such as a divergence, the error is that of `FurtherItem`: where a judge nearly
+    always agrees, a few items may hold no great disagreement, whose variance would be missing.
+    Where raters are a sample, too, the variance and the degrees of freedom are those of
+    `RaterVariance.with_items`.
     """
     low, high = sampled.bounds
     value = sampled.value
@@ -208,7 +212,24 @@ def score_ends(sampled: Sampled, level: float) -> tuple[float, float] | None:
             return None
         other = quantile**2 / (n + quantile**2)
         return value - other * (value - low), value + other * (high - value)
-    return _within(score_roots(value, quantile * error, (low, high)), (low, high))
+    ends = score_roots(value, quantile * error, (low, high))
+    if sampled.is_share:
+        n_effective = (value - low) * (high - value) / (error * widened) ** 2
+        ends = _with_rare(ends, value, n_effective, level)
+    return _within(ends, (low, high))
+
+
+def _with_rare(
+    ends: tuple[float, float], share: float, n_effective: float, level: float
+) -> tuple[float, float]:
+    """Move the ends of Wilson's interval of a share near 0 or 1 to those of a Poisson count."""
+    low, high = ends
+    n_with, n_without = n_effective * share, n_effective * (1.0 - share)
+    if n_with < RARE:
+        low = min(low, float(gammaincinv(n_with, 1.0 - level)) / n_effective)
+    if n_without < RARE:
+        high = max(high, 1.0 - float(gammaincinv(n_without, 1.0 - level)) / n_effective)
+    return low, high
 
 
 def score_roots(value: float, reach: float, bounds: tuple[float, float]) -> tuple[float, float]:

@@ -189,9 +189,14 @@ class Metric:
         return np.full(np.shape(values), 1.0 if self.is_error else -1.0)
 
     def further_item(
-        self, n_options: int, *, n_replies: float, n_items: int, n_units: int
+        self, n_options: int, *, n_replies: float, n_raters: float, n_items: int, n_units: int
     ) -> FurtherItem | None:
-        """Return what an item more could add, by one of the judge's replies to it.
+        """Return what an item more could add, by one rating of it.
+
+        An item has ``n_replies`` by the judge and ratings by ``n_raters``. The one rating counts
+        like a reply or, where raters are fewer, like the mean of a reply and a rater's rating: by
+        replies alone, the interval of a judge that was asked ten times missed rare disagreements
+        among three raters.
 
         None of a metric that is no mean over items, or a share, whose interval is Wilson's; and
         where there is no reply noise.
@@ -203,7 +208,8 @@ class Metric:
             high = float(n_options)  # a sum over options of squared differences of shares
         if not isfinite(high - low):
             return None
-        return FurtherItem(low, high, n_units / (n_items * n_replies))
+        weight = max(1.0 / n_replies, (1.0 / n_replies + 1.0 / n_raters) / 2.0)
+        return FurtherItem(low, high, weight * n_units / n_items)
 
     @property
     def loss_bounds(self) -> tuple[float, float]:

@@ -34,6 +34,11 @@ def gammaln(x: ArrayLike) -> FloatArray:
     return _call("gammaln", x)
 
 
+def gammaincinv(a: ArrayLike, y: ArrayLike) -> FloatArray:
+    """Rate of a Poisson process that has reached a count of a by time 1 with probability y."""
+    return _call("gammaincinv", a, y)
+
+
 def ndtr(x: ArrayLike) -> FloatArray:
     """Chance that a standard normal value is at most x."""
     return _call("ndtr", x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from harness.stats.data.arrays import (
     TOLERANCE,
     Kinds,
     frozen,
+    median,
     ratio,
     row_shares,
     weighted_total,
@@ -380,7 +381,11 @@ def common_footing(
     further = None
     if criteria is None:
         further = metric.further_item(
-            len(human.space.options), n_replies=n_replies, n_items=n_items, n_units=n_units
+            len(human.space.options),
+            n_replies=n_replies,
+            n_raters=median(scoring.counts[shared].sum(axis=1)) or inf,
+            n_items=n_items,
+            n_units=n_units,
         )
     return footing_of(
         metric,
@@ -775,18 +780,16 @@ class Scoring:
 
     def best_constants(self) -> BoolArray:
         """Return (1, W): the answers that are best on all items if always given."""
-        return best_constants(
-            values_of_constants(
-                self.metric.contributions,
-                self.metric.value,
-                self.human_vectors,
-                self.counts,
-                vectors=self.judge_form,
-                weights=self.weights[None],
-                squared=self.metric.squared,
-            ),
-            self.metric.better,
+        values = values_of_constants(
+            self.metric.contributions,
+            self.metric.value,
+            self.human_vectors,
+            self.counts,
+            vectors=self.judge_form,
+            weights=self.weights[None],
+            squared=self.metric.squared,
         )
+        return best_constants(self.metric.losses(values))
 
     def sums_of_counts(
         self,

@@ -11,7 +11,6 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_shares
 from harness.stats.inference.bootstrap import weighted_totals
-from harness.stats.inference.metric import losses_of
 from harness.stats.selection.replies import MAX_DRAWS, Replies, draw_probability
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, IntArray
     from harness.stats.inference.bootstrap import Weights
-    from harness.stats.inference.metric import Better, Metric, SquaredDistance
+    from harness.stats.inference.metric import Metric, SquaredDistance
     from harness.stats.selection.replies import Contributions, Vectors
 
     Totals = Callable[[Sequence[FloatArray]], list[FloatArray]]
@@ -104,17 +103,16 @@ def baseline_values(
         squared=metric.squared,
     )
     values["best_constant"] = _constant_values(
-        score, metric.value, weights, best_constants(fitted, metric.better)
+        score, metric.value, weights, best_constants(metric.losses(fitted))
     )
     return {name: values[name] for name in BASELINES}
 
 
-def best_constants(values: FloatArray, better: Better) -> BoolArray:
-    """Return (B, W): the answers that are best if always given, by their (B, W) values, nan aside.
+def best_constants(losses: FloatArray) -> BoolArray:
+    """Return (B, W): the answers that are best if always given, by their (B, W) losses, nan aside.
 
-    Several when tied; none where no value is defined.
+    Several when tied; none where no loss is defined.
     """
-    losses = losses_of(values, better)
     losses = np.where(np.isnan(losses), np.inf, losses)
     least = losses.min(axis=1, keepdims=True)
     return np.asarray((losses <= least + TOLERANCE) & np.isfinite(least), dtype=np.bool_)
