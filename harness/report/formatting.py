@@ -26,6 +26,7 @@ REASONS = {
     "no_items": "no item has both sides",
     "no_overlap": "no item has ratings to compare",
     "constant_labels": "all labels are the same",
+    "constant": "it is the same in every resample",
     "infinite": "infinite: an option was never chosen by one side",
     "unequal_raters": "items have unequal numbers of raters",
     "not_two_raters": "no item has just two ratings",
@@ -131,7 +132,12 @@ def basis(result: Estimate) -> str:
 
 def reason(result: Estimate) -> str:
     """Return why a number is NA, in words."""
-    return REASONS.get(result.reason, result.reason.replace("_", " "))
+    return reason_words(result.reason)
+
+
+def reason_words(code: str) -> str:
+    """Return why something is NA, in words."""
+    return REASONS.get(code, code.replace("_", " "))
 
 
 def duration(seconds: float) -> str:

@@ -90,7 +90,7 @@ def paragraph(v: Validation) -> str:
         unit = f" in {v.ranking.unit}" if v.ranking.unit else ""
         parts.append(
             f"Judges were ranked by {metric_label(v, v.ranking.metric)}{unit} "
-            f"({READING[v.ranking.better]}), {compared_on(v)}."
+            f"({READING[v.ranking.better]}), {compared_on(v) or 'and none answered enough'}."
         )
         parts.append(f"Results: {'; '.join(_result(v, judge) for judge in v.ranked_judges)}.")
     parts.append(

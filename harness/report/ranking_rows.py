@@ -16,6 +16,7 @@ from harness.report.formatting import (
     percent,
     rank_set,
     reason,
+    reason_words,
     with_bounds,
 )
 from harness.report.judge_charts import judge_kinds
@@ -141,7 +142,7 @@ def missing_intervals(v: Validation) -> str:
     for row in v.evidence.judges if v.evidence else ():
         result = row.estimate
         if result.value is not None and result.interval is None and v.settings.n_resamples:
-            names.setdefault(result.interval_reason.replace("_", " "), []).append(row.judge)
+            names.setdefault(reason_words(result.interval_reason), []).append(row.judge)
     return " ".join(f"No interval of {listed(judges)}: {why}." for why, judges in names.items())
 
 

@@ -188,3 +188,12 @@ def test_the_page_counts_the_rated_items_that_are_compared_like_the_first_lines(
     assert counted in " ".join(render(v).split())
     [caption] = re.findall(r"<caption>(.*?)</caption>", page(v).split('class="ranking"')[1])[:1]
     assert counted in caption
+
+
+def test_the_card_of_judges_that_are_not_ranked_has_whole_sentences():
+    """Its paragraph ended in "(lower is better), ."."""
+    source = indeterminate_source(indeterminate_task(n=20), judges=("lenient",))
+    part = replace(source, verdicts={"lenient": source.verdicts["lenient"][:20]})
+    card = judge_card(validate(part.with_settings(n_resamples=50)))
+    assert "(lower is better), and none answered enough." in card
+    assert ", ." not in card

@@ -202,7 +202,8 @@ class DecidingAnnotatorTest:
         Mean over raters of the share of items on which the judge does better, less the share on
         which it does worse.
     low, high : float or None
-        Interval of the net wins for other items and other raters; None with one rater.
+        Interval of the net wins for other items and other raters, within [-1, 1]; None with one
+        rater.
     """
 
     raters: dict[str, DecidingTest]
@@ -361,4 +362,5 @@ def _net_wins(
     )
     reach = float(stdtrit(freedom, (1.0 + level) / 2.0)) * float(np.sqrt(variance))
     centre = float(means.mean())
-    return centre, (centre - reach, centre + reach) if np.isfinite(reach) else (None, None)
+    ends = max(centre - reach, -1.0), min(centre + reach, 1.0)
+    return centre, ends if np.isfinite(reach) else (None, None)

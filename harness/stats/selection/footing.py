@@ -25,7 +25,7 @@ from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean, li
 from harness.stats.inference.crossed_raters import RaterCovariance, leave_out
 from harness.stats.inference.engine import Drawn, Engine
 from harness.stats.inference.estimate import TOO_FEW, make_interval
-from harness.stats.inference.interval_methods import FurtherItem, Sampled
+from harness.stats.inference.interval_methods import NO_SPREAD, FurtherItem, Sampled
 from harness.stats.inference.metric import mean
 from harness.stats.inference.non_inferiority import non_inferiority_p
 from harness.stats.selection.rank_sets import (
@@ -238,7 +238,8 @@ class Footing:
             interval, why_none = about.interval, about.interval_reason
         if is_first and interval is not None and self.winner is not None:
             interval = self.interval_of_winner(interval)
-            why_none = "" if interval else TOO_FEW[self.unit]
+            is_constant = self.by_name[judge][1].std(ddof=1) <= NO_SPREAD
+            why_none = "" if interval else "constant" if is_constant else TOO_FEW[self.unit]
         elif is_first and interval is not None and len(self.judges) > 1:
             interval, why_none = None, "undefined_in_resamples"
         return replace(

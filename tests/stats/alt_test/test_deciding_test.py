@@ -118,6 +118,14 @@ def test_advantage_has_an_interval_for_other_raters():
     assert annotator_result(ratings[:5], truth[:5]).panel.reason == "too_few_items"
 
 
+def test_net_wins_of_more_than_all_items_were_possible():
+    """One of four raters answers as the judge does, so that means of raters differ by much."""
+    truth = np.arange(40) % 2
+    ratings = np.stack([truth, *[1 - truth] * 3], axis=1)
+    test = annotator_result(ratings, truth)
+    assert -1 <= test.low < test.net_wins < test.high <= 1
+
+
 def test_gold_labels_have_no_margin():
     """At eps 0 the sign test of the discordant items decides."""
     assert deciding_test(difference_of(40, 9, 1), 0.0).p == pytest.approx(11 / 1024)
