@@ -91,8 +91,12 @@ class Panel:
         ValueError
             If a rater rated an item twice, a value is nan or None, or an item is not in ``items``.
         """
-        columns = [*zip(*ratings, strict=True)] or [(), (), ()]
+        columns: tuple[list[str], list[str], list[Hashable]] = ([], [], [])
         item_column, rater_column, value_column = columns
+        for item, rater, value in ratings:  # unpacking them all at once takes a fifth more memory
+            item_column.append(item)
+            rater_column.append(rater)
+            value_column.append(value)
         index = _index(() if items is None else items)
         n_items = len(index)
         of_item = _codes(index, item_column)
