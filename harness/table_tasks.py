@@ -56,7 +56,7 @@ class TableMapping(TypedDict, total=False):
     rated_at : str
         Column of the time of a rating, beside ``rater``.
     criteria, counts : sequence of str
-        Columns of ratings, one per criterion, beside ``rater``; columns of counts, one per option.
+        Columns of ratings, one per criterion; columns of counts, one per option.
     votes, total, pattern : str
         Columns of all ratings of an item and of the number of raters; how columns per criterion
         and rater are called.

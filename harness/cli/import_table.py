@@ -136,9 +136,12 @@ def _draft_text(plan: ImportPlan, command: Sequence[str]) -> str:
     from harness.curation import accepting, columns_block
 
     lines = ["", "Nothing is written. This is a draft:", "", *columns_block(plan)]
-    for number, words in enumerate(accepting(plan)):
-        lines += [["", "If it is right:"], ["If it is not, perhaps:"], []][min(number, 2)]
+    shown = ""
+    for condition, words in accepting(plan):
+        lines += [""] if not shown else []
+        lines += [condition] if condition != shown else []
         lines.append(f"  {shlex.join([*command, *words])}")
+        shown = condition
     return "\n".join(lines)
 
 

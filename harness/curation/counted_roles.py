@@ -56,7 +56,8 @@ def find_counts(draft: RoleDraft) -> bool:
     if not why or not named:
         draft.ask(
             f"{names_of(columns)} may be numbers of raters by option: give --counts "
-            f"{quote(','.join(columns))}, or --raters if they are raters"
+            f"{quote(','.join(columns))}, or --raters if they are raters",
+            {"counts": (), "total": "", "raters": tuple(columns)},
         )
     return True
 

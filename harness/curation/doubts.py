@@ -21,6 +21,8 @@ class Doubt:
         Settings of the answers that the draft takes, where they are not those of the user.
     others : tuple of mapping
         Roles and settings of other readings, each as far as it differs from the draft.
+    about : tuple of str
+        Roles that are unclear, beside those of other readings.
     in_table : bool
         Whether no option settles it, but a change of the table alone.
     """
@@ -28,4 +30,5 @@ class Doubt:
     question: str
     accept: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[Mapping[str, Any], ...] = ()
+    about: tuple[str, ...] = ()
     in_table: bool = False

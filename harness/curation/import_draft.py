@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from harness.curation.option_guess import NUMBER, PLACEHOLDER
+from harness.curation.role_draft import names_of
 from harness.option_declarations import options_of
 from harness.tasks.columns.column_mapping import NONE, ColumnMapping
 from harness.tasks.columns.table_answers import AnswerSettings
@@ -17,6 +19,33 @@ if TYPE_CHECKING:
 
 ALWAYS = ("id", "text", "judges")  # roles that are said even where no column has them
 UNSAID = frozenset({"elicitation"})  # found by its name alone
+UNKNOWN = (PLACEHOLDER, NUMBER)  # stand for what only the user knows
+MEANINGS = {  # what has to be so where one, or several, have a role or stand in a setting
+    "raters": ("{} is a rater", "{} are raters"),
+    "judges": ("{} is a model", "{} are models"),
+    "rater": ("{} names the rater", ""),
+    "label": ("{} is the rating", ""),
+    "criteria": ("{} is a criterion", "{} are criteria"),
+    "criterion": ("{} is what is rated", ""),
+    "set": ("{} is a response set", ""),
+    "sets": ("{} is an option of a set", "{} are the options of a set"),
+    "counts": ("{} is a number of raters", "{} are numbers of raters"),
+    "pattern": ("columns are called {}", ""),
+    "text": ("{} is shown to judges", "{} are shown to judges"),
+    "ignore": ("{} is no rating", "{} are no ratings"),
+    "abstain": ("{} is of a rater who could not say", "{} are of raters who could not say"),
+    "rename": ("{} is meant", "{} are meant"),
+    "scale": ("the scale is {}", ""),
+    "options": ("{} is the option", "{} are the options"),
+    "separator": ("{} divides the options of a set", ""),
+    "decimal": ("the decimal sign is a {}", ""),
+}
+LISTS = {
+    "ratings": "a list is of several raters",
+    "sets": "a list is one rater's response set",
+    "counts": "the numbers count raters",
+    "raters": "the numbers are ratings by rater",
+}
 
 
 def columns_block(plan: ImportPlan) -> list[str]:
@@ -25,10 +54,11 @@ def columns_block(plan: ImportPlan) -> list[str]:
     return task_yaml([Field("columns", roles)]).splitlines()
 
 
-def accepting(plan: ImportPlan) -> Iterator[list[str]]:
+def accepting(plan: ImportPlan) -> Iterator[tuple[str, list[str]]]:
     """Yield the options that accept the draft, then those of each other reading.
 
-    None where the table itself has to be changed.
+    Each stands behind what has to be so. None is yielded where the table itself has to be changed,
+    and no reading of which only the user knows a part, such as an order.
     """
     if any(doubt.in_table for doubt in plan.doubts):
         return
@@ -38,13 +68,40 @@ def accepting(plan: ImportPlan) -> Iterator[list[str]]:
             together = isinstance(value, tuple) and name in {"ignore", "abstain", "rename"}
             before = accepted.get(name, getattr(plan.settings, name)) if together else ()
             accepted[name] = (*before, *value) if together else value
-    readings = [accepted, *(accepted | dict(o) for doubt in plan.doubts for o in doubt.others)]
+    others = [other for doubt in plan.doubts for other in doubt.others]
+    roles = [role for doubt in plan.doubts for role in doubt.about]
+    unclear = dict.fromkeys(name for reading in (roles, accepted, *others) for name in reading)
+    drafted = {name: _value(plan, name) for name in unclear} | accepted
     said: list[list[str]] = []
-    for reading in readings:
-        words = _words(plan, reading)
-        if words not in said:
+    for changes in ({}, *others):
+        reading = drafted | dict(changes)
+        words = _words(plan, accepted | dict(changes))
+        if words not in said and not any(value in UNKNOWN for value in reading.values()):
             said.append(words)
-            yield words
+            meanings = [phrase for name in unclear if (phrase := _meaning(name, reading[name]))]
+            default = "it is not, perhaps" if changes else "it is right"
+            yield f"If {', and '.join(meanings) or default}:", words
+
+
+def _value(plan: ImportPlan, name: str) -> object:
+    """Return the columns of a role, or a setting, as the plan has it."""
+    return getattr(
+        plan.mapping if name in ColumnMapping.__dataclass_fields__ else plan.settings, name
+    )
+
+
+def _meaning(name: str, value: object) -> str:
+    """Return what a role or a setting takes to be so; "" where it is plain or not given."""
+    values = [str(v) for v in value if v] if isinstance(value, tuple) else [str(value or "")]
+    one, several = MEANINGS.get(name, ("", ""))
+    if not any(values) or values == [NONE]:
+        return ""
+    listed = names_of(values)
+    return (
+        LISTS.get(listed, "")
+        if name == "lists"
+        else (one if len(values) == 1 else several or one).format(listed)
+    )
 
 
 def _words(plan: ImportPlan, changes: Mapping[str, Any]) -> list[str]:

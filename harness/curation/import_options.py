@@ -57,7 +57,7 @@ class ColumnOptions(Options):
     )
     criteria_columns: Lists = option(
         (),
-        "With {rater_columns}: columns of ratings, one per criterion.",
+        "Columns of ratings, one per criterion; with {rater_columns}, of each rater.",
         READING,
         flag="--criteria",
     )

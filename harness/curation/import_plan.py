@@ -10,6 +10,7 @@ import numpy as np
 from harness.curation.doubts import Doubt
 from harness.curation.label_joins import separator_of
 from harness.curation.option_guess import (
+    NUMBER,
     LabelCounts,
     count_labels,
     guess_answers,
@@ -20,7 +21,7 @@ from harness.curation.option_guess import (
 from harness.curation.role_guess import guess_roles
 from harness.errors import TaskError
 from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader, same_names
-from harness.tasks.columns.cell_values import ballots_by_rater, list_of
+from harness.tasks.columns.cell_values import ballots_by_rater, list_of, with_point
 from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_fields
 from harness.tasks.columns.column_words import parts
 from harness.tasks.columns.table_columns import with_decimals, with_sets, with_whole_sets
@@ -132,6 +133,7 @@ def _plans(
     fixed = mapping_fields({**table.reading.columns, **roles}, table)
     of_format = {n: v for n, v in table.reading.answers.items() if not getattr(settings, n)}
     settings = settings.model_copy(update=of_format)
+    raw = table
     table = with_decimals(table, fixed) if settings.decimal == "comma" else table
     table = with_sets(table, settings.separator, fixed) if settings.separator else table
     if not table.reading.columns and "elicitation" not in table.columns:
@@ -141,11 +143,14 @@ def _plans(
     if mapping.judges == (NO_JUDGES,):
         mapping = replace(mapping, judges=())
     check(mapping, table)
+    _check_effect(settings, mapping, raw)
     table, corrections = _corrected(table, mapping, settings)
     mapping, list_doubts = _read_lists(mapping, table, settings)
     reader = AnswerReader(table, mapping, settings.raters_per_item, settings.lists)
     counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
     where = str(table.path)
+    if settings.scales and len(counts) <= 1:
+        raise TaskError(f"{where}: --scales goes with several criteria; leave it out.")
     shared = len(counts) <= 1 or (
         settings.scales != "own"
         and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
@@ -176,6 +181,28 @@ def _plans(
             )
         )
     return tuple(plans)
+
+
+def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table) -> None:
+    """Refuse settings that have no effect on a table with these roles."""
+    is_counted = bool(mapping.counts or mapping.votes)
+    names = (*mapping.rating_columns, *mapping.judge_columns(table))
+    columns = [table.columns[name] for name in names]
+    texts = [text for column in columns for text in column.values]
+    lists = is_counted or any(list_of(text) is not None for text in texts)
+    faults = {
+        "--n-raters goes with counts of raters": settings.raters_per_item and not is_counted,
+        "--lists goes with cells that hold several ratings": settings.lists and not lists,
+        "--on-duplicate last goes with a row per rating": settings.on_duplicate == "last"
+        and not mapping.rater,
+        f"no rating holds the --separator {settings.separator!r}": settings.separator
+        and not any(settings.separator in text for text in texts),
+        "no rating has a decimal comma, see --decimal": settings.decimal == "comma"
+        and not any(with_point(text) != text for text in texts),
+    }
+    for fault, is_one in faults.items():
+        if is_one:
+            raise TaskError(f"{table.path}: {fault}; leave it out.")
 
 
 def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
@@ -237,7 +264,7 @@ def _share_doubts(reader: AnswerReader) -> list[Doubt]:
     if not named and all(answer.problem != NO_TOTAL for answer in reader.answers()):
         return []
     question = "shares of raters need their number: give --n-raters N, or --total with its column"
-    return [Doubt(question, {"raters_per_item": "N"})]
+    return [Doubt(question, {"raters_per_item": NUMBER})]
 
 
 def _corrected(

@@ -332,7 +332,9 @@ def _unambiguous(
     item, rater = best[0]
     if len(best) > 1:
         names = names_of([rater for _, rater in best])
-        draft.ask(f"{names} may each name the rater: give --rater")
+        others = ({"id": key, "rater": other} for key, other in best[1:])
+        question = f"{names} may each name the rater: give --rater"
+        draft.ask(question, *others)
     if len(item) > 1 or draft.facts.is_prose(item[0]):
         return best
     texts = [t for t in draft.table.columns if draft.facts.is_prose(t)]
@@ -346,12 +348,14 @@ def _unambiguous(
         return best
     if swapped >= 1 and not straight:
         return [((rater,), item[0])]
+    swap: tuple[tuple[str, ...], str] = ((rater,), item[0])
+    kept, other = ((item, rater), swap) if straight >= swapped else (swap, (item, rater))
     draft.ask(
         f"{item[0]} and {rater}: one names the item, the other the rater, and values do not "
         "say which: give --id and --rater",
-        {"id": (rater,), "rater": item[0]} if straight >= swapped else {"id": item, "rater": rater},
+        {"id": other[0], "rater": other[1]},
     )
-    return best if straight >= swapped else [((rater,), item[0])]
+    return [kept] if kept[1] != rater else best
 
 
 def _favours(draft: RoleDraft, item: str, rater: str) -> float:
@@ -392,11 +396,15 @@ def _label_roles(draft: RoleDraft) -> None:
     elif len(single) == 1 and not lists:
         draft.set(label=single[0])
         if measures:
-            draft.ask(f"{single[0]} may be no rating: give --label")
+            draft.ask(f"{single[0]} may be no rating: give --label", about="label")
     elif single and not lists:
         _several_ratings(draft, single, measures)
     elif found:
-        draft.ask(f"{names_of(found)} may each be a rating: give --label or --criteria")
+        draft.ask(
+            f"{names_of(found)} may each be a rating: give --label or --criteria",
+            *({"label": other} for other in found[1:]),
+            {"label": "", "criteria": tuple(found)},
+        )
         draft.set(label=found[0])
     else:
         _no_ratings(draft, within)
@@ -505,7 +513,7 @@ def _no_ratings(draft: RoleDraft, within: tuple[str, ...]) -> None:
         agreed = _agreed(draft, mapping.rater)
         draft.set(label=named[0])
         if named[0] not in scores and not agreed:
-            draft.ask(f"{named[0]} does not differ between raters: give --label")
+            draft.ask(f"{named[0]} does not differ between raters: give --label", about="label")
 
 
 def judges_among_raters(draft: RoleDraft) -> None:
@@ -524,7 +532,8 @@ def judges_among_raters(draft: RoleDraft) -> None:
     elif unclear:
         remedy = f"give --judges {quote(','.join(models) or 'none')} if they are people"
         text = f"{names_of(unclear)} in {mapping.rater!r} may be people or models: {remedy}"
-        draft.ask(visible(f"{text}, or --judges with the models among them"))
+        question = visible(f"{text}, or --judges with the models among them")
+        draft.ask(question, {"judges": tuple(models + unclear)})
     labels = [n for n in (mapping.label, *mapping.criteria, mapping.set) if n]
     columns = [n for n in draft.free() if draft.facts.is_labels(n) and is_model(n)]
     similar = {n for label in labels for n in draft.facts.alike(columns, label)}

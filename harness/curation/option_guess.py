@@ -37,6 +37,7 @@ SYNONYMS = (("y", "yes"), ("n", "no"), ("t", "true"), ("f", "false"), ("j", "ja"
 FEW_SIDES = 3
 N_BINARY = 2  # options; any order of two is as good as the other
 MIN_STEPS = 3  # numbers of which one may be a code: two say nothing of each other
+NUMBER = "N"  # of raters, which only the user knows
 PLACEHOLDER = ("LOWEST", "...", "HIGHEST")  # for an order that nobody knows but the user
 VARIANT = re.compile(r"(?P<label>[^()]+)\([^()]*\)")
 CODES = frozenset(["-1", "-8", "-9", "-99", "-999", "9", "77", "88", "97", "98", "99", "999"])
@@ -96,7 +97,7 @@ def merged(counts: Iterable[LabelCounts]) -> LabelCounts:
 def guess_rater_ids(reader: AnswerReader) -> RaterIds:
     """Say whether the raters are people or places: columns of numbers, or filled from the left."""
     mapping = reader.mapping
-    if mapping.counts:
+    if mapping.layout in {"counts", "rated_once"}:
         return "positional"
     if mapping.votes:
         names = {answer.name for answer in reader.answers() if not answer.is_judge}

@@ -42,9 +42,10 @@ class RoleDraft:
         self.other_pattern = ""
         self.notes: list[str] = []
 
-    def ask(self, question: str, *others: Mapping[str, Any]) -> None:
-        """Add a doubt, with other readings."""
-        self.doubts.append(Doubt(question, others=others))
+    def ask(self, question: str, *others: Mapping[str, Any], about: str = "") -> None:
+        """Add a doubt ``about`` a role, with other readings."""
+        roles = (about,) if about else ()
+        self.doubts.append(Doubt(question, others=others, about=roles))
 
     def set(self, **roles: Any) -> None:  # noqa: ANN401 -- fields of a mapping
         """Give roles to columns, except for those that the user gave."""

@@ -298,6 +298,15 @@ def _recognised(
         yield line, row
 
 
+def _check_file_options(path: Path, how: FileOptions) -> None:
+    """Refuse options of other kinds of files."""
+    is_binary = path.is_dir() or path.suffix.lower() in {".xlsx", ".parquet", ".arrow"}
+    if how.sheets and path.suffix.lower() != ".xlsx":
+        raise TaskError(f"{path}: --sheet goes with a workbook; leave it out.")
+    if how.encoding and is_binary:
+        raise TaskError(f"{path}: --encoding goes with files of text; leave it out.")
+
+
 def source_rows(
     path: Path,
     limits: Limits,
@@ -319,6 +328,7 @@ def source_rows(
         If it cannot be read.
     """
     how = how or FileOptions()
+    _check_file_options(path, how)
     listed: Ragged = [] if bad is None else bad
     n_before = len(listed)
     suffix = path.suffix.lower()

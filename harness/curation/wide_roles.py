@@ -80,14 +80,16 @@ def find_wide(draft: RoleDraft) -> bool:
     if left_out:
         draft.ask(
             f"{names_of(left_out)} is named like the raters, but may hold something else: give "
-            f"--raters {quote(','.join(n for n in who if n in {*raters, *left_out}))}"
+            f"--raters {quote(','.join(n for n in who if n in {*raters, *left_out}))}",
+            {"raters": tuple(n for n in who if n in {*raters, *left_out})},
         )
     if unclear and not judges:
         _who_doubt(draft, raters, unclear, models)
     elif len(raters) == 1 and not models and not judges:
         draft.ask(
             f"{raters[0]} may be one rater's answers or a reference: give --raters "
-            f"{quote(raters[0])}"
+            f"{quote(raters[0])}",
+            about="raters",
         )
     elif odd:
         alike = tuple(n for n in raters if n not in odd)
@@ -164,11 +166,17 @@ def _who_doubt(
     others = (
         [{"raters": people, "judges": (*models, *unclear)}, {"raters": people}] if people else []
     )
+    marked = any(not column_words.MODEL_MARKS.isdisjoint(parts(name)) for name in unclear)
+    several_criteria = len(unclear) == len(raters) > 1 and not models and not marked
+    criteria = f", --criteria {quote(','.join(raters))}" if several_criteria else ""
+    others += [{"raters": (), "criteria": tuple(raters)}] if several_criteria else []
     draft.ask(
         f"{names_of(unclear)} {some if len(unclear) == 1 else several}: give "
-        f"--raters {quote(','.join(raters))}, or --judges {quote(judges)} with the models",
+        f"--raters {quote(','.join(raters))}{criteria}, or --judges {quote(judges)} with the "
+        "models",
         *([{"pattern": draft.other_pattern}] if draft.other_pattern else []),
         *others,
+        about="raters",
     )
 
 

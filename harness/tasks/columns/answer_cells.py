@@ -134,7 +134,7 @@ class AnswerReader:
     def _wide(self) -> Iterator[CellAnswer]:
         criteria = self.criteria()
         judges = self._judge_cells()
-        columns = self._cells(self.mapping.raters)
+        columns = self._cells(self.mapping.raters or self.mapping.criteria)
         for row, row_criterion in enumerate(criteria):
             for column, criterion, rater, texts in columns:
                 if texts[row]:

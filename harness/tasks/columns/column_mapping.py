@@ -17,18 +17,20 @@ if TYPE_CHECKING:
     from harness.tasks.columns.table_columns import Table
     from harness.tasks.schema import RaterKind
 
-Layout = Literal["wide", "pattern", "long", "criteria", "sets", "counts", "votes"]
+Layout = Literal["wide", "pattern", "long", "criteria", "rated_once", "sets", "counts", "votes"]
 LAYOUTS: Mapping[Layout, str] = {
     "wide": "a column per rater",
     "pattern": "a column per criterion and rater",
     "long": "a row per rating",
     "criteria": "a row per item and rater, a column per criterion",
+    "rated_once": "a row per item, a column per criterion",
     "sets": "a row per item and rater, a column per option of the set",
     "counts": "a column per option, with how many raters chose it",
     "votes": "a column of all ratings of an item",
 }
 WHOLE_ROLES = {"id", "text", "raters", "rater", "label", "judges", "group"}
 MIN_GRID = 4  # columns that may be called after criterion and rater
+ONLY_RATER = "p1"  # of a table that names no raters
 NONE = "none"  # says that no column has a role
 PLACEHOLDERS = ("{criterion}", "{rater}")
 
@@ -50,7 +52,8 @@ class ColumnMapping:
     rater, label : str
         Long: the columns that hold the rater's name and the rating.
     criteria : tuple of str
-        In a table with a row per item and rater: the columns that hold a rating each.
+        The columns that hold a rating each; with ``rater``, a row is an item and a rater, and
+        without it, an item that was rated once.
     set : str
         Long: the column of the response set, beside a choice or alone.
     sets : tuple of str
@@ -98,12 +101,20 @@ class ColumnMapping:
             return "counts" if self.counts else "votes"
         if self.rater:
             return "sets" if self.sets else "criteria" if self.criteria else "long"
+        if self.criteria:
+            return "rated_once"
         return "pattern" if self.pattern else "wide"
 
     @property
     def one_row_per_item(self) -> bool:
         """Whether a row holds all ratings of its item."""
         return not self.rater or bool(self.votes)
+
+    @property
+    def rating_columns(self) -> tuple[str, ...]:
+        """Columns that hold ratings."""
+        single = tuple(filter(None, (self.label, self.set)))
+        return (*self.raters, *single, *self.criteria, *self.sets, *self.counts, *self.votes)
 
     @property
     def has_several_criteria(self) -> bool:
@@ -153,7 +164,8 @@ class ColumnMapping:
     def criterion_and_rater(self, column: str) -> tuple[str, str]:
         """Return the criterion and the rater that a column of ratings is called after."""
         if not self.pattern:
-            return "", column
+            is_criterion = not self.rater and column in self.criteria
+            return (column, ONLY_RATER) if is_criterion else ("", column)
         match = pattern_of(self.pattern).fullmatch(column)
         return (match["criterion"], match["rater"]) if match else ("", column)
 
@@ -289,6 +301,7 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     columns = listed_columns(table)
     layouts = ("raters", "counts", "votes") if mapping.votes else ("raters", "rater", "counts")
     kinds = [option for option in layouts if getattr(mapping, option)]
+    kinds += ["criteria"] if mapping.criteria and not mapping.rater else []
     if len(kinds) > 1:
         raise TaskError(
             f"{where}: give --{kinds[0]} or --{kinds[1]}, not both: each says that the table has "
@@ -297,16 +310,13 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     answers = mapping.label or mapping.set or mapping.criteria or mapping.sets or mapping.votes
     if mapping.rater and not answers:
         raise TaskError(f"{where}: no column of labels; give --label (the columns are {columns}).")
-    if mapping.rated_at and not mapping.rater:
-        raise TaskError(f"{where}: --rated-at goes with a row per rating; give --rater, too.")
-    if (
-        named := mapping.label or mapping.set or "".join(mapping.criteria[:1] or mapping.sets[:1])
-    ) and not mapping.rater:
-        roles = {"label": mapping.label, "set": mapping.set, "criteria": mapping.criteria}
+    _check_beside(mapping, where)
+    named = mapping.label or mapping.set or "".join(mapping.sets[:1])
+    if named and not mapping.rater:
+        roles = {"label": mapping.label, "set": mapping.set}
         option = f"--{next((role for role in roles if roles[role]), 'sets')}"
-        name = named
         raise TaskError(
-            f"{where}: {option} {name!r} goes with a row per rating; give --rater, the "
+            f"{where}: {option} {named!r} goes with a row per rating; give --rater, the "
             f"column that names the rater, too (the columns are {columns})."
         )
     if mapping.rater and not mapping.id and not mapping.votes:
@@ -316,8 +326,8 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     if not kinds:
         raise TaskError(
             f"{where}: no columns of ratings were found; give --raters (a column per rater), "
-            "--rater and --label (a row per rating), --counts (a column per option) or --votes (a "
-            f"column of lists). The columns are {columns}."
+            "--rater and --label (a row per rating), --criteria (a column per criterion), --counts "
+            f"(a column per option) or --votes (a column of lists). The columns are {columns}."
         )
     for name in mapping.judges if not mapping.rater else ():
         _check_column("judges", name, table)
@@ -330,6 +340,14 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     repeated = {name for name in used if used.count(name) > 1} - {*mapping.id, mapping.group}
     if repeated:
         raise TaskError(f"{where}: column {min(repeated)!r} is given two roles; give it one.")
+
+
+def _check_beside(mapping: ColumnMapping, where: str) -> None:
+    """Check the roles that go with others."""
+    if mapping.total and not (mapping.counts or mapping.votes):
+        raise TaskError(f"{where}: --total goes with counts of raters; give --counts or --votes.")
+    if mapping.rated_at and not mapping.rater:
+        raise TaskError(f"{where}: --rated-at goes with a row per rating; give --rater, too.")
 
 
 def _check_column(role: str, name: str, table: Table) -> None:
