@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import harness
 from harness.app import ask_open_units, start
 from harness.command_options import RunOptions, Server
-from harness.judging.running.services import NoObserver
+from harness.judging.running.recorder import NoObserver
 from harness.judging.storage.response_cache import ResponseCache
 from harness.run_plans import plan_run
 

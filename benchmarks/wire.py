@@ -164,8 +164,8 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
     from harness.judging.judges.judge_registry import build
     from harness.judging.running import worker_pool
     from harness.judging.running.budget import CostBudget
-    from harness.judging.running.services import Job
     from harness.judging.running.session import Session, SessionLimits
+    from harness.judging.running.units import Job
     from harness.judging.storage.response_cache import ResponseCache
     from harness.judging.storage.verdict_log import VerdictLog
 

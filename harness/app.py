@@ -24,7 +24,8 @@ from harness.judging.judges.judge_registry import (
 )
 from harness.judging.judges.response_errors import explain
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.services import NoObserver, NoStore
+from harness.judging.running.recorder import NoObserver
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.ledger import (
     count_run,
@@ -56,8 +57,9 @@ if TYPE_CHECKING:
     from harness.command_options import Choices, Place, Validating
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.requests import Prompts
+    from harness.judging.running.recorder import Observer
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.services import Observer, Store
+    from harness.judging.storage.reply_store import Store
     from harness.stopping import StopRequests
     from harness.tasks import Task
 

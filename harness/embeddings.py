@@ -14,8 +14,9 @@ from harness.judging.judges.judge_registry import build, check
 from harness.judging.judges.response_errors import explain
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget, logged_cost_usd
-from harness.judging.running.services import Job, NoObserver
+from harness.judging.running.recorder import NoObserver
 from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.runs import PROBE
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
     from harness.analysis import Source
     from harness.judging.judges.config import JudgeSpec
+    from harness.judging.running.recorder import Observer
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.services import Observer, Store
+    from harness.judging.storage.reply_store import Store
     from harness.judging.storage.verdict_log import LogReading
     from harness.runs import RunFolder
     from harness.tasks import Task

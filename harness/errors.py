@@ -225,6 +225,24 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         return partial(type(self), **{name: getattr(self, name) for name in names}), ()
 
 
+class NotAsked(Exception):  # noqa: N818 -- a state of the run, not a mistake
+    """A request may not be sent now; its unit stays unasked.
+
+    Attributes
+    ----------
+    held_by : str
+        The command that brings the reply, if the request waits in a batch of another run; empty if
+        the run is draining, the judge has stopped or the budget is spent.
+    is_sent : bool
+        Whether the request was sent, so that it may be billed, and its reply is not waited for.
+    """
+
+    def __init__(self, held_by: str = "", *, is_sent: bool = False) -> None:
+        super().__init__(held_by)
+        self.held_by = held_by
+        self.is_sent = is_sent
+
+
 class PluginError(HarnessError):
     """A plug-in is missing, cannot be loaded or fails."""
 

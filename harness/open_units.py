@@ -21,8 +21,10 @@ from harness.stopping import StopRequests, run_until_stopped
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from harness.judging.running.recorder import Observer
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.services import Job, Observer, Store
+    from harness.judging.running.units import Job
+    from harness.judging.storage.reply_store import Store
     from harness.judging.storage.verdict_log import LogReading
     from harness.run_plans import Plan
     from harness.runs import RunConfig

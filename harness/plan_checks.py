@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harness.command_options import Place, RunOptions
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.prompts.requests import Prompts
-    from harness.judging.running.services import Job
+    from harness.judging.running.units import Job
     from harness.run_plans import Plan
     from harness.runs import RunConfig
     from harness.tasks import Task

@@ -48,7 +48,7 @@ from harness.judging.running.cost_estimate import (
     quote_of_embedding,
     quote_of_ensemble,
 )
-from harness.judging.running.services import Job
+from harness.judging.running.units import Job
 from harness.ledger import (
     check_unspent,
     holdout_of,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.judging.parsing.verdict import Verdict
-    from harness.judging.running.services import Observer
+    from harness.judging.running.recorder import Observer
     from harness.run_plans import Plan
     from harness.table_tasks import TableMapping, TaskLike
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.api.asked_runs import Run
-    from harness.judging.running.services import Observer
+    from harness.judging.running.recorder import Observer
     from harness.revalidation.ending import LookEnding
 
 

@@ -19,7 +19,7 @@ from harness.stopping import StopRequests
 if TYPE_CHECKING:
     from harness.api.asked_runs import Run
     from harness.estimation.unrated_items import Estimation
-    from harness.judging.running.services import Observer
+    from harness.judging.running.recorder import Observer
 
 MODELS = (EstimateOptions, Items, Choices, Limit, Server, RunPlace)
 

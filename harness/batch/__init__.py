@@ -14,7 +14,9 @@ from harness.judging.storage.response_cache import ResponseCache
 
 if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.running.services import Job, Observer, Store
+    from harness.judging.running.recorder import Observer
+    from harness.judging.running.units import Job
+    from harness.judging.storage.reply_store import Store
     from harness.run_plans import Plan
     from harness.runs import RunFolder
 

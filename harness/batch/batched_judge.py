@@ -18,10 +18,9 @@ from tenacity.wait import wait_exponential
 
 from harness.batch.batch_apis import Http, batch_api_of
 from harness.batch.batch_ledger import PendingBatch
-from harness.errors import CallFailed, RunError
+from harness.errors import CallFailed, NotAsked, RunError
 from harness.judging.judges.base import Judge
 from harness.judging.judges.pricing import worst_cost
-from harness.judging.running.services import NotAsked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from harness.judging.parsing.verdict import Verdict
-    from harness.judging.running.services import SharedProgress
+    from harness.judging.storage.reply_store import SharedProgress
 
 LINE_EVERY_S = 10.0
 RATE_OVER_S = 30.0

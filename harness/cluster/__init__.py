@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from harness.cluster.shared_store import SharedStore
     from harness.command_options import Place
     from harness.judging.parsing.verdict import Reply
+    from harness.judging.running.recorder import Observer
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.services import Observer, Store
+    from harness.judging.storage.reply_store import Store
     from harness.run_plans import Plan
     from harness.runs import RunFolder
     from harness.stopping import StopRequests

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from harness.app import start
 from harness.cluster.database import StoreAway
 from harness.errors import HarnessError
-from harness.judging.running.services import NoObserver
+from harness.judging.running.recorder import NoObserver
 from harness.open_units import ask_open_units, shared_store
 from harness.stopping import StopRequests
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.cluster.ray_launcher import Description
-    from harness.judging.running.services import Store
+    from harness.judging.storage.reply_store import Store
 
 DESCRIPTION = "description"
 OBJECT_STORE_BYTES = 200 << 20

@@ -13,11 +13,10 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from harness.cluster.database import StoreAway
-from harness.errors import BudgetSpent, CallFailed
+from harness.errors import BudgetSpent, CallFailed, NotAsked
 from harness.judging.judges.pricing import worst_cost
 from harness.judging.running.budget import NOTHING_USD, CallBill, CostBudget
 from harness.judging.running.rate_limit import BURST_S, WINDOW_S, RateGate, rate_gate
-from harness.judging.running.services import NotAsked
 
 if TYPE_CHECKING:
     from harness.cluster.shared_store import SharedStore

@@ -22,7 +22,7 @@ from harness.cluster.worker_lease import WorkerLease
 from harness.errors import RunError
 from harness.judging.judges.http_exchange import MAX_REPLY_BYTES
 from harness.judging.parsing.verdict import Reply
-from harness.judging.storage.claim import Claim
+from harness.judging.storage.reply_store import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
     from harness.cluster.store_address import StoreAddress
-    from harness.judging.running.services import SharedProgress
+    from harness.judging.storage.reply_store import SharedProgress
 
 PAGE = 1000  # replies that are copied at a time
 PUT_AGAIN_S = 0.5  # after the database was away

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from harness.cluster.database import EXCHANGE_S, Database, StoreAway
 from harness.errors import RunError
-from harness.judging.running.services import SharedProgress
+from harness.judging.storage.reply_store import SharedProgress
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from harness.analysis import Source
     from harness.command_options import Limit, Place, Server
     from harness.estimation.estimate_options import EstimateOptions
-    from harness.judging.running.services import Observer
+    from harness.judging.running.recorder import Observer
     from harness.runs import RunFolder
     from harness.stats.data.arrays import FloatArray, IntArray
     from harness.stats.estimation.paired_beta import PairedBeta

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.judging.parsing.verdict import newest
-from harness.judging.running.services import NoObserver
+from harness.judging.running.recorder import NoObserver
 from harness.judging.storage.verdict_log import unit_key
 from harness.racing.race_pool import pool_of
 from harness.stats.racing.race import start
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from harness.judging.parsing.verdict import Verdict
-    from harness.judging.running.services import Job, Observer, SharedProgress
+    from harness.judging.running.recorder import Observer
+    from harness.judging.running.units import Job
+    from harness.judging.storage.reply_store import SharedProgress
     from harness.judging.storage.verdict_log import UnitKey
     from harness.racing.race_pool import RacePool
     from harness.run_plans import Plan

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
-    from harness.judging.running.services import Observer
+    from harness.judging.running.recorder import Observer
     from harness.judging.strategies.strategy import Fitted
     from harness.revalidation.causes import Setup
     from harness.revalidation.look_options import LookOptions

@@ -30,7 +30,7 @@ from harness.stats.drift.changed_judges import ALPHA
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.judging.running.services import Observer
+    from harness.judging.running.recorder import Observer
     from harness.revalidation.asking import Sitting
     from harness.revalidation.reply_categories import StreamReplies
     from harness.run_plans import Plan

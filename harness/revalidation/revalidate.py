@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from harness.judging.running.services import Observer
+    from harness.judging.running.recorder import Observer
     from harness.revalidation import Period
     from harness.revalidation.asking import LeftOut
     from harness.revalidation.causes import Comparable

@@ -15,7 +15,7 @@ from harness.analysis.judge_costs import cost_of
 from harness.cli.progress import Lines
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.running.budget import logged_cost_usd
-from harness.judging.running.services import NoStore
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.tasks import load_task
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.cli import progress
 from harness.cli.progress import CallRate, Lines
 from harness.judging.parsing.verdict import Verdict
-from harness.judging.running.services import SharedProgress
+from harness.judging.storage.reply_store import SharedProgress
 
 
 def verdict(item: str, *, cached: bool = False) -> Verdict:

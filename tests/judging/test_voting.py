@@ -19,7 +19,7 @@ from harness.judging.computed_verdicts import computed_verdicts
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.verdict import PairValue, Verdict
-from harness.judging.running.services import NoStore
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.voting import Ballot, majority
 from harness.run_plans import estimate_costs, plan_resumed_run, plan_run
 from harness.sources import source_of, verdicts_of

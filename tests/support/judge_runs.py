@@ -8,9 +8,11 @@ from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
+from harness.judging.running.recorder import NoObserver
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import Job, NoObserver, NoStore
 from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.units import Job
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 
 QUICK_RETRIES = RetryPolicy(attempts=4, backoff_s=0.001, backoff_max_s=0.002)

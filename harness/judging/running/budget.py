@@ -10,10 +10,9 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from harness.errors import BudgetSpent, CallFailed
+from harness.errors import BudgetSpent, CallFailed, NotAsked
 from harness.judging.judges.pricing import worst_cost
 from harness.judging.judges.response_errors import MEANINGS, may_be_billed
-from harness.judging.running.services import NotAsked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

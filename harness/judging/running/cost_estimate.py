@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.judges.pricing import Price
     from harness.judging.prompts.requests import Request
-    from harness.judging.running.services import Job
+    from harness.judging.running.units import Job
     from harness.tasks import Task
     from harness.tasks.schema import Elicitation
 

@@ -15,8 +15,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.errors import CallFailed
-from harness.judging.running.services import NotAsked
+from harness.errors import CallFailed, NotAsked
 
 if TYPE_CHECKING:
     from harness.judging.judges.base import Judge

@@ -7,19 +7,61 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from harness.errors import RunError
 from harness.judging.parsing.verdict import AWAITS_SECOND_TURN
+from harness.judging.storage.verdict_log import unit_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.judging.parsing.verdict import Reply, Verdict
-    from harness.judging.running.services import Observer, Store
-    from harness.judging.storage.verdict_log import VerdictLog
+    from harness.judging.storage.reply_store import SharedProgress, Store
+    from harness.judging.storage.verdict_log import UnitKey, VerdictLog
 
 GATHER_S = 0.003  # for which what comes back is gathered, while calls are in flight
+
+
+class Observer(Protocol):
+    """Watches a run: progress bars, plain lines, nobody."""
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Receive verdicts that were written to the log."""
+
+    def progressed(self, progress: SharedProgress) -> None:
+        """Receive what all processes of a run on a shared store have done, now and then."""
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Receive verdicts that the log held from an earlier start of the run."""
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Receive the end of a judge; ``reason`` is empty if it was asked everything."""
+
+    def say(self, line: str) -> None:
+        """Receive a line for the user."""
+
+
+class NoObserver:
+    """Watches nothing; base class of observers of less than everything."""
+
+    def advanced(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Do nothing."""
+
+    def progressed(self, progress: SharedProgress) -> None:
+        """Do nothing."""
+
+    def resumed(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Do nothing."""
+
+    def ended(self, judge: str, reason: str) -> None:
+        """Do nothing."""
+
+    def say(self, line: str) -> None:
+        """Do nothing."""
 
 
 @dataclass(eq=False, slots=True)
@@ -48,15 +90,23 @@ class Recorder:
         Receives what was written.
     stop : callable
         Called when the log cannot be written.
+    done : mapping of UnitKey to Verdict
+        What the log held before, from which attempts at a unit are counted on.
     """
 
     def __init__(
-        self, log: VerdictLog, store: Store, observer: Observer, stop: Callable[[], None]
+        self,
+        log: VerdictLog,
+        store: Store,
+        observer: Observer,
+        stop: Callable[[], None],
+        done: Mapping[UnitKey, Verdict] = MappingProxyType({}),
     ) -> None:
         self._log = log
         self._store = store
         self._observer = observer
         self._stop = stop
+        self._done = done
         self._n_asking = 0
         self._group: _Group | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -94,7 +144,7 @@ class Recorder:
             else:
                 loop.call_soon(self._write_group)
         group = self._group
-        group.verdicts += verdicts
+        group.verdicts += self._numbered(verdicts)
         group.received += received
         await group.done.wait()
         if group.error is not None:
@@ -102,6 +152,20 @@ class Recorder:
 
     def record(self, verdicts: Sequence[Verdict]) -> None:
         """Write verdicts whose replies are stored already."""
+        if verdicts:
+            self._write(self._numbered(verdicts))
+
+    def _numbered(self, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+        """Count how often units were attempted, over all sessions of the run."""
+        if not (done := self._done):
+            return verdicts
+        previous = [done.get(unit_key(verdict)) for verdict in verdicts]
+        return [
+            replace(verdict, attempt=earlier.attempt + 1) if earlier else verdict
+            for verdict, earlier in zip(verdicts, previous, strict=True)
+        ]
+
+    def _write(self, verdicts: Sequence[Verdict]) -> None:
         try:
             self._log.append(verdicts)
         except RunError:
@@ -137,7 +201,7 @@ class Recorder:
         if group is None:
             return
         try:
-            self.record(group.verdicts)
+            self._write(group.verdicts)
         except RunError as error:
             group.error = error
         if not group.received:

@@ -11,33 +11,28 @@ from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec.structs import replace
-
 from harness.errors import RunError
 from harness.judging.parsing.reply_reader import ReplyReader
-from harness.judging.prompts.requests import Unit
-from harness.judging.running.ask import NOTICE_AFTER_S, count_paid, first_turn, read_without_choice
+from harness.judging.running.ask import NOTICE_AFTER_S
 from harness.judging.running.open_files import open_files_limit, share_connections
 from harness.judging.running.rate_limit import rate_gate
 from harness.judging.running.recorder import Recorder
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import WorkUnit
 from harness.judging.running.worker_pool import ask_all
-from harness.judging.storage.verdict_log import UnitKey, unit_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harness.errors import CallFailed
     from harness.judging.judges.base import Judge
-    from harness.judging.parsing.verdict import Reply, Verdict
-    from harness.judging.prompts.requests import Request
+    from harness.judging.parsing.verdict import Verdict
     from harness.judging.running.budget import CostBudget
     from harness.judging.running.rate_limit import RateEvent, RateGate
-    from harness.judging.running.services import Job, Observer, Outcome, Store
-    from harness.judging.storage.verdict_log import VerdictLog
+    from harness.judging.running.recorder import Observer
+    from harness.judging.running.units import Job
+    from harness.judging.storage.reply_store import Store
+    from harness.judging.storage.verdict_log import UnitKey, VerdictLog
     from harness.tasks import Task
-    from harness.tasks.schema import Elicitation
 
 PROGRESS_EVERY_S = 1.0
 OTHERS_EVERY_S = 0.2
@@ -95,7 +90,7 @@ class Session:
         self.budget = limits.budget
         self.retry = limits.retry or RetryPolicy()
         self.task = task
-        self.recorder = Recorder(log, store, observer, self.interrupt)
+        self.recorder = Recorder(log, store, observer, self.interrupt, done)
         self._is_interrupted = False
         self.done = done
         ceilings = self._ceilings([job.judge for job in jobs])
@@ -229,7 +224,6 @@ class JudgeRun:
         self.session = session
         self.gate = session.make_gate(job.judge, session.retry, ceiling)
         self.stop_reason = ""
-        self._varies = len(job.samples_alike) > 1
         self._held: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
 
@@ -237,126 +231,6 @@ class JudgeRun:
     def goes_on(self) -> bool:
         """Whether nothing so far keeps it from being asked everything."""
         return not (self.gate.is_shut or self.stop_reason or self._failures or self._held)
-
-    def open_units(self) -> Iterator[WorkUnit]:
-        """Yield units that the log does not answer, or answers to another request."""
-        job, session = self.job, self.session
-        for item, elicitation in job.questions():
-            for sample, request, request_hash in self._requests(item.id, elicitation):
-                unit = WorkUnit(item.id, elicitation, request, (sample,), (request_hash,))
-                if not session.done:
-                    yield unit
-                    continue
-                verdict = session.done.get(UnitKey(self.name, item.id, elicitation, sample))
-                if verdict and _first_request(verdict) != request_hash:
-                    verdict = None
-                if verdict and verdict.outcome != "failed":
-                    session.observer.resumed(self.name, [verdict])
-                    continue
-                first = verdict and verdict.first
-                yield replace(unit, first=first, bought=True) if first else unit
-
-    def _requests(self, item: str, elicitation: Elicitation) -> Iterator[tuple[int, Request, str]]:
-        """Yield each sample with a request for it and the request's hash.
-
-        Samples with the same prompt follow each other, so that one call may ask for them.
-        """
-        job = self.job
-        if not self._varies:
-            request = self.judge.request(Unit(item, elicitation)).for_look(job.look)
-            for sample, request_hash in enumerate(request.hashes(job.samples)):
-                yield sample, request, request_hash
-            return
-        alike: dict[str, list[Request]] = {}
-        for sample in range(job.samples):
-            request = self.judge.request(Unit(item, elicitation, sample)).for_look(job.look)
-            alike.setdefault(request.cache_key, []).append(request)
-        for requests in alike.values():
-            for request in requests:
-                yield request.sample, requests[0], request.hash
-
-    def without_stored(self, units: Sequence[WorkUnit]) -> list[WorkUnit]:
-        """Record the units whose reply is stored; return the others and all pairs."""
-        alone = [unit for unit in units if unit.elicitation != "paired"]
-        stored = self.session.store.get([unit.key for unit in alone])
-        if not stored:
-            return list(units)
-        answered, remaining = [], []
-        for unit in units:
-            reply = stored.get(unit.hashes[0]) if unit.elicitation != "paired" else None
-            if reply is None:
-                remaining.append(unit)
-            else:
-                answered.append((unit, reply))
-        self.record_stored(answered)
-        return remaining
-
-    def record_stored(self, replies: Iterable[tuple[WorkUnit, Reply]]) -> None:
-        """Record units whose reply is stored."""
-        verdict, name, store = self.reader.verdict, self.name, self.session.store
-        self.record(
-            [
-                verdict(reply, unit.unit(), name, cached=not count_paid(store, reply))
-                for unit, reply in replies
-            ]
-        )
-
-    def record_stored_pairs(self, units: Iterable[WorkUnit]) -> None:
-        """Record what is stored of the pairs among units."""
-        store, name, verdict = self.session.store, self.name, self.reader.verdict
-        pairs = [unit for unit in units if unit.elicitation == "paired"]
-        firsts = store.get([unit.key for unit in pairs if unit.first is None])
-        begun = [
-            (unit, first)
-            for unit in pairs
-            if (first := unit.first or firsts.get(unit.hashes[0])) is not None
-        ]
-        requests = [
-            self.judge.follow_up(unit.request_for(), first) if first.text.strip() else None
-            for unit, first in begun
-        ]
-        replies = store.get([(r.cache_key, r.hash) for r in requests if r is not None])
-        verdicts = []
-        for (unit, first), request in zip(begun, requests, strict=True):
-            reply = replies.get(request.hash) if request else None
-            is_paid = count_paid(store, first, reply)
-            cached = not (is_paid or unit.bought)
-            if request is None:
-                blank = read_without_choice(self.reader, first, unit.unit(), name, cached=cached)
-                verdicts.append(blank)
-            elif reply is not None:
-                verdicts.append(verdict(reply, unit.unit(), name, first=first, cached=cached))
-            elif is_paid:
-                verdicts.append(first_turn(replace(unit, first=first), name))
-        self.record(verdicts)
-
-    def record(self, verdicts: Sequence[Verdict]) -> None:
-        """Write verdicts whose replies are stored."""
-        if verdicts:
-            self.session.recorder.record(self._numbered(verdicts))
-
-    def _numbered(self, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
-        """Count how often units were attempted, over all sessions of the run."""
-        if not (done := self.session.done):
-            return verdicts
-        previous = [done.get(unit_key(verdict)) for verdict in verdicts]
-        return [
-            replace(verdict, attempt=earlier.attempt + 1) if earlier else verdict
-            for verdict, earlier in zip(verdicts, previous, strict=True)
-        ]
-
-    async def record_outcome(self, outcome: Outcome) -> None:
-        """Record an outcome, and stop the judge or the run if it demands that."""
-        if outcome.failure is not None:
-            self.count_failure(outcome.failure)
-        if outcome.held_by:
-            self.count_held([outcome.held_by])
-        if self.session.budget.exhausted:
-            self.session.drain()
-        if outcome.verdicts:
-            verdicts = self._numbered(outcome.verdicts)
-            await self.session.recorder.record_soon(verdicts, outcome.received)
-            self.judge.recorded(outcome.received)
 
     def stop(self, reason: str) -> None:
         """Ask this judge nothing more; calls that wait to be retried end."""
@@ -396,11 +270,6 @@ class JudgeRun:
         if self._failures and not self.stop_reason:
             [(self.stop_reason, _)] = self._failures.most_common(1)
         observer.ended(self.name, self.stop_reason)
-
-
-def _first_request(verdict: Verdict) -> str:
-    """Return the hash of the request that a unit begins with."""
-    return verdict.first.request if verdict.first else verdict.request
 
 
 def _first_error(errors: BaseExceptionGroup[RunError]) -> RunError:

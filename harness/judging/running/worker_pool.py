@@ -8,17 +8,18 @@ from collections import deque
 from contextlib import suppress
 from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from harness.judging.running.ask import LOCK_POLL_S, NOTICE_AFTER_S, ask_unit, claim_many
-from harness.judging.running.services import NotAsked, Services, WorkUnit
+from harness.errors import NotAsked
+from harness.judging.running.ask import LOCK_POLL_S, NOTICE_AFTER_S, Asker
+from harness.judging.running.units import WorkUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 
-    from harness.judging.running.services import Clock
+    from harness.judging.running.ask import Outcome
     from harness.judging.running.session import JudgeRun
 
 LOOKUP_BATCH = 64  # units that are looked up and claimed at once, at least
@@ -62,21 +63,20 @@ class WorkerPool:
         self._concurrency = judge.gate.rate.ceiling
         self._samples_per_request = spec.n_per_request
         self._n_workers = self._n_waiting = 0
-        self._places = Places(self._concurrency, judge.gate)
+        self._places = Places(self._concurrency, judge.gate.sleep)
         self._n_claimed = max(LOOKUP_BATCH, CLAIMED_PER_PLACE * self._concurrency)
         self._waiting: deque[WorkUnit] = deque()  # others are asking for them
         self._left: list[WorkUnit] = []  # when nothing more was to be sent
-        self._open_units = judge.open_units()
+        self._open_units = self._not_done()
         self._looked_s = self._noticed_s = float("-inf")
-        self._services = Services(
-            judge=judge.judge,
-            reader=judge.reader,
-            store=session.store,
-            limiter=judge.gate,
+        self._asker = Asker(
+            judge.judge,
+            judge.reader,
+            session.store,
+            gate=judge.gate,
             budget=session.budget,
             retry=session.retry,
-            clock=self,
-            deadline=Deadline(spec.deadline_s),
+            sleep=self.sleep,
         )
 
     def hire(self) -> None:
@@ -98,11 +98,12 @@ class WorkerPool:
 
     async def take_stored(self) -> None:
         """Record the units left whose replies are stored; nothing is asked."""
+        recorder = self._judge.session.recorder
         left = [part for unit in self._left for part in unit.split()]
         while batch := [*left, *self._waiting, *islice(self._open_units, self._n_claimed)]:
             left.clear()
             self._waiting.clear()
-            self._judge.record_stored_pairs(self._judge.without_stored(batch))
+            recorder.record(self._asker.stored_pairs(self._without_stored(batch)))
             await asyncio.sleep(0)
 
     async def _work(self) -> None:
@@ -110,7 +111,7 @@ class WorkerPool:
         for unit in self.units:
             if isinstance(unit, Pause):
                 if self._judge.session.recorder.is_idle:
-                    await self._services.budget.return_allowance()
+                    await self._judge.session.budget.return_allowance()
                 with suppress(NotAsked):
                     await self._judge.gate.sleep(LOCK_POLL_S)
             if self._judge.gate.is_shut:
@@ -131,12 +132,12 @@ class WorkerPool:
         recorder = self._judge.session.recorder
         recorder.begin()
         try:
-            outcome = await ask_unit(unit, self._services)
+            outcome = await self._asker.ask(unit)
         finally:
             recorder.end()
         if outcome.too_few:
             self._samples_per_request = 1
-        await self._judge.record_outcome(outcome)
+        await self._record(outcome)
         if not (outcome.verdicts or outcome.held_by):
             self._left.append(unit)
         for part in outcome.unanswered:
@@ -144,6 +145,28 @@ class WorkerPool:
                 self._left.append(part)
             else:
                 await self.answer(part)
+
+    async def _record(self, outcome: Outcome) -> None:
+        """Record an outcome, and stop the judge or the run if it demands that."""
+        judge, session = self._judge, self._judge.session
+        if outcome.failure is not None:
+            judge.count_failure(outcome.failure)
+        if outcome.held_by:
+            judge.count_held([outcome.held_by])
+        if session.budget.exhausted:
+            session.drain()
+        if outcome.verdicts:
+            await session.recorder.record_soon(outcome.verdicts, outcome.received)
+            judge.judge.recorded(outcome.received)
+
+    def _not_done(self) -> Iterator[WorkUnit]:
+        """Yield the units that the log does not answer; tell the observer about the others."""
+        session = self._judge.session
+        for unit in self._judge.job.open_units(session.done):
+            if isinstance(unit, WorkUnit):
+                yield unit
+            else:
+                session.observer.resumed(unit.judge, [unit])
 
     def _units(self) -> Generator[WorkUnit | Pause | None]:
         """Yield units that must be asked, and None now and then, to let other tasks run.
@@ -182,14 +205,31 @@ class WorkerPool:
         """Look up and claim many units at once; return those to be asked. Pairs are not claimed."""
         if not batch:
             return []
-        judge = self._judge
-        units = judge.without_stored(batch)
+        units = self._without_stored(batch)
         pairs = [unit for unit in units if unit.elicitation == "paired"]
-        claims = claim_many([u for u in units if u.elicitation != "paired"], self._services)
-        judge.record_stored(claims.stored)
-        judge.count_held(claims.held)
+        claims = self._asker.claim([u for u in units if u.elicitation != "paired"])
+        if claims.stored:
+            self._judge.session.recorder.record(self._asker.read_stored(claims.stored))
+        if claims.held:
+            self._judge.count_held(claims.held)
         self._wait_for(claims.waiting, is_progress=len(claims.waiting) < len(batch))
         return [*claims.claimed, *pairs]
+
+    def _without_stored(self, units: Sequence[WorkUnit]) -> Sequence[WorkUnit]:
+        """Record the units whose reply is stored; return the others and all pairs."""
+        alone = [unit for unit in units if unit.elicitation != "paired"]
+        stored = self._judge.session.store.get([unit.key for unit in alone])
+        if not stored:
+            return units
+        answered, remaining = [], []
+        for unit in units:
+            reply = stored.get(unit.hashes[0]) if unit.elicitation != "paired" else None
+            if reply is None:
+                remaining.append(unit)
+            else:
+                answered.append((unit, reply))
+        self._judge.session.recorder.record(self._asker.read_stored(answered))
+        return remaining
 
     def _wait_for(self, units: Sequence[WorkUnit], *, is_progress: bool) -> None:
         """Put units aside that others are asking for, and say who is if nothing else happens."""
@@ -199,7 +239,7 @@ class WorkerPool:
             self._noticed_s = now
         elif now - self._noticed_s > NOTICE_AFTER_S:
             self._noticed_s = now
-            self._services.store.report_holder(units[0].hashes[0])
+            self._judge.session.store.report_holder(units[0].hashes[0])
 
     def _leave(self, unit: WorkUnit | Pause | None) -> None:
         """Set a unit aside that is not asked, and release its requests."""
@@ -207,7 +247,7 @@ class WorkerPool:
             return
         self._left.append(unit)
         if unit.claimed:
-            self._services.store.release(unit.hashes)
+            self._judge.session.store.release(unit.hashes)
 
 
 class Places(asyncio.Semaphore):
@@ -217,64 +257,21 @@ class Places(asyncio.Semaphore):
     ----------
     n : int
         Number of places.
-    clock : Clock
+    sleep : callable
         How calls wait.
     """
 
-    def __init__(self, n: int, clock: Clock) -> None:
+    def __init__(self, n: int, sleep: Callable[[float], Awaitable[None]]) -> None:
         super().__init__(n)
-        self._clock = clock
+        self._sleep = sleep
 
     async def sleep(self, seconds: float) -> None:
         """Wait; meanwhile another call may take this one's place."""
         self.release()
         try:
-            await self._clock.sleep(seconds)
+            await self._sleep(seconds)
         finally:
             await self.acquire()
-
-
-class Deadline:
-    """A context, for many tasks at once, that ends with `TimeoutError` after ``seconds``.
-
-    `asyncio.timeout` has a timer for each call and takes 4 us of CPU, 3 % of what a request costs;
-    this takes 0.4 us. A task that is cancelled for another reason stays cancelled.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._loop = asyncio.get_running_loop()
-        self._ends: dict[asyncio.Task[Any], float] = {}  # in the order in which they end
-        self._timer: asyncio.TimerHandle | None = None
-
-    def __enter__(self) -> None:
-        task = asyncio.current_task(self._loop)
-        assert task is not None
-        self._ends[task] = time.monotonic() + self._seconds
-        if self._timer is None:
-            self._timer = self._loop.call_later(self._seconds, self._cancel_late)
-
-    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
-        task = asyncio.current_task(self._loop)
-        assert task is not None
-        if self._ends.pop(task, None) is not None:
-            return
-        if task.uncancel() == 0 and error_type is asyncio.CancelledError:
-            raise TimeoutError
-
-    def _cancel_late(self) -> None:
-        self._timer = None
-        while self._ends:
-            task, end = next(iter(self._ends.items()))
-            left_s = end - time.monotonic()
-            if left_s > 0:
-                self._timer = self._loop.call_later(left_s, self._cancel_late)
-                break
-            del self._ends[task]
-            task.cancel()
-
-    def __repr__(self) -> str:
-        return f"Deadline({self._seconds:g} s, {len(self._ends)} calls)"
 
 
 def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:

@@ -20,8 +20,8 @@ from diskcache.core import DBNAME, METADATA, MODE_RAW
 
 from harness.errors import RunError
 from harness.judging.parsing.verdict import Reply
-from harness.judging.storage.claim import Claim
 from harness.judging.storage.held_requests import HeldRequests
+from harness.judging.storage.reply_store import Claim
 from harness.judging.storage.request_locks import FileLocks
 
 if TYPE_CHECKING:

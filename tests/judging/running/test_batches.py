@@ -25,8 +25,8 @@ from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.services import Job
 from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.run_plans import plan_resumed_run, plan_run

@@ -6,13 +6,12 @@ from contextlib import suppress
 
 import pytest
 
-from harness.errors import CallFailed
+from harness.errors import CallFailed, NotAsked
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.response_errors import NOT_BILLED
 from harness.judging.parsing.verdict import Reply
 from harness.judging.running.budget import CallBill, CostBudget
 from harness.judging.running.cost_estimate import JudgeQuote, quote_of_ensemble
-from harness.judging.running.services import NotAsked
 
 
 def spent_after(error: BaseException) -> tuple[float, float, float]:

@@ -20,7 +20,7 @@ from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import PairValue, Reply, decode, with_swapped_answers
 from harness.judging.prompts.presentation_orders import is_swapped
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.services import NoStore
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.strategies.endorsement import endorsed
 from harness.judging.strategies.strategy_registry import named

@@ -20,7 +20,7 @@ from harness.judging.parsing.external_verdicts import read_external
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.services import NoStore
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.endorsement import endorsed, set_distribution
 from harness.judging.strategies.strategy_registry import named
 from harness.ratings import judge_table

@@ -18,7 +18,7 @@ from harness.errors import JudgeError, JudgeUnavailable, TaskError
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.judge_registry import resolve
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.services import NoStore
+from harness.judging.storage.reply_store import NoStore
 from harness.run_plans import plan_resumed_run, plan_run
 from harness.runs import RunFolder
 from harness.tasks import load_task

@@ -21,7 +21,8 @@ from support.task_folders import make_task_folder
 from harness.app import ask_open_units, start
 from harness.command_options import Limit, RunOptions, Server
 from harness.errors import ExitCode, JudgeUnavailable
-from harness.judging.running.services import NoObserver, NoStore
+from harness.judging.running.recorder import NoObserver
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.plan_checks import check_judges
 from harness.run_plans import plan_resumed_run, plan_run

@@ -35,8 +35,8 @@ from harness.judging.parsing.verdict import Reply, decode
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import Job
 from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.ratings import count_outcomes

@@ -28,8 +28,8 @@ from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.rate_limit import OPENS_AFTER, PROBES
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import Job
 from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.units import Job
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log
 from harness.tasks import load_task

@@ -20,7 +20,7 @@ from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import PairValue, Reply, Verdict, decode
 from harness.judging.prompts.presentation_orders import OptionOrders
 from harness.judging.prompts.requests import Prompts, Unit
-from harness.judging.running.services import NoStore
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.strategy_registry import named
 from harness.revalidation.causes import setup_of
 from harness.run_plans import estimate_costs, plan_resumed_run, plan_run

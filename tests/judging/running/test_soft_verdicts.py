@@ -20,7 +20,7 @@ from harness.judging.judges.judge_registry import look_up, resolve
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply, Verdict
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.services import NoStore
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.calibration import calibrated
 from harness.judging.strategies.strategy_registry import named
 from harness.ratings import human_table, judge_table

@@ -16,7 +16,7 @@ from harness.judging.judges.judge_registry import look_up
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Unit
-from harness.judging.running.services import NoStore
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.strategies.json_replies import JSON_MAX_TOKENS, is_structured
 from harness.judging.strategies.strategy_registry import named
 from harness.run_plans import plan_run

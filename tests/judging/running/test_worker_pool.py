@@ -20,8 +20,9 @@ from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.running.budget import CostBudget, logged_cost_usd
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.services import Job, NoStore
 from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.units import Job
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.response_cache import ResponseCache
 from harness.judging.storage.verdict_log import VerdictLog, read_log, unit_key
 from harness.tasks import load_task

@@ -31,9 +31,10 @@ from harness.judging.judges.judge_registry import build
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts
 from harness.judging.running.budget import CostBudget
-from harness.judging.running.services import Job, NoStore
 from harness.judging.running.session import Session, SessionLimits
+from harness.judging.running.units import Job
 from harness.judging.storage import response_cache
+from harness.judging.storage.reply_store import NoStore
 from harness.judging.storage.request_locks import FileLocks
 from harness.judging.storage.response_cache import (
     BulkCache,

@@ -1,0 +1,175 @@
+"""Units of work: what a judge is asked in a run, and the requests for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from harness.judging.parsing.verdict import Reply
+from harness.judging.prompts.presentation_orders import N_ORDERS
+from harness.judging.prompts.requests import Request, Unit
+from harness.judging.storage.verdict_log import UnitKey
+from harness.tasks.schema import Elicitation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from harness.judging.judges.base import Judge
+    from harness.judging.parsing.verdict import Verdict
+    from harness.judging.prompts.presentation_orders import OptionOrders
+    from harness.tasks import Item
+
+PAIR_LAG = 100  # items between a response set and the pair that begins with its reply
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that one judge is asked in a run, or in a later look at it.
+
+    Attributes
+    ----------
+    pairs : frozenset of str or None
+        Ids of the items that are asked in the paired form, where it is asked; None for all.
+    look : int
+        Number of the look, which is part of each request; 0 for the run itself.
+    orders : OptionOrders or None
+        How the options are shuffled, where the judge reads prompts.
+    begins_at : int
+        Position of the item that is asked about first; those before it come last.
+    """
+
+    judge: Judge
+    items: tuple[Item, ...]
+    elicitations: tuple[Elicitation, ...]
+    samples: int
+    pairs: frozenset[str] | None = None
+    look: int = 0
+    orders: OptionOrders | None = None
+    begins_at: int = 0
+
+    @property
+    def samples_alike(self) -> tuple[int, ...]:
+        """Number of an item's samples with the same prompt, for each of the prompts."""
+        spec = self.judge.spec
+        if self.orders is not None or spec.asking.asks_each_option:
+            return (1,) * self.samples
+        if spec.both_orders and self.samples > 1:
+            return (self.samples - self.samples // N_ORDERS, self.samples // N_ORDERS)
+        return (self.samples,)
+
+    def items_of(self, elicitation: Elicitation) -> tuple[Item, ...]:
+        """Return the items of an elicitation."""
+        if elicitation != "paired" or self.pairs is None:
+            return self.items
+        return tuple(item for item in self.items if item.id in self.pairs)
+
+    def questions(self) -> Iterator[tuple[Item, Elicitation]]:
+        """Yield what is asked, item by item, so that a cost limit cuts items, not elicitations.
+
+        Where response sets are asked too, pairs follow `PAIR_LAG` items later: the first turn of a
+        pair is the stored reply to the response set.
+        """
+        late = "paired" if "response_set" in self.elicitations else None
+        at_once = [elicitation for elicitation in self.elicitations if elicitation != late]
+        behind = PAIR_LAG if late in self.elicitations else 0
+        paired = {item.id for item in self.items_of("paired")}
+        items = self.items[self.begins_at :] + self.items[: self.begins_at]
+        for position in range(len(items) + behind):
+            for item in items[position : position + 1]:
+                for elicitation in at_once:
+                    if elicitation != "paired" or item.id in paired:
+                        yield item, elicitation
+            if behind and position >= behind and items[position - behind].id in paired:
+                yield items[position - behind], "paired"
+
+    def open_units(self, done: Mapping[UnitKey, Verdict]) -> Iterator[WorkUnit | Verdict]:
+        """Yield the units that a log does not answer, and its verdicts on the others.
+
+        A verdict on another request than a unit's is none on it.
+        """
+        name = self.judge.spec.name
+        requests = self._requests if len(self.samples_alike) == 1 else self._varied_requests
+        for item, elicitation in self.questions():
+            for sample, request, request_hash in requests(item.id, elicitation):
+                unit = WorkUnit(item.id, elicitation, request, (sample,), (request_hash,))
+                if not done:
+                    yield unit
+                    continue
+                verdict = done.get(UnitKey(name, item.id, elicitation, sample))
+                if verdict and _first_request(verdict) != request_hash:
+                    verdict = None
+                if verdict and verdict.outcome != "failed":
+                    yield verdict
+                    continue
+                first = verdict and verdict.first
+                yield replace(unit, first=first, bought=True) if first else unit
+
+    def _requests(self, item: str, elicitation: Elicitation) -> Iterator[tuple[int, Request, str]]:
+        """Yield each sample with the request for all and the hash of its own."""
+        request = self.judge.request(Unit(item, elicitation)).for_look(self.look)
+        for sample, request_hash in enumerate(request.hashes(self.samples)):
+            yield sample, request, request_hash
+
+    def _varied_requests(
+        self, item: str, elicitation: Elicitation
+    ) -> Iterator[tuple[int, Request, str]]:
+        """Yield each sample with a request for it and its hash, where prompts differ by the sample.
+
+        Samples with the same prompt follow each other, so that one call may ask for them.
+        """
+        alike: dict[str, list[Request]] = {}
+        for sample in range(self.samples):
+            request = self.judge.request(Unit(item, elicitation, sample)).for_look(self.look)
+            alike.setdefault(request.cache_key, []).append(request)
+        for requests in alike.values():
+            for request in requests:
+                yield request.sample, requests[0], request.hash
+
+    @property
+    def planned(self) -> dict[Elicitation, int]:
+        """Number of units per elicitation."""
+        return {name: len(self.items_of(name)) * self.samples for name in self.elicitations}
+
+
+class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
+    """One item and elicitation, for one sample or for several that one request asks for.
+
+    ``request`` is that of any sample; ``hashes`` are those of ``samples``. ``claimed`` says that
+    they are locked and that the store had no reply afterwards. A pair that has its first turn holds
+    that reply as ``first``, and in ``bought`` whether this run paid for it.
+    """
+
+    item: str
+    elicitation: Elicitation
+    request: Request
+    samples: tuple[int, ...]
+    hashes: tuple[str, ...]
+    claimed: bool = False
+    first: Reply | None = None
+    bought: bool = False
+
+    def unit(self, position: int = 0) -> Unit:
+        """Return the unit of one of the samples."""
+        return Unit(self.item, self.elicitation, self.samples[position])
+
+    def request_for(self) -> Request:
+        """Return the request for the first sample."""
+        return self.request.for_sample(self.samples[0], self.hashes[0])
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Cache key and hash of the first sample's request."""
+        return self.request.cache_key, self.hashes[0]
+
+    def split(self) -> list[WorkUnit]:
+        """Return one unit of work per sample."""
+        parts = zip(self.samples, self.hashes, strict=True)
+        return [replace(self, samples=(s,), hashes=(h,)) for s, h in parts]
+
+
+def _first_request(verdict: Verdict) -> str:
+    """Return the hash of the request that a unit begins with."""
+    return verdict.first.request if verdict.first else verdict.request
