@@ -412,7 +412,9 @@ def _estimated(
 
 def share_undefined(replicates: FloatArray) -> float | None:
     """Return the share of (B,) replicates that is nan; None without any."""
-    return float(np.isnan(replicates).mean()) if replicates.size else None
+    if not replicates.size:
+        return None
+    return int(np.count_nonzero(np.isnan(replicates))) / replicates.size
 
 
 def point_estimates(
