@@ -116,7 +116,8 @@ def browser():
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("no chromium on PATH")
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    arguments = ["--disable-gpu", "--disable-software-rasterizer"]  # it draws on no screen
+    arguments += ["--no-sandbox"] if os.geteuid() == 0 else []
     playwright = driver.sync_playwright().start()
     chromium = playwright.chromium.launch(executable_path=program, args=arguments)
     yield chromium

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from support.processes import invoke
 from support.task_folders import make_task_folder
@@ -52,6 +54,23 @@ def replies(
     return {text_of(i): [reply(i) for _ in range(each)] for i in range(n)}
 
 
+_kept_runs = TemporaryDirectory(prefix="runs-of-schedules-")
+_runs: dict[str, tuple[Path, Path]] = {}  # where each was asked, and where it is kept
+
+
+def _copied(facts: str, folder: Path) -> Path | None:
+    """Copy the run of an earlier schedule of the same facts, and its cache of replies."""
+    if facts not in _runs:
+        return None
+    asked_in, kept = _runs[facts]
+    shutil.copytree(kept / "cache", os.environ["XDG_CACHE_HOME"], dirs_exist_ok=True)
+    shutil.copytree(kept / "runs", folder / "runs")
+    [run] = (folder / "runs").iterdir()
+    manifest = run / "manifest.json"
+    manifest.write_text(manifest.read_text("utf-8").replace(str(asked_in), str(folder)), "utf-8")
+    return run
+
+
 class Schedule:
     """A run of some judges, and looks at it."""
 
@@ -61,13 +80,24 @@ class Schedule:
         self.write_judges(samples=samples, ms=ms, concurrency=concurrency)
         for name, table in tables.items():
             stub.set_table(name, table)
+        facts = (stub.origin, tables, samples, n, ms, concurrency)
+        self.run = _copied(json.dumps(facts), folder) or self._asked_run(json.dumps(facts))
+
+    def _asked_run(self, facts: str) -> Path:
+        """Run the judges; what the run wrote is kept for schedules of the same facts."""
+        folder = self.folder
         result = invoke(
-            *("run", "--task", folder / "task", "--judges", ",".join(tables)),
+            *("run", "--task", folder / "task", "--judges", ",".join(self.names)),
             *("--judges-file", folder / "judges.yaml", "--elicitation", "forced_choice"),
             *("--out", folder / "runs", "--quiet"),
         )
         assert result.exit_code == 0, result.output
-        [self.run] = (folder / "runs").iterdir()
+        [run] = (folder / "runs").iterdir()
+        kept = Path(_kept_runs.name) / str(len(_runs))
+        shutil.copytree(run, kept / "runs" / run.name)
+        shutil.copytree(os.environ["XDG_CACHE_HOME"], kept / "cache")
+        _runs[facts] = folder, kept
+        return run
 
     def write_judges(self, *, samples=2, ms=0, concurrency=32, more=""):
         judges = "".join(
