@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ def value(row, human, judge):
     return float(row.value(row.contributions(*forms(row, human, judge)).sum(axis=0)))
 
 
+@cache
 def full(table, name, seed, **options):
     """Make a table in which no share is 0, so that every row is defined."""
     made = table(name, seed, **options)
