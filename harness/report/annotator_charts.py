@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from harness.analysis.rater_replacement import JudgeTests, Replacement
     from harness.report.charts import Chart
 
-REASONS = {
-    "positional_raters": "rater ids are positions within an item and do not identify raters",
-    "no_judges": "no verdicts were given",
-    "no_forced_choices": "the judge was not asked for single choices (forced_choice)",
-}
 TESTS = {"t": "t-test", "wilcoxon": "signed-rank test"}
 VARIANTS = {
     "small_n=t": "t-test also for raters with few items",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import counted, estimate, number, options, percent, share, tenths
 from harness.report.judge_charts import metric_label
+from harness.report.words import LEVELS, MODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,16 +22,6 @@ SAME_ON_BINARY = ("pearson", "spearman", "kendall", "phi", "mcc")
 BINARY = 2  # options or classes
 KAPPA = "cohen_kappa(h/h)"
 
-MODES = {
-    "exclude": "left out of the metrics (exclude)",
-    "recode": "taken for the opposite of the positive options (recode)",
-    "third_class": "an option of its own (third class)",
-}
-LEVELS = {
-    "micro": "micro: every item counts once, whatever its criterion",
-    "macro": "macro: the mean over criteria",
-    "item": "item: the mean over items of what was rated on each",
-}
 MAX_CELLS = 12  # of a confusion matrix that are written out
 MOST = 4  # confusions named of a larger one
 MAX_NA = 6  # undefined coefficients that are named

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from harness.report.charts import IntervalRow, Titles, interval_chart
 from harness.report.formatting import (
     COMPLETENESS_HEADS,
-    READING,
     compared_on,
     counted,
     estimate,
@@ -25,6 +24,7 @@ from harness.report.html.page import render
 from harness.report.judge_charts import described, slug
 from harness.report.recommendation import capitalized, sentences
 from harness.report.text_table import draw_table, paragraph
+from harness.report.words import READING
 from harness.stats.selection.paired_runs import FEW_DIFFER
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from harness.analysis.serialize import rows_of
 from harness.plain_text import picture
+from harness.report.words import FIXED_RATERS, ONE_RATING, RATINGS, REASONS
 from harness.stats import Estimate
 from harness.stats.indeterminacy.likelihood import CommonF
 from harness.tasks import CANNOT_ASSESS
@@ -22,40 +23,7 @@ if TYPE_CHECKING:
 Entry: TypeAlias = "tuple[float | None, float | None, float | None]"  # value, ends of the interval
 TranslationCells: TypeAlias = "list[list[Entry]]"
 
-REASONS = {
-    "no_items": "no item has both sides",
-    "no_overlap": "no item has ratings to compare",
-    "constant_labels": "all labels are the same",
-    "constant": "it is the same in every resample",
-    "infinite": "infinite: an option was never chosen by one side",
-    "unequal_raters": "items have unequal numbers of raters",
-    "not_two_raters": "no item has just two ratings",
-    "too_few_raters": "too few raters per item",
-    "single_rating": "one rating shows no noise",
-    "positional_raters": "the ratings do not name their raters",
-    "forced_choice_not_asked": "not asked for forced choices; "
-    "--elicitation forced_choice,response_set asks for both",
-    "response_set_not_asked": "not asked for response sets; "
-    "--elicitation forced_choice,response_set asks for both",
-}
 
-RATINGS = {"forced_choice": "forced choices", "response_set": "response sets"}
-ONE_RATING = {"forced_choice": "a forced choice", "response_set": "a response set"}
-FIXED_RATERS = {
-    "positional_raters": "the ratings do not name them",
-    "fewer_than_five_raters": "there are fewer than five",
-    "raters_not_crossed": "not all of them rated most items",
-    "not_computed": "other raters are not allowed for with these settings",
-}
-READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
-BASELINE_NAMES = {
-    "uniform": "guessing",
-    "prior": "marginal",
-    "most_frequent": "most frequent",
-    "best_constant": "best constant",
-    "mean": "mean rating",
-    "median": "median rating",
-}
 SEE_BELOW = "see below"  # one human at one reply, beside judges at several
 COMPLETENESS = ("usable_replies", "answered_fraction")
 COMPLETENESS_HEADS = tuple(name.replace("_", " ") for name in COMPLETENESS)  # wrap where narrow

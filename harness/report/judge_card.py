@@ -6,9 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.plain_text import visible
-from harness.report.checklist import LEVELS, MODES, checklist
+from harness.report.checklist import checklist
 from harness.report.formatting import (
-    READING,
     basis,
     compared_on,
     counted,
@@ -26,6 +25,7 @@ from harness.report.ranking_rows import flips_with_n, missing_intervals, ranked_
 from harness.report.recommendation import alike_words, decision
 from harness.report.text import READING as READING_F
 from harness.report.text import translation_text
+from harness.report.words import LEVELS, MODES, READING
 
 if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
@@ -97,7 +97,7 @@ def paragraph(v: Validation) -> str:
         f"Brackets hold {level_text(s.confidence)} {s.interval} intervals over {v.sampling.unit}s "
         f"({s.n_resamples} resamples, seed {s.seed}); they cover the expectation with this many "
         f"raters and samples. {raters_covered(v)} Abstentions were {MODES[s.mode]}; "
-        f"aggregation was {LEVELS[s.level]}."
+        f"aggregation: {LEVELS[s.level]}."
     )
     return " ".join(parts)
 

@@ -15,9 +15,10 @@ from harness.report.charts import (
     interval_chart,
     interval_ends,
 )
-from harness.report.formatting import BASELINE_NAMES, READING, counted, number, reason, replies_each
+from harness.report.formatting import counted, number, reason, replies_each
 from harness.report.recommendation import capitalized
 from harness.report.svg import PixelScale
+from harness.report.words import BASELINE_NAMES, READING
 from harness.stats.metrics.confusion import BINARY, DIAGNOSTICS
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.injection import percent_with_interval
 from harness.report.formatting import (
-    BASELINE_NAMES,
     SEE_BELOW,
     counted,
     estimate,
@@ -21,6 +20,7 @@ from harness.report.formatting import (
 )
 from harness.report.judge_charts import judge_kinds
 from harness.report.recommendation import decided_alike
+from harness.report.words import BASELINE_NAMES
 
 if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation

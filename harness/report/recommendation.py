@@ -6,8 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.report.formatting import (
-    BASELINE_NAMES,
-    READING,
     counted,
     error_level,
     estimate,
@@ -35,6 +33,16 @@ from harness.report.verdict_words import (
     verdict,
     why_undecided,
 )
+from harness.report.words import (
+    BASELINE_NAMES,
+    GOAL_WORDS,
+    METRIC_WORDS,
+    NO_TEST,
+    NOT_LEFT_OUT,
+    OTHER_RATINGS,
+    READING,
+    STEP_FOR,
+)
 from harness.stats import Estimate, primary_metric
 
 if TYPE_CHECKING:
@@ -48,25 +56,12 @@ if TYPE_CHECKING:
 
 FIRST = (verdict, because, quality, commonest_error)  # lines of every result
 CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
-GOAL_WORDS = {CONSISTENCY: "decision consistency", "prevalence_bias": "prevalence bias"}
-METRIC_WORDS = {HIT_RATE: "hit rate", "cohen_kappa(h/h)": "kappa"}
 OUTCOMES = ("abstained", "refused", "invalid", "failed", "not_asked")
 MAX_CHANGES = 3
 HALF = 0.5
-OTHER_RATINGS = {
-    "forced_choice_not_asked": "; --ranks-by response_set ranks by response sets",
-    "response_set_not_asked": "; --ranks-by forced_choice ranks by forced choices",
-}
 MORE_RATINGS = "Have more items rated, by at least three raters each."
 MORE_GROUPS = "Have items of more groups rated: however many items it has, a group counts once."
 QUESTIONS = ("whether", "if", "how", "what", "which", "who", "why", "the", "a", "an")
-STEP_FOR = {
-    "without_each_rater": "Look at that rater's ratings, and have items rated by others.",
-    "one_human": "Have more items rated, by at least two raters each.",
-    "answered": "Find out why so many replies could not be used.",
-    "usable_replies": "Find out why so many replies could not be used.",
-    "with_losses": "Find out why items were not answered, or ask again for them.",
-}
 TRY_OTHERS = (
     "Try another judge, prompt or way of asking, and read the items that {} wrong: the report "
     'lists them under "Where is it wrong?".'
@@ -92,18 +87,6 @@ WATCH_IT = (
     "Use it with this model and prompt. `harness revalidate --judges {}` says later whether it is "
     "still the same judge, and `harness schedule` does so regularly."
 )
-NO_TEST = {
-    "positional_raters": "the ratings do not name their raters",
-    "too_few_raters": "it needs at least three raters",
-    "too_few_choices": "it needs single choices by at least three raters",
-    "no_forced_choices": "the judge was not asked for single choices (--elicitation "
-    "forced_choice,response_set asks for both)",
-}
-NOT_LEFT_OUT = {
-    "positional_raters": NO_TEST["positional_raters"],
-    "too_few_raters": "that takes at least three raters",
-    "not_computed": "there are too many ratings, or too few without any one rater",
-}
 MAX_UNTESTED = 5  # raters that are named
 
 

@@ -16,7 +16,7 @@ from harness.report.charts import (
     heat_map,
     line_chart,
 )
-from harness.report.formatting import READING, counted, reach
+from harness.report.formatting import counted, reach
 from harness.report.judge_charts import (
     judge_lines,
     judge_styles,
@@ -24,7 +24,7 @@ from harness.report.judge_charts import (
     n_items_used,
     slug,
 )
-from harness.report.recommendation import GOAL_WORDS
+from harness.report.words import GOAL_WORDS, READING
 from harness.stats import METRICS, find_metric
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from harness.report.formatting import COMPLETENESS_HEADS, basis, counted, estima
 from harness.report.html.page import render
 from harness.report.study_charts import figure_groups
 from harness.report.text_table import draw_table, paragraph
+from harness.report.words import METRIC_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +33,6 @@ GOALS = {
     "decision_consistency": "share of items decided alike",
     "prevalence_bias": "estimated share of positive items",
 }
-NAMES = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "Cohen's kappa"}
 METHODS = {"decision_consistency": "the goal itself", "prevalence_bias": "the goal itself"}
 STYLES = 8  # of lines
 TAUS = (0.1, 0.3, 0.5, 0.7, 0.9)  # lines of the prevalence
@@ -201,7 +201,7 @@ def _prevalence_chart(task: str, prevalence: Prevalence) -> Chart:
 
 def metric_name(metric: str, names: Mapping[str, str]) -> str:
     """Return the display name of a metric."""
-    return NAMES.get(metric) or names.get(metric, metric).partition(" (")[0]
+    return METRIC_WORDS.get(metric) or names.get(metric, metric).partition(" (")[0]
 
 
 def study_page(

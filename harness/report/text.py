@@ -26,6 +26,7 @@ from harness.report.ranking_rows import agreement_table, missing_intervals, rank
 from harness.report.recommendation import capitalized, sentences, summary
 from harness.report.text_table import draw_table, paragraph
 from harness.report.unreadable_text import example_lines, sentence
+from harness.report.words import LEVELS, UNITS
 from harness.stats.inference.metric import DESIGN_VALUE
 
 if TYPE_CHECKING:
@@ -41,12 +42,6 @@ READING = (
     "F-hat is the chance of each choice, given the response set endorsed; "
     "sets of one option leave no choice and are not listed."
 )
-LEVELS = {
-    "micro": "all decisions pooled (micro)",
-    "macro": "mean over criteria (macro)",
-    "item": "one verdict per item",
-}
-UNITS = {"item": "items", "group": "groups", "criterion": "criteria"}
 POPULATION_METRICS = {  # estimate what infinitely many raters would give
     "mse(s/s)": "mse_without_rater_noise(s/s)",
     "mse(srs/srs)": "mse_without_rater_noise(srs/srs)",

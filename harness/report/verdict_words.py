@@ -18,6 +18,7 @@ from harness.report.formatting import (
     tenths,
     with_bounds,
 )
+from harness.report.words import BASELINE_WORDS, CHECK_REASONS, NOT_PASSED, UNDECIDED
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -25,35 +26,6 @@ if TYPE_CHECKING:
     from harness.analysis.decision import Check, CheckKind
     from harness.analysis.evidence import Evidence
     from harness.stats.selection.footing import HumanReference
-
-NOT_PASSED = {
-    "annotator_test": "it does not pass the alternative annotator test",
-    "one_human": "it is not shown to be as good as another rater",
-    "answered": "it answered too few items",
-    "usable_replies": "only {} of its {} planned replies are usable",
-}
-UNDECIDED = {
-    "annotator_test": "the alternative annotator test is undefined",
-    "one_human": "it cannot be compared with another rater",
-    "answered": "no item could be answered",
-    "usable_replies": "no reply was planned",
-    "with_losses": "unanswered items cannot be counted as losses",
-}
-CHECK_REASONS = {
-    "too_few_groups": "judge and rater differ in too few groups: 10 are needed, and half of all "
-    "groups or 20 of them",
-    "too_few_items": "fewer than 10 items of each rater",
-    "single_rating": "a single rating per item",
-    "no_mean": "the metric is not a mean over items",
-}
-BASELINE_WORDS = {
-    "uniform": "guessing",
-    "prior": "answering at random in the raters' proportions",
-    "most_frequent": "always giving the most common answer",
-    "best_constant": "always giving the same answer",
-    "mean": "always giving the mean of all ratings",
-    "median": "always giving the median of all ratings",
-}
 
 
 def verdict(v: Validation) -> str:

@@ -19,6 +19,7 @@ from harness.report import (
     formatting,
     judge_charts,
     sensitivity_charts,
+    words,
 )
 from harness.report.charts import draw_interval, items_link
 from harness.report.checklist import checklist
@@ -36,7 +37,6 @@ from harness.report.prevalence_text import missed_line, prevalence_lines
 from harness.report.race_text import race_lines, race_table
 from harness.report.ranking_rows import flips_with_n, missing_intervals, ranking_rows
 from harness.report.recommendation import (
-    GOAL_WORDS,
     alike_words,
     further_evidence,
     next_steps,
@@ -49,6 +49,7 @@ from harness.report.svg import Mark, label, line
 from harness.report.text import rubric_table
 from harness.report.unreadable_text import attempts, sentence
 from harness.report.verdict_words import human_pair
+from harness.report.words import GOAL_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -200,6 +201,7 @@ def render(
         .get_template(template)
         .render(
             formatting=formatting,
+            words=words,
             css=style,
             script=script,
             policy=f"{POLICY}; style-src '{_digest(style)}'; script-src '{_digest(script)}'",

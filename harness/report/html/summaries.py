@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.report import annotator_charts
 from harness.report.certainty_charts import stratum_words
 from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import (
@@ -22,8 +21,6 @@ from harness.report.judge_charts import option_label
 from harness.report.race_text import share_asked
 from harness.report.recommendation import (
     CONSISTENCY,
-    GOAL_WORDS,
-    METRIC_WORDS,
     alike_words,
     decided_alike,
     differs_at_beta,
@@ -31,6 +28,7 @@ from harness.report.recommendation import (
     tested_raters,
 )
 from harness.report.sensitivity_charts import swept_grid
+from harness.report.words import CHECK_REASONS, GOAL_WORDS, METRIC_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -240,7 +238,7 @@ def _annotator_test(v: Validation) -> str:
     check = v.decision.checks.get("annotator_test")
     if check is None or check.passed is None:
         reason = check.reason if check else v.replacement.reason if v.replacement else "no_judges"
-        text = annotator_charts.REASONS.get(reason, reason.replace("_", " "))
+        text = CHECK_REASONS.get(reason, reason.replace("_", " "))
         return f"not decided: {text}" if text else "not decided"
     assert v.decision.leader is not None
     test = v.evidence_of(v.decision.leader).annotator_test

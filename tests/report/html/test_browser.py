@@ -13,9 +13,9 @@ from support.processes import run_harness
 
 from harness.analysis import Validation, validate
 from harness.report import details_of, page
-from harness.report.formatting import BASELINE_NAMES
 from harness.report.html.page import PAGE_SIZE, STATIC_ROWS
 from harness.report.judge_charts import unique_slug
+from harness.report.words import BASELINE_NAMES
 from harness.sources import source_of, source_of_verdicts
 
 HEIGHTS = re.compile(r"[ML][\d.-]+ ([\d.-]+)")  # of the points of a path
