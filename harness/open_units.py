@@ -69,10 +69,17 @@ def ask_open_units(
     with folder.open_log() as log:
         logged = folder.read_verdicts()
         _quarantine(folder, logged, observer)
-        folder.update(state="running", ended={}, exit_code=None, config=plan.config)
-        limits = _limits(store, plan.config, folder, logged)
+        before = folder.manifest
+        try:
+            limits = _limits(store, plan.config, folder, logged)
+            folder.update(state="running", ended={}, exit_code=None, config=plan.config)
+            lost = follow(store, observer, stop) if follow else ""
+        except RunError:  # nothing was asked
+            store.close()
+            fields = ("state", "ended", "exit_code", "config")
+            folder.update(**{name: getattr(before, name) for name in fields})
+            raise
         budget = limits.budget
-        lost = follow(store, observer, stop) if follow else ""
         race = edge("racing").rounds(plan, logged.final, observer) if plan.config.race else None
         session = Session(
             plan.task,

@@ -24,6 +24,7 @@ SETTINGS = {  # of Ray; those that the user has set are kept
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "15",  # from 60: how long a cluster may be away
 }
 LOOPBACK = {  # Ray's setting that keeps all servers on loopback; by default for these systems only
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",

@@ -251,3 +251,5 @@ def test_process_without_the_limit_of_its_run_is_refused(machine, stub, database
     ended(limited.run(database, "--max-cost", "1000"))
     output = ended(unlimited.run(database), code=2)
     assert "share the limit of $1000, and this one has none" in output
+    assert stub.stats()["requests"] == 20
+    assert not list(unlimited.runs.glob("*"))

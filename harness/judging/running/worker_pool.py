@@ -43,8 +43,11 @@ async def ask_all(judge: JudgeRun) -> None:
         pool.hire()
     pool.units.close()
     session = judge.session
-    if session.budget.exhausted and session.store.shared_progress() is not None:
+    if session.store.shared_progress() is None:
+        return
+    if session.budget.exhausted:
         await session.others_paid()
+    if session.budget.exhausted or judge.stop_reason:
         await pool.take_stored()
 
 
