@@ -30,6 +30,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -594,6 +595,11 @@ def _reported_models(run: RunFolder) -> dict[str, tuple[str, ...]]:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, the platform and every package that can change a number."""
+    return dict(_versions())
+
+
+@cache  # of what this process runs: a package installed later is not what it imported
+def _versions() -> Mapping[str, str]:
     installed = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
     for package in VERSIONED:
         with suppress(ModuleNotFoundError):
