@@ -340,10 +340,8 @@ def _ask_probe(
     jobs = tuple(job for job in plan.probe.jobs if job.judge.spec.name not in ended)
     if not jobs:
         return asked
-    left_usd = None
-    if plan.config.max_cost is not None:
-        own_usd = asked.budget.spent_usd - probe_cost_usd(folder) - unlogged_probe_usd(folder)
-        left_usd = max(0.0, plan.config.max_cost - own_usd)
+    own_usd = asked.budget.spent_usd - probe_cost_usd(folder) - unlogged_probe_usd(folder)
+    left_usd = plan.config.after(own_usd).max_cost
     config = plan.probe.config.model_copy(update={"max_cost": left_usd})
     probe = replace(plan.probe, jobs=jobs, config=config)
     inner = _probe_folder(folder, plan.probe)

@@ -9,6 +9,7 @@ from typing import (
     Annotated,
     Any,
     Literal,
+    Self,
     TypeAlias,
 )
 
@@ -400,6 +401,12 @@ class Limit(Options):
         """Return what is set, to change the limit of a run that has one."""
         soft: dict[str, object] = {"max_cost_soft": True} if self.max_cost_soft else {}
         return soft if self.max_cost is None else {"max_cost": self.max_cost, **soft}
+
+    def after(self, spent_usd: float) -> Self:
+        """Return the options with what is left of the limit once so much was spent."""
+        if self.max_cost is None:
+            return self
+        return self.model_copy(update={"max_cost": max(0.0, self.max_cost - spent_usd)})
 
 
 class BudgetOptions(Limit):

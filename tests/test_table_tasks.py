@@ -213,3 +213,19 @@ def test_rows_that_cannot_be_used_are_named(caplog):
     message = "6 rows or cells cannot be used, more than 5% of the answers .row 1, label: label"
     with pytest.raises(HarnessError, match=message):
         harness.load_task(many, mapping=WHOLE)
+
+
+def test_response_sets_of_many_options_have_to_be_listed(tmp_path, monkeypatch):
+    """Rows in memory are refused; an import, whose folder could not be loaded, says what to do."""
+    topics = [f"topic {letter}" for letter in "abcdefghijkl"]
+    rows = [row | {"label": topics[i % 11 : i % 11 + 2]} for i, row in enumerate(PLAIN * 2)]
+    rows = [row | {"post": f"p{i // 3}", "text": f"text {i // 3}"} for i, row in enumerate(rows)]
+    mapping = {"id": "post", "text": "text", "rater": "who", "label": "label"}
+    whole = mapping | {"scale": "nominal", "options": topics}
+    for more in (mapping, whole):
+        with pytest.raises(HarnessError, match="more than 10 options have to be listed"):
+            harness.load_task(rows, mapping=more)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = invoke("curate", "import", "rows.jsonl", "--as", "./folder", "--yes")
+    assert "list the admissible sets under 'response_sets' in folder/task.yaml" in done.output

@@ -26,6 +26,7 @@ from harness.curation.import_options import (
 from harness.errors import HarnessError, TaskError
 from harness.option_declarations import IMPORT, IMPORT_EXPORTED, IMPORT_INTO, read_options
 from harness.tasks.columns.table_answers import AnswerSettings
+from harness.tasks.schema import MAX_POWERSET_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -384,6 +385,12 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> str:
         lines.append(_wrapped("", f"Without a text: {items}. Judges need a text for every item."))
     if not plan.property_rated:
         lines.append(f"Describe what was rated under 'property' in {summary.folder}/task.yaml.")
+    n_options = len(plan.answers.labels)
+    if summary.has_sets and n_options > MAX_POWERSET_OPTIONS:
+        lines.append(
+            f"Before you use it, list the admissible sets under 'response_sets' in "
+            f"{summary.folder}/task.yaml: there are {n_options} options, too many for all sets."
+        )
     folder = options.argument(summary.folder)
     verdicts = f" --verdicts {folder}/verdicts.csv" if summary.judges else ""
     lines += ["Next:", f"  harness validate --task {folder}{verdicts}"]

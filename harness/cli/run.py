@@ -99,19 +99,11 @@ def _results(plans: Sequence[Plan], ask: Callable[[Plan], RunResult]) -> Iterato
     """Run plans within one limit of cost until the user stops them."""
     spent_usd = 0.0
     for plan in plans:
-        result = ask(_with_rest(plan, spent_usd))
+        result = ask(replace(plan, config=plan.config.after(spent_usd)))
         spent_usd += result.cost_usd + result.assumed_usd
         yield result
         if result.exit_code in STOPPED:
             return
-
-
-def _with_rest(plan: Plan, spent_usd: float) -> Plan:
-    """Return a plan that may cost what the runs before it left of the limit."""
-    if plan.config.max_cost is None:
-        return plan
-    rest = max(0.0, plan.config.max_cost - spent_usd)
-    return replace(plan, config=plan.config.model_copy(update={"max_cost": rest}))
 
 
 def run_with_progress(plan: Plan, place: RunPlace, *, quiet: bool) -> RunResult:

@@ -7,9 +7,9 @@ import json
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -109,8 +109,7 @@ def _value(file: TaskFile, elicitation: str, text: str) -> tuple[bool, str]:
     return False, _encode([option.key for option in file.options if option.key in named])
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedLine:
+class RejectedLine(NamedTuple):
     """A row, or a cell of it, that could not be used."""
 
     line: int
@@ -158,6 +157,32 @@ class ImportSummary:
     def n_answers(self) -> int:
         """Number of ratings and verdicts that were written."""
         return sum(self.raters.values()) + sum(self.judges.values())
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether some rating is a response set."""
+        return any(elicitation == "response_set" for _, elicitation in self.answered)
+
+    def add_item(self, item: Item, shown: Sequence[str]) -> None:
+        """Count an item, of which judges are shown some fields."""
+        self.n_items += 1
+        self.fields.update(item.fields)
+        if len(self.textless) < N_LISTED and any(name not in item.fields for name in shown):
+            self.textless.append(item.id)
+
+    def add_answer(self, answer: TableAnswer) -> None:
+        """Count a rating or a verdict."""
+        counts = self.judges if answer.is_judge else self.raters
+        counts[answer.name] = counts.get(answer.name, 0) + 1
+        if not answer.is_judge and answer.value != CANNOT_ASSESS:
+            self.answered.add((answer.item, answer.elicitation))
+
+    def reject(self, line: RejectedLine) -> RejectedLine:
+        """Count a row or a cell that cannot be used, and return it."""
+        self.n_rejected += 1
+        if len(self.rejected) < N_LISTED:
+            self.rejected.append(line)
+        return line
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +264,7 @@ def _record(plan: ImportPlan, part: Path, folder: Path) -> None:
 
 
 def _write(plan: ImportPlan, part: Path, summary: ImportSummary) -> None:
+    columns = (*RATING, "rated_at") if plan.mapping.rated_at else RATING
     with ExitStack() as stack:
 
         def file(name: str, columns: Sequence[str]) -> Callable[[Sequence[object]], object]:
@@ -247,20 +273,50 @@ def _write(plan: ImportPlan, part: Path, summary: ImportSummary) -> None:
             writer.writerow(columns)
             return writer.writerow
 
-        lines = stack.enter_context((part / ITEMS).open("x", encoding="utf-8", newline="\n"))
-        sinks = Sinks(
-            lambda item: lines.write(_item_line(item)),
-            file("ratings.csv", _rating_columns(plan)),
-            file(VERDICTS, VERDICT),
-            file(REJECTED_FILE, ("line", "column", "reason")),
-        )
-        conversion = _Conversion(plan, summary, sinks)
-        conversion.run()
-    summary.n_outside = _pairs_outside(part / "ratings.csv") if conversion.has_sets else 0
+        items = stack.enter_context((part / ITEMS).open("x", encoding="utf-8", newline="\n"))
+        ratings, verdicts = file("ratings.csv", columns), file(VERDICTS, VERDICT)
+        rejected = file(REJECTED_FILE, RejectedLine._fields)
+        for entry in _entries(plan, summary):
+            if isinstance(entry, RejectedLine):
+                rejected(entry)
+            elif isinstance(entry, TableItem):
+                items.write(_item_line(entry.item))
+            else:
+                cells = (entry.item, entry.name, entry.elicitation, entry.cell, entry.rated_at)
+                (verdicts if entry.is_judge else ratings)(
+                    cells[: len(VERDICT if entry.is_judge else columns)]
+                )
+    if not summary.n_items:
+        first = summary.rejected[:1]
+        reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
+        raise TaskError(f"{plan.table.path}: no row could be used{reason}.")
+    if summary.has_sets:
+        summary.n_outside = _pairs_outside(part / "ratings.csv")
     if not summary.judges:
         (part / VERDICTS).unlink()
     if not summary.n_rejected:
         (part / REJECTED_FILE).unlink()
+
+
+def _entries(
+    plan: ImportPlan, summary: ImportSummary
+) -> Iterator[TableItem | TableAnswer | RejectedLine]:
+    """Yield what a table holds, counted, and each row or cell that is rejected by its line."""
+    reader = plan.reader()
+    shown = [plan.columns.fields[name] for name in plan.mapping.text]
+    ragged = (RejectedLine(line, "", problem.rstrip(".")) for line, problem in plan.table.ragged)
+    for entry in chain(ragged, reader.rated()):
+        if isinstance(entry, TableItem):
+            summary.add_item(entry.item, shown)
+            yield entry
+        elif isinstance(entry, TableAnswer):
+            summary.add_answer(entry)
+            yield entry
+        elif isinstance(entry, Rejected):
+            line = reader.line(entry.row)
+            yield summary.reject(RejectedLine(line, entry.column, entry.reason))
+        else:
+            yield summary.reject(entry)
 
 
 def _item_line(item: Item) -> str:
@@ -278,73 +334,3 @@ def _pairs_outside(ratings: Path) -> int:
             (sets if elicitation == "response_set" else choices)[item, rater] = value
     pairs = choices.keys() & sets.keys()
     return sum(choices[pair] not in json.loads(sets[pair]) for pair in pairs)
-
-
-@dataclass(frozen=True, slots=True)
-class Sinks:
-    """What takes the items of a table, and its ratings, verdicts and rejected rows as cells."""
-
-    item: Callable[[Item], object]
-    rating: Callable[[Sequence[str]], object]
-    verdict: Callable[[Sequence[str]], object]
-    rejected: Callable[[tuple[int, str, str]], object]
-
-
-class _Conversion:
-    """Hands on what a table's reader yields, and counts it."""
-
-    def __init__(self, plan: ImportPlan, summary: ImportSummary, sinks: Sinks) -> None:
-        self._plan = plan
-        self._summary = summary
-        self._sinks = sinks
-        self.has_sets = False
-        self._reader = plan.reader()
-
-    def run(self) -> None:
-        """Convert the table; `TaskError` if no row can be used."""
-        for line, problem in self._plan.table.ragged:
-            self._reject(line, "", problem.rstrip("."))
-        for entry in self._reader.rated():
-            if isinstance(entry, Rejected):
-                self._reject(self._reader.line(entry.row), entry.column, entry.reason)
-            elif isinstance(entry, TableItem):
-                self._add_item(entry.item)
-            elif entry.is_judge:
-                self._sinks.verdict((entry.item, entry.name, entry.elicitation, entry.cell))
-                judges = self._summary.judges
-                judges[entry.name] = judges.get(entry.name, 0) + 1
-            else:
-                self._add_rating(entry)
-        if not self._summary.n_items:
-            first = self._summary.rejected[:1]
-            reason = f"; line {first[0].line}: {first[0].reason}" if first else ""
-            raise TaskError(f"{self._plan.table.path}: no row could be used{reason}.")
-
-    def _reject(self, line: int, column: str, reason: str) -> None:
-        self._summary.n_rejected += 1
-        if len(self._summary.rejected) < N_LISTED:
-            self._summary.rejected.append(RejectedLine(line, column, reason))
-        self._sinks.rejected((line, column, reason))
-
-    def _add_rating(self, rating: TableAnswer) -> None:
-        self.has_sets |= rating.elicitation == "response_set"
-        if rating.value != CANNOT_ASSESS:
-            self._summary.answered.add((rating.item, rating.elicitation))
-        time = (rating.rated_at,) if self._plan.mapping.rated_at else ()
-        self._sinks.rating((rating.item, rating.name, rating.elicitation, rating.cell, *time))
-        raters = self._summary.raters
-        raters[rating.name] = raters.get(rating.name, 0) + 1
-
-    def _add_item(self, item: Item) -> None:
-        self._sinks.item(item)
-        summary = self._summary
-        summary.n_items += 1
-        summary.fields.update(item.fields)
-        shown = [self._plan.columns.fields[name] for name in self._plan.mapping.text]
-        if len(summary.textless) < N_LISTED and any(name not in item.fields for name in shown):
-            summary.textless.append(item.id)
-
-
-def _rating_columns(plan: ImportPlan) -> tuple[str, ...]:
-    """Return the columns of the ratings, with their times where the table has some."""
-    return (*RATING, "rated_at") if plan.mapping.rated_at else RATING

@@ -231,7 +231,7 @@ def estimate(
             judge,
             part,
             quantity.answers,
-            limit=_rest(wanted.limit, judged.cost_usd),
+            limit=wanted.limit.after(judged.cost_usd),
             server=wanted.server,
         )
         part_folder, asked = ask_part(plan, path, observer=observer, place=wanted.place)
@@ -515,9 +515,3 @@ def _likeness(labelled: Labelled, rated: Sequence[Item], judged: _Judged) -> Tra
             grouped = Grouped.of(labelled.verdicts[rows], lengths, groups)
         tests.append(transfer(*answers, looks.lengths, others.lengths, grouped=grouped))
     return jointly(tests)
-
-
-def _rest(limit: Limit, spent_usd: float) -> Limit:
-    if limit.max_cost is None:
-        return limit
-    return limit.model_copy(update={"max_cost": max(0.0, limit.max_cost - spent_usd)})

@@ -11,6 +11,7 @@ from harness.tasks.human_ratings import check_ratings, read_ratings
 from harness.tasks.model import Item, Rating, Task
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import (
+    MAX_POWERSET_OPTIONS,
     TASK_FILE,
     TaskFields,
     TaskFile,
@@ -100,6 +101,11 @@ def task_from(subject: TableTask) -> TableContent:
         else:
             ratings.append(_rating(entry, order, foreign))
     _check_rejected(where, rejected, len(ratings) + len(verdicts))
+    if len(order) > MAX_POWERSET_OPTIONS and any(isinstance(r.value, tuple) for r in ratings):
+        raise TaskError(
+            f"{where}: response sets of more than {MAX_POWERSET_OPTIONS} options have to be "
+            "listed; import a file of the table, and list them under response_sets in task.yaml."
+        )
     file = TaskFile.model_validate(
         subject.described(
             {name for item in items for name in item.fields},
