@@ -265,7 +265,7 @@ class Holdout(Options):
 
     holdout: float | None = option(
         None,
-        "Share of the items that nothing shows or scores until harness confirm, e.g. 0.3.",
+        "Share of the items to hold out until harness confirm, e.g. 0.3.",
         (RUN, VALIDATE),
         metavar="SHARE",
         gt=0,
@@ -361,7 +361,7 @@ class Racing(Options):
 
     race: bool = option(
         False,
-        "Ask in batches of items, and a judge no longer once it is shown to be no better than the "
+        "Ask in batches of items, and drop a judge once it is shown to be no better than the "
         "leader.",
         (RUN,),
     )
@@ -393,7 +393,8 @@ class Limit(Options):
     )
     max_cost_soft: bool = option(
         False,
-        "Keep to {max_cost} as far as servers that ignore the token limit of replies allow.",
+        "Stop at {max_cost} without limiting the tokens of replies; replies in flight may exceed "
+        "it.",
         ASKING,
     )
 
@@ -414,7 +415,7 @@ class BudgetOptions(Limit):
 
     reply_cap: int | None = option(
         None,
-        f"Cut replies off here if their judge sets no max_tokens; {REPLY_CAP} under {{max_cost}}.",
+        f"Token limit of replies whose judge has no max_tokens; {REPLY_CAP} under {{max_cost}}.",
         (RUN, PROBE),
         metavar="TOKENS",
         ge=1,
@@ -470,8 +471,8 @@ class Server(Options):
         "A judges.yaml of your own; its aliases override the bundled ones.",
         (*ASKING, PROMPT, DOCTOR, JUDGES, SCHEDULE),
         texts={
-            REVALIDATE: "A judges.yaml whose judges must be as they were validated.",
-            SCHEDULE: "A judges.yaml in the repository, whose judges must be as they were.",
+            REVALIDATE: "A judges.yaml whose judges must be those that were validated.",
+            SCHEDULE: "A judges.yaml in the repository, with the judges that were validated.",
         },
     )
     allow_redirects: bool = option(

@@ -22,12 +22,12 @@ class PageOptions(Options):
 
     rater: str | None = option(
         None,
-        "Name of the rater; with {export}, {merge}: of them alone.",
+        "Name of the rater; with {export} or {merge}, take only this rater's ratings.",
         (ANNOTATE, *ENDING),
     )
     asked_form: Elicitation = option(
         "forced_choice",
-        "One option, all reasonable options, or both after each other.",
+        "One option, all reasonable options, or first the set and then the option.",
         (ANNOTATE,),
         flag="--elicitation",
     )
@@ -56,6 +56,6 @@ class CollectedOptions(Options):
     )
     outdated: bool = option(
         False,
-        "With {merge}: also ratings made when the item's text or options were others.",
+        "With {merge}: also add ratings of earlier versions of the item's text or options.",
         (ANNOTATE_MERGE,),
     )

@@ -78,13 +78,13 @@ COMMANDS = {
     "report": CommandSource("report:report", "Write the report of a run, or compare two."),
     "revalidate": CommandSource(
         "revalidate:revalidate",
-        "Ask the judges of a run again: are they still the same?",
+        "Ask the judges of a run again, and test for changes.",
         ("revalidation",),
         on_error="revalidate:print_error",
     ),
     "history": CommandSource(
         "revalidate:history",
-        "Print the looks at a run's judges as control charts.",
+        "Print what each look at a run's judges showed.",
         ("revalidation",),
     ),
     "schedule": CommandSource(
@@ -118,7 +118,9 @@ COMMANDS = {
     "baseline": CommandSource(
         "revalidate:baseline_app", "Export the baseline of a run.", ("revalidation",)
     ),
-    "probe": CommandSource("probe:app", "Test what a judge should resist.", ("probe",)),
+    "probe": CommandSource(
+        "probe:app", "Test changes of texts that should not matter.", ("probe",)
+    ),
 }
 
 

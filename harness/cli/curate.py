@@ -58,13 +58,13 @@ def curate() -> None:
 def audit(
     task: options.TaskName, *, verdicts: VerdictFile, page: Page, seed: Seed, printing: Json
 ) -> None:
-    """Check the items and ratings of a task: what endangers a decision, and what to do about it.
+    """Check the items and ratings of a task for problems, and say what to do about each.
 
     Finds duplicates and near duplicates, items with a single rater, raters with few items, raters
     unlike the others or too much like another, contradicting choices and sets, unused and misspelt
     options, secrets and personal data, and says whether there are enough ratings. With verdicts it
-    also finds suspected rating errors, and puts first what changes the verdict, or which judges are
-    equals, when it is left out. Each finding ends with the command that acts on it.
+    also finds suspected rating errors, and lists first the findings that change the decision when
+    their items or raters are left out. Each finding ends with the command that acts on it.
 
     \b
     Examples:

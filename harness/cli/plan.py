@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from harness.stats.planning.sample_size import AgreementMoments
 
 app = typer.Typer(
-    help="Plan items, raters and replies for a wanted power or interval width.",
+    help="Plan items, raters and replies for a wanted power.",
     cls=options.Group,
     rich_markup_mode=None,
 )
@@ -47,7 +47,7 @@ def _use_of(assumed: str, with_verdicts: str) -> Callable[[Mapping[str, Any]], s
 
 @app.callback()
 def plan() -> None:
-    """Plan items, raters and replies for a wanted power or interval width."""
+    """Plan items, raters and replies for a wanted power."""
 
 
 @app.command(short_help="Plan to tell two judges apart.")

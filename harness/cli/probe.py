@@ -63,8 +63,8 @@ CONTROLS = (
     "ranked on changed items."
 )
 EXAMPLES = """Examples:
-  harness probe {name} --task toxicity
-  harness probe {name} --task toxicity --judges gpt,claude --dry-run
+  harness probe {name} --task {task}
+  harness probe {name} --task {task} --judges gpt,claude --dry-run
   harness probe {name} --resume"""
 
 app = typer.Typer(name="probe", cls=options.Group, rich_markup_mode=None)
@@ -72,7 +72,7 @@ app = typer.Typer(name="probe", cls=options.Group, rich_markup_mode=None)
 
 @app.callback()
 def probe() -> None:
-    """Test what a judge should resist.
+    """Test whether changes of a text that should not matter change verdicts.
 
     \b
     Examples:
@@ -238,7 +238,8 @@ def self_preference(
 
 
 for _name, (_short_help, _description) in DESCRIPTIONS.items():
-    _help = f"{_description}\n\n{CONTROLS}\n\n\b\n{EXAMPLES.format(name=_name)}"
+    _task = "helpfulness" if _name == "position" else "toxicity"  # pairwise, or any
+    _help = f"{_description}\n\n{CONTROLS}\n\n\b\n{EXAMPLES.format(name=_name, task=_task)}"
     app.command(_name, short_help=_short_help, help=_help)(_ask_probe)
 
 

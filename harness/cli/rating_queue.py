@@ -50,18 +50,18 @@ def next_ratings(
 ) -> None:
     """List the ratings that are worth most: choices of one more rater, and pairs with a set.
 
-    The value, per answer, is the expected fall of the number of items on the wrong side of the
-    cut-off (consistency), or the growth of what the annotator test rests on (annotator-test). With
-    --finding, the items are those of a finding of the audit, in its order. Repeat it with the new
-    ratings.
+    The value, per answer, is the expected fall in the number of items on the wrong side of the
+    cut-off (consistency), or the number of comparisons added to the annotator test
+    (annotator-test). With --finding, the items are those of a finding of the audit, in its order.
+    Repeat the command with the new ratings.
 
-    For an estimate, items without ratings are drawn, about --budget of them, and written as a task
-    of their own. Those are likeliest of which the judge's verdict says least; each has its
-    probability beside it, so that their ratings, weighted by it, stand for all items.
+    For an estimate, about --budget items without ratings are drawn and written as a task of their
+    own. Items on which the judge's verdict is least informative are drawn most often; each keeps
+    its probability, so that the weighted ratings represent all items.
 
-    Of up to 20 raters, "raters" names those who have not rated the item so. Raters whom the audit
-    suspects are not offered. harness annotate asks the named raters alone, and everybody where
-    none is named.
+    If there are up to 20 raters, "raters" names those who have not rated the item in this form.
+    Raters whom the audit flags are not offered. harness annotate shows an item to the raters that
+    its row names, or to everybody if it names none.
 
     \b
     Examples:

@@ -164,7 +164,7 @@ class HistoryOptions(Options):
 
     last: int | None = option(None, "Show the last N looks.", (HISTORY,), metavar="N", ge=1)
     show_all: bool = option(
-        False, f"Draw all looks, not only the last {MAX_LOOKS}.", (HISTORY,), flag="--all"
+        False, f"Show all looks, not only the last {MAX_LOOKS}.", (HISTORY,), flag="--all"
     )
 
 
@@ -172,7 +172,9 @@ class HistoryOptions(Options):
 def history(
     run: Run = None, *, page: Page, wanted: HistoryOptions, place: Out, printing: Json
 ) -> None:
-    """Print the looks at a run's judges as control charts: flips, own noise, evidence, metric.
+    """Print a table of the looks at a run's judges: verdict, flips, p-value, metric and its change.
+
+    The page has them as control charts.
 
     \b
     Examples:

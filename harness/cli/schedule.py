@@ -19,8 +19,8 @@ from harness.revalidation.look_options import LookOptions
 class ScheduleOptions(Options):
     """For which scheduler, and how often."""
 
-    every: Period = option("week", "How often.", (SCHEDULE,))
-    emit: Target = option(..., "For which scheduler.", (SCHEDULE,))
+    every: Period = option("week", "Time between looks.", (SCHEDULE,))
+    emit: Target = option(..., "Scheduler to write for.", (SCHEDULE,))
 
 
 class EmittedOptions(Options):

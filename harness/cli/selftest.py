@@ -41,7 +41,7 @@ def _use(values: Mapping[str, Any]) -> str:
 @takes(*SELFTESTS, use=_use)
 def selftest(
     task: Annotated[
-        str | None, typer.Argument(help="Task whose design is tested; by default the options'.")
+        str | None, typer.Argument(help="Task whose design is tested; else the options give it.")
     ] = None,
     *,
     verdicts: VerdictFile,

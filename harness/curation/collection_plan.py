@@ -1,4 +1,4 @@
-"""Plans of a collection: items, raters and replies for a wanted power or interval width."""
+"""Plans of a collection: items, raters and replies for a wanted power."""
 
 from __future__ import annotations
 

@@ -154,12 +154,12 @@ class SampleOptions(NewTask):
     n_drawn: int = option(..., "Number of items.", (SAMPLE, SAMPLE_LEVELS), flag="--items", ge=1)
     by: Literal["disagreement", "criterion", "group"] | None = option(
         None,
-        "What the sample has equal numbers of, in place of a random sample.",
+        "Draw equal numbers of items by this, instead of a random sample.",
         (SAMPLE, SAMPLE_LEVELS),
     )
     levels: Annotated[tuple[int, ...], BeforeValidator(_levels)] = option(
         (10, 20, 30, 40, 50),  # Guerdan et al. 2025, appendix E
-        "By disagreement: per cents positive, in steps of ten.",
+        "With disagreement: percentages of positive choices, in steps of ten.",
         (SAMPLE_LEVELS,),
     )
     calibration_share: float | None = option(
@@ -192,7 +192,7 @@ class TeamOptions(Options):
     )
     team: Names = option(
         None,
-        "With {tool}: among whom the items are divided.",
+        "With {tool}: raters among whom the items are divided.",
         (EXPORT_TEAM,),
         flag="--raters",
     )

@@ -22,7 +22,7 @@ class FileOptions(Options):
     sheets: Lists = option(
         (), "Sheets of a workbook, read one after the other.", READING, flag="--sheet"
     )
-    encoding: str = option("", "Of texts that are not UTF-8.", READING)
+    encoding: str = option("", "Encoding of files that are not UTF-8.", READING)
     drop: Lists = option((), "Columns to leave out.", READING)
     plain: bool = False  # rows are taken as they stand, although they have the marks of a format
 
@@ -45,7 +45,7 @@ class ColumnOptions(Options):
     )
     pattern_columns: str | None = option(
         None,
-        "What columns per criterion and rater are called: {{criterion}}_{{rater}}.",
+        "Names of columns per criterion and rater, such as {{criterion}}_{{rater}}.",
         READING,
         flag="--pattern",
     )
@@ -81,7 +81,7 @@ class ColumnOptions(Options):
     )
     judges_columns: Lists = option(
         (),
-        "Columns of verdicts, or judges among the raters; none.",
+        "Columns of verdicts, or judges among the raters; none if there are none.",
         READING,
         flag="--judges -j",
     )
@@ -89,7 +89,7 @@ class ColumnOptions(Options):
         None, "Column of the document or prompt that items share.", READING, flag="--group"
     )
     criterion_columns: str | None = option(
-        None, "Column of what is rated, where that differs.", READING, flag="--criterion"
+        None, "Column of the criterion, if items have several.", READING, flag="--criterion"
     )
     rated_at_columns: str | None = option(
         None, "With {rater_columns}: column of the time of a rating.", READING, flag="--rated-at"
@@ -130,14 +130,14 @@ class MadeTask(Options):
     )
     rater_names: Repeated = option(
         (),
-        "With {into}: who an account of the tool is; repeatable.",
+        "With {into}: name of the rater behind an account of the tool; repeatable.",
         (IMPORT_INTO,),
         flag="--rater-name",
         metavar="ACCOUNT=NAME",
     )
     outdated_answers: bool = option(
         False,
-        "With {into}: also ratings made when the item's text or options were others.",
+        "With {into}: also add ratings of earlier versions of the item's text or options.",
         (IMPORT_INTO,),
         flag="--outdated",
     )

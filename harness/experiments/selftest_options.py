@@ -20,18 +20,18 @@ class SelftestOptions(Quick, Samples):
     """The design that is tested, where no task says it, and how often."""
 
     n_items: int = option(
-        100, "Without a task: items.", OF_DESIGN, flag="--items", ge=10, le=100_000
+        100, "Without a task: number of items.", OF_DESIGN, flag="--items", ge=10, le=100_000
     )
     n_raters: int = option(
         5,
-        "Without a task: raters, each of whom rates every item.",
+        "Without a task: number of raters, each of whom rates every item.",
         OF_DESIGN,
         flag="--raters",
         ge=1,
         le=1000,
     )
     n_judges: int = option(
-        3, "Without verdicts: judges.", OF_JUDGES, flag="--n-judges", ge=1, le=50
+        3, "Without verdicts: number of judges.", OF_JUDGES, flag="--n-judges", ge=1, le=50
     )
     prevalence: float = option(
         0.5,
@@ -67,13 +67,13 @@ class SelftestOptions(Quick, Samples):
     )
     abstention: float = option(
         0.0,
-        "Share of raters' and judges' answers that abstain, where nothing tells it.",
+        "Share of answers that abstain, of raters without a task and of judges without verdicts.",
         OF_JUDGES,
         ge=0,
         le=0.5,
     )
     reply_cost: float | None = option(
-        None, "Cost of a judge's reply in USD, where the verdicts do not tell it.", SELFTESTS, ge=0
+        None, "Cost of a judge's reply in USD, if the verdicts have no costs.", SELFTESTS, ge=0
     )
     data_sets: int | None = option(
         None, "Data sets of each kind; 500 by default, 25 if quick.", SELFTESTS, ge=1, le=100_000

@@ -55,14 +55,14 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
     )
     baseline_replies: int | None = option(
         None,
-        "Replies per item of the baseline; first ask, on an occasion of their own, for those that "
-        "a new baseline lacks.",
+        "Replies per item that a new baseline should have; missing ones are asked for first, "
+        "apart from the look.",
         (REVALIDATE,),
         ge=1,
     )
     margin: float = option(
         0.0,
-        "How much worse is tolerated, as a share of the metric's range.",
+        "Fall of the metric that is tolerated, as a share of its range.",
         (REVALIDATE,),
         ge=0,
         le=0.99,
@@ -75,12 +75,12 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
         "comma-separated.",
         (REVALIDATE, SCHEDULE),
         metavar="CONDITIONS",
-        texts={SCHEDULE: "When a look fails; see harness revalidate."},
+        texts={SCHEDULE: "Conditions under which a look fails; see harness revalidate."},
     )
     accept: int | None = option(
         None,
-        "Start a new baseline with the replies since this look, after the look that raised an "
-        "alarm; ask for those that it lacks then.",
+        "Start a new baseline with the replies from this look on, which must be later than the "
+        "look that raised an alarm. Missing replies are asked for.",
         (ACCEPT,),
         metavar="LOOK",
         ge=1,
@@ -92,7 +92,7 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
     )
     exclude: int | None = option(
         None,
-        "Ask nothing; drop the replies of this look, {because}.",
+        "Drop the replies of this look and ask nothing; needs {because}.",
         (EXCLUDE,),
         metavar="LOOK",
         ge=1,
@@ -100,7 +100,7 @@ class LookOptions(DryRun, StoreOption, Server, Limit, Seed, Samples, TaskOption,
     because: str | None = option(None, "Why a look is excluded.", (EXCLUDE,), metavar="TEXT")
     if_due: Period | None = option(
         None,
-        "Ask nothing if the last look is younger than this; end as that look did.",
+        "Ask nothing if the last look is younger than this, and end like that look.",
         (REVALIDATE,),
     )
     notify: str | None = option(
