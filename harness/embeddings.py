@@ -51,8 +51,8 @@ def embedder_of(task: Task, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | No
     spec = registry.get(task.embedding)
     if spec is None or spec.kind != EMBEDDING:
         raise JudgeError(
-            f"task {task.name}: similarity: {task.embedding!r} is no model of kind {EMBEDDING} in "
-            "judges.yaml; add it there."
+            f"task {task.name}: similarity: {task.embedding!r} is not a model of kind {EMBEDDING} "
+            "in judges.yaml; add it there."
         )
     return spec
 

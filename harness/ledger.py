@@ -390,8 +390,8 @@ def read_ledger(file: Path) -> tuple[LedgerLine, ...]:
                     lines.append(_DECODE(line))
                 except (ValueError, RecursionError):
                     raise RunError(
-                        f"{file}: line {number} is no line of a ledger; restore it, or remove the "
-                        "file to count from the next validation on."
+                        f"{file}: line {number} is not a line of a ledger; restore it, or remove "
+                        "the file to count from the next validation on."
                     ) from None
     except (FileNotFoundError, NotADirectoryError):
         return ()

@@ -351,7 +351,7 @@ def judge_table(
     Raises
     ------
     VerdictError
-        If a verdict is no option or response set of the task.
+        If a verdict is not an option or response set of the task.
     """
     builder = _TableBuilder(task.space, items)
     columns = columns_of(verdicts)
@@ -383,8 +383,8 @@ def judge_table(
                     _add_value(builder, at, kind.value, elicitations)
     except ValueError:
         raise VerdictError(
-            f"judge {name}, item {builder.items[at[0]]}: the verdict is no option or response set "
-            f"of task {task.name}; was it made for another task?"
+            f"judge {name}, item {builder.items[at[0]]}: the verdict is not an option or response "
+            f"set of task {task.name}; was it made for another task?"
         ) from None
     return builder.table(name)
 

@@ -94,7 +94,7 @@ class RunConfig(RunOptions):
         Name of the run whose held-out items these are; "" for a run that is no confirmation.
     changed_by : str
         Name of the probe that changed the items, so that judges are not ranked on them; "" for a
-        run that is no probe.
+        run that is not a probe.
     """
 
     task: str
@@ -322,7 +322,7 @@ class RunFolder:
             if config.item_text or original:
                 raise
             raise RunError(
-                f"{self.path}: keeps no item texts, and {shlex.quote(config.task)} is no task here",
+                f"{self.path}: keeps no item texts, and task {shlex.quote(config.task)} is missing",
                 "name the task that has them with --task.",
             ) from None
         if task.content_hash != self.manifest.hashes["task"]:
@@ -532,7 +532,7 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
     out : Path or None
         Folder of the run folders; None for `default_out`.
     name : str or None
-        Name below ``out``, or path; None for the newest run that is no probe.
+        Name below ``out``, or path; None for the newest run that is not a probe.
     unfinished : bool
         Whether the newest run is the newest unfinished one.
 

@@ -116,7 +116,7 @@ def test_a_task_names_a_model_of_the_right_kind(folder, stub, tmp_path):
         harness.run(folder, "letters")
     write_judges(tmp_path, stub.url(), kind="endpoint")
     with pytest.raises(
-        JudgeError, match=r"'letters' is no model of kind embedding in judges\.yaml"
+        JudgeError, match=r"'letters' is not a model of kind embedding in judges\.yaml"
     ):
         harness.run(folder, "judge")
     write_judges(tmp_path, stub.url(), key_env="NO_SUCH_KEY")

@@ -181,7 +181,7 @@ def test_a_broken_line_is_named(task):
     (task / LEDGER).write_text("{}\n", encoding="utf-8")
     shown = invoke("validate", "--task", task, "--verdicts", verdict_file(1))
     assert isinstance(shown.exception, RunError)
-    assert "ledger.jsonl: line 1 is no line of a ledger" in str(shown.exception)
+    assert "ledger.jsonl: line 1 is not a line of a ledger" in str(shown.exception)
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(task, monkeypatch):

@@ -208,7 +208,7 @@ def test_rows_that_cannot_be_used_are_named(caplog):
     with caplog.at_level(logging.WARNING, logger="harness"):
         task = harness.load_task(few, mapping=WHOLE)
     assert len(task.ratings) == len(PLAIN) - 1
-    assert "rows: left out: row 6, label: label 'maybe' is no option" in caplog.text
+    assert "rows: left out: row 6, label: label 'maybe' is not an option" in caplog.text
     many = [row | {"label": "maybe"} if i % 4 == 0 else row for i, row in enumerate(PLAIN)]
     message = "6 rows or cells cannot be used, more than 5% of the answers .row 1, label: label"
     with pytest.raises(HarnessError, match=message):

@@ -254,7 +254,7 @@ def prepare(source: Source, *, ranking_only: bool = False, with_intervals: bool 
     Raises
     ------
     VerdictError
-        If a verdict is no option or response set of the task.
+        If a verdict is not an option or response set of the task.
     TaskError
         If a setting does not fit the task.
     """

@@ -332,7 +332,7 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
             "--metric out."
         )
     if metric is not None and metric not in names:
-        raise TaskError(f"{where}: {metric!r} is no metric of {scale}; use {', '.join(names)}.")
+        raise TaskError(f"{where}: {metric!r} is not a metric of {scale}; use {', '.join(names)}.")
 
 
 def metrics_of(task: Task) -> tuple[Metric, ...]:

@@ -34,7 +34,7 @@ def plugin_metric(name: str) -> Metric:
     Raises
     ------
     PluginError
-        If it cannot be loaded, or is no metric of that name.
+        If it cannot be loaded, or is not a metric of that name.
     """
     metric = plugins.load(plugins.METRICS, name)
     if not isinstance(metric, Metric) or metric.name != name:

@@ -59,7 +59,7 @@ def validate(source: Source) -> Validation:
     Raises
     ------
     VerdictError
-        If a verdict is no option or response set of the task.
+        If a verdict is not an option or response set of the task.
     TaskError
         If tau, or the metric that ranks, is not one the task knows.
     """

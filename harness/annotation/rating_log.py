@@ -62,7 +62,7 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     instructions : str
         Version of the instructions shown: the start of a hash of them.
     is_check : bool
-        Whether it answers an attention check, which is no rating.
+        Whether it answers an attention check, which is not a rating.
     shown : str
         Version of the item and the options as they were shown; "" where it is not known.
     swapped : bool

@@ -160,7 +160,7 @@ class RatingSession:
         OutdatedQuestionError
             If other questions are shown.
         ValueError
-            If a value is no answer to its question; the message is for the rater.
+            If a value is not an answer to its question; the message is for the rater.
         TaskError
             If it cannot be written.
         """

@@ -297,7 +297,7 @@ def sample(task: options.TaskName, *, wanted: SampleOptions, seed: Seed, printin
         return
     show([{"stratum": s.name, "items": s.n_items, "sampled": s.n_sampled} for s in drawn.strata])
     if drawn.n_outside:
-        echo(f"{drawn.n_outside} items belong to no stratum; no weights can speak for them.")
+        echo(f"{drawn.n_outside} items belong to no stratum; weights do not represent them.")
     for path, part in written.items():
         echo(f"Wrote {path}: {len(part.probabilities)} items.")
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 EVIDENCE = {
     "consistency": "In simulations this beats random picking once each item has one answer.",
-    "annotator-test": "In simulations the standard error of judge less rater is 10 to 14 % smaller "
-    "than with random picking.",
+    "annotator-test": "In simulations the standard error of the difference between judge and "
+    "rater is 10 to 14 % smaller than with random picking.",
 }
 
 
@@ -105,11 +105,11 @@ def _list_ratings(
         )
         notes = [EVIDENCE[quantity]]
     names = ", ".join(f"{rater} ({TITLES[kind]})" for rater, kind in suspected.items())
-    notes += [f"Not offered, as the audit suspects them: {names}."] if names else []
+    notes += [f"Not offered, as the audit flags them: {names}."] if names else []
     if printing.as_json:
         echo_json([asdict(row) for row in queue])
     elif file is None:
-        show(rows_of_queue(queue), empty=f"No rating changes what is expected for {quantity}.")
+        show(rows_of_queue(queue), empty=f"No further rating is expected to help {quantity}.")
         echo("\n".join(["", *map(paragraph, notes)]) if queue else "")
     if file is not None:
         write(file, queue_csv(queue))

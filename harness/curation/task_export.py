@@ -185,7 +185,7 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
             raise TaskError(f"{path}: column {min(missing)!r} is missing; export the task anew.")
         made |= row.keys() & set(PROVENANCE)
         if not row["item_number"].isdecimal():
-            raise TaskError(f"{path}: line {line}: item_number is no number; export the task anew.")
+            raise TaskError(f"{path}: line {line}: item_number is not a number; export it anew.")
         items.setdefault(int(row["item_number"]), _item(row))
         answers = verdicts if row.get("judge") else ratings
         answers.append({name: row.get(name, "") for name in (*VERDICT, "rater", *PROVENANCE)})

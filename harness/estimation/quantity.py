@@ -69,7 +69,7 @@ class Quantity:
             ends = min(scores.values()), max(scores.values())
             return cls("score", "forced_choice", (), (), scores, ends)
         raise TaskError(
-            f"task {task.name}: no option is positive, and its answers are no numbers",
+            f"task {task.name}: no option is positive, and its answers are not numbers",
             "name the positive options in its task.yaml, as in 'positive: [toxic]'",
         )
 

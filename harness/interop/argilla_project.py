@@ -161,7 +161,7 @@ def read_export(content: bytes, where: str) -> list[TeamAnswer]:
         ]
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise TaskError(
-            f"{where}: these are no records of a dataset of `harness curate export --to "
+            f"{where}: these are not records of a dataset of `harness curate export --to "
             f"argilla`: {error}."
         ) from None
 

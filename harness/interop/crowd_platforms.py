@@ -89,7 +89,7 @@ def _task_answers(text: str) -> JsonObject:
     try:
         content = json.loads(text)
     except ValueError:
-        raise PlaceError("Answer.taskAnswers is no JSON; export the batch anew.") from None
+        raise PlaceError("Answer.taskAnswers is not JSON; export the batch anew.") from None
     first = content[0] if isinstance(content, list) and content else content
     return first if isinstance(first, dict) else {}
 

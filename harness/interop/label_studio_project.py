@@ -176,7 +176,7 @@ def read_export(content: bytes, where: str) -> list[TeamAnswer]:
         tasks = msgspec.json.decode(content, type=list[_Task])
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise TaskError(
-            f"{where}: this is no export (JSON) of a project of `harness curate export --to "
+            f"{where}: this is not an export (JSON) of a project of `harness curate export --to "
             f"label-studio`: {error}."
         ) from None
     return [

@@ -74,7 +74,7 @@ class TeamAnswers:
     unassigned : tuple of str
         Raters who rated screens of others.
     problems : list of str
-        One line for each value that is no answer, with its place.
+        One line for each value that is not an answer, with its place.
     """
 
     collected: list[Collected] = field(default_factory=list)

@@ -120,7 +120,7 @@ def read_team_export(path: Path, task: Task, names: Mapping[str, str]) -> TeamAn
     tool = _tool_of(content)
     if tool is None:
         raise TaskError(
-            f"{path}: this is no export of a project of `harness curate export --to "
+            f"{path}: this is not an export of a project of `harness curate export --to "
             f"{'|'.join(TOOLS)}`; export it as JSON."
         )
     given = tool.read(content, str(path))

@@ -38,7 +38,7 @@ def _is_prodigy(content: object) -> bool:
 
 
 def _prodigy(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
-    """Yield accepted choices, or what was said of a label; ignored examples are no ratings."""
+    """Yield accepted choices, or what was said of a label; ignored examples are not ratings."""
     rows = list(content)
     kept = [row for row in rows if row.get("answer") != "ignore"]
     if len(kept) < len(rows):

@@ -30,6 +30,7 @@ COMPLETENESS_HEADS = tuple(name.replace("_", " ") for name in COMPLETENESS)  # w
 LEAST_P = 0.001
 TWO_MINUTES_S = 120
 HOUR_MIN = 60
+TWO_DAYS_H = 48
 CONTROL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -109,11 +110,17 @@ def reason_words(code: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time: seconds below two minutes, else hours and minutes."""
+    """Return a time in seconds, minutes, hours and minutes, or from two days on days and hours."""
     if seconds < TWO_MINUTES_S:
         return f"{seconds:.1f} s"
     minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= HOUR_MIN else f"{minutes} min"
+    if minutes < HOUR_MIN:
+        return f"{minutes} min"
+    hours = round(minutes / 60)
+    if hours < TWO_DAYS_H:
+        return f"{minutes // 60} h {minutes % 60} min"
+    days, rest = divmod(hours, 24)
+    return f"{days} days {rest} h" if rest else f"{days} days"
 
 
 def replies_each(n_replies: float | None) -> str:

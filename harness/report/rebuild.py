@@ -76,7 +76,7 @@ def report_run(folder: RunFolder, *, charts: Path | None = None) -> ReportFiles:
 
 
 def report_source(source: Source, file: Path, *, charts: Path | None = None) -> ReportFiles:
-    """Validate a source that is no run, and write its page; charts on request.
+    """Validate a source that is not a run, and write its page; charts on request.
 
     Raises
     ------

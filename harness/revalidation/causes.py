@@ -94,13 +94,13 @@ def as_in_run(setup: Setup, run: RunFolder) -> Setup:
         kept = run.manifest.config.item_text
         raise RunError(
             f"{run.path / 'task' if kept else setup.task.folder}: the task has changed since the "
-            "run was started, so that its replies are no baseline; restore the task, or validate "
-            f"it as it is now: {validate_anew(run)}"
+            "run was started, so that its replies cannot be a baseline; restore the task, or "
+            f"validate it as it is now: {validate_anew(run)}"
         )
     if setup.prompts.hash != run.manifest.hashes["prompts"]:
         raise RunError(
             f"{run.prompts}: the prompts have changed since the run was started, so that its "
-            f"replies are no baseline; restore them, or validate anew: {validate_anew(run)}"
+            f"replies cannot be a baseline; restore them, or validate anew: {validate_anew(run)}"
         )
     return Setup(setup.task, setup.task, setup.prompts, setup.prompts.hash)
 

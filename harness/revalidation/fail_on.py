@@ -114,7 +114,7 @@ def _decision_failures(look: Look) -> Iterator[str]:
         return
     judge = look.judge(test.judge)
     if judge is not None and judge.verdict in ALARMS and (test.fails or judge.answers_nothing):
-        what = shown(test) if test.fails else "gives no answer any more"
+        what = shown(test) if test.fails else "no longer gives any answer"
         yield f"{test.judge}, the judge in use, {what} ({DECISION})"
 
 
@@ -136,8 +136,8 @@ def _beyond(condition: Condition, judge: JudgeLook, baseline: Baseline) -> Itera
             rate = 1.0 - (figure.look or 0.0)
             if condition.holds(rate):
                 yield (
-                    f"{judge.judge}, {figure.elicitation}: {rate:.3g} of {figure.n} replies are no "
-                    f"answers ({condition})"
+                    f"{judge.judge}, {figure.elicitation}: {rate:.3g} of {figure.n} replies are "
+                    f"not answers ({condition})"
                 )
     elif condition.name in RELATIVE and answered:
         figure = next(f for f in reported(judge, baseline) if f.name == condition.name)

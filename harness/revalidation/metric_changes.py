@@ -225,7 +225,8 @@ class Scorer:
     def scores(self, categories: Sequence[Category], elicitation: Elicitation) -> FloatArray | None:
         """Return (n, C) scores of a reply of each category on each item; None where all are nan.
 
-        From 0 to 1, higher is better; nan where the item is not rated or the category is no answer.
+        From 0 to 1, higher is better; nan where the item is not rated or the category is not an
+        answer.
         """
         human = self.scoring.human_vectors
         scores = np.full((len(human), len(categories)), np.nan)

@@ -18,7 +18,7 @@ ACCEPTED = range(200, 300)  # HTTP status; a redirect is not followed
 
 
 def check_notify_url(url: str | None) -> None:
-    """Refuse what is no address, without repeating it: it may hold a secret.
+    """Refuse what is not an address, without repeating it: it may hold a secret.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def check_notify_url(url: str | None) -> None:
     except ValueError:
         is_address = False
     if not is_address:
-        raise RunError(f"--notify (${VARIABLE}) is no address; give it as https://HOST/PATH.")
+        raise RunError(f"--notify (${VARIABLE}) is not an address; give it as https://HOST/PATH.")
 
 
 def notify(url: str | None, sentence: str, ending: Mapping[str, object], run: str) -> str:

@@ -244,15 +244,16 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
     looks, had_alarm = looks_to_accept(since, number)
     n_asked = n_to_ask(sitting, looks, had_alarm=had_alarm)
     numbers = [str(look.number) for look in looks if look.streams]
-    held = f"look {', '.join(numbers)}" if numbers else "no look so far"
-    held += f", and {replies_of(n_asked)} per item asked anew" if n_asked else ""
+    parts = [f"the replies of look {', '.join(numbers)}"] if numbers else []
+    parts += [f"{replies_of(n_asked)} per item asked anew"] if n_asked else []
+    held = " and ".join(parts)
     baseline = accepted_baseline(sitting, looks)
     if n_asked:
         check_comparable(sitting, sitting.baseline)
         specs = [spec for spec in sitting.asked_judges if since[-1].judge(spec.name)]
         plan = sitting.plan(specs, n_asked)
     if options.dry_run:
-        text = f"A new baseline would hold the replies of {held}. Nothing was written."
+        text = f"A new baseline would hold {held}. Nothing was written."
         return LookEnding(run.path, 0, (("", text),))
     if n_asked:
         with watching(plan.n_planned) as observer:
@@ -262,7 +263,7 @@ def _accept(sitting: Sitting, number: int, watching: Watching) -> LookEnding:
         sitting.append(completed(sitting, baseline))
     baseline = sitting.baseline
     text = (
-        f"Baseline {baseline.number} of this run holds the replies of {held}: "
+        f"Baseline {baseline.number} of this run holds {held}: "
         f"{replies_of(baseline.n_replies)} per item. The chance of a false alarm is "
         f"{baseline.alpha:.0%} for each baseline."
     )

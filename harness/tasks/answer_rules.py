@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class BadAnswerError(ValueError):
-    """A value that is no answer; ``reason`` is the slug of the problem."""
+    """A value that is not an answer; ``reason`` is the slug of the problem."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -101,7 +101,7 @@ def _option(value: object, rules: AnswerRules) -> tuple[str, bool]:
 
 
 def _open_answer(value: object, rules: AnswerRules) -> tuple[str, bool]:
-    """Read an answer that is no option, and whether it is a foreign label or CANNOT_ASSESS."""
+    """Read an answer that is not an option, and whether it is a foreign label or CANNOT_ASSESS."""
     text = as_text(value).strip()
     if text in rules.foreign:
         return text, True
@@ -146,7 +146,7 @@ def _unknown(text: str, rules: AnswerRules, *, numeric: bool) -> BadAnswerError:
     remedy = f"write one of {', '.join(rules.keys)}, or list it under ignore_labels"
     if numeric:
         return BadAnswerError("non_numeric_value", f"value {short(text)} is not a number; {remedy}")
-    return BadAnswerError("unknown_label", f"value {short(text)} is no option; {remedy}")
+    return BadAnswerError("unknown_label", f"value {short(text)} is not an option; {remedy}")
 
 
 def _empty() -> BadAnswerError:
@@ -188,7 +188,7 @@ def _parts(value: object) -> list[object]:
     if members is None or members == "":
         raise _empty()
     if not isinstance(members, list):
-        problem = f"value {short(value)} is no response set; write a JSON array of option keys"
+        problem = f"value {short(value)} is not a response set; write a JSON array of option keys"
         raise BadAnswerError("unknown_label", problem)
     if not members:
         problem = "the response set is empty; name its options, or leave the row out"

@@ -140,7 +140,7 @@ class DatasetFields(Split):
                 raise ValueError(f"columns: found {len(names)} for {role}; name one")
         if reserved := RESERVED.intersection(self.columns.get("text", ())):
             name = min(reserved)
-            raise ValueError(f"columns: text: {name!r} is no field; rename it under 'derive'")
+            raise ValueError(f"columns: text: {name!r} is not a field; rename it under 'derive'")
         if "rater" in self.columns and "id" not in self.columns:
             raise ValueError("columns: id not found; name what tells items apart")
         return self

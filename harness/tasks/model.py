@@ -46,7 +46,7 @@ def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
         number = as_number(as_text(row["similarity"]))
         if number is None or not isfinite(number):
             raise TaskError(
-                f"{path}: line {line}: similarity {short(row['similarity'])} is no number."
+                f"{path}: line {line}: similarity {short(row['similarity'])} is not a number."
             )
         if similarities.setdefault((text, other), number) != number:
             raise TaskError(

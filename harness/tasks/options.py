@@ -76,7 +76,7 @@ def _check_name(field: str, text: str, max_chars: int) -> None:
             "line, without spaces around them"
         )
     if text.upper() == CANNOT_ASSESS:
-        raise ValueError(f"{field}: {CANNOT_ASSESS} is no option; say 'abstain: true' instead")
+        raise ValueError(f"{field}: {CANNOT_ASSESS} is not an option; say 'abstain: true' instead")
 
 
 def _as_option(value: object) -> object:

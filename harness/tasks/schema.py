@@ -597,7 +597,7 @@ def as_number(text: str) -> float | None:
 def _check_keys(field: str, names: Sequence[str], keys: Sequence[str]) -> None:
     if unknown := [name for name in names if name not in keys]:
         raise ValueError(
-            f"{field}: {unknown[0]!r} is no option; the option keys are {', '.join(keys)}"
+            f"{field}: {unknown[0]!r} is not an option; the option keys are {', '.join(keys)}"
         )
     _check_repeats(field, names)
 
@@ -762,6 +762,6 @@ def _check_gold(field: str, keys: Sequence[str], items: Sequence[Item]) -> None:
     for item, answer in answers.items():
         if answer not in keys:
             raise ValueError(
-                f"alt_test.gold: item {item!r} has {answer!r}, which is no option; "
+                f"alt_test.gold: item {item!r} has {answer!r}, which is not an option; "
                 f"the option keys are {', '.join(keys)}"
             )

@@ -113,7 +113,7 @@ def test_a_missing_pair_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([("a", "b", "x")], "line 2: similarity 'x' is no number"),
+        ([("a", "b", "x")], "line 2: similarity 'x' is not a number"),
         ([("a", "b", 1), ("b", "a", 0)], "line 3: 'b' and 'a' stand twice"),
     ],
 )

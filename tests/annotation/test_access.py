@@ -99,7 +99,7 @@ def test_files_are_readable_by_their_owner_alone(server):
 
 
 def test_answers_are_checked(server):
-    """What is no answer to the current question is refused, and changes nothing."""
+    """What is not an answer to the current question is refused, and changes nothing."""
     for body, status in (
         (body_of(value="C"), 422),
         (body_of(value=[]), 422),

@@ -47,7 +47,7 @@ def test_torn_header_is_written_anew(task):
 
 
 def test_damaged_line_is_set_aside_and_counted(task):
-    """A line whose checksum fails is no rating."""
+    """A line whose checksum fails is not a rating."""
     rate(task, "A", "B")
     path = task.folder / "annotations" / "ann.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"value":"A"', b'"value":"B"'))

@@ -347,7 +347,7 @@ def test_wrong_command_is_exit_2_and_says_what_to_do(place, arguments, words):
 
 
 def test_verdicts_made_elsewhere_are_validated(place):
-    """csv and jsonl with item, judge and value are enough; what is no option is invalid."""
+    """csv and jsonl with item, judge and value are enough; what is not an option is invalid."""
     rows = [("i0", "B"), ("i1", "A"), ("i2", "maybe"), ("i3", "B")]
     (place / "v.csv").write_text("item,judge,value\n" + "".join(f"{i},gpt,{v}\n" for i, v in rows))
     (place / "v.jsonl").write_text(

@@ -63,7 +63,7 @@ def test_fail_unless_best_not_proven_passes_a_better_verdict(verdict):
 
 
 def test_fail_unless_takes_verdicts_alone(ratings):
-    """A word that is no verdict is refused before anything is asked."""
+    """A word that is not a verdict is refused before anything is asked."""
     refused = invoke("run", "--task", "task", "--fail-unless", "good")
     assert refused.exit_code == ExitCode.WRONG_INPUT
     assert "'good' is not one of 'use', 'best_not_proven'" in refused.stderr

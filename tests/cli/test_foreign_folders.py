@@ -80,7 +80,7 @@ def test_a_report_discloses_no_file_that_a_link_leads_to(foreign, secret, comman
 
 @pytest.mark.parametrize("name", ["verdicts.jsonl", "verdicts.part-0001.jsonl"])
 def test_resume_truncates_nothing_that_the_log_links_to(foreign, secret, name):
-    """A file that is no verdict log keeps its torn last line."""
+    """A file that is not a verdict log keeps its torn last line."""
     (foreign / name).unlink(missing_ok=True)
     (foreign / name).symlink_to(secret)
     assert_refused("resume", foreign, f"{name} is a link")

@@ -83,7 +83,7 @@ REFUSED = {
     "systems": ("write 'pairwise' with", "systems", "RUN"),
     "history": ("never re-validated", "history", "RUN"),
     "estimate": (
-        "its answers are no numbers|the file was not found",  # of texts; of numbers, which go on
+        "its answers are not numbers|the file was not found",  # of texts; of numbers, which go on
         *("estimate", "RUN", "--judge", "j", "--items", "none.jsonl"),
     ),
     "selftest": (f"no item has two forced choices|{NEEDS_OPTIONS}", "selftest", "./task"),

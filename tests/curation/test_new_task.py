@@ -264,7 +264,7 @@ def test_rejected_rows_are_listed_with_line_and_reason(tmp_path):
     assert [(row["line"], row["column"], row["reason"]) for row in listed] == [
         ("3", "id", "the item is not named"),
         ("4", "id", "item 'a' stands on line 2, too"),
-        ("5", "ann1", "label 'maybe' is no option"),
+        ("5", "ann1", "label 'maybe' is not an option"),
         ("6", "", "no rater rated it"),
     ]
     assert (summary.n_rejected, summary.n_items, summary.raters) == (4, 3, {"ann1": 1, "ann2": 3})

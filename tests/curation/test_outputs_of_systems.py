@@ -1,4 +1,4 @@
-"""Tables of the outputs of several systems for each prompt: the system is no rater.
+"""Tables of the outputs of several systems for each prompt: the system is not a rater.
 
 With a row per prompt and system, the system tells the rows of a prompt apart as a rater would, and
 such tables were imported as if the systems had rated the prompts.

@@ -136,4 +136,4 @@ def test_damaged_records_are_refused_in_one_line(tmp_path):
     path = written(tmp_path / "x.json", content)
     error = invoke("curate", "import", path, "--into", task).exception
     assert isinstance(error, TaskError)
-    assert "these are no records of a dataset" in str(error)
+    assert "these are not records of a dataset" in str(error)

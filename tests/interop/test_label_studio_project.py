@@ -200,7 +200,7 @@ def test_values_that_are_no_answers_are_named_and_left_out(tmp_path):
     for one, value in zip(export, (["Z"], ["A", "CANNOT_ASSESS"], ["Not"]), strict=True):
         one["annotations"][0]["result"] = [label_studio_result(control, value)]
     result = invoke("curate", "import", written(tmp_path / "x.json", export), "--into", task)
-    assert "Left out, as they are no answers: 2:" in result.output
+    assert "Left out, as they are not answers: 2:" in result.output
     assert "no option of the task" in result.output
     assert [r.value for r in load_task(task, unrated=True).ratings] == [("B",)]
 
@@ -271,7 +271,7 @@ def test_other_files_are_refused_in_one_line(tmp_path, content):
     (tmp_path / "x.json").write_bytes(content)
     result = invoke("curate", "import", tmp_path / "x.json", "--into", task)
     assert isinstance(result.exception, TaskError)
-    assert "this is no export" in str(result.exception)
+    assert "this is not an export" in str(result.exception)
 
 
 def test_ratings_of_another_task_are_refused(tmp_path):

@@ -380,7 +380,7 @@ def test_demonstrations_of_a_probe_showed_items_that_are_held_out(tmp_path, monk
 
 
 def test_an_ordinary_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch):
-    """`--resume` with a run that is no probe's asks no judge and leaves the run as it was."""
+    """`--resume` with a run that is not a probe's asks no judge and leaves the run as it was."""
     monkeypatch.chdir(tmp_path)
     made = load_task(str(make_task_folder(tmp_path / "task")))
     config = RunConfig(task="task", elicitations=("forced_choice",))

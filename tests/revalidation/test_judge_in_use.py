@@ -55,7 +55,7 @@ def test_a_judge_in_use_that_gives_no_answer_fails(tmp_path, stub):
     schedule.look(*DECISION)
     stub.set_table("only", replies(N, majority, invalid=1.0))
     assert schedule.look(*DECISION, code=1)["failed"] == [
-        "only, the judge in use, gives no answer any more (decision)"
+        "only, the judge in use, no longer gives any answer (decision)"
     ]
 
 

@@ -161,7 +161,7 @@ def reader(data):
 
 
 def counts_of(units, options):
-    """Count labels per unit; a label that is no option is an error."""
+    """Count labels per unit; a label that is not an option is an error."""
     index = {option: k for k, option in enumerate(options)}
     counts = np.zeros((len(units), len(options)), np.int64)
     for row, labels in zip(counts, units, strict=True):

@@ -140,7 +140,7 @@ def test_a_source_that_may_change_or_is_no_table_is_refused(tmp_path, datasets, 
         ({"rater": "who", "id": "doc"}, "columns: rater and label go together"),
         ({"rater": "who", "label": "answer"}, "columns: id not found"),
         ({"group": ["a", "b"], "raters": "ann1"}, "columns: found 2 for group; name one"),
-        ({"text": "id", "raters": "ann1"}, "columns: text: 'id' is no field; rename it"),
+        ({"text": "id", "raters": "ann1"}, "columns: text: 'id' is not a field; rename it"),
         ({"raters": "ann9"}, "table.csv: found no column 'ann9' for raters; the columns are"),
         ({"judges": "gpt", "raters": "ann1"}, "judges"),
     ],
@@ -156,7 +156,7 @@ def test_roles_that_do_not_fit_are_named(tmp_path, columns, message):
     [
         (
             WIDE.replace("yes", "maybe"),
-            r"row 3, ann1: label 'maybe' is no option; .*'rename'",
+            r"row 3, ann1: label 'maybe' is not an option; .*'rename'",
         ),
         (WIDE.replace("d2", "d1"), r"row 3, doc: item 'd1' stands on line 2, too"),
         (WIDE.replace("yes", ""), r"table\.csv: item 'd2' has no ratings"),

@@ -45,12 +45,12 @@ def fault(folder):
             BINARY,
             rating("n/a"),
             "unknown_label",
-            "'n/a' is no option; write one of A, B, or list it",
+            "'n/a' is not an option; write one of A, B, or list it",
         ),
-        (BINARY, rating("a"), "unknown_label", "'a' is no option"),
-        (BINARY, rating("A "), "unknown_label", "'A ' is no option"),
-        (BINARY, rating(True), "unknown_label", "'true' is no option"),
-        (BINARY, rating(["A"]), "unknown_label", """'["A"]' is no option"""),
+        (BINARY, rating("a"), "unknown_label", "'a' is not an option"),
+        (BINARY, rating("A "), "unknown_label", "'A ' is not an option"),
+        (BINARY, rating(True), "unknown_label", "'true' is not an option"),
+        (BINARY, rating(["A"]), "unknown_label", """'["A"]' is not an option"""),
         (BINARY, rating(""), "empty_value", "the value is empty; leave the row out"),
         (BINARY, rating(None), "empty_value", "the value is empty"),
         (
@@ -69,18 +69,18 @@ def fault(folder):
         (ORDINAL, rating("nan"), "non_numeric_value", "'nan' is not a number"),
         (ORDINAL, rating("1_0"), "non_numeric_value", "'1_0' is not a number"),
         (ORDINAL, rating("1e0"), "non_numeric_value", "'1e0' is not a number"),
-        (ORDINAL, rating(6), "unknown_label", "'6' is no option"),
-        (ORDINAL, rating(2.5), "unknown_label", "'2.5' is no option"),
+        (ORDINAL, rating(6), "unknown_label", "'6' is not an option"),
+        (ORDINAL, rating(2.5), "unknown_label", "'2.5' is not an option"),
         (NOMINAL, rating([], "response_set"), "empty_response_set", "the response set is empty"),
         (NOMINAL, rating("", "response_set"), "empty_value", "the value is empty"),
         (
             NOMINAL,
             rating("A", "response_set"),
             "unknown_label",
-            "'A' is no response set; write a JSON array",
+            "'A' is not a response set; write a JSON array",
         ),
-        (NOMINAL, rating({"A": 1}, "response_set"), "unknown_label", "is no response set"),
-        (NOMINAL, rating(["A", "X"], "response_set"), "unknown_label", "'X' is no option"),
+        (NOMINAL, rating({"A": 1}, "response_set"), "unknown_label", "is not a response set"),
+        (NOMINAL, rating(["A", "X"], "response_set"), "unknown_label", "'X' is not an option"),
         (
             NOMINAL,
             rating(["A", "A"], "response_set"),
@@ -193,7 +193,7 @@ def test_abstaining_is_a_rating_where_the_task_allows_it(tmp_path):
 
 
 def test_listed_foreign_labels_are_counted_and_left_out(tmp_path):
-    """Ratings with an ignored label are no ratings, and nothing is dropped silently."""
+    """Ratings with an ignored label are not ratings, and nothing is dropped silently."""
     rows = [
         rating("A"),
         rating("n/a", rater="h2"),

@@ -34,7 +34,7 @@ def test_labels_stand_for_keys(cell, elicitation, value):
 @pytest.mark.parametrize(
     ("cell", "elicitation", "problem"),
     [
-        ("maybe", "", "label 'maybe' is no option"),
+        ("maybe", "", "label 'maybe' is not an option"),
         ("[]", "", "the label is empty"),
         ('["yes", "YES"]', "", "a label is named twice"),
         ('["yes", "n/a"]', "", "CANNOT_ASSESS stands beside other labels"),

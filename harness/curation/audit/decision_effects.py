@@ -140,8 +140,8 @@ def suspected_errors(source: Source) -> Iterator[Finding]:
             kind="suspected_rating_errors",
             what=f"{len(items):,} items on which at least {AGREED:.0%} of the raters agree and all "
             f"{len(good)} good judges agree on another option",
-            why="Either the ratings are wrong or the judges share a blind spot; the two call for "
-            "opposite decisions.",
+            why="Either the ratings are wrong or the judges make the same error; the decision "
+            "depends on which.",
             action="Have them rated again by people who see neither answer.",
             n=len(items),
             items=items,

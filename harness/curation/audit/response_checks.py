@@ -181,7 +181,8 @@ def label_findings(task: Task) -> Iterator[Finding]:
         yield Finding(
             kind="answers_without_content",
             what=f"{counted([n], 'rating')} whose answer says nothing: {', '.join(empty)}",
-            why="They were typed to get on, and their raters may have rated others so, too.",
+            why="They were probably typed to get to the next item, and other ratings of these "
+            "raters may be, too.",
             action="List them under 'ignore_labels', and look at the other answers of their "
             "raters.",
             n=n,

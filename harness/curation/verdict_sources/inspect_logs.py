@@ -103,7 +103,7 @@ def inspect_entries(path: Path, _: Selection) -> Iterator[Entry]:
     except ValidationError as error:
         place, problem = fault_of(error)[:2]
         raise PlaceError(
-            f"is no log of inspect_ai ({place}: {problem}); other JSON that is read is a list "
+            f"is not a log of inspect_ai ({place}: {problem}); other JSON that is read is a list "
             "of rows, or results of promptfoo.",
         ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -129,7 +129,7 @@ def _read(path: Path) -> tuple[str, list[InspectSample]]:
         names = archive.namelist()
         header = next((name for name in HEADERS if name in names), None)
         if header is None:
-            raise PlaceError("is no log of inspect_ai (it has no header.json).")
+            raise PlaceError("is not a log of inspect_ai (it has no header.json).")
         model = InspectHeader.model_validate_json(archive.read(header)).eval.model
         parts = [name for name in names if name.startswith(SAMPLES) and name.endswith(".json")]
         return model, [InspectSample.model_validate_json(archive.read(name)) for name in parts]

@@ -93,7 +93,7 @@ def batch_entries(path: Path, selection: Selection) -> Iterator[Entry]:
         except ValidationError as error:
             place, problem = fault_of(error)[:2]
             raise PlaceError(
-                f"is no line of a batch ({place}: {problem}).", f"line {line}"
+                f"is not a line of a batch ({place}: {problem}).", f"line {line}"
             ) from None
 
 

@@ -112,7 +112,7 @@ MEANINGS = {
     "quota_spent": "the quota or credit of the account is used up",
     "rate_limited": "the server refuses more requests for now; resume later, or set rpm",
     "redirect_refused": "the server redirects; give the final address as base_url",
-    "store_lost": "the shared store was away so long that the right to send was lost; resume later",
+    "store_lost": "the shared store could not be reached for longer than the lease; resume later",
     "timeout": "no reply within deadline_s",
     "tls_failed": "the certificate of the server is invalid",
     "too_many_files": "this process may open no more files; raise `ulimit -n` or lower concurrency",

@@ -2,7 +2,7 @@
 
 A table needs ``item``, ``judge`` and ``value``. ``elicitation`` is by default forced choice and
 ``sample`` 0; ``outcome`` is read where the value is empty; other columns are ignored. Values are
-matched exactly: a value that is no option of the task is an invalid verdict, and counted.
+matched exactly: a value that is not an option of the task is an invalid verdict, and counted.
 """
 
 from __future__ import annotations
@@ -288,5 +288,5 @@ def _json(value: object) -> object:
 def _sample(value: object, where: str) -> int:
     text = "0" if is_empty(value) else key_text(value) or ""
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_SAMPLE_DIGITS):
-        raise VerdictError(f"{where}: sample is no number; number a judge's repeats from 0.")
+        raise VerdictError(f"{where}: sample is not a number; number a judge's repeats from 0.")
     return int(text)

@@ -74,7 +74,7 @@ REASONS: dict[str, str] = {
     "retracted": "a verdict taken back",
     "quoted": "a verdict that the item itself contains",
     "not_admissible": "a response set that the task does not admit",
-    "abstention_not_offered": "CANNOT_ASSESS where it is no option",
+    "abstention_not_offered": "CANNOT_ASSESS where it is not an option",
     "out_of_bounds": "a number outside the bounds",
     "refusal": "refused",
     "content_filter": "stopped by a content filter",
@@ -372,7 +372,7 @@ def no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def not_a_verdict(_: str) -> str:
-    """Refuse a constant of JSON that is no verdict, such as NaN."""
+    """Refuse a constant of JSON that is not a verdict, such as NaN."""
     raise ValueError("not a verdict")
 
 

@@ -239,7 +239,7 @@ def _checked(demonstration: Demonstration, task: Task, path: Path) -> Demonstrat
     named = {answer} if isinstance(answer, str) else set(answer)
     options = named if task.is_open else {option.key for option in task.options}
     if not named or not named <= {CANNOT_ASSESS, *options}:
-        raise PromptError(f"{path}: an answer is no option of task {task.name}; restore the file.")
+        raise PromptError(f"{path}: an answer is not an option of task {task.name}; restore it.")
     if demonstration.parts:
         return demonstration
     if item is None or not task.has_text(item):

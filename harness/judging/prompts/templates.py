@@ -78,7 +78,7 @@ def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> 
     """Read a template from the first folder that has it, and check it."""
     if not FILE_NAME.fullmatch(name):
         raise PromptError(
-            f"prompts: {name!r} is no file name; write letters, digits, '.', '_', '-'."
+            f"prompts: {name!r} is not a file name; write letters, digits, '.', '_', '-'."
         )
     path = _find(name, folders)
     text = _text_of(path)

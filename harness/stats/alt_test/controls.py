@@ -225,7 +225,7 @@ def mean_rater_correlations(
     Raises
     ------
     ValueError
-        If a rating or verdict is no number.
+        If a rating or verdict is not a number.
 
     Notes
     -----

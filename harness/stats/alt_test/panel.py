@@ -226,7 +226,7 @@ def numbers(labels: Sequence[Hashable], name: str) -> FloatArray:
     try:
         values = np.array([float(label) for label in labels], dtype=np.float64)  # type: ignore[arg-type]  # whatever float() takes
     except (TypeError, ValueError):
-        raise ValueError(f"non_numeric_value: {name} hold values that are no numbers") from None
+        raise ValueError(f"non_numeric_value: {name} hold values that are not numbers") from None
     if not np.isfinite(values).all():
         raise ValueError(f"non_numeric_value: {name} hold values that are not finite")
     return values

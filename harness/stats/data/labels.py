@@ -40,7 +40,7 @@ def option_indices(labels: Counts, K: int) -> IntArray:
     codes = labels.astype(np.int64, copy=False)
     outside = codes.size and codes.view(np.uint64).max() >= K  # a negative number is huge there
     if outside or (labels.dtype.kind == "f" and (codes != labels).any()):
-        raise ValueError(f"labels holds a number that is no option index from 0 to {K - 1}")
+        raise ValueError(f"labels holds a number that is not an option index from 0 to {K - 1}")
     return codes
 
 

@@ -170,7 +170,7 @@ def _check_set(options: Iterable[str], index: dict[str, int]) -> tuple[int, ...]
     names = (options,) if isinstance(options, str) else tuple(options)
     if isinstance(options, str) or not names or len(set(names)) < len(names):
         raise ValueError(
-            f"sets: {options!r} is no response set; give one or more different options"
+            f"sets: {options!r} is not a response set; give one or more different options"
         )
     if unknown := [name for name in names if name not in index]:
         raise ValueError(f"sets: option {unknown[0]!r} in {names!r} is not one of the options")

@@ -198,7 +198,7 @@ class Metric:
         replies alone, the interval of a judge that was asked ten times missed rare disagreements
         among three raters.
 
-        None of a metric that is no mean over items, or a share, whose interval is Wilson's; and
+        None of a metric that is not a mean over items, or a share, whose interval is Wilson's; and
         where there is no reply noise.
         """
         if not self.is_item_mean or self.is_share or not n_items or isinf(n_replies):

@@ -144,7 +144,7 @@ def _check_votes(votes: FloatArray, K: int, judges: Sequence[str]) -> FloatArray
         raise ValueError(f"judges: a name is repeated in {list(judges)}; each needs its own column")
     cast = table[~np.isnan(table)]
     if cast.size and not np.isin(cast, np.arange(K)).all():
-        raise ValueError(f"votes holds a number that is no option index from 0 to {K - 1}")
+        raise ValueError(f"votes holds a number that is not an option index from 0 to {K - 1}")
     return table
 
 

@@ -144,7 +144,7 @@ class Footing:
         One human beside each ranked judge.
     values_with_losses : (R,) array
         The metric of each ranked judge on all rated items, where an item that it did not answer
-        counts like the worst answer that could have been given; nan where the metric is no mean.
+        counts like the worst answer that could have been given; nan where the metric is not a mean.
     n_rated : int
         Items that the raters rated as the metric needs.
     min_answered : float

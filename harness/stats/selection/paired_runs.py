@@ -76,7 +76,7 @@ class PairedRuns:
         What is counted.
     test : {"mcnemar", "sign", ""}
         McNemar where every unit is right or wrong; the sign test of the units' differences; none
-        where the metric is no mean over items.
+        where the metric is not a mean over items.
     p : float or None
         Its exact two-sided p-value.
     reason : str

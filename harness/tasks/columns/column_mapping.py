@@ -231,7 +231,7 @@ def mapping_fields(roles: Mapping[str, Sequence[str]], table: Table) -> dict[str
     Parameters
     ----------
     roles : mapping of str to sequence of str
-        Column names by role. A name that is no column is split at its commas.
+        Column names by role. A name that is not a column is split at its commas.
     table : Table
         Says which columns there are.
 

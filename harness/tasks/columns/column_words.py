@@ -128,7 +128,7 @@ METADATA = _words(
     "modell typ langue categorie sujet domaine modele idioma categoria tema dominio modelo "
     "tipo lingua 语言 类别 主题 领域 模型 genre license licence version subset partition status"
 )
-SYSTEMS = METADATA | _words(  # what gave the texts of an item, which is no rater
+SYSTEMS = METADATA | _words(  # what gave the texts of an item, which is not a rater
     "variant variante version method methode metodo approach condition setting config "
     "configuration konfiguration arm temperature checkpoint run generator pipeline algorithm agent "
     "systeme sistema variante 系统 方法 版本 система"

@@ -74,7 +74,7 @@ class LabelReader:
         named = tuple(key for key in keys if key is not None)
         if None in keys:
             unknown = labels[keys.index(None)][:SHOWN_CHARS]
-            return LabelReading(elicitation, "", f"label {unknown!r} is no option")
+            return LabelReading(elicitation, "", f"label {unknown!r} is not an option")
         problem = ""
         if len(set(named)) < len(named):
             problem = "a label is named twice"
@@ -87,7 +87,7 @@ class LabelReader:
         return LabelReading(elicitation, "" if problem else _value(named, elicitation), problem)
 
     def read_verdict(self, text: str, elicitation: str = "") -> LabelReading:
-        """Read the cell of a judge; a label that is no option stays as it is, to be counted."""
+        """Read the cell of a judge; a label that is not an option stays as it is, to be counted."""
         labels, is_list = self._labels(text)
         elicitation = elicitation or ("response_set" if is_list else "forced_choice")
         named = tuple(dict.fromkeys(self.key(label) or label for label in labels))

@@ -134,7 +134,7 @@ class TableAnswers:
         Raises
         ------
         TaskError
-            If a positive label is no option.
+            If a positive label is not an option.
         """
         assert settings.scale is not None, "given or guessed"
         labels = dict(zip(_option_keys(settings.options), settings.options, strict=True))

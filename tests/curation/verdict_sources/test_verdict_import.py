@@ -70,11 +70,11 @@ def test_a_wide_table_is_read_by_keys_and_labels(tmp_path, task, ending):
         ("4", "llama", 0): ("invalid", None),
     }
     assert reasons == [
-        "3: value 'good' is no option; written as invalid",
+        "3: value 'good' is not an option; written as invalid",
         "5: item 'z' is not in the task",
         "5: item 'z' is not in the task",
         "6: the judge has rated this item before (sample 0)",
-        "7: value 'A ' is no option; written as invalid",
+        "7: value 'A ' is not an option; written as invalid",
     ]
     with path.with_name("out.rejected.csv").open() as file:
         assert [f"{r['line']}: {r['reason']}" for r in csv.DictReader(file)] == reasons
@@ -157,7 +157,7 @@ def inspect_log(folder: Path, ending: str) -> Path:
 
 @pytest.mark.parametrize("ending", ["eval", "json"])
 def test_scores_of_inspect_are_verdicts_of_the_scorer(tmp_path, task, ending):
-    """Epochs are samples, an error is a failed verdict, a grade that is no option is listed."""
+    """Epochs are samples, an error is a failed verdict, a grade that is not an option is listed."""
     path = inspect_log(tmp_path, ending)
     verdicts, reasons = imported(path, task, rename={"C": "A", "I": "Bad"})
     assert verdicts == {
@@ -166,7 +166,7 @@ def test_scores_of_inspect_are_verdicts_of_the_scorer(tmp_path, task, ending):
         ("4", "graded", 0): ("invalid", None),
         ("b", "graded", 0): ("failed", None),
     }
-    assert reasons == ["3: value 'P' is no option; written as invalid"]
+    assert reasons == ["3: value 'P' is not an option; written as invalid"]
 
 
 def test_answers_of_the_evaluated_model_are_read_where_they_are_named(tmp_path, task):
@@ -220,7 +220,7 @@ def test_outputs_of_promptfoo_are_verdicts_of_the_provider(tmp_path, task):
         ("b", "ollama:phi", 0): ("refused", None),
         ("c", "ollama:phi", 0): ("invalid", None),
     }
-    assert reasons == ["""5: value '{"verdict": "A"}' is no option; written as invalid"""]
+    assert reasons == ["""5: value '{"verdict": "A"}' is not an option; written as invalid"""]
 
 
 def test_grades_of_promptfoo_are_verdicts_of_the_grader(tmp_path, task):
@@ -268,7 +268,7 @@ def test_grades_of_promptfoo_are_verdicts_of_the_grader(tmp_path, task):
 
 
 def test_labels_by_item_are_verdicts_of_the_file_or_of_each_judge(tmp_path, task):
-    """The LLM file of AltTest has either form; a label of null is no verdict."""
+    """The LLM file of AltTest has either form; a label of null is not a verdict."""
     flat = {"a": "A", "b": "Bad", "c": None, "4": 1}
     path = written(tmp_path / "gpt.json", flat)
     expected = {"a": "A", "b": "B", "4": "1"}
@@ -361,13 +361,13 @@ def test_nothing_is_written_where_much_is_unmatched(tmp_path, task):
         (("t.csv", "id,g\na,A\n"), {"judges": {"h": ""}}, "there is no column 'h'"),
         (("t.csv", "doc,g\na,A\n"), {"judges": {"g": ""}}, "nothing is called 'item' or 'id'"),
         (("t.json", {"eval": {"model": "m"}, "samples": None}), {}, "holds no samples"),
-        (("t.json", {"results": {"results": [{"vars": {}}]}}), {}, "is no result of promptfoo"),
-        (("t.json", {"rows": [{}]}), {}, "is no log of inspect_ai.* and no labels by item"),
-        (("t.json", {"eval": 1}), {}, "is no log of inspect_ai .* a list of rows"),
+        (("t.json", {"results": {"results": [{"vars": {}}]}}), {}, "is not a result of promptfoo"),
+        (("t.json", {"rows": [{}]}), {}, "is not a log of inspect_ai.* or labels by item"),
+        (("t.json", {"eval": 1}), {}, "is not a log of inspect_ai .* a list of rows"),
         (("t.json", "{"), {}, "write strict JSON"),
-        (("t.json", {}), {}, "no labels by item"),
+        (("t.json", {}), {}, "or labels by item"),
         (("t.eval", "no archive"), {}, "is damaged"),
-        (("t.jsonl", '{"custom_id": "a", "response": 3}\n'), {}, "line 1: is no line of a batch"),
+        (("t.jsonl", '{"custom_id": "a", "response": 3}\n'), {}, "is not a line of a batch"),
         (
             ("t.jsonl", {"custom_id": "a", "response": None}),
             {"item_id": "rate"},

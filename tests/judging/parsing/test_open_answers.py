@@ -84,7 +84,7 @@ def test_a_number_is_read(text):
     ],
 )
 def test_what_may_mean_something_else_is_not_read(text):
-    """Percentages, ranges, decimal commas, powers of ten and sentences are no numbers here."""
+    """Percentages, ranges, decimal commas, powers of ten and sentences are not numbers here."""
     assert parsed(text).outcome == "invalid"
     assert parsed(text).reason in REASONS
 

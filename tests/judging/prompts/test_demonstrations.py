@@ -214,7 +214,7 @@ def test_a_run_keeps_its_demonstrations(task, tmp_path, item_text):
         (lambda path: path.write_text('{"forced_choice": 1}'), "not the demonstrations of a run"),
         (
             lambda path: path.write_text(path.read_text().replace('"answer":"', '"answer":"Q')),
-            "an answer is no option",
+            "an answer is not an option",
         ),
         (
             lambda path: path.write_text(path.read_text().replace("comment", "COMMENT")),

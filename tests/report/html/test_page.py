@@ -145,7 +145,7 @@ def test_page_of_human_ratings_alone_had_sections_without_data():
 
 
 def test_page_of_metrics_alone_has_neither_items_nor_prompts(validation):
-    """They are no numbers: without the run's folder their headings are absent, too."""
+    """They are not numbers: without the run's folder their headings are absent, too."""
     html = page(validation)
     assert 'id="item-list"' not in html
     assert "<h3>Prompts</h3>" not in html

@@ -16,7 +16,7 @@ from harness.stats.alt_test.variants import smallest_eps
 
 
 def panel_of(**ratings):
-    """Make a panel from the values of each rater, item by item; None is no rating."""
+    """Make a panel from the values of each rater, item by item; None is not a rating."""
     return stats.Panel.of(
         (f"i{i:03}", rater, value)
         for rater, values in ratings.items()
@@ -123,7 +123,7 @@ def test_a_pass_on_fewer_than_30_items_carries_a_warning():
 
 @pytest.mark.parametrize("value", [math.nan, None])
 def test_nan_ratings_are_refused_not_ties(value):
-    """A rating without a value is no rating."""
+    """A rating without a value is not a rating."""
     with pytest.raises(ValueError, match="leave the item out"):
         stats.Panel.of([("i", "x", 1.0), ("i", "y", value)])
     with pytest.raises(ValueError, match="leave the item out"):
