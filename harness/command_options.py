@@ -76,9 +76,10 @@ from harness.option_declarations import (
     Options,
     option,
 )
+from harness.stats import modes
 from harness.stats.modes import AbstentionMode, IntervalMethod
 
-AnswerKind = Literal["forced_choice", "response_set"]  # what a rating is: an option, or a set
+AnswerKind: TypeAlias = modes.AnswerKind
 ANSWER_KINDS: tuple[AnswerKind, ...] = ("forced_choice", "response_set")
 Elicitation = Literal[AnswerKind, "paired"]  # paired: the set first, then a choice from it
 ELICITATIONS: tuple[Elicitation, ...] = (*ANSWER_KINDS, "paired")
@@ -107,7 +108,7 @@ def _parse_replies(number: object) -> int | Literal["inf"] | None:
     raise ValueError("expected a whole number from 1, or inf")
 
 
-Replies: TypeAlias = Annotated[int | Literal["inf"] | None, BeforeValidator(_parse_replies)]
+RepliesCompared: TypeAlias = Annotated[int | Literal["inf"] | None, BeforeValidator(_parse_replies)]
 
 
 # Concerns
@@ -154,7 +155,7 @@ class Choices(Options):
         (RUN, *VALIDATING, ESTIMATE),
     )
     interval: IntervalMethod | None = option(None, "Method of the intervals.", (RUN, *VALIDATING))
-    replies: Replies = option(
+    replies: RepliesCompared = option(
         None,
         "Replies per item at which judges are compared, or inf to remove reply noise; the fewest "
         "samples by default.",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from harness.command_options import Place, Server
     from harness.judging.judges.config import JudgeSpec
 
-State = Literal["ok", "note", "unusable"]
+CheckState = Literal["ok", "note", "unusable"]
 
 MAX_LIST_BYTES = 4 << 20
 CONTACT_S = 5.0
@@ -64,7 +64,7 @@ class CheckResult:
 
     area: str
     subject: str
-    state: State
+    state: CheckState
     message: str
     advice: str = ""
 
@@ -112,7 +112,7 @@ def examine(
     specs = list(registry.values())
     if judges is not None:
         specs = [look_up(name, registry, server) for name in judges]
-    fault: State = "note" if judges is None else "unusable"
+    fault: CheckState = "note" if judges is None else "unusable"
     findings += [_checked("judge", spec.name, partial(_judge, spec), fault) for spec in specs]
     if contact:
         findings += asyncio.run(_contact_all(specs, fault))
@@ -128,7 +128,7 @@ def examine(
 
 
 def _checked(
-    area: str, subject: str, check: Callable[[], str], fault: State = "unusable"
+    area: str, subject: str, check: Callable[[], str], fault: CheckState = "unusable"
 ) -> CheckResult:
     """Return what a check says, or the error that it raises."""
     try:
@@ -164,7 +164,7 @@ def _address_of(spec: JudgeSpec) -> str:
     return f"{provider.address} (the provider's)" if provider.address else "no address"
 
 
-async def _contact_all(specs: Sequence[JudgeSpec], fault: State) -> list[CheckResult]:
+async def _contact_all(specs: Sequence[JudgeSpec], fault: CheckState) -> list[CheckResult]:
     """Ask servers at the user's own addresses, or on this machine, for their models."""
     urls = []
     for spec in specs:
@@ -179,7 +179,7 @@ async def _contact_all(specs: Sequence[JudgeSpec], fault: State) -> list[CheckRe
     ]
 
 
-async def _contact(spec: JudgeSpec, url: str) -> tuple[State | None, str, str]:
+async def _contact(spec: JudgeSpec, url: str) -> tuple[CheckState | None, str, str]:
     """Return state (None for a fault), message and advice of one server."""
     try:
         status, body = await _get(f"{url}/models", spec)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from harness.stats import RatingTable
 from harness.stats.inference.crossed_raters import CrossedRatings
 from harness.stats.selection.rater_panel import RaterPanel
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.schema import ELICITATIONS, Elicitation
+from harness.tasks.schema import ELICITATIONS, AnswerKind, Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
     from harness.tasks.model import Rating
 
-    Rows = Sequence[int] | NDArray[np.int64]
+    RowIndices = Sequence[int] | NDArray[np.int64]
 
 
 def select_items(
@@ -157,17 +157,17 @@ class _TableBuilder:
         self.joint: NDArray[np.int64] | None = None  # (n, K, V), allocated for the first pair
         by_outcome = np.zeros((len(ELICITATIONS), len(OUTCOMES), n), dtype=np.int64)
         self.outcomes = by_outcome.transpose(2, 0, 1)  # most stay 0, and take no memory so
-        self.exact: frozenset[Literal["forced_choice", "response_set"]] = frozenset()
+        self.exact: frozenset[AnswerKind] = frozenset()
 
-    def times(self, rows: Rows) -> NDArray[np.int64]:
+    def times(self, rows: RowIndices) -> NDArray[np.int64]:
         """Count how often each of the n rows occurs."""
         return np.bincount(np.array(rows, dtype=np.int64), minlength=len(self.items))
 
-    def add_outcomes(self, rows: Rows, elicitation: Elicitation, outcome: Outcome) -> None:
+    def add_outcomes(self, rows: RowIndices, elicitation: Elicitation, outcome: Outcome) -> None:
         at = ELICITATIONS.index(elicitation), OUTCOMES.index(outcome)
         self.outcomes[:, *at] += self.times(rows)
 
-    def add_choices(self, rows: Rows, option: str) -> None:
+    def add_choices(self, rows: RowIndices, option: str) -> None:
         self.forced_choice[:, self.space.option_index(option)] += self.times(rows)
 
     def add_choice_shares(self, row: int, verdicts: Sequence[Verdict]) -> None:
@@ -195,10 +195,10 @@ class _TableBuilder:
                 assert isinstance(verdict.value, tuple), "of a response set"
                 self.response_set[row, self.space.set_index(verdict.value)] += 1 / len(verdicts)
 
-    def add_sets(self, rows: Rows, endorsed: tuple[str, ...]) -> None:
+    def add_sets(self, rows: RowIndices, endorsed: tuple[str, ...]) -> None:
         self.response_set[:, self.space.set_index(endorsed)] += self.times(rows)
 
-    def add_pairs(self, rows: Rows, option: str, endorsed: tuple[str, ...]) -> None:
+    def add_pairs(self, rows: RowIndices, option: str, endorsed: tuple[str, ...]) -> None:
         if self.joint is None:
             n_sets = self.response_set.shape[1]
             self.joint = np.zeros((*self.forced_choice.shape, n_sets), dtype=np.int64)
@@ -366,7 +366,7 @@ def judge_table(
         shares[builder.row[verdict.item], verdict.elicitation].append(verdict)
     rows = row_of[np.argsort(columns.kind, kind="stable")]  # by kind
     ends = np.cumsum([n for _, n in columns.n_by_kind()]).tolist()
-    at: Rows = [0]
+    at: RowIndices = [0]
     try:
         for (row, elicitation), replies in shares.items():
             at = [row]
@@ -390,7 +390,7 @@ def judge_table(
 
 
 def _add_value(
-    builder: _TableBuilder, rows: Rows, value: Value, elicitations: set[Elicitation]
+    builder: _TableBuilder, rows: RowIndices, value: Value, elicitations: set[Elicitation]
 ) -> None:
     match value:
         case None:

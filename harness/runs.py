@@ -65,7 +65,7 @@ MAX_MANIFEST_BYTES = 1 << 26
 PROBE = "probe"  # folder, in that of a run, of the probe of its judges
 SELFTEST_FILE = "selftest.json"  # what `harness selftest` found on the design of a run
 CONFIRMATION = "confirmation"  # folder, in that of a run, of its judge on held-out items
-State = Literal["planned", "running", "asked", "done", "stopped"]
+RunState = Literal["planned", "running", "asked", "done", "stopped"]
 VERSIONED = (
     "judge-harness",
     "numpy",
@@ -155,7 +155,7 @@ class Manifest(BaseModel):
 
     schema_version: int = SCHEMA_VERSION
     created: str
-    state: State = "planned"
+    state: RunState = "planned"
     config: RunConfig
     judges: tuple[JudgeSpec, ...] = Field(max_length=MAX_JUDGES)
     embedder: JudgeSpec | None = None

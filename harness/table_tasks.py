@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, cast
 
 import msgspec
 
@@ -25,10 +25,11 @@ from harness.tasks.load import task_from
 if TYPE_CHECKING:
     from harness.tasks.columns.table_columns import Table
     from harness.tasks.columns.table_reader import TableTask
+    from harness.tasks.schema import ClosedScale, RaterIds, RaterKind
     from harness.tasks.tables import Row
 
-Rows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
-TaskLike: TypeAlias = str | Path | Task | Rows
+TableRows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
+TaskLike: TypeAlias = str | Path | Task | TableRows
 NO_MAPPING = "a mapping describes a table of ratings; leave it out for a task folder"
 ANSWER_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
 NO_ROLES = {"name", "property", "kind", "rater_ids", *ANSWER_KEYS}
@@ -92,9 +93,9 @@ class TableMapping(TypedDict, total=False):
     abstain: Sequence[str]
     ignore: Sequence[str]
     rename: Sequence[str]
-    scale: Literal["binary", "nominal", "ordinal", "pairwise"]
-    rater_ids: Literal["real", "positional"]
-    kind: Literal["expert", "skilled", "crowd"]
+    scale: ClosedScale
+    rater_ids: RaterIds
+    kind: RaterKind
 
 
 def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[Row]]:
@@ -220,18 +221,18 @@ def without_folder(error: HarnessError, scratch: Path) -> HarnessError:
     return type(error)(str(error).replace(f"{scratch}/", ""))
 
 
-def verdict_file(verdicts: str | Path | Rows, scratch: Path) -> Path:
+def verdict_file(verdicts: str | Path | TableRows, scratch: Path) -> Path:
     """Return a file of verdicts; rows are written into one in a temporary folder."""
     if isinstance(verdicts, str | Path):
         return Path(verdicts)
     return _write_rows(verdicts, scratch / "verdicts.jsonl")
 
 
-def _write_rows(rows: Rows, file: Path) -> Path:
+def _write_rows(rows: TableRows, file: Path) -> Path:
     return write_file(file, _ENCODER.encode_lines(list(_records(rows))))
 
 
-def _records(rows: Rows) -> Iterable[Mapping[str, object]]:
+def _records(rows: TableRows) -> Iterable[Mapping[str, object]]:
     """Yield the rows of a table as dicts; missing values are None."""
     if hasattr(rows, "to_pylist"):  # pyarrow
         records = rows.to_pylist()

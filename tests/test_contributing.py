@@ -1,5 +1,4 @@
-"""What CONTRIBUTING.md says of metrics, recipes and readers is enough to add them, as is an entry of
-an aggregation form."""
+"""Metrics, recipes and readers are added as CONTRIBUTING.md shows, and a form by one entry."""
 
 from __future__ import annotations
 

@@ -66,15 +66,58 @@ def module_names():
     return names
 
 
-def test_a_class_has_a_name_of_its_own():
-    """No two public classes are called the same, whatever their modules."""
+def type_names(path):
+    """Yield the public classes and aliases of types that a module defines, with their values.
+
+    A name that repeats one of another module, as ``Scale: TypeAlias = modes.Scale``, is no new one.
+    """
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    guarded = [node.body for node in body if isinstance(node, ast.If)]
+    for node in (*body, *(inner for nodes in guarded for inner in nodes)):
+        match node:
+            case ast.ClassDef(name=name):
+                yield name, "class"
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ) if name[0].isupper() and not name.isupper():
+                text = ast.unparse(value)
+                if not text.endswith(f".{name}") and "TypeVar(" not in text:
+                    yield name, text
+
+
+def test_a_type_has_a_name_of_its_own():
+    """No two public classes, or aliases of types, are called the same, whatever their modules.
+
+    `Outcome` was a word for a verdict and the end of a unit, `State` three sets of words.
+    """
     places = defaultdict(list)
     for path in sorted(HARNESS.rglob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(path.relative_to(HARNESS).as_posix())
+        for name, value in type_names(path):
+            if not name.startswith("_") and "ParamSpec(" not in value:
+                places[name].append(path.relative_to(HARNESS).as_posix())
     assert len(places) > 300
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def fixed_sets(path):
+    """Yield the sets of two words or more that a module spells as a ``Literal``."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal"):
+            elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            words = {part.value for part in elements if isinstance(part, ast.Constant)}
+            if len(words) > 1 and all(isinstance(word, str) for word in words):
+                yield frozenset(words)
+
+
+def test_a_fixed_set_of_words_is_spelt_once():
+    """The scales of a task were in three modules, kinds of raters in three, too."""
+    places = defaultdict(list)
+    for path in sorted(HARNESS.rglob("*.py")):
+        for words in fixed_sets(path):
+            places[words].append(path.relative_to(HARNESS).as_posix())
+    assert len(places) > 60
+    assert {tuple(words): files for words, files in places.items() if len(files) > 1} == {}
 
 
 def test_a_least_number_of_raters_says_what_it_is_for():

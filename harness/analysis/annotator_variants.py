@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.analysis.option_scale import Scale, drawn_modes, item_hash
+from harness.analysis.option_scale import OptionScale, drawn_modes, item_hash
 from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.outcome import AnnotatorSummary
@@ -51,13 +51,13 @@ class Annotators:
     """
 
     p: Prepared
-    scale: Scale
+    scale: OptionScale
     panel: Panel
     verdicts: Mapping[str, Mapping[str, Hashable]]
     n_tied: Mapping[str, int]
 
     @classmethod
-    def of(cls, p: Prepared, scale: Scale) -> Self:
+    def of(cls, p: Prepared, scale: OptionScale) -> Self:
         """Collect choices and verdicts on a scale."""
         items, seed = p.human.items, p.settings.seed
         verdicts, n_tied = {}, {}
@@ -112,7 +112,7 @@ class Annotators:
         return annotator_tests(panel, self.verdicts, design)
 
 
-def values_of(scale: Scale) -> dict[str, str | float]:
+def values_of(scale: OptionScale) -> dict[str, str | float]:
     """Return what each option stands for: a number on an ordered scale, else its key."""
     if scale.numbers is None:
         return {option: option for option in scale.options}
@@ -135,14 +135,16 @@ def panel_of(task: Task, items: Sequence[str], read: Callable[[str], Hashable]) 
     )
 
 
-def _verdicts(scale: Scale, table: RatingTable, seed: int) -> tuple[list[str | float | None], int]:
+def _verdicts(
+    scale: OptionScale, table: RatingTable, seed: int
+) -> tuple[list[str | float | None], int]:
     numbers, n_tied = values_of_verdicts(
         scale, scale.counts(table), table.items, judge=table.name, seed=seed
     )
     return _labels(scale, numbers), n_tied
 
 
-def _labels(scale: Scale, numbers: FloatArray) -> list[str | float | None]:
+def _labels(scale: OptionScale, numbers: FloatArray) -> list[str | float | None]:
     """Return each value as the panel has it; None where there is none."""
     labels = scale.options if scale.numbers is None else None
     return [
@@ -151,7 +153,7 @@ def _labels(scale: Scale, numbers: FloatArray) -> list[str | float | None]:
 
 
 def values_of_verdicts(
-    scale: Scale, counts: FloatArray, items: Sequence[str], *, judge: str, seed: int
+    scale: OptionScale, counts: FloatArray, items: Sequence[str], *, judge: str, seed: int
 ) -> tuple[FloatArray, int]:
     """Return a judge's value for each item, (n,), and how many were drawn among several modes.
 
@@ -191,7 +193,7 @@ def _summaries(
         summaries[f"expert={expert}"] = _expert(annotators, design, expert)
     if task.weights is not None:
         keys = task.space.options
-        labels = Scale("nominal", keys, None, np.arange(len(keys)))
+        labels = OptionScale("nominal", keys, None, np.arange(len(keys)))
         costs = np.array(task.weights)[: len(keys), : len(keys)]
         weighted = replace(design, score=SimilarityTable(keys, -costs))
         tests = Annotators.of(annotators.p, labels).tests(weighted)
@@ -203,7 +205,7 @@ def _summarised(tests: Mapping[str, AltTest]) -> dict[str, AnnotatorSummary]:
     return {name: AnnotatorSummary.of(test) for name, test in tests.items()}
 
 
-def _usual_designs(scale: Scale, design: AltTestDesign) -> dict[str, AltTestDesign]:
+def _usual_designs(scale: OptionScale, design: AltTestDesign) -> dict[str, AltTestDesign]:
     designs = {
         "small_n=t": replace(design, small_n="t"),
         "small_n=skip": replace(design, small_n="skip"),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item, Task
 
-Matrix = tuple[tuple[float, ...], ...]
+ConfusionRows = tuple[tuple[float, ...], ...]
 LENIENCY = ("precision", "recall", "marginal_drift")
 NO_CELL = ("human_no_ratings", "judge_not_asked")
 ENSEMBLE_SAME_AS = {
@@ -65,7 +65,7 @@ class Confusion:
 
     human: tuple[str, ...]
     judge: tuple[str, ...]
-    cells: Matrix
+    cells: ConfusionRows
     n_items: int
     n_excluded: int
     excluded: tuple[Exclusion, ...]

@@ -13,7 +13,7 @@ import numpy as np
 from harness.analysis.annotator_variants import Annotators
 from harness.analysis.estimates import footing_without, margin_of, prepare
 from harness.analysis.judge_costs import cost_of
-from harness.analysis.option_scale import Scale
+from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_replacement import POSITIONAL, design_of
 from harness.ratings import count_outcomes, usable_replies
 from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest, deciding_annotator_test
@@ -607,7 +607,7 @@ def _annotator_tests(p: Prepared, footing: Footing) -> AnnotatorTests:
     """
     if p.task.rater_ids == "positional":  # no need to read the verdicts
         return AnnotatorTests(POSITIONAL)
-    scale = Scale.of(p.task)
+    scale = OptionScale.of(p.task)
     annotators = Annotators.of(p, scale)
     if why_not_tested(p.task, annotators.panel.raters):
         named = {rating.rater for rating in p.task.ratings}

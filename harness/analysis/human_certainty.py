@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from harness.analysis.option_scale import Scale, shares
+from harness.analysis.option_scale import OptionScale, shares
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.stats import (
     Estimate,
@@ -25,7 +25,13 @@ from harness.stats.data.labels import majority_shares, modes
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import estimate_all
-from harness.stats.metrics.binned_divergence import binned_metrics, binned_sums, bins_of
+from harness.stats.metrics.binned_divergence import (
+    BinBy,
+    binned_metrics,
+    binned_sums,
+    bins_of,
+)
+from harness.stats.modes import Ordering
 from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
 from harness.stats.subsets.selective_prediction import (
     CalibrationCurve,
@@ -43,7 +49,6 @@ if TYPE_CHECKING:
     from harness.judging.storage.verdict_columns import VerdictKind
     from harness.stats import RatingTable
     from harness.stats.data.arrays import FloatArray
-    from harness.stats.metrics.binned_divergence import BinBy
 
 
 SEVERAL = 2  # one sample agrees with itself
@@ -238,8 +243,8 @@ class Certainty:
         Those with items, in order.
     """
 
-    level: Literal["nominal", "ordinal"]
-    bins_by: Literal["median", "majority"]
+    level: Ordering
+    bins_by: BinBy
     options: tuple[str, ...]
     strata: tuple[StratumResult, ...]
     bins: tuple[PerceptionBin, ...]
@@ -252,7 +257,7 @@ def section(p: Prepared) -> Certainty:
     Strata and bins are of the items on which the ranking compares judges; risk and coverage are of
     all that a judge answered.
     """
-    scale = Scale.of(p.task)
+    scale = OptionScale.of(p.task)
     human = scale.counts(p.human)
     compared = p.on_common_items(p.judges)
     judges = {table.name: scale.counts(table) for table in compared}
@@ -294,7 +299,7 @@ def section(p: Prepared) -> Certainty:
     )
 
 
-def _strata(human: FloatArray, scale: Scale) -> tuple[Stratum, ...]:
+def _strata(human: FloatArray, scale: OptionScale) -> tuple[Stratum, ...]:
     """Choose the paper's strata; no item has more different labels than ratings."""
     most = max(1, min(len(scale.options), int(human.sum(axis=1).max(initial=0.0))))
     return default_strata(most, ordinal=scale.level == "ordinal")
@@ -342,7 +347,7 @@ def _shown(measures: Mapping[str, Estimate], reason: str = "") -> dict[str, Esti
 
 
 def _binned(
-    scale: Scale, counts: tuple[FloatArray, FloatArray], engine: Engine
+    scale: OptionScale, counts: tuple[FloatArray, FloatArray], engine: Engine
 ) -> dict[str, Estimate]:
     """Estimate the divergence over all bins; judges are compared on the same resamples."""
     first, of_kinds = engine.of_kinds(*counts)
@@ -359,7 +364,7 @@ def _binned(
     return {name: result.estimate for name, result in by_metric.items()}
 
 
-def _bins(human: FloatArray, by: BinBy, scale: Scale) -> tuple[PerceptionBin, ...]:
+def _bins(human: FloatArray, by: BinBy, scale: OptionScale) -> tuple[PerceptionBin, ...]:
     members, labels = bins_of(human, by, options=scale.options, scale=scale.numbers)
     n = members.sum(axis=0)
     pooled = shares(members.T @ human)
@@ -375,7 +380,7 @@ def _bins(human: FloatArray, by: BinBy, scale: Scale) -> tuple[PerceptionBin, ..
 
 
 def _judge_bins(
-    human: FloatArray, judge: FloatArray, by: BinBy, scale: Scale
+    human: FloatArray, judge: FloatArray, by: BinBy, scale: OptionScale
 ) -> tuple[JudgeBin, ...]:
     divergence = binned_divergence(
         human,

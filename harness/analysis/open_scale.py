@@ -36,7 +36,7 @@ LEXICAL = (
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
-class OpenScale:
+class OpenScaleSetup:
     """Answers of raters and judges that are numbers or texts.
 
     Attributes
@@ -98,12 +98,12 @@ class OpenScale:
         return {item: self.typical(replies) for item, replies in by_item.items()}
 
 
-def open_scale(source: Source) -> OpenScale:
+def open_scale(source: Source) -> OpenScaleSetup:
     """Read the numbers or the texts of a source."""
     return _texts(source) if source.task.scale == "text" else _numbers(source)
 
 
-def _numbers(source: Source) -> OpenScale:
+def _numbers(source: Source) -> OpenScaleSetup:
     panel, answers = _answers(source, float)
     values = np.array(panel.labels, dtype=np.float64)[panel.code]
     ratings = NumericRatings.of(panel.of_item, values, len(panel.items))
@@ -121,7 +121,7 @@ def _numbers(source: Source) -> OpenScale:
         items, numbers = answers[name]
         return ratings.judge(name, items, np.array(numbers, dtype=np.float64), metric, bounds)
 
-    return OpenScale(
+    return OpenScaleSetup(
         source=source,
         panel=panel,
         answers=answers,
@@ -145,14 +145,14 @@ def _interval_alpha(source: Source, panel: Panel, ratings: NumericRatings) -> di
     return dict(estimate_sums({"": sums}, resampling=resampling)[""])
 
 
-def _texts(source: Source) -> OpenScale:
+def _texts(source: Source) -> OpenScaleSetup:
     task = source.task
     panel, answers = _answers(source, str)
     ratings = TextRatings(panel, *similarities_of(task, source.vectors))
     note = f"similarity: {task.similarity_file}" if task.similarity_file else LEXICAL
     if task.embedding:
         note = f"similarity is the cosine of embeddings by {task.embedding}, at least 0"
-    return OpenScale(
+    return OpenScaleSetup(
         source=source,
         panel=panel,
         answers=answers,

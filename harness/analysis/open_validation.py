@@ -25,7 +25,7 @@ from harness.analysis.inputs import (
     on_sampling,
     sampling_weights,
 )
-from harness.analysis.open_scale import OpenScale, open_scale
+from harness.analysis.open_scale import OpenScaleSetup, open_scale
 from harness.analysis.rater_replacement import (
     judge_tests,
     replacement_of,
@@ -113,7 +113,7 @@ def _changed(source: Source) -> dict[str, object]:
     return {name: value for name, value in current.items() if value != defaults[name]}
 
 
-def _footing(scale: OpenScale, metric: Metric) -> Footing:
+def _footing(scale: OpenScaleSetup, metric: Metric) -> Footing:
     source = scale.source
     return open_footing(
         metric,
@@ -130,7 +130,7 @@ def _footing(scale: OpenScale, metric: Metric) -> Footing:
     )
 
 
-def _footing_without(scale: OpenScale, metric: Metric, rater: str, judge: str) -> Footing:
+def _footing_without(scale: OpenScaleSetup, metric: Metric, rater: str, judge: str) -> Footing:
     source = scale.source
     ratings = tuple(rating for rating in source.task.ratings if rating.rater != rater)
     fewer = replace(
@@ -142,7 +142,7 @@ def _footing_without(scale: OpenScale, metric: Metric, rater: str, judge: str) -
 
 
 def _evidence(
-    scale: OpenScale,
+    scale: OpenScaleSetup,
     footing: Footing,
     estimates: Mapping[str, Mapping[str, Estimate]],
     tests: AnnotatorTests,
@@ -158,19 +158,19 @@ def _evidence(
     )
 
 
-def _engine(scale: OpenScale) -> Engine:
+def _engine(scale: OpenScaleSetup) -> Engine:
     weights, n_items = sampling_weights(scale.source.items), len(scale.source.items)
     resampling = scale.resampling()
     units = resampling.units(n_items)
     return Engine.draw(units, resampling, weights)
 
 
-def _margin(scale: OpenScale, metric: Metric) -> Margin:
+def _margin(scale: OpenScaleSetup, metric: Metric) -> Margin:
     worst = _range_of(scale, metric)
     return Margin(scale.source.settings.worth * worst, worst)
 
 
-def _range_of(scale: OpenScale, metric: Metric) -> float:
+def _range_of(scale: OpenScaleSetup, metric: Metric) -> float:
     """Return the range of a metric; without bounds, as if the scale were that of the ratings."""
     low, high = metric.bounds
     if np.isfinite(high - low):
@@ -178,14 +178,14 @@ def _range_of(scale: OpenScale, metric: Metric) -> float:
     return scale.range ** (2 if metric.name == "mse" else 1)
 
 
-def _annotator_tests(scale: OpenScale, footing: Footing) -> AnnotatorTests:
+def _annotator_tests(scale: OpenScaleSetup, footing: Footing) -> AnnotatorTests:
     if reason := why_not_tested(scale.source.task, scale.panel.raters):
         return AnnotatorTests(reason)
     verdicts = {name: scale.verdicts(name) for name in footing.judges}
     return AnnotatorTests("", scale.panel, verdicts, design_of_open(scale), scale.resampling())
 
 
-def _replacement(scale: OpenScale) -> Replacement:
+def _replacement(scale: OpenScaleSetup) -> Replacement:
     source, design = scale.source, design_of_open(scale)
     if reason := why_no_test(source.task, source.judges):
         return replacement_of(source.task, design, reason=reason)
@@ -197,7 +197,7 @@ def _replacement(scale: OpenScale) -> Replacement:
 
 
 def _estimates(
-    scale: OpenScale, name: str, footing: Footing, engine: Engine
+    scale: OpenScaleSetup, name: str, footing: Footing, engine: Engine
 ) -> dict[str, Estimate]:
     """Estimate every metric of a judge on the shared items; NA for one that is not ranked."""
     metrics, shared = _metrics(scale, footing.metric), footing.items.shared
@@ -210,14 +210,18 @@ def _estimates(
     return {metric.name: _estimate(scale, name, metric, engine, shared) for metric in metrics}
 
 
-def _metrics(scale: OpenScale, metric: Metric) -> tuple[Metric, ...]:
+def _metrics(scale: OpenScaleSetup, metric: Metric) -> tuple[Metric, ...]:
     """Return the metrics that all tasks of the scale have, and the one that ranks."""
     rows = common_metrics(scale.source.task)
     return rows if metric in rows else (*rows, metric)
 
 
 def _estimate(
-    scale: OpenScale, name: str, metric: Metric, engine: Engine, shared: BoolArray | None = None
+    scale: OpenScaleSetup,
+    name: str,
+    metric: Metric,
+    engine: Engine,
+    shared: BoolArray | None = None,
 ) -> Estimate:
     """Estimate a metric of a judge on some of the items that it answered, or on all of them."""
     judge = scale.judge(name, metric)
@@ -240,7 +244,7 @@ def _estimate(
 
 
 def _judge(
-    scale: OpenScale,
+    scale: OpenScaleSetup,
     facts: JudgeFacts,
     metrics: dict[str, Estimate],
     metric: Metric,
@@ -257,7 +261,7 @@ def _judge(
     )
 
 
-def _humans(scale: OpenScale) -> HumanResult:
+def _humans(scale: OpenScaleSetup) -> HumanResult:
     return human_result(
         scale.source,
         n_forced_choice=int(scale.n_ratings.sum()),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from harness.stats.data.arrays import FloatArray, IntArray, frozen, ratio
 from harness.stats.data.labels import modes
 from harness.stats.metrics.human_agreement import pairwise_agreement
+from harness.stats.modes import Ordering
 from harness.tasks.schema import numeric_keys
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Scale:
+class OptionScale:
     """Options in increasing order where they have one.
 
     Attributes
@@ -36,7 +37,7 @@ class Scale:
         The column of each in a rating table.
     """
 
-    level: Literal["nominal", "ordinal"]
+    level: Ordering
     options: tuple[str, ...]
     numbers: FloatArray | None
     order: IntArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from harness.analysis.option_scale import Scale, disagreement
+from harness.analysis.option_scale import OptionScale, disagreement
 from harness.stats import ItemSums
 from harness.stats.data.labels import modes
 from harness.stats.metrics.alpha import alpha_metric, coincidences
@@ -38,7 +38,7 @@ def alpha_sums(task: Task, human: RatingTable) -> list[ItemSums]:
 
     The ratio level asks for options that are numbers, none negative.
     """
-    scale = Scale.of(task)
+    scale = OptionScale.of(task)
     batches: list[ItemSums] = []
     if scale.numbers is not None:
         sums = coincidences(scale.counts(human))

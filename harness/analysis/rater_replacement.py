@@ -13,7 +13,7 @@ from harness.analysis.annotator_variants import (
     rater_correlations,
     variants,
 )
-from harness.analysis.option_scale import Scale
+from harness.analysis.option_scale import OptionScale
 from harness.stats import AltTestDesign, Estimate, annotator_controls
 from harness.stats.alt_test.controls import N_DRAWS, Controls
 from harness.stats.alt_test.outcome import AltTest, AnnotatorSummary
@@ -23,6 +23,7 @@ from harness.stats.alt_test.variants import (
     eps_sweep,
     smallest_eps,
 )
+from harness.tasks.schema import RaterKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sized
@@ -98,7 +99,7 @@ class Replacement:
 
     reason: str
     score: ScoreName
-    raters: Literal["expert", "skilled", "crowd"]
+    raters: RaterKind
     eps: float
     controls: Controls | None
     judges: tuple[JudgeTests, ...]
@@ -106,7 +107,7 @@ class Replacement:
 
 def section(p: Prepared) -> Replacement:
     """Test every judge against every rater; no test where raters are not named."""
-    scale = Scale.of(p.task)
+    scale = OptionScale.of(p.task)
     design = design_of(p.task, scale)
     if reason := why_no_test(p.task, p.judges):
         return replacement_of(p.task, design, reason=reason)
@@ -144,7 +145,7 @@ def replacement_of(
     )
 
 
-def design_of(task: Task, scale: Scale) -> AltTestDesign:
+def design_of(task: Task, scale: OptionScale) -> AltTestDesign:
     """Return how the annotator test is done: by equal labels, or by numbers on ordered scales."""
     score: Score = "accuracy" if scale.numbers is None else "neg_rmse"
     return AltTestDesign(score=score, eps=eps_of(task))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.analysis.annotator_variants import panel_of, values_of
-from harness.analysis.option_scale import Scale
+from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_replacement import POSITIONAL, design_of, eps_of, why_no_test
 from harness.stats import AltTestDesign
 from harness.stats.alt_test.option_wins import option_wins
@@ -19,12 +19,12 @@ from harness.stats.open_scales.text_answers import N_DRAWS
 
 if TYPE_CHECKING:
     from harness.analysis.inputs import Source
-    from harness.analysis.open_scale import OpenScale
+    from harness.analysis.open_scale import OpenScaleSetup
     from harness.stats import Metric, RatingTable
     from harness.stats.open_scales.open_footing import OpenJudge
 
 
-def with_open_wins(scale: OpenScale) -> OpenScale:
+def with_open_wins(scale: OpenScaleSetup) -> OpenScaleSetup:
     """Bind judges and baselines to the advantage probability, if it ranks on an open scale.
 
     Of numbers, the baselines always answer with the mean, the median or the best of up to 100
@@ -52,7 +52,7 @@ def with_open_wins(scale: OpenScale) -> OpenScale:
     return replace(scale, judge=judge, baselines=lambda _: baselines)
 
 
-def design_of_open(scale: OpenScale) -> AltTestDesign:
+def design_of_open(scale: OpenScaleSetup) -> AltTestDesign:
     """Return the annotator test's design for numbers or texts."""
     return AltTestDesign(score=scale.score, eps=eps_of(scale.source.task))
 
@@ -76,7 +76,7 @@ def with_rater_wins(source: Source, human: RatingTable) -> RatingTable:
         )
     if why_no_test(source.task, human.items) == POSITIONAL:
         return human
-    scale = Scale.of(source.task)
+    scale = OptionScale.of(source.task)
     value_of = values_of(scale)
     panel = panel_of(source.task, human.items, value_of.__getitem__)
     options = [value_of[option] for option in human.space.options]

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.analysis.annotator_variants import Annotators
 from harness.analysis.estimates import prepare
-from harness.analysis.option_scale import Scale
+from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_replacement import design_of, why_no_test
 from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.planning.annotator_power import power_from_panel
@@ -76,7 +76,7 @@ def task_figures(source: Source, validation: Validation) -> TaskFigures:
 def _items_curve(p: Prepared, validation: Validation) -> tuple[ItemsCurve | None, str]:
     if reason := why_no_test(p.task, p.judges):
         return None, reason.replace("_", " ")
-    scale = Scale.of(p.task)
+    scale = OptionScale.of(p.task)
     annotators = Annotators.of(p, scale)
     tests = validation.replacement.judges if validation.replacement else ()
     advantages = {
@@ -107,7 +107,7 @@ def _items_curve(p: Prepared, validation: Validation) -> tuple[ItemsCurve | None
 
 
 def _certainty(p: Prepared) -> tuple[CertaintyMix | None, str]:
-    scale = Scale.of(p.task)
+    scale = OptionScale.of(p.task)
     counts = {table.name: scale.counts(table) for table in p.on_common_items(p.judges)}
     judges = {name: of_judge for name, of_judge in counts.items() if of_judge.any()}
     human = scale.counts(p.human)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from harness.annotation.rating_log import RatingLog
     from harness.tasks import Task
 
-    Value = str | tuple[str, ...]
-    Key = tuple[str, str]  # item and elicitation
+    AnswerValue = str | tuple[str, ...]
+    QuestionKey = tuple[str, str]  # item and elicitation
 
 MAX_COMMENT_CHARS = 2000
 MARKS = re.compile("([\t\u061c\u200e\u200f])")
@@ -149,7 +149,11 @@ class RatingSession:
         return self.screens[self._place] if self._place < len(self.screens) else None
 
     def answer(
-        self, values: Mapping[Key, str | Sequence[str]], *, comment: str = "", flagged: bool = False
+        self,
+        values: Mapping[QuestionKey, str | Sequence[str]],
+        *,
+        comment: str = "",
+        flagged: bool = False,
     ) -> None:
         """Log the answers to the questions of the current screen.
 
@@ -173,14 +177,14 @@ class RatingSession:
                 self._withdraw_choice(step, value)
         self._place = self._next_open(self._place + 1) if was_open else self._place + 1
 
-    def _shown(self, keys: Mapping[Key, object]) -> Screen:
+    def _shown(self, keys: Mapping[QuestionKey, object]) -> Screen:
         """Return the current screen; an error if the keys are not those of its questions."""
         screen = self.current()
         if screen is None or {step.key for step in screen.steps} != keys.keys():
             raise OutdatedQuestionError("These questions were answered already.")
         return screen
 
-    def _checked(self, step: Step, screen: Screen, value: str | Sequence[str]) -> Value:
+    def _checked(self, step: Step, screen: Screen, value: str | Sequence[str]) -> AnswerValue:
         """Return a value in the terms of the item."""
         checked = checked_value(self.task, step.elicitation, self._swapped(value, screen))
         members = self._endorsed(step)
@@ -195,7 +199,7 @@ class RatingSession:
             return pairwise.swapped_key(value) if pairwise else value
         return [pairwise.swapped_key(key) if pairwise else key for key in value]
 
-    def _withdraw_choice(self, step: Step, value: Value) -> None:
+    def _withdraw_choice(self, step: Step, value: AnswerValue) -> None:
         choice = self._steps.get((step.item.id, "forced_choice"))
         answer = self._answers.get(choice.key) if choice else None
         if choice is None or answer is None or answer.value is None:
@@ -212,7 +216,9 @@ class RatingSession:
         value = answer.value if answer else self._rated_sets.get(step.item.id)
         return value if isinstance(value, tuple) else ()
 
-    def skip(self, keys: Mapping[Key, object], *, comment: str = "", flagged: bool = False) -> None:
+    def skip(
+        self, keys: Mapping[QuestionKey, object], *, comment: str = "", flagged: bool = False
+    ) -> None:
         """Log that the output is skipped: all of its questions, which are not asked again.
 
         Raises
@@ -259,7 +265,7 @@ class RatingSession:
         self,
         step: Step,
         screen: Screen,
-        value: Value | None,
+        value: AnswerValue | None,
         comment: str = "",
         *,
         flagged: bool = False,

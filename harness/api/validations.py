@@ -20,13 +20,13 @@ from harness.table_tasks import read_task, verdict_file, without_folder
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
-    from harness.table_tasks import Rows, TableMapping, TaskLike
+    from harness.table_tasks import TableMapping, TableRows, TaskLike
 
 
 @keywords(Validating, Choices, uses=(VALIDATE, VALIDATE_RUN))
 def validate(
     task: TaskLike | Run,
-    verdicts: str | Path | Rows | None = None,
+    verdicts: str | Path | TableRows | None = None,
     *,
     mapping: TableMapping | None = None,
     **options: Any,  # noqa: ANN401 -- see its signature
@@ -91,7 +91,7 @@ def validate(
 @keywords(Validating, Choices, uses=(CONFIRM_VERDICTS,))
 def confirm_verdicts(
     task: TaskLike,
-    verdicts: str | Path | Rows,
+    verdicts: str | Path | TableRows,
     judge: str,
     *,
     mapping: TableMapping | None = None,

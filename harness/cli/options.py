@@ -15,13 +15,11 @@ from harness.cli.output import echo
 from harness.option_declarations import options_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from harness.analysis import Validation
     from harness.curation import MaxRejected
     from harness.errors import ExitCode
-
-    Command = Callable[..., None]
 
 TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

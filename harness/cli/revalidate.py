@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.revalidation.ending import LookEnding
     from harness.runs import RunFolder
 
-Run = Annotated[
+RunOrBaseline = Annotated[
     str | None,
     typer.Argument(
         metavar="RUN",
@@ -53,7 +53,7 @@ baseline_app = typer.Typer(name="baseline", cls=options.Group, rich_markup_mode=
 
 @takes(REVALIDATE, ACCEPT, EXCLUDE, use=use_of_look)
 def revalidate(
-    run: Run = None, *, look_options: LookOptions, place: Out, printing: Printing
+    run: RunOrBaseline = None, *, look_options: LookOptions, place: Out, printing: Printing
 ) -> None:
     """Ask the judges of a finished run again, and tell drift from their own noise.
 
@@ -170,7 +170,7 @@ class HistoryOptions(Options):
 
 @takes(HISTORY)
 def history(
-    run: Run = None, *, page: Page, wanted: HistoryOptions, place: Out, printing: Json
+    run: RunOrBaseline = None, *, page: Page, wanted: HistoryOptions, place: Out, printing: Json
 ) -> None:
     """Print a table of the looks at a run's judges: verdict, flips, p-value, metric and its change.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.analysis.annotator_variants import Annotators
 from harness.analysis.estimates import prepare
-from harness.analysis.option_scale import Scale
+from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_replacement import design_of
 from harness.errors import TaskError
 from harness.ratings import human_table, judge_table
@@ -206,7 +206,7 @@ def annotator_plan(
     """
     source.task.require_options("a plan from ratings")
     prepared = prepare(source)
-    scale = Scale.of(source.task)
+    scale = OptionScale.of(source.task)
     annotators = Annotators.of(prepared, scale)
     design = design_of(prepared.task, scale)
     rng = np.random.default_rng(source.settings.seed)

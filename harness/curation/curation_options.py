@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator
 
@@ -148,11 +148,14 @@ def _levels(levels: object) -> object:
     return levels
 
 
+SampledBy: TypeAlias = Literal["disagreement", "criterion", "group"]
+
+
 class SampleOptions(NewTask):
     """How many items are drawn, and how."""
 
     n_drawn: int = option(..., "Number of items.", (SAMPLE, SAMPLE_LEVELS), flag="--items", ge=1)
-    by: Literal["disagreement", "criterion", "group"] | None = option(
+    by: SampledBy | None = option(
         None,
         "Draw equal numbers of items by this, instead of a random sample.",
         (SAMPLE, SAMPLE_LEVELS),

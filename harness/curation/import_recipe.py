@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.errors import TaskError, fault_of
 from harness.tasks.columns.table_answers import AnswerSettings
-from harness.tasks.dataset_fields import HubDataset, Names
+from harness.tasks.dataset_fields import ColumnNames, HubDataset
 from harness.tasks.schema import RaterIds, RaterKind
 from harness.tasks.strict_yaml import read_yaml
 
@@ -49,7 +49,7 @@ class Recipe(BaseModel):
     licence: str
     datasets: HubDataset | None = None
     derive: dict[str, str] = {}
-    columns: dict[str, Names] = {}
+    columns: dict[str, ColumnNames] = {}
     answers: AnswerSettings = AnswerSettings()
     property: str
     kind: RaterKind | None = None

@@ -37,7 +37,7 @@ def _counts(texts: object) -> object:
     return tuple(numbers)
 
 
-Counts = Annotated[tuple[int, ...], BeforeValidator(_counts)]
+PlannedNumbers = Annotated[tuple[int, ...], BeforeValidator(_counts)]
 
 
 class Basis(Items, VerdictFile, TaskOption):
@@ -72,7 +72,7 @@ class Basis(Items, VerdictFile, TaskOption):
 class SizeOptions(Options):
     """The numbers of raters that are tried, and the power that they are to reach."""
 
-    numbers_of_raters: Counts = option(
+    numbers_of_raters: PlannedNumbers = option(
         (1, 2, 3, 5), "Numbers of raters per item, comma-separated.", PLANS, flag="--raters"
     )
     power: float = option(0.8, "Wanted power.", PLANS, ge=0.5, le=0.999)
@@ -87,7 +87,7 @@ class DifferenceDesign(SizeOptions):
         (PLAN_DIFFERENCE_VERDICTS,),
         flag="--judges -j",
     )
-    numbers_of_replies: Counts = option(
+    numbers_of_replies: PlannedNumbers = option(
         (1,),
         "Numbers of replies per item and judge, comma-separated.",
         DIFFERENCE,
@@ -107,7 +107,7 @@ class AnnotatorDesign(SizeOptions):
     eps: float | None = option(
         None, "Without verdicts: margin of the test.", (PLAN_ANNOTATORS,), ge=0, le=0.99
     )
-    numbers_of_items: Counts = option(
+    numbers_of_items: PlannedNumbers = option(
         (30, 50, 100, 150, 200),
         "Numbers of items, comma-separated.",
         ANNOTATORS,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from harness.tasks import Task
     from harness.tasks.model import JudgeElicitation
 
-Quantity: TypeAlias = Literal["consistency", "annotator-test"]
+QueuePurpose: TypeAlias = Literal["consistency", "annotator-test"]
 ORDINALS = {0: "first rating", 1: "second rating", 2: "third rating"}
 MOST_NAMED = 20  # raters
 ROUNDING = 1e-9  # below which a value is none
@@ -112,7 +112,7 @@ def next_ratings(
     task: Task,
     budget: int,
     *,
-    quantity: Quantity = "consistency",
+    quantity: QueuePurpose = "consistency",
     suspected: Collection[str] = (),
     tau: float | None = None,
     seed: int = 0,

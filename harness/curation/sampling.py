@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
 from harness.ratings import human_table
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from harness.curation.curation_options import SampledBy
     from harness.tasks import Item, Rating, Task
 
-By: TypeAlias = Literal["disagreement", "criterion", "group"]
 LEVELS = (10, 20, 30, 40, 50)  # per cent positive: Guerdan et al. 2025, appendix E
 STEP = 10
 MIN_RATINGS = 2
@@ -60,7 +60,7 @@ class ItemSample:
 
 def draw_sample(
     task: Task,
-    by: By | None,
+    by: SampledBy | None,
     n_items: int,
     *,
     rng: np.random.Generator,
@@ -124,7 +124,7 @@ def draw_sample(
     )
 
 
-def _keys(task: Task, by: By | None) -> list[int | str | None]:
+def _keys(task: Task, by: SampledBy | None) -> list[int | str | None]:
     """Return the stratum of each item; None for items that belong to none."""
     if by is None:
         return ["all"] * len(task.items)
@@ -210,7 +210,7 @@ def split_by_group(
     return parts[0], parts[1]
 
 
-def write_sample(task: Task, sample: ItemSample, folder: Path, by: By | None) -> Task:
+def write_sample(task: Task, sample: ItemSample, folder: Path, by: SampledBy | None) -> Task:
     """Write sampled items and their ratings as a task of their own.
 
     Items are named for their content and its occurrence number in the task, so that the same text

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     Analysis: TypeAlias = Callable[[Source], Validation]
 
-Kind: TypeAlias = Literal["choice", "power", "size", "coverage"]
-Held: TypeAlias = dict[tuple[Kind, str], bool]  # what held in a data set; absent: undefined
+ClaimKind: TypeAlias = Literal["choice", "power", "size", "coverage"]
+Held: TypeAlias = dict[tuple[ClaimKind, str], bool]  # what held in a data set; absent: undefined
 N_DATA_SETS, N_QUICK = 500, 25
 LARGE = 10_000  # items of the data set that stands for the truth, at least
 LARGER = 20  # times the items of the design, at least
@@ -72,7 +72,7 @@ class Share:
         Why there is no share.
     """
 
-    kind: Kind
+    kind: ClaimKind
     name: str
     world: str
     n_held: int
@@ -149,7 +149,7 @@ class Selftest:
     seed: int
     notes: tuple[str, ...]
 
-    def share(self, kind: Kind, name: str, world: str = "") -> Share:
+    def share(self, kind: ClaimKind, name: str, world: str = "") -> Share:
         """Return one share: of what is planted in a world, or the first of its kind and name.
 
         Raises
@@ -374,7 +374,7 @@ class _World:
 
     number: int
     design: Design
-    measure: Callable[[Validation, _Truth], Iterator[tuple[tuple[Kind, str], bool]]]
+    measure: Callable[[Validation, _Truth], Iterator[tuple[tuple[ClaimKind, str], bool]]]
     truth: _Truth
     analyse: Analysis
 
@@ -387,7 +387,7 @@ class _World:
         return self.number, dict(self.measure(validation, truth)), regret
 
 
-def _planted(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Kind, str], bool]]:
+def _planted(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[ClaimKind, str], bool]]:
     decision, evidence = validation.decision, validation.evidence
     best = {name for name, loss in truth.losses.items() if loss <= truth.best}
     yield ("choice", "the best judge is first"), decision.leader in best
@@ -417,25 +417,29 @@ def _differences_hold(validation: Validation, truth: _Truth) -> bool | None:
     return all(held) if held else None
 
 
-def _of_guesses(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Kind, str], bool]]:
+def _of_guesses(
+    validation: Validation, truth: _Truth
+) -> Iterator[tuple[tuple[ClaimKind, str], bool]]:
     del truth
     yield ("size", USE), validation.decision.verdict == "use"
     yield ("size", BASELINE), validation.decision.verdict != "none"
 
 
-def _of_ties(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Kind, str], bool]]:
+def _of_ties(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[ClaimKind, str], bool]]:
     del truth
     yield ("size", NEXT), bool(validation.decision.significantly_worse)
 
 
-def _of_margin(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Kind, str], bool]]:
+def _of_margin(
+    validation: Validation, truth: _Truth
+) -> Iterator[tuple[tuple[ClaimKind, str], bool]]:
     del truth
     check = validation.decision.checks.get("annotator_test")
     if check is not None and check.passed is not None:
         yield ("size", REPLACE), check.passed
 
 
-def _claimed(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Kind, str], bool]]:
+def _claimed(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[ClaimKind, str], bool]]:
     """Yield what is claimed of the first judge, as power where it is true of it, else as size."""
     decision = validation.decision
     leader = decision.leader
@@ -526,7 +530,7 @@ def _estimates(validation: Validation) -> Iterator[tuple[str, Estimate]]:
 
 
 def _shares(world: int, held: Iterable[Held]) -> Iterator[Share]:
-    counts: dict[tuple[Kind, str], list[bool]] = defaultdict(list)
+    counts: dict[tuple[ClaimKind, str], list[bool]] = defaultdict(list)
     for of_data_set in held:
         for key, value in of_data_set.items():
             counts[key].append(bool(value))
@@ -543,7 +547,7 @@ def _shares(world: int, held: Iterable[Held]) -> Iterator[Share]:
         )
 
 
-def _undefined(kind: Kind, name: str, world: int, reason: str) -> Share:
+def _undefined(kind: ClaimKind, name: str, world: int, reason: str) -> Share:
     return Share(
         kind=kind, name=name, world=WORLDS[world], n_held=0, n=0, share=None, interval=None,
         reason=reason,

@@ -22,12 +22,12 @@ from harness.report.html.page import render
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.experiments.self_test import Kind, Selftest, Share
+    from harness.experiments.self_test import ClaimKind, Selftest, Share
     from harness.report.charts import Chart
     from harness.report.html.details import SelftestSection
 
-REFERENCE: dict[Kind, float] = {"size": 0.05, "coverage": 0.95}
-NOTES: dict[Kind, str] = {
+REFERENCE: dict[ClaimKind, float] = {"size": 0.05, "coverage": 0.95}
+NOTES: dict[ClaimKind, str] = {
     "choice": "Shares of data sets, with Wilson intervals for their number.",
     "power": "A larger data set, or a larger difference, raises the power.",
     "size": "The line is at 5 %. An interval wholly above it shows a claim that is made too often.",
@@ -91,7 +91,7 @@ def _parts(result: Selftest) -> list[dict[str, object]]:
     return parts
 
 
-def _chart(kind: Kind, head: str, rows: Sequence[Share]) -> Chart:
+def _chart(kind: ClaimKind, head: str, rows: Sequence[Share]) -> Chart:
     several = len({row.world for row in rows}) > 1
     drawn = [
         IntervalRow(

@@ -9,11 +9,11 @@ from harness.report.text_table import draw_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.experiments.self_test import Kind, Selftest, Share
+    from harness.experiments.self_test import ClaimKind, Selftest, Share
 
 SHARE_HEADS = ("what", "planted", "share", "95 % interval", "n", "wanted")
 WANTED = {"choice": "", "power": "", "size": "at most 5 %", "coverage": "95 %"}
-HEADS: dict[Kind, str] = {
+HEADS: dict[ClaimKind, str] = {
     "choice": "Right judge",
     "power": "Power: how often claims are made that are true",
     "size": "Size: how often claims are made that are false",
@@ -67,7 +67,7 @@ def judge_rows(result: Selftest) -> list[tuple[str, ...]]:
     ]
 
 
-def shown_shares(result: Selftest, kind: Kind) -> list[Share]:
+def shown_shares(result: Selftest, kind: ClaimKind) -> list[Share]:
     """Return the shares of a kind; of the many intervals, those of what ranks and of agreement."""
     return [
         row

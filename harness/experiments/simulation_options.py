@@ -14,9 +14,9 @@ from harness.option_declarations import SIMULATE, option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Share = Annotated[float, Field(ge=0, le=1)]
+Probability = Annotated[float, Field(ge=0, le=1)]
 Skew = Annotated[float, Field(ge=-50, le=50)]
-Effect = Annotated[float, Field(gt=0)]
+SelectionEffect = Annotated[float, Field(gt=0)]
 OF_MODEL = (SIMULATE,)
 LISTS = ("sets", "gammas", "epsilons", "etas", "taus")
 
@@ -34,16 +34,16 @@ class SimulationOptions(Quick):
     sets: tuple[str, ...] | None = option(
         None, "Response sets, such as A,B,C,AB: A is the first option.", OF_MODEL, metavar="LIST"
     )
-    gammas: tuple[Effect, ...] | None = option(
+    gammas: tuple[SelectionEffect, ...] | None = option(
         None, "Selection effects Gamma; 0.5,1,2 by default.", OF_MODEL, metavar="LIST"
     )
-    epsilons: tuple[Share, ...] | None = option(
+    epsilons: tuple[Probability, ...] | None = option(
         None, "Rates of rater error; 0,0.2,0.4 by default.", OF_MODEL, metavar="LIST"
     )
     etas: tuple[Skew, ...] | None = option(
         None, "Skews of rater error; -1,0,1 by default.", OF_MODEL, metavar="LIST"
     )
-    taus: tuple[Share, ...] | None = option(
+    taus: tuple[Probability, ...] | None = option(
         None, "Cut-offs; 0.3,0.5,0.7 by default.", OF_MODEL, metavar="LIST"
     )
 

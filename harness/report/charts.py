@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-Cell: TypeAlias = str | int | float | None
+CellValue: TypeAlias = str | int | float | None
 # Lengths in CSS pixels
 WIDTH = 400.0
 WIDE = 540.0  # wider charts scroll on a narrow screen instead of shrinking
@@ -84,7 +84,7 @@ class Chart:
     height: float
     marks: tuple[Mark, ...]
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...] = field(repr=False)
+    rows: tuple[tuple[CellValue, ...], ...] = field(repr=False)
     frame: tuple[PixelScale, PixelScale] | None = field(default=None, repr=False)
     stub: float = 0.0
     link: str = ""
@@ -394,7 +394,7 @@ def line_chart(
     columns: tuple[str, ...] = ("name", titles.x or "x", titles.y or "y")
     values = [(s.name, x, y) for s in series for x, y in s.points]
     values += [(dot.name, dot.x, dot.y) for dot in dots]
-    cells: tuple[tuple[Cell, ...], ...] = tuple(
+    cells: tuple[tuple[CellValue, ...], ...] = tuple(
         (name, date_text(x) if is_dated else named.get(x, x), y) for name, x, y in values
     )
     if any(s.spans for s in series):
@@ -425,7 +425,7 @@ def heat_map(
     top: float = 1.0,
     digits: int = 2,
     cell_width: float = 54.0,
-    row_counts: Sequence[Cell] = (),
+    row_counts: Sequence[CellValue] = (),
 ) -> Chart:
     """Draw a table of numbers, darker the closer they are to ``top``; None is NA.
 
@@ -444,7 +444,7 @@ def heat_map(
         x = left + cell_width * (j + 0.5)
         lines = enumerate(reversed(parts))
         marks += [label(x, head - 10 - LINE * k, part, "name", "middle") for k, part in lines]
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[CellValue, ...]] = []
     for i, row in enumerate(row_names):
         y = head + CELL * i
         counts = row_counts[i : i + 1]

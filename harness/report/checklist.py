@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.error_analysis import Confusion
 
-State = Literal["given", "missing", "not needed"]
-Answer: TypeAlias = tuple[State, str]
+PracticeState = Literal["given", "missing", "not needed"]
+PracticeAnswer: TypeAlias = tuple[PracticeState, str]
 SAME_ON_BINARY = ("pearson", "spearman", "kendall", "phi", "mcc")
 BINARY = 2  # options or classes
 KAPPA = "cohen_kappa(h/h)"
@@ -42,7 +42,7 @@ class Practice:
     """
 
     instruction: str
-    state: State
+    state: PracticeState
     text: str
 
 
@@ -58,12 +58,12 @@ def checklist(v: Validation) -> tuple[Practice, ...]:
     return tuple(practices)
 
 
-def _scale(v: Validation) -> Answer:
+def _scale(v: Validation) -> PracticeAnswer:
     n = len(v.task.options)
     return "given", f"{v.task.scale}, {n} options: {options(v)}" if n else v.task.scale
 
 
-def _single_association(v: Validation) -> Answer:
+def _single_association(v: Validation) -> PracticeAnswer:
     if len(v.task.options) != BINARY:
         return "not needed", f"{len(v.task.options)} options, so not binary"
     printed = [metric_label(v, name) for name in _metrics(v) if name.startswith(SAME_ON_BINARY)]
@@ -72,7 +72,7 @@ def _single_association(v: Validation) -> Answer:
     return "given", f"{printed[0] if printed else 'none of them'} is reported"
 
 
-def _accuracy(v: Validation) -> Answer:
+def _accuracy(v: Validation) -> PracticeAnswer:
     parts = [
         f"{j.name}: hit rate {number(_value(j, 'hit_rate(h/h)'))}, "
         f"kappa {number(_value(j, KAPPA))} on {counted([j.metrics[KAPPA].n_used])}"
@@ -82,7 +82,7 @@ def _accuracy(v: Validation) -> Answer:
     return _joined(parts, "no judge has a hit rate and Cohen's kappa")
 
 
-def _confusion(v: Validation) -> Answer:
+def _confusion(v: Validation) -> PracticeAnswer:
     parts = [f"{e.judge}: {_cells(e.confusion)}" for e in ranked_errors(v) if e.confusion.n_items]
     return _joined(parts, "no judge has items that the raters rated too")
 
@@ -102,7 +102,7 @@ def _cells(confusion: Confusion) -> str:
     )
 
 
-def _degenerate(v: Validation) -> Answer:
+def _degenerate(v: Validation) -> PracticeAnswer:
     na = [
         f"{judge.name}: {metric_label(v, name)} is {estimate(result)}"
         for judge in v.judges
@@ -116,7 +116,7 @@ def _degenerate(v: Validation) -> Answer:
     return "given", f"{rule}; {'; '.join(na[:MAX_NA])}{more}"
 
 
-def _mode(v: Validation) -> Answer:
+def _mode(v: Validation) -> PracticeAnswer:
     text = (
         f"abstentions: {MODES[v.settings.mode]}; ties for the most frequent answer are split "
         "evenly; refused, invalid and failed replies are counted and enter no metric"
@@ -124,7 +124,7 @@ def _mode(v: Validation) -> Answer:
     return "given", text
 
 
-def _rates(v: Validation) -> Answer:
+def _rates(v: Validation) -> PracticeAnswer:
     lines = []
     for judge in v.ranked_judges:
         if planned := judge.n_replies("planned"):
@@ -140,7 +140,7 @@ def _rates(v: Validation) -> Answer:
     return _joined(lines, "no judge was asked")
 
 
-def _coverage(v: Validation) -> Answer:
+def _coverage(v: Validation) -> PracticeAnswer:
     if v.settings.mode != "exclude":
         return "not needed", f"abstentions are {MODES[v.settings.mode]}"
     rows = v.evidence.judges if v.evidence else ()
@@ -148,7 +148,7 @@ def _coverage(v: Validation) -> Answer:
     return _joined(lines, "no judge was asked")
 
 
-def _weights(v: Validation) -> Answer:
+def _weights(v: Validation) -> PracticeAnswer:
     if len(v.task.options) + (v.settings.mode == "third_class") <= BINARY:
         return "not needed", "two classes"
     weighted = [name for name in _metrics(v) if "weighted" in name]
@@ -158,11 +158,11 @@ def _weights(v: Validation) -> Answer:
     return "given", text
 
 
-def _level(v: Validation) -> Answer:
+def _level(v: Validation) -> PracticeAnswer:
     return "given", f"{LEVELS[v.settings.level]}; the bootstrap resamples {v.sampling.unit}s"
 
 
-def _ensemble(v: Validation) -> Answer:
+def _ensemble(v: Validation) -> PracticeAnswer:
     ensemble = v.errors.ensemble if v.errors else None
     if ensemble is None:
         return "not needed", "fewer than two judges"
@@ -171,7 +171,7 @@ def _ensemble(v: Validation) -> Answer:
     return "given", f"{judges} is {estimate(agreement)}; matrices as in practice 4"
 
 
-PRACTICES: tuple[tuple[str, Callable[[Validation], Answer]], ...] = (
+PRACTICES: tuple[tuple[str, Callable[[Validation], PracticeAnswer]], ...] = (
     ("Name the scale of the judgements", _scale),
     (
         "On binary data, report one association coefficient, not several names of it",
@@ -195,7 +195,7 @@ OF_OPTIONS = {
 }
 
 
-def _joined(parts: list[str], missing: str) -> Answer:
+def _joined(parts: list[str], missing: str) -> PracticeAnswer:
     return ("given", "; ".join(parts)) if parts else ("missing", missing)
 
 

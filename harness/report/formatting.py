@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from harness.analysis.result import HumanResult, JudgeResult
     from harness.stats import Interval
 
-Entry: TypeAlias = "tuple[float | None, float | None, float | None]"  # value, ends of the interval
-TranslationCells: TypeAlias = "list[list[Entry]]"
+BoundedNumber: TypeAlias = (
+    "tuple[float | None, float | None, float | None]"  # value, ends of the interval
+)
+TranslationCells: TypeAlias = "list[list[BoundedNumber]]"
 
 
 SEE_BELOW = "see below"  # one human at one reply, beside judges at several

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from harness.stopping import StopRequests
     from harness.tasks.schema import Elicitation
 
-    LeftOut = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
+    LeftOutJudges = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Sitting:
         verdicts = replies_of_occasions(run, occasions)
         return compare_content(baseline, setup, readers, verdicts, anew=validate_anew(run))
 
-    def judges_left_out(self, baseline: Baseline, content: Comparable) -> LeftOut:
+    def judges_left_out(self, baseline: Baseline, content: Comparable) -> LeftOutJudges:
         """Return the judges that are not comparable with a baseline, each with the reason."""
         if content.causes:
             return dict.fromkeys(baseline.judges, ("not comparable", "; ".join(content.causes)))

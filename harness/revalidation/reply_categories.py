@@ -43,7 +43,7 @@ class Category(Struct, frozen=True, omit_defaults=True):
                 return f"{{{', '.join(endorsed)}}}"
 
 
-Answer = tuple[Category, dict[str, float]]  # a reply, and the options' probabilities or none
+ScoredReply = tuple[Category, dict[str, float]]  # a reply, and the options' probabilities or none
 
 
 class StreamReplies(Struct, frozen=True):
@@ -82,7 +82,7 @@ class StreamReplies(Struct, frozen=True):
             else (),
         )
 
-    def of_item(self, item: int) -> list[Answer]:
+    def of_item(self, item: int) -> list[ScoredReply]:
         """Return the replies to one item, with their probabilities."""
         own = self.replies[item]
         masses = self.probabilities[item] if self.probabilities else ({},) * len(own)
@@ -102,7 +102,7 @@ def stream_of(
     task: Task,
 ) -> StreamReplies:
     """Collect the replies of one judge to one elicitation."""
-    samples: dict[str, list[tuple[int, Answer]]] = {item: [] for item in items}
+    samples: dict[str, list[tuple[int, ScoredReply]]] = {item: [] for item in items}
     for verdict in verdicts:
         is_ours = verdict.judge == judge and verdict.elicitation == elicitation
         if is_ours and verdict.item in samples and verdict.outcome != "failed":
@@ -215,7 +215,7 @@ def no_replies(stream: StreamReplies) -> StreamReplies:
 def _encoded(
     judge: str,
     elicitation: Elicitation,
-    by_item: Sequence[Sequence[Answer]],
+    by_item: Sequence[Sequence[ScoredReply]],
     categories: Sequence[Category],
 ) -> StreamReplies:
     position = {category: k for k, category in enumerate(categories)}

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from harness.judging.running.recorder import Observer
     from harness.revalidation import Period
-    from harness.revalidation.asking import LeftOut
+    from harness.revalidation.asking import LeftOutJudges
     from harness.revalidation.causes import Comparable
     from harness.revalidation.fail_on import Condition
     from harness.revalidation.look_options import LookOptions
@@ -196,7 +196,7 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
 
 
 def _replies_of(
-    sitting: Sitting, answers: OccasionAnswers, content: Comparable, left_out: LeftOut
+    sitting: Sitting, answers: OccasionAnswers, content: Comparable, left_out: LeftOutJudges
 ) -> Look:
     """Return a look that is not assessed, in which judges without replies have the reason."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
@@ -205,7 +205,7 @@ def _replies_of(
     explained = {spec.name: spec.explain for spec in sitting.run.manifest.judges}
     ended = {judge: explained[judge](reason) for judge, reason in answers.ended.items()}
     silent = with_ensembles(sitting.run.manifest.judges, ended)
-    reasons: LeftOut = {
+    reasons: LeftOutJudges = {
         judge: ("not asked", why) for judge, why in silent.items() if judge not in replied
     }
     reasons |= left_out

@@ -1,4 +1,4 @@
-"""Words for how statistics are computed, where a caller may choose; needs no other module."""
+"""Values with a fixed set that statistics, options and files share; needs no other module."""
 
 from __future__ import annotations
 
@@ -6,3 +6,7 @@ from typing import Literal, TypeAlias
 
 AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
 IntervalMethod: TypeAlias = Literal["score", "percentile"]
+AnswerKind: TypeAlias = Literal["forced_choice", "response_set"]  # an option, or a set
+ClosedScale: TypeAlias = Literal["binary", "nominal", "ordinal", "pairwise"]
+Ordering: TypeAlias = Literal["nominal", "ordinal"]  # whether options have an order
+RaterIds: TypeAlias = Literal["real", "positional"]

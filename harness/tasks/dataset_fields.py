@@ -43,7 +43,7 @@ def _list_of(names: object) -> object:
     return [names] if isinstance(names, str) else names
 
 
-Names = Annotated[
+ColumnNames = Annotated[
     tuple[str, ...], BeforeValidator(_list_of, json_schema_input_type=str | tuple[str, ...])
 ]
 
@@ -114,7 +114,7 @@ class DatasetFields(Split):
     name: HubName | None = None
     file: Annotated[str, Field(min_length=1)] | None = None
     derive: dict[str, str] = Field(default_factory=dict)
-    columns: dict[Role, Names]
+    columns: dict[Role, ColumnNames]
     n_raters: Annotated[int, Field(ge=1)] | None = None
     rename: dict[Key, Key] = Field(default_factory=dict)
 

@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from harness import command_options
 from harness.errors import TaskError, fault_of
+from harness.stats import modes
 from harness.tasks.dataset_fields import COUNTED, DatasetFields
 from harness.tasks.options import (
     FIELD_NAME,
@@ -62,12 +63,12 @@ OF_OPTIONS: dict[str, object] = {  # fields that need options, as they are witho
 }
 N_COMBINED_SETS = 2
 
-ClosedScale = Literal["binary", "nominal", "ordinal", "pairwise"]
+ClosedScale: TypeAlias = modes.ClosedScale
 OpenScale = Literal["continuous", "text"]
 Scale = Literal[ClosedScale, OpenScale]
 OPEN_SCALES = ("continuous", "text")  # answers are not chosen among options
 RaterKind = Literal["expert", "skilled", "crowd"]
-RaterIds = Literal["real", "positional"]
+RaterIds: TypeAlias = modes.RaterIds
 AnswerKind: TypeAlias = command_options.AnswerKind
 ANSWER_KINDS = command_options.ANSWER_KINDS
 Elicitation: TypeAlias = command_options.Elicitation

@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.analysis import Source
-    from harness.curation.audit.finding import Kind, RaterFacts
+    from harness.curation.audit.finding import FindingKind, RaterFacts
     from harness.curation.audit.text_checks import Cluster
     from harness.stats.data.arrays import IntArray
     from harness.tasks import Task
 
-SUSPECT: tuple[Kind, ...] = (
+SUSPECT: tuple[FindingKind, ...] = (
     "same_answer_raters",
     "deviating_raters",
     "excess_agreement",
@@ -134,7 +134,7 @@ def _open_audit(task: Task, name: str | None) -> Audit:
     return Audit.of(task, findings, [not_checked])
 
 
-def suspected_raters(task: Task) -> dict[str, Kind]:
+def suspected_raters(task: Task) -> dict[str, FindingKind]:
     """Return the raters whom the audit suspects, with the kind of the finding.
 
     Who always gives the same answer, deviates from the others, changes over time, agrees
@@ -223,7 +223,7 @@ def _n_groups(task: Task, cluster: Cluster) -> int:
 
 
 def _of_clusters(
-    clusters: Sequence[Cluster], kind: Kind, what: str, *, why: str, action: str
+    clusters: Sequence[Cluster], kind: FindingKind, what: str, *, why: str, action: str
 ) -> Finding:
     n = sum(len(cluster) - 1 for cluster in clusters)
     return Finding(

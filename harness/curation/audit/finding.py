@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.json_values import JsonObject
     from harness.tasks import Task
 
-Kind: TypeAlias = Literal[
+FindingKind: TypeAlias = Literal[
     "duplicate_items",
     "duplicates_across_groups",
     "near_duplicate_items",
@@ -95,7 +95,7 @@ class Finding:
         The command that acts on it.
     """
 
-    kind: Kind
+    kind: FindingKind
     what: str
     why: str
     action: str

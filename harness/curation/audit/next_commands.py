@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from harness.curation.audit.finding import Finding, Kind
+    from harness.curation.audit.finding import Finding, FindingKind
 
-DROP: tuple[Kind, ...] = (  # what the finding is about can be left out
+DROP: tuple[FindingKind, ...] = (  # what the finding is about can be left out
     "duplicate_items",
     "duplicates_across_groups",
     "near_duplicate_items",
@@ -25,13 +25,13 @@ DROP: tuple[Kind, ...] = (  # what the finding is about can be left out
     "sets_of_everything",
     "sets_of_one_option",
 )
-RATE_AGAIN: tuple[Kind, ...] = (
+RATE_AGAIN: tuple[FindingKind, ...] = (
     "single_rater_items",
     "suspected_rating_errors",
     "choice_outside_set",
 )
-RATE_MORE: tuple[Kind, ...] = ("few_items_per_rater", "drifting_raters")
-LABELS: tuple[Kind, ...] = (
+RATE_MORE: tuple[FindingKind, ...] = ("few_items_per_rater", "drifting_raters")
+LABELS: tuple[FindingKind, ...] = (
     "unused_options",
     "options_spelt_twice",
     "labels_one_letter_apart",

@@ -18,7 +18,7 @@ from harness.tasks.model import unit_numbers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from harness.curation.audit.finding import Kind
+    from harness.curation.audit.finding import FindingKind
     from harness.tasks import Rating, Task
 
 LEVEL = 0.05  # chance of any false flag among interchangeable raters
@@ -85,7 +85,12 @@ def _choices_outside(task: Task) -> Iterator[Finding]:
 
 
 def _always(
-    task: Task, kind: Kind, matches: Callable[[tuple[str, ...]], bool], *, what: str, action: str
+    task: Task,
+    kind: FindingKind,
+    matches: Callable[[tuple[str, ...]], bool],
+    *,
+    what: str,
+    action: str,
 ) -> Iterator[Finding]:
     """Find raters all of whose sets match, where those of interchangeable raters would not."""
     rows = [

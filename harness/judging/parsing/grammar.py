@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
 from harness.judging.parsing.option_matching import (
     OPENERS,
-    Names,
-    Reading,
+    OptionIndices,
+    OptionNames,
     after_joint,
     cut_off,
     fold,
@@ -217,7 +217,7 @@ def _prose(
     """Read a reply that is more than an answer."""
     names = _names(options)
 
-    def read_line(line: str) -> tuple[Reading, bool] | None:
+    def read_line(line: str) -> tuple[OptionIndices, bool] | None:
         readings, has_lead = _readings(line, names)
         return (readings.pop(), has_lead) if len(readings) == 1 else None
 
@@ -246,10 +246,12 @@ def render(value: str | Sequence[str], options: Sequence[Option]) -> str:
         raise ValueError("only the task's option keys, or CANNOT_ASSESS, can be rendered")
     plain = ", ".join(keys)
     readings, _ = _readings(reply_body(plain), names)
-    return plain if readings == {Reading(names.keys[key] for key in keys)} else json.dumps(keys)
+    return (
+        plain if readings == {OptionIndices(names.keys[key] for key in keys)} else json.dumps(keys)
+    )
 
 
-def _names(options: Sequence[Option]) -> Names:
+def _names(options: Sequence[Option]) -> OptionNames:
     return names_of(_texts(options))
 
 
@@ -267,7 +269,7 @@ def reply_body(text: str) -> str:
 
 
 def _decide(
-    reading: Reading,
+    reading: OptionIndices,
     elicitation: AnswerKind,
     keys: Sequence[str],
     *,
@@ -307,10 +309,10 @@ def forms(body: str) -> Iterator[tuple[str, bool, bool]]:
                     yield inner[sentence.end() :].strip(), True, True
 
 
-def _readings(body: str, names: Names) -> tuple[set[Reading], bool]:
+def _readings(body: str, names: OptionNames) -> tuple[set[OptionIndices], bool]:
     """Return the readings of the first form that has any, and whether a lead-in was removed."""
     if body in names.keys:
-        return {Reading([names.keys[body]])}, False
+        return {OptionIndices([names.keys[body]])}, False
     for form, keys_only, has_lead in forms(body):
         if form[:1] in "[{" and (json_readings := _json(form, names)) is not None:
             return json_readings, True
@@ -322,20 +324,20 @@ def _readings(body: str, names: Names) -> tuple[set[Reading], bool]:
     return set(), False
 
 
-def _opens_with_key(form: str, names: Names) -> bool:
+def _opens_with_key(form: str, names: OptionNames) -> bool:
     """Whether the form begins with an exact key and a joint: "The answer is B) Not toxic"."""
     return any(after_joint(form.lstrip(OPENERS), key) for key in names.keys)
 
 
-def _cut_off_readings(body: str, names: Names) -> tuple[set[Reading], bool]:
+def _cut_off_readings(body: str, names: OptionNames) -> tuple[set[OptionIndices], bool]:
     if len(body) > names.max_chars:
         return set(), False
     lead = LEAD.match(body)
     matches = cut_off(body[lead.end() :] if lead else body, names)
-    return {Reading([option]) for option in matches}, bool(lead)
+    return {OptionIndices([option]) for option in matches}, bool(lead)
 
 
-def _json(form: str, names: Names) -> set[Reading] | None:
+def _json(form: str, names: OptionNames) -> set[OptionIndices] | None:
     """Return the readings of a JSON verdict; None if the text is not JSON."""
     unquoted = re.sub(r'"(?:[^"\\]|\\.)*"', '""', form)
     is_deep = unquoted.count("[") + unquoted.count("{") > MAX_DEPTH
@@ -355,12 +357,12 @@ def _json(form: str, names: Names) -> set[Reading] | None:
     return _json_list(value, names)
 
 
-def _json_list(parts: list[str], names: Names) -> set[Reading]:
-    readings = {Reading()}
+def _json_list(parts: list[str], names: OptionNames) -> set[OptionIndices]:
+    readings = {OptionIndices()}
     for part in parts:
         matches = mention(part, names, keys_only=True) or mention(part, names, keys_only=False)
         readings = {reading | {option} for reading in readings for option in matches}
-    return readings - {Reading()} if len(parts) <= names.max_separators else set()
+    return readings - {OptionIndices()} if len(parts) <= names.max_separators else set()
 
 
 def no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -383,7 +385,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _unread(body: str, names: Names, reason: str) -> Parsed:
+def _unread(body: str, names: OptionNames, reason: str) -> Parsed:
     """Return the outcome of a reply that has no reading."""
     if is_refusal(body):
         return Parsed("refused", reason="refusal")
@@ -400,7 +402,7 @@ def is_refusal(body: str) -> bool:
     )
 
 
-def _in_conflict(folded: str, names: Names) -> bool:
+def _in_conflict(folded: str, names: OptionNames) -> bool:
     """Whether a key is followed by another option's label, and not by its own."""
     for i, key in enumerate(names.folded_keys):
         rest = after_joint(folded, key)

@@ -18,7 +18,7 @@ from harness.judging.parsing.grammar import (
     not_a_verdict,
     reply_body,
 )
-from harness.judging.parsing.option_matching import Reading
+from harness.judging.parsing.option_matching import OptionIndices
 from harness.judging.parsing.option_search import NumberSearch
 from harness.judging.parsing.prose import read_prose
 from harness.tasks import CANNOT_ASSESS
@@ -60,10 +60,12 @@ def parse_number(
         return whole[0], body if whole[1] else ""
     search = NumberSearch()
 
-    def read_line(line: str) -> tuple[Reading, bool] | None:
+    def read_line(line: str) -> tuple[OptionIndices, bool] | None:
         parsed = _whole(line, bounds, abstain=abstain)
         number = parsed and (parsed[0].value or (line if parsed[0].outcome == "invalid" else None))
-        return (Reading([search.index(str(number))]), parsed[1]) if parsed and number else None
+        return (
+            (OptionIndices([search.index(str(number))]), parsed[1]) if parsed and number else None
+        )
 
     prose = read_prose(body, search, read_line, many=False)
     if prose.reading is not None:

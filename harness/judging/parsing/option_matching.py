@@ -18,7 +18,7 @@ from harness.tasks import CANNOT_ASSESS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Reading = frozenset[int]
+OptionIndices = frozenset[int]
 """Indices of the options that a text names; the index after the last option is CANNOT_ASSESS."""
 
 MAX_LAYERS = 8  # decoration around a mention
@@ -81,7 +81,7 @@ def peel(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class OptionNames:
     """Names of the options of a task.
 
     Attributes
@@ -107,8 +107,8 @@ class Names:
     """
 
     keys: dict[str, int]
-    exact: dict[str, Reading]
-    loose: dict[str, Reading]
+    exact: dict[str, OptionIndices]
+    loose: dict[str, OptionIndices]
     folded_keys: tuple[str, ...]
     tails: tuple[tuple[str, ...], ...]
     separator: re.Pattern[str]
@@ -120,20 +120,20 @@ class Names:
 
 
 @lru_cache(maxsize=256)
-def names_of(options: tuple[tuple[str, str, str], ...]) -> Names:
+def names_of(options: tuple[tuple[str, str, str], ...]) -> OptionNames:
     """Collect the names of options, each a tuple (key, label, description)."""
     abstain = len(options)
     keys = {CANNOT_ASSESS: abstain} | {key: i for i, (key, _, _) in enumerate(options)}
-    exact: dict[str, Reading] = {}
-    loose: dict[str, Reading] = {"cannot assess": Reading([abstain])}
+    exact: dict[str, OptionIndices] = {}
+    loose: dict[str, OptionIndices] = {"cannot assess": OptionIndices([abstain])}
     for i, (key, label, description) in enumerate(options):
         _add(exact, i, label, f"{key} {label}")
         _add(loose, i, fold(key), fold(label), fold(f"{label} - {description}"))
-    loose.setdefault(fold(CANNOT_ASSESS), Reading([abstain]))
+    loose.setdefault(fold(CANNOT_ASSESS), OptionIndices([abstain]))
     separator = _separator([key for key, _, _ in options])
     sizes = [sum(map(len, option)) for option in options]
     inside = [len(separator.findall(" ".join(option))) for option in options]
-    return Names(
+    return OptionNames(
         keys=keys,
         exact=exact,
         loose=loose,
@@ -156,19 +156,21 @@ def _separator(keys: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(choices), re.IGNORECASE)
 
 
-def _add(names: dict[str, Reading], option: int, *texts: str) -> None:
+def _add(names: dict[str, OptionIndices], option: int, *texts: str) -> None:
     for text in set(texts):
-        names[text] = names.get(text, Reading()) | {option}
+        names[text] = names.get(text, OptionIndices()) | {option}
 
 
-def mention(text: str, names: Names, *, keys_only: bool) -> Reading:
+def mention(text: str, names: OptionNames, *, keys_only: bool) -> OptionIndices:
     """Return the options that a text may name: several if it is ambiguous."""
     if len(text) > names.max_mention_chars:
-        return Reading()
+        return OptionIndices()
     squeezed = names.keys.get(text.replace(" ", ""))  # "- 1" may be -1, or 1 behind a bullet
     for layer in layers(text):
         if layer in names.keys:
-            return Reading([names.keys[layer], names.keys[layer] if squeezed is None else squeezed])
+            return OptionIndices(
+                [names.keys[layer], names.keys[layer] if squeezed is None else squeezed]
+            )
         if keys_only:
             continue
         matches = (
@@ -176,10 +178,10 @@ def mention(text: str, names: Names, *, keys_only: bool) -> Reading:
         )
         if matches:
             return matches
-    return Reading()
+    return OptionIndices()
 
 
-def _key_and_label(text: str, names: Names) -> Reading:
+def _key_and_label(text: str, names: OptionNames) -> OptionIndices:
     """Return the options whose key and own label stand side by side."""
     folded = fold(text.lstrip(OPENERS))
     matches = set()
@@ -190,7 +192,7 @@ def _key_and_label(text: str, names: Names) -> Reading:
             label_first and label_first.rstrip(JOINT) == key
         ):
             matches.add(i)
-    return Reading(matches)
+    return OptionIndices(matches)
 
 
 def after_joint(folded: str, name: str) -> str:
@@ -202,7 +204,7 @@ def after_joint(folded: str, name: str) -> str:
     return body if JOINS.intersection(rest[: len(rest) - len(body)]) else ""
 
 
-def cut_off(text: str, names: Names) -> Reading:
+def cut_off(text: str, names: OptionNames) -> OptionIndices:
     """Return the options whose key is followed by the start of their label, the end being cut off.
 
     A start that is the complete name of another option does not count.
@@ -212,14 +214,14 @@ def cut_off(text: str, names: Names) -> Reading:
     for i, (key, tails) in enumerate(zip(names.folded_keys, names.tails, strict=True)):
         rest = after_joint(folded, key)
         is_start = bool(rest) and any(tail.lstrip(JOINT).startswith(rest) for tail in tails)
-        other = names.loose.get(rest, Reading()) - {i}
+        other = names.loose.get(rest, OptionIndices()) - {i}
         is_line_start = folded.startswith(f"{tails[0]} -") and tails[1].startswith(folded)
         if is_line_start or (is_start and not other):
             matches.add(i)
-    return Reading(matches)
+    return OptionIndices(matches)
 
 
-def lists(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
+def lists(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndices]:
     """Return all readings of a text as a list of mentions."""
     if len(text) > names.max_chars:
         return set()
@@ -230,10 +232,10 @@ def lists(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
     return readings or _letters(text, names)
 
 
-def _lines(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
+def _lines(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndices]:
     """Return the readings of a list with a mention on each non-empty line."""
     lines = [line for line in text.split("\n") if line.strip()]
-    readings = {Reading()} if len(lines) <= names.max_separators + 1 else set()
+    readings = {OptionIndices()} if len(lines) <= names.max_separators + 1 else set()
     for line in lines:
         if not readings:
             break
@@ -241,14 +243,14 @@ def _lines(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
     return readings
 
 
-def _in_line(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
+def _in_line(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndices]:
     """Return the readings of a list on a line; a separator may also be part of a label."""
     cuts = list(names.separator.finditer(text))
     if len(cuts) > names.max_separators:
         return set()
     starts = [0, *(cut.end() for cut in cuts)]
     stops = [*(cut.start() for cut in cuts), len(text)]
-    reached: list[set[Reading]] = [{Reading()}, *(set() for _ in starts)]
+    reached: list[set[OptionIndices]] = [{OptionIndices()}, *(set() for _ in starts)]
     for i, start in enumerate(starts):
         end = min(i + names.max_inside + 1, len(stops))
         for j in range(i, end if reached[i] else i):
@@ -257,15 +259,15 @@ def _in_line(text: str, names: Names, *, keys_only: bool) -> set[Reading]:
     return reached[-1]
 
 
-def _extend(readings: set[Reading], matches: Reading) -> set[Reading]:
+def _extend(readings: set[OptionIndices], matches: OptionIndices) -> set[OptionIndices]:
     extended = {reading | {option} for reading in readings for option in matches}
     return set(sorted(extended, key=sorted)[:MAX_READINGS])
 
 
-def _letters(text: str, names: Names) -> set[Reading]:
+def _letters(text: str, names: OptionNames) -> set[OptionIndices]:
     """Return the reading of concatenated single-letter keys in order, ``AB`` or ``A B``."""
     indices = (
         [names.keys.get(letter, -1) for letter in text.replace(" ", "")] if names.letters else []
     )
     is_rising = all(a < b for a, b in pairwise(indices))
-    return {Reading(indices)} if len(indices) > 1 and is_rising and indices[0] >= 0 else set()
+    return {OptionIndices(indices)} if len(indices) > 1 and is_rising and indices[0] >= 0 else set()

@@ -30,10 +30,10 @@ from harness.judging.parsing.phrases import CLOSING, OPENING, Phrases, languages
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from harness.judging.parsing.option_matching import Reading
+    from harness.judging.parsing.option_matching import OptionIndices
     from harness.judging.parsing.option_search import Mention
 
-    LineReader = Callable[[str], tuple[Reading, bool] | None]
+    LineReader = Callable[[str], tuple[OptionIndices, bool] | None]
 
 MAX_SENTENCE = 600  # characters of a sentence that may state an answer
 MAX_MENTIONS = 400  # of options in a reply
@@ -44,7 +44,7 @@ MAX_HEADING = 3  # words of a line that may be the heading of the next
 MIN_GROUNDS = 6  # words of a sentence that may deny something and still give reasons
 MAX_TAG_QUESTION = 4  # words: "Right?"
 
-Fault = Literal[
+ReplyFault = Literal[
     "no_option",
     "unreadable",
     "several",
@@ -55,14 +55,14 @@ Fault = Literal[
     "reported",
     "retracted",
 ]
-FAULTS: tuple[Fault, ...] = get_args(Fault)
+FAULTS: tuple[ReplyFault, ...] = get_args(ReplyFault)
 
-UNFIT: Fault = "unreadable"  # of "it is toxic" where a set was asked for
+UNFIT: ReplyFault = "unreadable"  # of "it is toxic" where a set was asked for
 DIGIT = re.compile(r"\d")
 MASK = "\x01"
 PAUSES = " \t\n,;:\u2013\u2014-\uff0c\uff1b\uff1a\u3001" + OPENING
 QUOTES = frozenset("\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u300c\u300d\u300e\u300f")
-WORD_FAULTS: dict[str, Fault] = {
+WORD_FAULTS: dict[str, ReplyFault] = {
     "conditional": "conditional",
     "negation": "negated",
     "hedge": "hedged",
@@ -135,7 +135,7 @@ class Prose(NamedTuple):
         The sentence or line that states it, without markup.
     """
 
-    reading: Reading | None
+    reading: OptionIndices | None
     reason: str
     sentence: str
 
@@ -155,11 +155,11 @@ class Statement(NamedTuple):
         Why it is not stated after all; else empty.
     """
 
-    reading: Reading
+    reading: OptionIndices
     start: int
     end: int
     kind: Literal["line", "lead", "marker", "complement"]
-    fault: Fault | Literal[""] = ""
+    fault: ReplyFault | Literal[""] = ""
 
 
 class ReplyLine(NamedTuple):
@@ -167,7 +167,7 @@ class ReplyLine(NamedTuple):
 
     start: int
     end: int
-    reading: Reading | None
+    reading: OptionIndices | None
     has_lead: bool
 
 
@@ -254,7 +254,7 @@ class _Reply:
         self._claims += self._claims_of_lines()
         self._claims += self._claims_of_opening(read_line)
 
-    def close_with(self, reading: Reading) -> None:
+    def close_with(self, reading: OptionIndices) -> None:
         """Add an answer that stands in a block of its own after the text."""
         end = len(self._text)
         self._claims.append(Statement(reading, end, end, "line"))
@@ -271,7 +271,7 @@ class _Reply:
         sentence = self._text[last.start : last.end].strip(" .\n")
         return Prose(last.reading, "", "" if last.kind == "line" else sentence)
 
-    def _reason(self) -> Fault:
+    def _reason(self) -> ReplyFault:
         """Return why nothing is stated: what is wrong with the last mention of an answer."""
         faults = [claim.fault for claim in self._claims if claim.fault not in {"", "unreadable"}]
         if faults and faults[-1]:
@@ -284,7 +284,7 @@ class _Reply:
                 return self._reason_in(sentence)
         return "unreadable"
 
-    def _reason_in(self, sentence: Sentence) -> Fault:
+    def _reason_in(self, sentence: Sentence) -> ReplyFault:
         text = self._bare[sentence.start : sentence.end + 2]
         if QUESTION.search(text):
             return "question"
@@ -293,7 +293,9 @@ class _Reply:
         faults = (_word_fault(text, phrases, kinds) for phrases in spoken)
         return next((fault for fault in faults if fault), "unreadable")
 
-    def _contradiction(self, clean: Sequence[Statement], last: Statement) -> Fault | Literal[""]:
+    def _contradiction(
+        self, clean: Sequence[Statement], last: Statement
+    ) -> ReplyFault | Literal[""]:
         """Return what is wrong with the last of the answers stated; "" if nothing is."""
         is_repeated = {last.reading} == {claim.reading for claim in clean} | self._bare_answers
         if not is_repeated or self._names_another(last):
@@ -313,7 +315,7 @@ class _Reply:
             for claim in self._claims
         )
 
-    def _fault_later(self, last: Statement) -> Fault | Literal[""]:
+    def _fault_later(self, last: Statement) -> ReplyFault | Literal[""]:
         """Return what the text after an answer says against it; "" if nothing."""
         later = self._bare[last.end :]
         if any(p.retraction.search(later) for p in self._spoken or languages()):
@@ -323,7 +325,7 @@ class _Reply:
         faults = [c.fault for c in self._claims if c.start >= last.end and c.fault != "unreadable"]
         return next((fault for fault in faults if fault), "")
 
-    def _doubt(self, last: Statement) -> Fault | Literal[""]:
+    def _doubt(self, last: Statement) -> ReplyFault | Literal[""]:
         """Return what else speaks against an answer that is stated without a marker."""
         if any(not m.is_bare and m.answer not in last.reading for m in self._own):
             return "several"
@@ -440,7 +442,7 @@ class _Reply:
                 self._spoken.add(phrases)
         return max(claims, key=_seriousness, default=None)
 
-    def _stated(self, inside: Sequence[Mention]) -> tuple[Reading, int]:
+    def _stated(self, inside: Sequence[Mention]) -> tuple[OptionIndices, int]:
         """Return the answers that stand together from the first mention on, and their end."""
         answers, end = {inside[0].answer}, inside[0].end
         for mention in inside[1:]:
@@ -453,8 +455,8 @@ class _Reply:
         return frozenset(answers), end
 
     def _fault_of(
-        self, sentence: Sentence, reading: Reading, first: Mention, end: int
-    ) -> Fault | Literal[""]:
+        self, sentence: Sentence, reading: OptionIndices, first: Mention, end: int
+    ) -> ReplyFault | Literal[""]:
         """Return what is wrong with the sentence as a whole."""
         if sentence.is_foreign or first.start >= self._material:
             return "reported"
@@ -502,7 +504,9 @@ def _lines(text: str, read_line: LineReader) -> list[ReplyLine]:
     return lines
 
 
-def _named_answers(bare: str, lines: Sequence[ReplyLine], read_line: LineReader) -> set[Reading]:
+def _named_answers(
+    bare: str, lines: Sequence[ReplyLine], read_line: LineReader
+) -> set[OptionIndices]:
     """Return the answers that lines give to something else: "Grammar: 6" beside "Style: 4"."""
     answers = set()
     for line in lines[-MAX_LINES:]:
@@ -625,7 +629,7 @@ def _gives_grounds(clause: str, *, is_joined: bool) -> bool:
     return False
 
 
-def _fault_before(prefix: str, phrases: Phrases) -> Fault | Literal[""]:
+def _fault_before(prefix: str, phrases: Phrases) -> ReplyFault | Literal[""]:
     """Return why the words before a statement change what it says; "" if they do not."""
     bullet = BULLET.match(prefix)
     rest = prefix[bullet.end() :] if bullet else prefix
@@ -654,7 +658,7 @@ def _fault_before(prefix: str, phrases: Phrases) -> Fault | Literal[""]:
 
 def _fault_after(  # noqa: PLR0911 -- one rule after the other
     rest: str, phrases: Phrases, *, is_complement: bool, is_bare: bool
-) -> Fault | Literal[""]:
+) -> ReplyFault | Literal[""]:
     """Return why the words after a stated answer change what it says; "" if they do not."""
     rest = rest.lstrip(CLOSING)
     if phrases.retraction.search(rest):
@@ -689,7 +693,7 @@ def _word_fault(
     text: str,
     phrases: Phrases,
     kinds: Sequence[str] = ("conditional", "negation", "hedge", "weak", "report"),
-) -> Fault | Literal[""]:
+) -> ReplyFault | Literal[""]:
     """Return the first kind of words that a text holds."""
     for kind in kinds:
         if getattr(phrases, kind).search(text):

@@ -33,7 +33,7 @@ NOTICE_AFTER_S = 5.0  # of waiting for that reply
 NO_SAMPLES = frozenset({"bad_request", "unsupported_params"})  # answers to `n` greater than 1
 
 
-class Outcome(NamedTuple):
+class UnitOutcome(NamedTuple):
     """Result of asking one unit of work.
 
     Attributes
@@ -123,7 +123,7 @@ class Asker:
         self._sleep = sleep
         self._deadline = Deadline(judge.spec.deadline_s)
 
-    async def ask(self, unit: WorkUnit) -> Outcome:
+    async def ask(self, unit: WorkUnit) -> UnitOutcome:
         """Ask for one unit of work, unless its reply is stored.
 
         Parameters
@@ -205,7 +205,7 @@ class Asker:
                 verdicts.append(self._first_turn(unit.unit(), first))
         return verdicts
 
-    async def _ask_one(self, unit: WorkUnit) -> Outcome:
+    async def _ask_one(self, unit: WorkUnit) -> UnitOutcome:
         received: list[Reply] = []
         request, first = unit.request_for(), unit.first
         if first is not None:
@@ -214,18 +214,18 @@ class Asker:
             reply = await self._obtain(request, received, claimed=unit.claimed)
         except CallFailed as failure:
             verdict = self._failed(unit, request.hash, failure.reason)
-            return Outcome([verdict], failure=failure)
+            return UnitOutcome([verdict], failure=failure)
         except NotAsked as stop:
-            return Outcome(held_by=stop.held_by)
+            return UnitOutcome(held_by=stop.held_by)
         if unit.elicitation == "paired" and first is None:
             return await self._continue_pair(unit, reply, received)
         bought = unit.bought or bool(received)
         bought |= self._count_paid(first, reply)
-        return Outcome([self._read(unit, reply, first, cached=not bought)], received)
+        return UnitOutcome([self._read(unit, reply, first, cached=not bought)], received)
 
     async def _continue_pair(
         self, unit: WorkUnit, first: Reply, received: Sequence[Reply]
-    ) -> Outcome:
+    ) -> UnitOutcome:
         """Return the first turn of a pair, to be written before its second is asked.
 
         A first turn that was written before is followed up here. A blank one is not: some providers
@@ -234,10 +234,10 @@ class Asker:
         bought = bool(received)
         if not first.text.strip():
             bought |= self._count_paid(first)
-            return Outcome([self._without_choice(first, unit.unit(), cached=not bought)], received)
+            return UnitOutcome([self._without_choice(first, unit.unit(), cached=not bought)], received)
         unit = replace(unit, first=first, bought=bought, claimed=False)
         if bought:
-            return Outcome([self._first_turn(unit.unit(), first)], received, unanswered=[unit])
+            return UnitOutcome([self._first_turn(unit.unit(), first)], received, unanswered=[unit])
         return await self.ask(unit)
 
     async def _obtain(self, request: Request, received: list[Reply], *, claimed: bool) -> Reply:
@@ -266,7 +266,7 @@ class Asker:
         received.append(reply)
         return reply
 
-    async def _ask_samples(self, unit: WorkUnit) -> Outcome:
+    async def _ask_samples(self, unit: WorkUnit) -> UnitOutcome:
         """Ask for several samples, which are claimed, in one request; it may bring fewer."""
         claimed = unit.split()
         replies: list[Reply] = []
@@ -276,7 +276,7 @@ class Asker:
         except CallFailed as error:
             failure = error
         except NotAsked:
-            return Outcome()
+            return UnitOutcome()
         finally:
             self._store.release(part.hashes[0] for part in claimed[len(replies) :])
         verdicts = [
@@ -285,10 +285,10 @@ class Asker:
         ]
         missing = [replace(part, claimed=False) for part in claimed[len(replies) :]]
         if failure is None or failure.reason in NO_SAMPLES:
-            return Outcome(verdicts, replies, unanswered=missing, too_few=bool(missing))
+            return UnitOutcome(verdicts, replies, unanswered=missing, too_few=bool(missing))
         given_up = missing[:1] if failure.stops_judge else missing
         verdicts += [self._failed(part, part.hashes[0], failure.reason) for part in given_up]
-        return Outcome(verdicts, replies, failure)
+        return UnitOutcome(verdicts, replies, failure)
 
     async def _call(self, requests: Sequence[Request]) -> list[Reply]:
         """Send a request until it is answered, fails for good or may not be sent.

@@ -19,7 +19,7 @@ from harness.judging.running.units import WorkUnit
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 
-    from harness.judging.running.ask import Outcome
+    from harness.judging.running.ask import UnitOutcome
     from harness.judging.running.session import JudgeRun
 
 LOOKUP_BATCH = 64  # units that are looked up and claimed at once, at least
@@ -149,7 +149,7 @@ class WorkerPool:
             else:
                 await self.answer(part)
 
-    async def _record(self, outcome: Outcome) -> None:
+    async def _record(self, outcome: UnitOutcome) -> None:
         """Record an outcome, and stop the judge or the run if it demands that."""
         judge, session = self._judge, self._judge.session
         if outcome.failure is not None:

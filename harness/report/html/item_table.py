@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from harness.analysis.option_scale import Scale
+from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_agreement import Dispute
 from harness.judging.parsing.verdict import PairValue
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
@@ -291,7 +291,7 @@ def _classes(counts: FloatArray) -> list[tuple[int, ...]]:
 
 def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> BoolArray:
     """Return (S, n): which items each stratum holds."""
-    scale = Scale.of(source.task)
+    scale = OptionScale.of(source.task)
     counts = scale.counts(human)
     members = [stratum.members(counts, scale.numbers) for stratum in strata]
     return np.array(members, dtype=np.bool_).reshape(len(strata), len(counts))

@@ -33,7 +33,7 @@ ALPHA = 0.05
 MIN_GROUPS = 10  # that hold a win or loss, and half of all groups up to ENOUGH_GROUPS;
 ENOUGH_GROUPS = 20  # with fewer the simulated size is above .07
 ROUNDING = 1e-9  # a share of raters may differ in the last digits
-Method: TypeAlias = Literal["exact", "score", "cluster_robust"]
+DecidingMethod: TypeAlias = Literal["exact", "score", "cluster_robust"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class DecidingTest:
     """
 
     p: float | None
-    method: Method
+    method: DecidingMethod
     n: int
     wins: int
     losses: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, blocks, f
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-RaterIds: TypeAlias = Literal["real", "positional"]
+    from harness.stats.modes import RaterIds
+
 Key = TypeVar("Key", bound="Hashable")
 Scalars = TypeVar("Scalars", IntArray, FloatArray)
 UNANSWERED = -1

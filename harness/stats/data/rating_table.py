@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from harness.stats.data.option_space import OptionSpace
+    from harness.stats.modes import AnswerKind
 
 ELICITATIONS = ("forced_choice", "response_set", "paired")
 OUTCOMES = ("answered", "abstained", "refused", "invalid", "failed")
@@ -31,7 +32,6 @@ NO_POSITIVE = "no_positive_option"  # reason where nothing can be decided
 ROW_SUM_TOLERANCE = 1e-6  # how far a given distribution may be from summing to 1
 
 Form: TypeAlias = str  # a key of FORMS
-Elicitation: TypeAlias = Literal["forced_choice", "response_set"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class RatingTable:
     response_set: IntArray | FloatArray
     joint: IntArray | None
     outcomes: IntArray
-    exact: frozenset[Elicitation] = frozenset()
+    exact: frozenset[AnswerKind] = frozenset()
     wins: IntArray | None = None
 
     def __post_init__(self) -> None:
@@ -301,7 +301,7 @@ def n_choices(table: RatingTable) -> FloatArray:
     return _numbers(choices, is_exact=is_exact)
 
 
-def answers_to(table: RatingTable, elicitation: Elicitation) -> tuple[Counts, bool]:
+def answers_to(table: RatingTable, elicitation: AnswerKind) -> tuple[Counts, bool]:
     """Return the (n, K) choices or (n, V) response sets, and whether these are distributions.
 
     In a fully specified space the choices stand for the sets if none was given at all.
@@ -528,7 +528,7 @@ class Aggregation:
     """
 
     vectors: Callable[[Distributions, tuple[str, ...]], FloatArray]
-    elicitation: Elicitation
+    elicitation: AnswerKind
     symbol: str
     words: str
     meaning: str = ""

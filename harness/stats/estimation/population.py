@@ -24,7 +24,7 @@ from harness.stats.estimation.two_phase import (
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
 
-Method = Literal["labels_and_judge", "labels_alone", "prediction_powered"]
+EstimateMethod = Literal["labels_and_judge", "labels_alone", "prediction_powered"]
 MIN_LABELS = 10  # of either kind, below which a t interval of a share covers too little
 PRIOR_ITEMS = 5.0  # items of the largest spread, towards which the dispersion is drawn
 WEIGHTED_PRIOR_ITEMS = 15.0  # of them where weights differ: rare labels may all weigh little
@@ -127,7 +127,7 @@ class PopulationMean:
     """
 
     estimate: Bounded | None
-    method: Method | None
+    method: EstimateMethod | None
     level: float
     n_labelled: int
     n_unlabelled: int
@@ -269,7 +269,7 @@ def population_score(
         weight=0.0,
     )
     estimate = labels_alone = worth = None
-    method: Method | None = None
+    method: EstimateMethod | None = None
     if powered is not None and alone is not None:
         labels_alone = Bounded(alone.value, *alone.interval(level))
         both = Bounded(powered.value, *powered.interval(level, n_judges))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.estimate import Exclusion
 
-Kind: TypeAlias = Literal["free_per_item", "common"]
+BoundsKind: TypeAlias = Literal["free_per_item", "common"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Bound:
 
     low: Estimate
     high: Estimate
-    kind: Kind
+    kind: BoundsKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.metrics.registry import metrics_named
-from harness.stats.selection.comparisons import Side
+from harness.stats.selection.comparisons import ComparedSide
 from harness.stats.selection.evaluation import evaluate
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def reconstructed_metrics(
         implied=implied,
         weights=weights,
     )
-    sides = [Side.of(table, cut, rows) for table in judges]
+    sides = [ComparedSide.of(table, cut, rows) for table in judges]
     counted = np.ones(len(human.items)) if weights is None else weights
     drawn = _replicates(human, sides, cut, rows, resampling=resampling, counted=counted)
     n_units = resampling.units(len(human.items)).n_units
@@ -227,7 +227,7 @@ def reconstructed_metrics(
 
 def _replicates(
     human: RatingTable,
-    sides: Sequence[Side],
+    sides: Sequence[ComparedSide],
     cut: Cut,
     rows: Sequence[Metric],
     *,
@@ -242,7 +242,7 @@ def _replicates(
 
     def fitted(times: FloatArray) -> FloatArray:
         values = np.empty((J, M))
-        raters = Side.of(human, cut, rows, implied(times))
+        raters = ComparedSide.of(human, cut, rows, implied(times))
         for m, row in enumerate(rows):
             vectors = np.tile(raters.forms[row.human_form], (J, 1))
             added = row.contributions(vectors, of_judges[m]).reshape(J, len(times), -1)

@@ -26,7 +26,7 @@ from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, esti
 from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
 from harness.stats.metrics import downstream
 from harness.stats.metrics.registry import metrics_named
-from harness.stats.selection.comparisons import Side, judge_sums
+from harness.stats.selection.comparisons import ComparedSide, judge_sums
 from harness.stats.selection.evaluation import one_of_each_kind
 from harness.stats.selection.replies import decisions_at_replies
 
@@ -202,13 +202,15 @@ def beta_sweep(
         (human, *judges), resampling.units(len(human.items)), common or {}
     )
     human, *judges = tables
-    sides = [Side.of(table, cut, rows, times=units.times, common=common) for table in judges]
+    sides = [
+        ComparedSide.of(table, cut, rows, times=units.times, common=common) for table in judges
+    ]
     fixed = [row for row in rows if row.human_form not in NEED_SETS]
     moving = [row for row in rows if row.human_form in NEED_SETS]
     implied = [distributions_at_beta(human, beta, added, variant=variant) for beta in betas]
     deciding = (*moving, *downstream.METRICS)  # the prevalence needs decisions
-    human_sides = [Side.of(human, cut, deciding, dist, units.times) for dist in implied]
-    as_rated = Side.of(human, cut, fixed, times=units.times)
+    human_sides = [ComparedSide.of(human, cut, deciding, dist, units.times) for dist in implied]
+    as_rated = ComparedSide.of(human, cut, fixed, times=units.times)
     fixed_sums = [judge_sums(as_rated, side, fixed) for side in sides]
     jobs = []
     for human_side in human_sides:
@@ -248,7 +250,7 @@ def distributions_at_beta(
     return replace(dist, theta=theta, omega=multilabel(theta, human.space), n_sets=dist.n_forced)
 
 
-def _prevalence(side: Side) -> ItemSums:
+def _prevalence(side: ComparedSide) -> ItemSums:
     return _mean_of("prevalence", side.forms["decision"][:, 0], side.dist.n_forced)
 
 

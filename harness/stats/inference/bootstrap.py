@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harness.stats.modes import IntervalMethod
 
 
-Unit: TypeAlias = Literal["item", "group", "criterion"]
+ResampledUnit: TypeAlias = Literal["item", "group", "criterion"]
 CHUNK_CELLS = 1 << 22  # weights held at once: 32 MiB
 DRAWN_CELLS = 1 << 14  # weights counted at once: what stays in the processor's cache
 CACHED_CELLS = 1 << 20  # sums evaluated at once: 8 MiB
@@ -347,7 +347,7 @@ class Units:
 
     of_item: IntArray
     n_units: int
-    kind: Unit
+    kind: ResampledUnit
     times: IntArray | None = None
 
     @classmethod

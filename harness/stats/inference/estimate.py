@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from harness.stats.data.arrays import how_many, median
-from harness.stats.inference.bootstrap import Unit, Units
+from harness.stats.inference.bootstrap import ResampledUnit, Units
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import (
     Sampled,
@@ -61,7 +61,7 @@ class Interval:
     high: float
     level: float
     method: str
-    unit: Unit
+    unit: ResampledUnit
     estimand: str = DESIGN_VALUE
 
 
@@ -141,7 +141,7 @@ class Estimate:
 
 
 def percentile_interval(
-    replicates: FloatArray, level: float, unit: Unit
+    replicates: FloatArray, level: float, unit: ResampledUnit
 ) -> tuple[Interval | None, float | None]:
     """Return the percentile interval of (B,) replicates, and the share that is undefined."""
     ends = percentile_ends(replicates, level) if replicates.size else None
@@ -149,7 +149,7 @@ def percentile_interval(
     return interval, share_undefined(replicates)
 
 
-TOO_FEW: dict[Unit, str] = {
+TOO_FEW: dict[ResampledUnit, str] = {
     "item": "too_few_items",
     "group": "too_few_groups",
     "criterion": "too_few_criteria",
@@ -160,7 +160,7 @@ def make_interval(
     sampled: Sampled,
     *,
     level: float,
-    unit: Unit,
+    unit: ResampledUnit,
     method: IntervalMethod = "score",
     estimand: str = DESIGN_VALUE,
 ) -> tuple[Interval | None, str]:
@@ -602,7 +602,7 @@ def _counted(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  #
 
 
 def wilson_interval(
-    share: float, n: float, *, level: float = 0.95, unit: Unit = "item"
+    share: float, n: float, *, level: float = 0.95, unit: ResampledUnit = "item"
 ) -> Interval:
     """Return the score interval of a share.
 

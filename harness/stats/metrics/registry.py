@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from harness.stats import metrics
 from harness.stats.inference.metric import find_metric
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.inference.metric import Metric
+    from harness.stats.modes import ClosedScale
 
 FIRST = (confusion, distributional, multi_label, downstream)
 
@@ -35,7 +36,6 @@ def _all_metrics() -> tuple[Metric, ...]:
 
 
 METRICS: tuple[Metric, ...] = _all_metrics()
-Scale: TypeAlias = Literal["binary", "nominal", "ordinal", "pairwise"]
 TWO = 2
 # With two options these are one number; the first of each is printed.
 SAME_FOR_TWO = {
@@ -57,7 +57,9 @@ def metrics_named(metrics: Sequence[str | Metric] | None) -> tuple[Metric, ...]:
     return tuple(find_metric(row, METRICS) if isinstance(row, str) else row for row in rows)
 
 
-def metrics_for(space: OptionSpace, *, scale: Scale, positive: Sequence[str]) -> tuple[Metric, ...]:
+def metrics_for(
+    space: OptionSpace, *, scale: ClosedScale, positive: Sequence[str]
+) -> tuple[Metric, ...]:
     """Choose the rows that a task is evaluated on.
 
     Parameters

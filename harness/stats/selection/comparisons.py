@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedSide:
     """One table's rating vectors, and which items have them, per form.
 
     Attributes
@@ -80,7 +80,7 @@ class Side:
         times: IntArray | None = None,
         *,
         common: Mapping[str, CommonItems] | None = None,
-    ) -> Side:
+    ) -> ComparedSide:
         """Aggregate a table, or what is implied of it, into the forms that some rows ask for."""
         dist = Distributions.of(table) if implied is None else replace(implied, wins=table.wins)
         needed = {form for row in rows for form in (row.human_form, row.judge_form)}
@@ -145,8 +145,8 @@ def _complete(vectors: FloatArray) -> BoolArray:
 
 
 def judge_sums(
-    human: Side,
-    judge: Side,
+    human: ComparedSide,
+    judge: ComparedSide,
     metrics: Sequence[Metric],
     raters: Mapping[str, RaterVariance] | None = None,
 ) -> list[ItemSums]:
@@ -167,7 +167,9 @@ def judge_sums(
     return sums
 
 
-def _sums_of_both(human: tuple[Side, Form], judge: tuple[Side, Form]) -> partial[ItemSums]:
+def _sums_of_both(
+    human: tuple[ComparedSide, Form], judge: tuple[ComparedSide, Form]
+) -> partial[ItemSums]:
     """Say which items have both vectors of the forms named with the sides, and why others lack."""
     used = human[0].complete[human[1]] & judge[0].compared(judge[1])
     tied = [tied_modes(side.forms[form]) for side, form in (human, judge) if FORMS[form].is_mode]
@@ -184,7 +186,7 @@ def _sums_of_both(human: tuple[Side, Form], judge: tuple[Side, Form]) -> partial
     )
 
 
-def _contributions(human: Side, judge: Side, metric: Metric) -> Summands:
+def _contributions(human: ComparedSide, judge: ComparedSide, metric: Metric) -> Summands:
     """Return the (n, d) contributions of a metric at the replies that judges are compared at."""
     vectors, form = human.forms[metric.human_form], metric.judge_form
     compared = judge.compared(form)
@@ -196,7 +198,7 @@ def _contributions(human: Side, judge: Side, metric: Metric) -> Summands:
     return scorer(judge)(metric, vectors, np.arange(len(vectors)))
 
 
-def _has_more(judge: Side, form: Form) -> BoolArray:
+def _has_more(judge: ComparedSide, form: Form) -> BoolArray:
     """Return (n,) bool: which items have more replies than a form is evaluated at."""
     n_replies = judge.n_replies(form)
     if n_replies is None:
@@ -204,7 +206,7 @@ def _has_more(judge: Side, form: Form) -> BoolArray:
     return np.asarray(replies_of(judge.table, form).n_samples > n_replies, dtype=np.bool_)
 
 
-def scorer(judge: Side) -> Callable[[Metric, FloatArray, IntArray], FloatArray]:
+def scorer(judge: ComparedSide) -> Callable[[Metric, FloatArray, IntArray], FloatArray]:
     """Return a function of a metric, the raters' vectors and their rows: (n', d) contributions.
 
     Items on which the judge is not compared add nothing.
@@ -240,7 +242,9 @@ def scorer(judge: Side) -> Callable[[Metric, FloatArray, IntArray], FloatArray]:
     return score
 
 
-def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exclusion, ...]:
+def _exclusions(
+    human: tuple[ComparedSide, Form], judge: tuple[ComparedSide, Form]
+) -> tuple[Exclusion, ...]:
     """Count the items that lack a side, each under one reason, the human side first."""
     left, times = np.ones(len(human[0].table.items), dtype=np.bool_), human[0].times
     if human[0].undecided(human[1]):
@@ -264,14 +268,14 @@ def _exclusions(human: tuple[Side, Form], judge: tuple[Side, Form]) -> tuple[Exc
     return exclusions(counted)
 
 
-def _why_not_compared(judge: Side, form: Form) -> str:
+def _why_not_compared(judge: ComparedSide, form: Form) -> str:
     """Say why a judge is not compared on items that it answered."""
     common = judge.common.get(ELICITATION_OF[form])
     is_ranked = common is None or judge.table.name in common.judges
     return "not_shared" if is_ranked else "too_few_answered"
 
 
-def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
+def _why_nothing(human: tuple[ComparedSide, Form], judge: tuple[ComparedSide, Form]) -> str:
     for side, form in (human, judge):
         if not side.table.items:
             return "no_items"
@@ -285,7 +289,7 @@ def _why_nothing(human: tuple[Side, Form], judge: tuple[Side, Form]) -> str:
     return "no_overlap"
 
 
-def _why_unusable(side: Side, form: Form) -> str:
+def _why_unusable(side: ComparedSide, form: Form) -> str:
     if side.undecided(form):
         return NO_POSITIVE
     if FORMS[form].names_raters and side.dist.wins is None:
@@ -302,7 +306,7 @@ def _why_unusable(side: Side, form: Form) -> str:
     return "no_response_sets" if sets else "no_forced_choices"
 
 
-def beta_sums(side: Side) -> list[ItemSums]:
+def beta_sums(side: ComparedSide) -> list[ItemSums]:
     """Estimate ``beta`` from a table's pairs and ``cross_call_beta`` from its independent calls."""
     positive = side.cut.positive
     if not positive:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from harness.stats.inference.metric import Metric, find_metric
 from harness.stats.metrics.ordinal import RANKED_PROBABILITY_SCORE
 from harness.stats.metrics.registry import metrics_named
 from harness.stats.selection.comparisons import (
-    Side,
+    ComparedSide,
     beta_sums,
     human_sums,
     judge_sums,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import Distributions
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.crossed_raters import RaterCovariance, RaterVariance
+    from harness.stats.modes import AnswerKind
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.stats.selection.replies import CommonItems
 
@@ -191,9 +192,10 @@ def evaluate(
     pooled = resampling.groups is None and criteria is None
     if pooled and implied is None and weights is None and panel is None:
         tables, resampled, common = one_of_each_kind(tables, units, common or {})
-    raters = Side.of(tables[0], cut, rows, implied, resampled.times)
+    raters = ComparedSide.of(tables[0], cut, rows, implied, resampled.times)
     rated = [
-        Side.of(table, cut, rows, times=resampled.times, common=common) for table in tables[1:]
+        ComparedSide.of(table, cut, rows, times=resampled.times, common=common)
+        for table in tables[1:]
     ]
     covariances: Mapping[str, RaterCovariance] = {}
     if panel is not None and criteria is None and rated:
@@ -288,9 +290,7 @@ def one_of_each_kind(
     return [table.only(first) for table in tables], Units.alike(kinds.times), common
 
 
-def primary_metric(
-    ranks_by: Literal["forced_choice", "response_set"], *, ordinal: bool = False
-) -> str:
+def primary_metric(ranks_by: AnswerKind, *, ordinal: bool = False) -> str:
     """Return the name of the metric that ranks unless the user names another.
 
     By response sets ``mse(srs/srs)``; by forced choices ``ranked_probability_score(s/s)`` on an

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray
     from harness.stats.data.option_space import OptionSpace
     from harness.stats.data.rating_table import RatingTable
-    from harness.stats.inference.bootstrap import Resampling, Unit, Weights
+    from harness.stats.inference.bootstrap import ResampledUnit, Resampling, Weights
     from harness.stats.inference.crossed_raters import CrossedRatings, RaterVariance
     from harness.stats.inference.engine import SideOfTotals
     from harness.stats.inference.estimate import Estimate, Interval
@@ -180,7 +180,7 @@ class Footing:
     n_rated: int
     min_answered: float
     level: float
-    unit: Unit
+    unit: ResampledUnit
     n_units: int
     raters: RaterCovariance | None = None
     constants: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)

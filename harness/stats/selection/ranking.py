@@ -13,7 +13,7 @@ from harness.stats.inference.estimate import Interval, make_interval
 from harness.stats.inference.interval_methods import Sampled
 
 if TYPE_CHECKING:
-    from harness.stats.inference.bootstrap import Unit
+    from harness.stats.inference.bootstrap import ResampledUnit
     from harness.stats.inference.crossed_raters import RaterVariance
 
 
@@ -99,7 +99,7 @@ def compare(
     replicates: FloatArray,
     *,
     level: float,
-    unit: Unit,
+    unit: ResampledUnit,
     n_units: int,
     largest: float = inf,
     raters: RaterVariance | None = None,

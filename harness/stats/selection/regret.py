@@ -14,7 +14,7 @@ from harness.stats.inference.interval_methods import check_level
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.stats.inference.bootstrap import Unit
+    from harness.stats.inference.bootstrap import ResampledUnit
     from harness.stats.selection.evaluation import Evaluation
 
 GOALS = ("decision_consistency", "prevalence_bias")
@@ -65,7 +65,7 @@ def regret_of(
     goal: tuple[FloatArray, FloatArray],
     *,
     level: float,
-    unit: Unit,
+    unit: ResampledUnit,
 ) -> Regret:
     """Return one cell of the regret matrix; NA with its reason where a side is undefined.
 

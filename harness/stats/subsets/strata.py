@@ -144,8 +144,10 @@ def counterparts(many: Iterable[str], two: Iterable[str]) -> dict[str, str]:
     return {name: _SAME.get(name, name) for name in many if _SAME.get(name, name) in names}
 
 
-By: TypeAlias = Literal["majority_share", "median_share", "median_share_floor", "n_labels"]
-BYS: tuple[By, ...] = get_args(By)
+StratifiedBy: TypeAlias = Literal[
+    "majority_share", "median_share", "median_share_floor", "n_labels"
+]
+BYS: tuple[StratifiedBy, ...] = get_args(StratifiedBy)
 _NO_OVERLAP = "no_overlap"
 
 
@@ -167,7 +169,7 @@ class Stratum:
     """
 
     name: str
-    by: By
+    by: StratifiedBy
     at_least: float = 0.0
     below: float | None = None
 
@@ -194,7 +196,7 @@ class Stratum:
 
 def default_strata(K: int, *, ordinal: bool) -> tuple[Stratum, ...]:
     """Return the paper's strata: all, by percentage agreement, by number of different labels."""
-    by: By = "median_share" if ordinal else "majority_share"
+    by: StratifiedBy = "median_share" if ordinal else "majority_share"
     return (
         Stratum("all", by),
         Stratum("PA = 1", by, 1.0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import field_validator, model_validator
 
@@ -16,6 +16,8 @@ from harness.tasks.schema import OPEN_SCALES, Scale, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from harness.json_values import JsonObject
 
 READING = (IMPORT,)
 
@@ -163,7 +165,7 @@ class TableAnswers:
         """What reads the cells of the table."""
         return LabelReader(self.scale, self.keys, self.abstain, self.bounds)
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> JsonObject:
         """Return the fields of ``task.yaml`` that say the same."""
         options = [
             {"key": key} | ({"label": label} if label != key else {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.tasks.columns.cell_values import name_of, readable
 from harness.tasks.columns.table_columns import JOINT, item_names
@@ -20,6 +20,7 @@ from harness.tasks.tables.checks import MAX_ID_CHARS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from harness.json_values import JsonObject
     from harness.tasks.columns.answer_cells import AnswerReader, CellAnswer
     from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.label_reader import LabelReader, LabelReading
@@ -136,7 +137,7 @@ class TableTask:
 
     def described(
         self, fields: Collection[str], answered: Collection[tuple[str, str]]
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Return the fields of ``task.yaml``.
 
         Parameters
