@@ -14,11 +14,13 @@ from harness.scoped_state import SharedBlock, silenced, variables_set
 from harness.tasks import load_task
 
 STATE = """
-import asyncio, csv, decimal, locale, logging, os, random, signal, socket, sys, threading, warnings
+import asyncio, csv, decimal, locale, logging, os, pkgutil, random, signal, socket, sys, threading
+import warnings
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-import litellm, datasets, scipy.sparse, scipy.stats  # what they change on import is theirs
+import litellm, datasets, psycopg, scipy.sparse, scipy.stats  # what they change is theirs
 
 def state():
     loggers = {None: logging.getLogger()} | dict(logging.root.manager.loggerDict)
@@ -60,6 +62,10 @@ path = list(sys.path)
 import harness
 import harness.api, harness.app, harness.stats
 check("import")
+for module in pkgutil.walk_packages(harness.__path__, "harness."):
+    if not module.name.endswith(".__main__"):
+        import_module(module.name)
+        check(module.name)
 assert sys.path == path
 from harness.errors import TaskError
 from harness.tasks.dataset_fields import Split

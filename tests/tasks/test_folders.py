@@ -169,7 +169,7 @@ def test_a_task_says_how_the_annotator_test_is_done(tmp_path):
         ),
         (
             {"gold": "text"},
-            "item 'a' has 'first', which is not an option; the option keys are A, B.",
+            "alt_test.gold: item 'a' has 'first', which is not an option; the option keys are",
         ),
         (
             {"epsilon": 0.1},

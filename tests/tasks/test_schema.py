@@ -210,7 +210,7 @@ def test_faults_of_a_field_name_it_and_the_remedy(tmp_path, line, message):
         ("[' A', B]", "options.0.key: found ' A'; write 1 to 64"),
         ('["A\\nB", B]', "options.0.key: found 'A\\nB'; write 1 to 64"),
         ("['A,B', B]", "options.0.key: found ',' in 'A,B'"),
-        ("[CANNOT_ASSESS, B]", "0.key: CANNOT_ASSESS is not an option; say 'abstain: true'"),
+        ("[CANNOT_ASSESS, B]", "options.0.key: CANNOT_ASSESS is not an option; say 'abst"),
         ("[{key: A, label: cannot_assess}, B]", "options.0.label: CANNOT_ASSESS is not an option"),
         ("[[A], B]", "options.0: found ['A']; "),
         ("[]", "options: found none; name at least two on a nominal scale."),

@@ -212,8 +212,8 @@ class _Matcher:
     @property
     def _noun(self) -> str:
         """What a value should be."""
-        return {"continuous": "number of the scale", "text": "answer"}.get(
-            self._task.scale, "option"
+        return {"continuous": "a number of the scale", "text": "an answer"}.get(
+            self._task.scale, "an option"
         )
 
     def add(self, file: str, entries: Iterable[Entry]) -> None:
@@ -259,7 +259,7 @@ class _Matcher:
             parsed, value = self._values.read(entry.value, elicitation)
             outcome = parsed.outcome
         if outcome == "invalid" and not entry.outcome:
-            reason = f"value {short(entry.value)} is no {self._noun}; written as invalid"
+            reason = f"value {short(entry.value)} is not {self._noun}; written as invalid"
             self._reject(file, entry, judge, reason)
         self._units.add(unit)
         counts.items.add(entry.item)
