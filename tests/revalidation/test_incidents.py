@@ -160,10 +160,10 @@ def test_a_look_that_raised_the_alarm_is_no_part_of_the_accepted_baseline(tmp_pa
     assert opened == [2, 3]
     asked = stub.stats()["requests"]
     shown = invoke("revalidate", schedule.run, "--accept", 2, "--dry-run")
-    assert "look 3, and 2 replies per item asked anew" in shown.stdout
+    assert "look 3 and 2 replies per item asked anew" in shown.stdout
     assert stub.stats()["requests"] == asked
     accepted = invoke("revalidate", schedule.run, "--accept", 2, "--yes")
-    assert "look 3, and 2 replies per item asked anew: 3 replies per item" in accepted.stdout
+    assert "look 3 and 2 replies per item asked anew: 3 replies per item" in accepted.stdout
     assert stub.stats()["requests"] == asked + 2 * N
     baseline = read_history(schedule.run / FILE).baseline
     assert (baseline.number, baseline.n_replies, baseline.accepted) == (2, 3, 3)

@@ -234,7 +234,9 @@ class Asker:
         bought = bool(received)
         if not first.text.strip():
             bought |= self._count_paid(first)
-            return UnitOutcome([self._without_choice(first, unit.unit(), cached=not bought)], received)
+            return UnitOutcome(
+                [self._without_choice(first, unit.unit(), cached=not bought)], received
+            )
         unit = replace(unit, first=first, bought=bought, claimed=False)
         if bought:
             return UnitOutcome([self._first_turn(unit.unit(), first)], received, unanswered=[unit])
