@@ -8,9 +8,16 @@ from __future__ import annotations
 import json
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.machines import Machine, ended, linked, wait_until
+from support.task_folders import make_task_folder
+
+from harness.app import run_plan
+from harness.command_options import Place, RunOptions, Server
+from harness.judging.running.recorder import NoObserver
+from harness.run_plans import plan_run
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -253,3 +260,75 @@ def test_process_without_the_limit_of_its_run_is_refused(machine, stub, database
     assert "share the limit of $1000, and this one has none" in output
     assert stub.stats()["requests"] == 20
     assert not list(unlimited.runs.glob("*"))
+
+
+def test_runs_with_one_budget_name_share_the_limit(machine, stub, database):
+    """Another command has a limit of its own, unless it names the same budget."""
+    more = "price: {input: 0, output: 12500}, "
+    first, second, third = (machine(name, stub.url(), n=200, more=more) for name in "abc")
+    shared = ("--max-cost", "1", "--budget-name", "team")
+    ended(first.run(database, *shared), code=4)
+    n_paid = stub.stats()["requests"]
+    assert answered(first) == n_paid > 0
+    ended(second.run(database, "--seed", "7", *shared), code=4)
+    assert stub.stats()["requests"] == n_paid
+    assert answered(second) == n_paid  # from the store
+    ended(third.run(database, "--seed", "7", "--max-cost", "1"), code=4)
+    assert stub.stats()["requests"] > n_paid
+    run_ids = [
+        json.loads(m.log.with_name("manifest.json").read_text())["run_id"]
+        for m in (first, second, third)
+    ]
+    assert run_ids[0] != run_ids[1] == run_ids[2]
+
+
+def test_processes_of_one_run_start_at_different_items(machine, stub, postgres, database):
+    """Without that they wait for the same replies; each goes round to the items before its own."""
+    other = postgres.create_database(f"{database.rpartition('/')[2]}_other")
+    machines = [machine(name, stub.url(), n=N, concurrency=1) for name in "ab"]
+    for run in [machines[0].run(database), machines[1].run(other)]:
+        ended(run)
+    first = [next(iter(m.verdicts().values())).item for m in machines]
+    assert first != ["i0", "i0"]  # once in 90,000 runs by chance
+    assert [answered(m) for m in machines] == [N, N]
+
+
+class Watching(NoObserver):
+    """Keeps what all processes have stored beside what this one has received so far."""
+
+    def __init__(self):
+        self.n_paid, self.seen = 0, []
+
+    def advanced(self, judge, verdicts):
+        del judge
+        self.n_paid += sum(not verdict.cached for verdict in verdicts)
+
+    def progressed(self, progress):
+        self.seen.append((*progress, self.n_paid))
+
+
+def test_progress_is_that_of_all_processes(stub, database, tmp_path):
+    """Each sees that two are asking, and more replies in the store than it received itself."""
+    stub.reset()
+    task = make_task_folder(tmp_path / "task", N)
+    server = Server(base_url=stub.url(ms=50))
+    options = RunOptions(elicitations=("forced_choice",), samples=1)
+
+    def ask(observer, name):
+        plan = plan_run(str(task), ["stub"], options, server=server)
+        run_plan(plan, observer=observer, out=tmp_path / name, place=Place(store=database))
+
+    observers = [Watching(), Watching()]
+    stub.hold_after(N // 2)
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(ask, *arguments) for arguments in zip(observers, "ab", strict=True)]
+        try:
+            for observer in observers:
+                wait_until(lambda o=observer: (2, N // 2) in [seen[:2] for seen in o.seen])
+        finally:
+            stub.release()
+        for run in runs:
+            run.result()
+    assert sum(observer.n_paid for observer in observers) == N == stub.stats()["requests"]
+    for observer in observers:
+        assert all(n_paid < N // 2 for *seen, n_paid in observer.seen if seen == [2, N // 2])
