@@ -461,7 +461,7 @@ def validate_run(
             f"{folder.path}: with other choices, or beside metrics of another version, nothing is "
             "written; start a new ledger without them."
         )
-    return validate(replace(source_of(folder), **chosen))
+    return validate(source_of(folder).with_settings(**chosen))
 
 
 def validate_verdicts(

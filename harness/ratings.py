@@ -23,10 +23,11 @@ from harness.stats import RatingTable
 from harness.stats.inference.crossed_raters import CrossedRatings
 from harness.stats.selection.rater_panel import RaterPanel
 from harness.tasks import CANNOT_ASSESS
+from harness.tasks.rating_columns import is_choice, is_set
 from harness.tasks.schema import ELICITATIONS, AnswerKind, Elicitation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.stats import OptionSpace
     from harness.tasks import Item, Task
-    from harness.tasks.model import Rating
+    from harness.tasks.rating_columns import RatingColumns
 
     RowIndices = Sequence[int] | NDArray[np.int64]
 
@@ -218,9 +219,7 @@ class _TableBuilder:
         )
 
 
-def human_table(
-    task: Task, items: Sequence[Item], ratings: Sequence[Rating] | None = None
-) -> RatingTable:
+def human_table(task: Task, items: Sequence[Item], rater: str | None = None) -> RatingTable:
     """Count the human ratings of items.
 
     Parameters
@@ -229,8 +228,8 @@ def human_table(
         Task with the ratings.
     items : sequence of Item
         Rows of the table, in this order.
-    ratings : sequence of Rating, optional
-        Some of the ratings of the task. Default: all.
+    rater : str, optional
+        Whose ratings are counted. Default: those of all.
 
     Returns
     -------
@@ -238,13 +237,18 @@ def human_table(
         Named ``humans``. The two ratings that a rater gave an item, one per elicitation, are a
         pair.
     """
+    columns = task.rating_columns
     builder = _TableBuilder(task.space, items)
-    ratings = task.ratings if ratings is None else ratings
-    rows: dict[tuple[Elicitation, str | tuple[str, ...]], list[int]] = defaultdict(list)
-    for rating in ratings:
-        if (row := builder.row.get(rating.item)) is not None:
-            rows[rating.elicitation, rating.value].append(row)
-    for (elicitation, value), at in rows.items():
+    rows = columns.rows_of(builder.row)
+    if rater is not None:
+        rows[columns.rater != columns.raters.index(rater)] = -1
+    kept = np.flatnonzero(rows >= 0)
+    rated, answer = rows[kept], columns.answer[kept]
+    ends = np.cumsum(np.bincount(answer, minlength=len(columns.answers)))
+    by_answer = np.split(rated[np.argsort(answer, kind="stable")], ends[:-1])
+    for (elicitation, value), at in zip(columns.answers, by_answer, strict=True):
+        if not len(at):
+            continue
         if value == CANNOT_ASSESS:
             builder.add_outcomes(at, elicitation, "abstained")
             continue
@@ -253,14 +257,14 @@ def human_table(
             builder.add_choices(at, value)
         else:
             builder.add_sets(at, value)
-    for (option, endorsed), at in _paired_rows(ratings, builder.row).items():
+    for option, endorsed, at in _paired_rows(columns, rows):
         builder.add_pairs(at, option, endorsed)
     return builder.table("humans")
 
 
 def without_rater(table: RatingTable, task: Task, items: Sequence[Item], rater: str) -> RatingTable:
     """Return the `human_table` of a task without one rater's ratings."""
-    left_out = human_table(task, items, [r for r in task.ratings if r.rater == rater])
+    left_out = human_table(task, items, rater)
     joint = table.joint
     if joint is not None and left_out.joint is not None:
         joint = joint - left_out.joint
@@ -274,54 +278,75 @@ def without_rater(table: RatingTable, task: Task, items: Sequence[Item], rater: 
 
 
 def _paired_rows(
-    ratings: Sequence[Rating], row: Mapping[str, int]
-) -> dict[tuple[str, tuple[str, ...]], list[int]]:
-    """Return the rows on which a rater gave a choice and a set, by both."""
-    sets = {
-        (r.item, r.rater): r.value
-        for r in ratings
-        if not isinstance(r.value, str) and r.item in row
-    }
-    pairs: dict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-    for r in ratings if sets else ():
-        key = (r.item, r.rater)
-        if isinstance(r.value, str) and r.value != CANNOT_ASSESS and key in sets:
-            pairs[r.value, sets[key]].append(row[r.item])
-    return pairs
+    columns: RatingColumns, rows: NDArray[np.int64]
+) -> Iterator[tuple[str, tuple[str, ...], NDArray[np.int64]]]:
+    """Yield the rows on which a rater gave a choice and a set, by both.
+
+    ``rows`` are those of the ratings, (R,); -1 where a rating does not count.
+    """
+    sets = np.flatnonzero(columns.of_answers(is_set) & (rows >= 0))
+    if not len(sets):
+        return
+    choices = np.flatnonzero(columns.of_answers(is_choice) & (rows >= 0))
+    unit = rows * len(columns.raters) + columns.rater
+    sets = sets[np.argsort(unit[sets])]
+    place = np.minimum(np.searchsorted(unit[sets], unit[choices]), len(sets) - 1)
+    is_paired = unit[sets][place] == unit[choices]
+    choices, sets = choices[is_paired], sets[place[is_paired]]
+    pair = columns.answer[choices] * len(columns.answers) + columns.answer[sets]
+    for both in np.unique(pair).tolist():
+        (_, option), (_, endorsed) = (
+            columns.answers[k] for k in divmod(both, len(columns.answers))
+        )
+        assert isinstance(option, str), "a choice"
+        assert isinstance(endorsed, tuple), "a set"
+        yield option, endorsed, rows[choices[pair == both]]
 
 
 def rater_panel(task: Task, items: Sequence[Item]) -> RaterPanel | None:
     """Return who gave which rating of items; None where ratings do not name their raters."""
     if task.rater_ids == "positional":
         return None
-    row = {item.id: i for i, item in enumerate(items)}
-    choices: dict[str | tuple[str, ...], int] = {}
-    sets: dict[str | tuple[str, ...], int] = {}
-    for value in {rating.value for rating in task.ratings} - {CANNOT_ASSESS}:
+    columns, space = task.rating_columns, task.space
+    rows = columns.rows_of(item.id for item in items)
+    choices, sets = np.full((2, len(columns.answers)), -1)
+    for k, (_, value) in enumerate(columns.answers):
+        if value == CANNOT_ASSESS:
+            continue
         if isinstance(value, str):
-            choices[value] = task.space.option_index(value)
+            choices[k] = space.option_index(value)
         else:
-            sets[value] = task.space.set_index(value)
+            sets[k] = space.set_index(value)
     return RaterPanel(
-        forced_choice=_crossed(task, row, choices, len(task.space.options)),
-        response_set=_crossed(task, row, sets, len(task.space.sets)),
+        forced_choice=_crossed(
+            rows, columns.rater, choices[columns.answer], (len(items), len(space.options))
+        ),
+        response_set=_crossed(
+            rows, columns.rater, sets[columns.answer], (len(items), len(space.sets))
+        ),
     )
 
 
 def _crossed(
-    task: Task, row: Mapping[str, int], answer: Mapping[str | tuple[str, ...], int], n_answers: int
+    rows: NDArray[np.int64],
+    rater: NDArray[np.int64],
+    answer: NDArray[np.int64],
+    shape: tuple[int, int],
 ) -> CrossedRatings | None:
-    """Return the ratings with some answers, raters as they come; None where there are none."""
-    ratings = [r for r in task.ratings if r.value in answer and r.item in row]
-    if not ratings:
+    """Return the ratings with a row and an answer, raters as they come; None if there are none."""
+    n_items, n_answers = shape
+    kept = np.flatnonzero((rows >= 0) & (answer >= 0))
+    if not len(kept):
         return None
-    place = {rater: j for j, rater in enumerate(dict.fromkeys(r.rater for r in ratings))}
+    raters, first, place = np.unique(rater[kept], return_index=True, return_inverse=True)
+    order = np.empty(len(raters), dtype=np.int64)
+    order[np.argsort(first)] = np.arange(len(raters))
     return CrossedRatings(
-        np.array([row[r.item] for r in ratings]),
-        np.array([place[r.rater] for r in ratings]),
-        np.array([answer[r.value] for r in ratings]),
-        (len(row), len(place), n_answers),
-        group=np.arange(len(row)),
+        rows[kept],
+        order[place],
+        answer[kept],
+        (n_items, len(raters), n_answers),
+        group=np.arange(n_items),
     )
 
 

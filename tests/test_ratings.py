@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from dataclasses import fields
 from math import inf
 
 import numpy as np
@@ -10,12 +12,14 @@ from msgspec.structs import replace
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
+from harness.analysis.annotator_variants import panel_of
 from harness.checksummed_log import encode
 from harness.judging.parsing.verdict import PairValue, Verdict, decode
 from harness.ratings import count_outcomes, human_table, judge_table, without_rater
+from harness.stats import Panel
 from harness.stats.data.rating_table import Distributions
 from harness.stats.data.resolved_tables import resolve_abstentions
-from harness.tasks import load_task
+from harness.tasks import CANNOT_ASSESS, load_task
 
 
 @pytest.mark.parametrize("name", ["toxicity", "helpfulness"])
@@ -113,3 +117,40 @@ def test_validation_of_probabilities_with_plain_sets_and_pairs_ends_well(tmp_pat
     log.write_bytes(b"\n".join([header, *map(encode, soft)]) + b"\n")
     result = invoke("validate", log.parent)
     assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("name", ["toxicity", "helpfulness", "diagnoses"])
+def test_counts_of_columns_are_those_of_ratings_taken_one_by_one(name):
+    """Tables and panels of some items, in another order, count each rating where it belongs."""
+    task = load_task(name)
+    items = task.items[::-2]
+    place = {item.id: i for i, item in enumerate(items)}
+    table = human_table(task, items)
+    expected = [np.zeros_like(counts) for counts in (table.forced_choice, table.response_set)]
+    pairs, answers = Counter(), defaultdict(dict)
+    for rating in task.ratings:
+        if rating.item in place and rating.value != CANNOT_ASSESS:
+            is_set = rating.elicitation == "response_set"
+            index = task.space.set_index if is_set else task.space.option_index
+            expected[is_set][place[rating.item], index(rating.value)] += 1
+            answers[rating.item, rating.rater][is_set] = index(rating.value)
+    for (item, _), given in answers.items():
+        if len(given) == 2:
+            pairs[place[item], given[False], given[True]] += 1
+    np.testing.assert_array_equal(table.forced_choice, expected[False])
+    np.testing.assert_array_equal(table.response_set, expected[True])
+    joint = np.zeros((0,)) if table.joint is None else table.joint
+    assert {at: joint[at] for at in zip(*map(np.ndarray.tolist, joint.nonzero()), strict=True)} == (
+        dict(pairs)
+    )
+
+    ids = tuple(place)
+    choices = [r for r in task.ratings if r.item in place and isinstance(r.value, str)]
+    panel = panel_of(task, ids, str.lower)
+    taken = Panel.of(
+        [(r.item, r.rater, r.value.lower()) for r in choices if r.value != CANNOT_ASSESS],
+        items=ids,
+        rater_ids=task.rater_ids,
+    )
+    for field in fields(Panel):
+        np.testing.assert_array_equal(getattr(panel, field.name), getattr(taken, field.name))

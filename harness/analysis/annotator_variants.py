@@ -12,11 +12,12 @@ from harness.analysis.option_scale import OptionScale, drawn_modes, item_hash
 from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.outcome import AnnotatorSummary
+from harness.stats.alt_test.panel import PanelNames
 from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import CombinedTest, combined_annotator_test
 from harness.stats.data.labels import medians
 from harness.stats.selection.replies import drawn_replies, replies_of, samples_per_item
-from harness.tasks import CANNOT_ASSESS
+from harness.tasks.rating_columns import is_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -121,16 +122,24 @@ def values_of(scale: OptionScale) -> dict[str, str | float]:
 
 def panel_of(task: Task, items: Sequence[str], read: Callable[[str], Hashable]) -> Panel:
     """Return the ratings of some items that are no abstentions, each read from its text."""
-    ids = set(items)
-    return Panel.of(
-        (
-            (rating.item, rating.rater, read(rating.value))
-            for rating in task.ratings
-            if rating.item in ids
-            and isinstance(rating.value, str)
-            and rating.value != CANNOT_ASSESS
-        ),
-        items=items,
+    columns = task.rating_columns
+    rows = columns.rows_of(items)
+    kept = np.flatnonzero((rows >= 0) & columns.of_answers(is_choice))
+    raters = sorted(columns.raters[j] for j in np.unique(columns.rater[kept]).tolist())
+    place_of = {rater: j for j, rater in enumerate(raters)}
+    answers, first = np.unique(columns.answer[kept], return_index=True)
+    labels: dict[Hashable, int] = {}
+    code = np.zeros(len(columns.answers), dtype=np.int64)
+    for k in answers[np.argsort(first)].tolist():
+        _, value = columns.answers[k]
+        assert isinstance(value, str), "a choice"
+        code[k] = labels.setdefault(read(value), len(labels))
+    place = np.array([place_of.get(rater, 0) for rater in columns.raters], dtype=np.int64)
+    return Panel.of_codes(
+        PanelNames(tuple(items), tuple(raters), tuple(labels)),
+        rows[kept],
+        place[columns.rater[kept]],
+        code[columns.answer[kept]],
         rater_ids=task.rater_ids,
     )
 

@@ -313,9 +313,10 @@ def prepare(source: Source, *, ranking_only: bool = False, with_intervals: bool 
 def footing_without(p: Prepared, rater: str, judge: str) -> Footing | None:
     """Compare a judge by itself with the baselines without a rater, and without resamples."""
     judges = tuple(facts for facts in p.source.judges if facts.name == judge)
-    ratings = tuple(rating for rating in p.task.ratings if rating.rater != rater)
-    task = p.task.model_copy(update={"ratings": ratings})
-    source = replace(p.source.with_settings(n_resamples=0), task=task, judges=judges)
+    source = replace(p.source.with_settings(n_resamples=0), judges=judges)
+    if p.metric == ADVANTAGE.name:  # reads single ratings; the others, the table of counts alone
+        others = tuple(rating for rating in p.task.ratings if rating.rater != rater)
+        source = replace(source, task=p.task.model_copy(update={"ratings": others}))
     human = without_rater(p.human, p.task, source.items, rater)
     tables = tuple(table for table in p.judges if table.name == judge)
     compared = _compared(source, human, tables, p.groups)

@@ -340,7 +340,7 @@ def with_raters_left_out(
     ``footing_without`` takes a rater and a judge.
     """
     leader = evidence.judges[0]
-    n_ratings = Counter(rating.rater for rating in source.task.ratings)
+    n_ratings = Counter(source.task.rating_columns.n_by_rater())
     if reason := _why_none_left_out(source.task, n_ratings, leader):
         return replace(evidence, without_raters_reason=reason)
     is_tested = leader.annotator_test is not None and leader.annotator_test.passes is not None
@@ -409,7 +409,8 @@ def _unusable(p: Prepared) -> tuple[Exclusion, ...]:
 
 def n_with_rating(source: Source) -> int:
     """Count the items with any rating; at the level item, the groups."""
-    rated = {rating.item for rating in (*source.task.ratings, *source.task.ignored)}
+    task = source.task
+    rated = {*task.rating_columns.items, *(rating.item for rating in task.ignored)}
     items = [item for item in source.items if item.id in rated]
     return len({item.group if source.settings.level == "item" else item.id for item in items})
 
@@ -610,8 +611,9 @@ def _annotator_tests(p: Prepared, footing: Footing) -> AnnotatorTests:
     scale = OptionScale.of(p.task)
     annotators = Annotators.of(p, scale)
     if why_not_tested(p.task, annotators.panel.raters):
-        named = {rating.rater for rating in p.task.ratings}
-        return AnnotatorTests(why_not_tested(p.task, named) or "too_few_choices")
+        return AnnotatorTests(
+            why_not_tested(p.task, p.task.rating_columns.raters) or "too_few_choices"
+        )
     _, drawn = annotators.at_replies(footing.n_replies, footing.judges)
     return AnnotatorTests(
         "",

@@ -303,14 +303,12 @@ def human_sets(source: Source, human: RatingTable, *, sets_rank: bool) -> HumanS
 
 
 def _n_paired_raters(source: Source) -> int:
-    ratings, items = source.task.ratings, {item.id for item in source.items}
-    sets = {(r.item, r.rater) for r in ratings if r.elicitation == "response_set"}
-    choices = {
-        (r.item, r.rater)
-        for r in (ratings if sets else ())
-        if r.elicitation == "forced_choice" and r.item in items
-    }
-    return len({rater for _, rater in sets & choices})
+    columns = source.task.rating_columns
+    rows = columns.rows_of(item.id for item in source.items)
+    unit = rows * len(columns.raters) + columns.rater
+    is_set = columns.of_answers(lambda form, _: form == "response_set")
+    sets, choices = unit[(rows >= 0) & is_set], unit[(rows >= 0) & ~is_set]
+    return len(np.unique(np.intersect1d(sets, choices) % max(len(columns.raters), 1)))
 
 
 OF_OPTIONS = ("tau", "ranks_by", "beta", "mode", "level", "humans")

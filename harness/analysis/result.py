@@ -393,11 +393,13 @@ def _ranking_of(evidence: Evidence, metric: Metric) -> Ranking:
 def human_result(source: Source, **estimated: Any) -> HumanResult:  # noqa: ANN401 -- further fields
     """Return the result of the ratings: what they tell by themselves, and what was estimated."""
     task, ids = source.task, {item.id for item in source.items}
-    ratings = [rating for rating in task.ratings if rating.item in ids]
+    columns = task.rating_columns
+    is_selected = columns.rows_of(ids) >= 0
+    is_abstention = columns.of_answers(lambda _, value: value == CANNOT_ASSESS)
     return HumanResult(
-        n_raters=len({rating.rater for rating in ratings}),
+        n_raters=len(np.unique(columns.rater[is_selected])),
         rater_ids=task.rater_ids,
-        n_abstained=sum(rating.value == CANNOT_ASSESS for rating in ratings),
+        n_abstained=int((is_selected & is_abstention).sum()),
         ignored_labels=dict(Counter(str(r.value) for r in task.ignored if r.item in ids)),
         **estimated,
     )

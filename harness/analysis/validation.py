@@ -127,7 +127,7 @@ def _fixed_raters_reason(p: Prepared) -> str:
     """Return why intervals are for these raters alone; "" where they are over raters, too."""
     if p.task.rater_ids == "positional":
         return "positional_raters"
-    panel = rater_panel(p.task, p.source.items)
+    panel = p.panel or rater_panel(p.task, p.source.items)
     assert panel is not None
     is_choice = ELICITATION_OF[p.row.human_form] == "forced_choice"
     ratings = panel.forced_choice if is_choice else panel.response_set or panel.forced_choice
@@ -162,7 +162,8 @@ def _notes(p: Prepared) -> list[str]:
 
 def _on_sets_collected_since(p: Prepared) -> str:
     """Offer to rank by response sets where forced choices rank and nearly all items have sets."""
-    if compares_sets(p.row):
+    columns = p.task.rating_columns
+    if compares_sets(p.row) or not any(form == "response_set" for form, _ in columns.answers):
         return ""
     ids = {item.id for item in p.source.items}
     share = share_with_sets(

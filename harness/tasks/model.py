@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from harness.stats import OptionSpace
+    from harness.tasks.rating_columns import RatingColumns
 
 
 COLUMNS = ("text", "other", "similarity")
@@ -177,6 +178,13 @@ class Task(TaskFields):
         if len(keys) > MAX_POWERSET_OPTIONS:
             return OptionSpace.singletons(keys, sets_known=False)
         return OptionSpace.powerset(keys)
+
+    @cached_property
+    def rating_columns(self) -> RatingColumns:
+        """The ratings as arrays, in the same order."""
+        from harness.tasks.rating_columns import RatingColumns  # noqa: PLC0415 -- numpy, when needed
+
+        return RatingColumns.of(self.ratings)
 
     @cached_property
     def by_id(self) -> dict[str, Item]:

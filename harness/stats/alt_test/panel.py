@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -40,6 +40,14 @@ class Coded:
     def present(self) -> BoolArray:
         """Which items have a value: (n,)."""
         return np.asarray(self.code != UNANSWERED, dtype=np.bool_)
+
+
+class PanelNames(NamedTuple):
+    """Items, raters and labels of a `Panel`."""
+
+    items: tuple[str, ...]
+    raters: tuple[str, ...]
+    labels: tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -107,12 +115,30 @@ class Panel:
         raters = _index(sorted(set(rater_column)))
         labels: defaultdict[Hashable, int] = _index(())
         of_rater, code = _codes(raters, rater_column), _codes(labels, value_column)
-        _check_labels(labels, "ratings")
-        order = _sorted_order(of_item * len(raters) + of_rater)
+        names = PanelNames(tuple(index), tuple(raters), tuple(labels))
+        return cls.of_codes(names, of_item, of_rater, code, rater_ids=rater_ids)
+
+    @classmethod
+    def of_codes(
+        cls,
+        names: PanelNames,
+        of_item: IntArray,
+        of_rater: IntArray,
+        code: IntArray,
+        *,
+        rater_ids: RaterIds = "real",
+    ) -> Self:
+        """Collect ratings whose items, raters and values are (R,) places among names.
+
+        Raises
+        ------
+        ValueError
+            If a rater rated an item twice, or a value is nan or None.
+        """
+        _check_labels(names.labels, "ratings")
+        order = _sorted_order(of_item * len(names.raters) + of_rater)
         panel = cls(
-            items=tuple(index),
-            raters=tuple(raters),
-            labels=tuple(labels),
+            *names,
             of_item=frozen(of_item[order]),
             of_rater=frozen(of_rater[order]),
             code=frozen(code[order]),

@@ -1,0 +1,90 @@
+"""Human ratings as columns: numbers for item, rater and answer, each name held once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import numpy as np
+
+from harness.tasks.options import CANNOT_ASSESS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from harness.tasks.model import HumanElicitation, Rating
+
+T = TypeVar("T", bound="Hashable")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RatingColumns:
+    """R ratings as arrays, in the order in which they came.
+
+    Attributes
+    ----------
+    items, raters : tuple of str
+        Names, in the order in which they come first.
+    answers : tuple of (elicitation, value)
+        What was answered, in the same order.
+    item, rater, answer : (R,) int arrays
+        Places of each rating there.
+    """
+
+    items: tuple[str, ...]
+    raters: tuple[str, ...]
+    answers: tuple[tuple[HumanElicitation, str | tuple[str, ...]], ...]
+    item: NDArray[np.int64]
+    rater: NDArray[np.int64]
+    answer: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ratings: Sequence[Rating]) -> Self:
+        """Collect the columns of ratings."""
+        items, item = _coded([rating.item for rating in ratings])
+        raters, rater = _coded([rating.rater for rating in ratings])
+        answers, answer = _coded([(rating.elicitation, rating.value) for rating in ratings])
+        return cls(items, raters, answers, item, rater, answer)
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def __repr__(self) -> str:
+        return f"RatingColumns({len(self)} ratings by {len(self.raters)} raters)"
+
+    def rows_of(self, items: Iterable[str]) -> NDArray[np.int64]:
+        """Return (R,): the place of the item of each rating among some; -1 for other items."""
+        place = {name: i for i, name in enumerate(items)}
+        return np.array([place.get(name, -1) for name in self.items], dtype=np.int64)[self.item]
+
+    def of_answers(
+        self, is_wanted: Callable[[HumanElicitation, str | tuple[str, ...]], bool]
+    ) -> NDArray[np.bool_]:
+        """Return (R,) bool: which ratings have some answers."""
+        return np.array([is_wanted(*answer) for answer in self.answers], dtype=np.bool_)[
+            self.answer
+        ]
+
+    def n_by_rater(self) -> dict[str, int]:
+        """Return the number of ratings of each rater."""
+        counts = np.bincount(self.rater, minlength=len(self.raters))
+        return dict(zip(self.raters, counts.tolist(), strict=True))
+
+
+def is_choice(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
+    """Whether an answer is a single one, and no abstention."""
+    return isinstance(value, str) and value != CANNOT_ASSESS
+
+
+def is_set(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
+    """Whether an answer is a response set."""
+    return not isinstance(value, str)
+
+
+def _coded(values: Sequence[T]) -> tuple[tuple[T, ...], NDArray[np.int64]]:
+    """Return the distinct values, in the order in which they come first, and the place of each."""
+    place = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    codes = np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=len(values))
+    return tuple(place), codes
