@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 from itertools import combinations
 
 import numpy as np
@@ -28,6 +29,7 @@ from harness.report.judge_charts import (
     option_label,
     unique_slug,
 )
+from harness.report.prevalence_text import prevalence_lines
 from harness.report.sensitivity_charts import (
     curve_charts,
     nearest_index,
@@ -36,6 +38,7 @@ from harness.report.sensitivity_charts import (
     slider_grid,
 )
 from harness.report.svg import CHARACTER, PixelScale, clip
+from harness.report.text import render
 
 ROUNDING = 0.011  # px: marks have two decimals
 LABEL_OFFSET = {"x": 0.0, "y": 4.0}  # px by which a tick label lies below its value
@@ -446,6 +449,30 @@ def test_sweep_missed_the_measurement_at_its_own_marked_beta_and_said_nothing():
     choices = validate(indeterminate_source(indeterminate_task(n=40), judges=("lenient",)))
     assert not any("measured" in str(row[0]) for row in curve_charts(choices)[0].rows)
     assert "Dots among the lines are measured" not in page(choices)
+
+
+def test_sweep_that_misses_the_measured_sets_is_called_a_lower_bound():
+    """Half of the items hide toxic always, half never: one beta does not describe their sets."""
+    task = indeterminate_task(n=200, paired=200)
+    chosen = {(r.item, r.rater): r.value for r in task.ratings if r.elicitation == "forced_choice"}
+
+    def sets(rating):
+        choice, hides = chosen[rating.item, rating.rater], int(rating.item[1:]) % 2
+        return ("A", "B") if choice == "B" and hides else (choice,)
+
+    ratings = tuple(
+        rating if rating.elicitation == "forced_choice" else replace(rating, value=sets(rating))
+        for rating in task.ratings
+    )
+    varied = validate(indeterminate_source(task.model_copy(update={"ratings": ratings})))
+    assert varied.humans.prevalence.is_missed
+    [line] = [line for line in prevalence_lines(varied) if "lower bound" in line]
+    assert line.startswith(f"At the raters' beta ({varied.humans.beta.value:.2f})")
+    assert line in " ".join(unescape(page(varied)).split())
+    assert line in " ".join(render(varied, details=True).split())
+    alike = validate(indeterminate_source(task))
+    assert not alike.humans.prevalence.is_missed
+    assert "lower bound on what is unknown" not in page(alike)
 
 
 def test_nothing_is_swept_where_no_judge_has_a_decision():
