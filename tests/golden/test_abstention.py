@@ -6,8 +6,14 @@ import numpy as np
 from support.known_answers import Result, reproduce
 
 from harness.stats import Resampling
-from harness.stats.data.aggregation import levels
-from harness.stats.inference.estimate import estimate_sums
+from harness.stats.inference.engine import Engine
+from harness.stats.inference.estimate import (
+    ItemSums,
+    average_over_criteria,
+    estimate_all,
+    estimate_sums,
+    point_estimates,
+)
 from harness.stats.metrics.confusion import BINARY, CELLS
 from harness.stats.metrics.judge_agreement import ensemble_agreement
 from harness.stats.subsets.abstention import mode_sums
@@ -63,31 +69,20 @@ def test_micro_macro(golden):
     """Kappa of the pooled table, and the mean of each criterion's kappa."""
 
     def adapter(inputs):
-        human, judge, criteria, items = [], [], [], []
-        for c, table in enumerate(inputs["tables"]):
-            sides = ((1, 1), (1, 0), (0, 1), (0, 0))
-            decisions = [
-                s for s, name in zip(sides, CELLS, strict=True) for _ in range(table[name])
-            ]
-            human += [h for h, _ in decisions]
-            judge += [j for _, j in decisions]
-            criteria += [f"criterion {c}"] * len(decisions)
-            items += [f"item {i}" for i in range(len(decisions))]
         [kappa] = [metric for metric in BINARY if metric.name == "kappa"]
-        by_level = levels(
-            np.array(human, float),
-            {"": np.array(judge, float)},
-            criteria=criteria,
-            items=items,
-            metrics=[kappa],
-            resampling=Resampling(n_resamples=0, rng=np.random.default_rng(0)),
-        )[""]["kappa"]
-        of_criteria = [estimate.value for estimate in by_level.per_criterion.values()]
+        cells = np.array([[table[name] for name in CELLS] for table in inputs["tables"]], float)
+        criteria = [f"criterion {c}" for c in range(len(cells))]
+        sums = ItemSums(contributions=cells, metrics=(kappa,))
+        averaged, units = average_over_criteria([[sums]], criteria)
+        resampling = Resampling(n_resamples=0, rng=np.random.default_rng(0))
+        [macro] = estimate_all(averaged, Engine.draw(units, resampling))
         return Result(
             {
-                "per_criterion_kappa": of_criteria,
-                "macro_kappa": by_level.macro.value,
-                "micro_kappa": by_level.micro.value,
+                "per_criterion_kappa": [
+                    point_estimates(of_criterion, [kappa])["kappa"].value for of_criterion in cells
+                ],
+                "macro_kappa": macro["kappa"].estimate.value,
+                "micro_kappa": point_estimates(cells.sum(axis=0), [kappa])["kappa"].value,
             }
         )
 

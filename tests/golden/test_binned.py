@@ -6,7 +6,7 @@ import numpy as np
 from support.known_answers import Result, counts_of, judge_labels, load_dataset, reproduce, units_of
 
 from harness.stats import Resampling
-from harness.stats.data.labels import means, medians
+from harness.stats.data.labels import medians
 from harness.stats.metrics.alpha import krippendorff_alpha
 from harness.stats.metrics.association import correlations
 from harness.stats.metrics.binned_divergence import binned_divergence
@@ -54,7 +54,8 @@ def test_binned_jsd(golden):
 def beside(human, judge, scale):
     """Correlate the judge with the human median and mean; alpha of median against judge."""
     middle, verdict = medians(human, scale), medians(judge, scale)
-    median, mean = correlations(middle, verdict), correlations(means(human, scale), verdict)
+    means = human @ np.array(scale) / human.sum(axis=1)
+    median, mean = correlations(middle, verdict), correlations(means, verdict)
     alphas = {
         level: krippendorff_alpha(np.stack([middle, verdict], axis=1), level).value
         for level in ("nominal", "ordinal", "interval")

@@ -93,12 +93,6 @@ def modes(counts: Counts) -> FloatArray:
     return hard(row_shares(c))
 
 
-def means(counts: Counts, scale: ArrayLike | None = None) -> FloatArray:
-    """Return (n,): the mean label of each item; nan where nobody rated. As `medians`."""
-    c = np.asarray(counts, dtype=np.float64)
-    return ratio(c @ numbers_of(scale, c.shape[1]), c.sum(axis=1))
-
-
 def majority_shares(counts: Counts) -> FloatArray:
     """Return (n,): share of the most frequent label; nan where nobody rated."""
     c = np.asarray(counts, dtype=np.float64)

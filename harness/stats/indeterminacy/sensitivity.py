@@ -16,11 +16,7 @@ from harness.stats.data.rating_table import (
     multilabel,
     reaches,
 )
-from harness.stats.indeterminacy.translation import (
-    SweepVariant,
-    reconstruct_theta,
-    sensitivity_family,
-)
+from harness.stats.indeterminacy.translation import reconstruct_theta, sensitivity_family
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, Estimated, ItemSums, estimate_all
 from harness.stats.inference.metric import Metric, find_metric, mean, no_items, weighted
@@ -162,7 +158,6 @@ def beta_sweep(
     tau: float,
     positive: Sequence[str],
     resampling: Resampling,
-    variant: SweepVariant = "keeps_choice",
     metrics: Sequence[str | Metric] | None = None,
     common: Mapping[str, CommonItems] | None = None,
 ) -> tuple[SweepPoint, ...]:
@@ -176,7 +171,7 @@ def beta_sweep(
         With response sets where a metric needs them.
     betas : sequence of float in [0, 1]
         The grid.
-    adds, variant
+    adds
         As in `sensitivity_family`.
     tau, positive, metrics, resampling, common
         As in `evaluate`.
@@ -207,7 +202,7 @@ def beta_sweep(
     ]
     fixed = [row for row in rows if row.human_form not in NEED_SETS]
     moving = [row for row in rows if row.human_form in NEED_SETS]
-    implied = [distributions_at_beta(human, beta, added, variant=variant) for beta in betas]
+    implied = [distributions_at_beta(human, beta, added) for beta in betas]
     deciding = (*moving, *downstream.METRICS)  # the prevalence needs decisions
     human_sides = [ComparedSide.of(human, cut, deciding, dist, units.times) for dist in implied]
     as_rated = ComparedSide.of(human, cut, fixed, times=units.times)
@@ -232,8 +227,6 @@ def distributions_at_beta(
     human: RatingTable,
     beta: float,
     adds: Mapping[str, Iterable[str]],
-    *,
-    variant: SweepVariant = "keeps_choice",
 ) -> Distributions:
     """Return the humans' distributions as their forced choices and one beta imply them.
 
@@ -241,11 +234,11 @@ def distributions_at_beta(
     ----------
     human : RatingTable
         Its forced choices are used and nothing else.
-    beta, adds, variant
+    beta, adds
         As in `sensitivity_family`.
     """
     dist = Distributions.of(human)
-    family = sensitivity_family(human.space, beta, adds, variant=variant)
+    family = sensitivity_family(human.space, beta, adds)
     theta = reconstruct_theta(dist.O, family)
     return replace(dist, theta=theta, omega=multilabel(theta, human.space), n_sets=dist.n_forced)
 

@@ -601,9 +601,7 @@ def _counted(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  #
     return {"criteria": float(totals[1:].sum()), "undefined_criteria": float(totals[2])}
 
 
-def wilson_interval(
-    share: float, n: float, *, level: float = 0.95, unit: ResampledUnit = "item"
-) -> Interval:
+def wilson_interval(share: float, n: float, *, level: float = 0.95) -> Interval:
     """Return the score interval of a share.
 
     Parameters
@@ -615,8 +613,6 @@ def wilson_interval(
         interval hold however alike a cluster's units are.
     level : float in (0, 1)
         Nominal coverage.
-    unit : str
-        What ``n`` counts.
 
     Returns
     -------
@@ -646,4 +642,4 @@ def wilson_interval(
     half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     low = max(0.0, centre - half) if share > 0 else 0.0  # exactly, not but for rounding
     high = min(1.0, centre + half) if share < 1 else 1.0
-    return Interval(low, high, level, "wilson", unit)
+    return Interval(low, high, level, "wilson", "item")

@@ -101,7 +101,6 @@ def regret_matrix(
     *,
     metrics: Sequence[str] | None = None,
     goals: Sequence[str] = GOALS,
-    judges: Sequence[str] | None = None,
 ) -> dict[str, dict[str, Regret]]:
     """Say for each metric what choosing by it costs on each downstream goal.
 
@@ -113,8 +112,6 @@ def regret_matrix(
         Rows of the matrix. Default: all that were evaluated.
     goals : sequence of str, optional
         Columns: metrics that were evaluated. Default: decision consistency and prevalence bias.
-    judges : sequence of str, optional
-        Those one may choose. Default: all that were evaluated.
 
     Returns
     -------
@@ -124,19 +121,15 @@ def regret_matrix(
     Raises
     ------
     ValueError
-        If a metric or a judge was not evaluated.
+        If a metric was not evaluated.
     """
-    names = evaluation.judges if judges is None else tuple(judges)
-    if unknown := [name for name in names if name not in evaluation.judges]:
-        raise ValueError(f"judges: {unknown[0]!r} was not evaluated")
-    places = [evaluation.judges.index(name) for name in names]
     chosen = [row.name for row in evaluation.metrics] if metrics is None else list(metrics)
-    losses = {name: _losses(evaluation, name, places) for name in {*chosen, *goals}}
+    losses = {name: evaluation.losses(name) for name in {*chosen, *goals}}
     return {
         metric: {
             goal: regret_of(
                 (metric, goal),
-                names,
+                evaluation.judges,
                 losses[metric],
                 losses[goal],
                 level=evaluation.level,
@@ -146,13 +139,6 @@ def regret_matrix(
         }
         for metric in chosen
     }
-
-
-def _losses(
-    evaluation: Evaluation, metric: str, places: Sequence[int]
-) -> tuple[FloatArray, FloatArray]:
-    losses, replicates = evaluation.losses(metric)
-    return losses[places], replicates[places]
 
 
 def chosen_by(losses: FloatArray) -> BoolArray:

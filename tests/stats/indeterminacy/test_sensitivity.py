@@ -47,17 +47,6 @@ def test_sweep_by_hand():
     assert middle.prevalence.ratings_per_item == 3
 
 
-def test_sweep_variant_is_by_name():
-    """The printed table takes the chosen option out of the set: omega of fine falls."""
-    human, judge = count_table("human", [["fine"]]), count_table("z", sets=[[BOTH]])
-    [kept], [printed] = (
-        sweep(human, [judge], [0.3], variant=variant) for variant in ("keeps_choice", "table_2")
-    )
-    name = "mse(srs/srs)"
-    assert kept.estimates["z"][name].value == pytest.approx(0.7**2)
-    assert printed.estimates["z"][name].value == pytest.approx(0.7**2 + 0.3**2)
-
-
 def test_all_betas_share_their_resamples():
     """A metric on choices is the same at every beta, replicate by replicate."""
     human, judges = random_table("human", 0), [random_table("a", 1), random_table("b", 2)]

@@ -7,11 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from support.rating_tables import seeded, split_options
 
-from harness.stats.data.aggregation import levels
-from harness.stats.metrics.confusion import BINARY
 from harness.stats.metrics.judge_agreement import ensemble_agreement
 
-[KAPPA] = [metric for metric in BINARY if metric.name == "kappa"]
 binary_votes = arrays.arrays(np.float64, (8, 4), elements=st.integers(0, 1).map(float))
 
 
@@ -106,71 +103,3 @@ def test_bad_input_is_refused_by_name(call, message):
     """The message names the argument and what was wanted."""
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def at_levels(human, judge, criteria, items, **chosen):
-    """Evaluate kappa on every level."""
-    resampling, rest = split_options(chosen, n_resamples=200)
-    by_judge = levels(
-        np.array(human, float),
-        {"": np.array(judge, float)},
-        criteria=criteria,
-        items=items,
-        metrics=[KAPPA],
-        resampling=resampling,
-        **rest,
-    )
-    return by_judge[""]["kappa"]
-
-
-def test_levels_of_aggregation_are_three_estimands():
-    """Micro, macro and item level differ, and each names the unit that was resampled."""
-    rng = np.random.default_rng(1)
-    n = 60
-    human = np.concatenate([rng.random(n) < 0.8, rng.random(n) < 0.3]).astype(float)
-    judge = np.where(rng.random(2 * n) < np.repeat([0.05, 0.4], n), 1 - human, human)
-    criteria = ["a"] * n + ["b"] * n
-    items = [f"i{i}" for i in range(n)] * 2
-    result = at_levels(human, judge, criteria, items)
-    each = [estimate.value for estimate in result.per_criterion.values()]
-    assert result.macro.value == pytest.approx(np.mean(each))
-    both = [(side[:n] * side[n:]) for side in (human, judge)]
-    assert result.item.value == pytest.approx(at_levels(*both, ["all"] * n, items[:n]).micro.value)
-    assert (
-        len({round(estimate.value, 6) for estimate in (result.micro, result.macro, result.item)})
-        == 3
-    )
-    assert [estimate.interval.unit for estimate in (result.micro, result.item)] == ["item", "item"]
-    assert result.macro.interval_reason == "too_few_criteria"
-    assert (result.micro.n_used, result.macro.n_used, result.item.n_used) == (2 * n, 2, n)
-    assert repr(result).startswith("Levels('kappa', micro ")
-
-
-def test_degenerate_criterion_is_na_with_counts_not_dropped():
-    """A criterion with one label on both sides has no kappa, and so the macro mean has none."""
-    result = at_levels([1, 0, 1, 1], [1, 0, 1, 1], ["a", "a", "b", "b"], ["x", "y", "x", "y"])
-    assert result.per_criterion["b"].reason == "constant_labels"
-    assert (result.macro.value, result.macro.reason) == (None, "constant_labels")
-    assert result.macro.counts == {"criteria": 2, "undefined_criteria": 1}
-    empty = at_levels([], [], [], [])
-    assert {estimate.reason for estimate in (empty.micro, empty.macro, empty.item)} == {"no_items"}
-
-
-def test_an_item_with_a_gap_enters_no_item_level():
-    """All criteria must be met, and be decided by both sides."""
-    human = [1, 1, 1, 0, 1, np.nan]
-    result = at_levels(human, [1, 1, 1, 0, 1, 1], list("ababab"), list("xxyyzz"))
-    assert (result.item.n_used, result.item.n_excluded, result.item.value) == (2, 1, 1)
-
-
-@pytest.mark.parametrize(
-    ("chosen", "message"),
-    [
-        ({"criteria": ["a"], "items": ["x", "y"]}, "criteria has 1 entries"),
-        ({"criteria": ["a", "a"], "items": ["x", "x"]}, "criterion 'a' twice"),
-    ],
-)
-def test_bad_levels_are_refused_by_name(chosen, message):
-    """The message names the argument and what was wanted."""
-    with pytest.raises(ValueError, match=message):
-        at_levels([1, 0], [1, 0], **chosen)
