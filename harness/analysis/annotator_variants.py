@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 CHOICES = frozenset({"forced_choice", "paired"})  # elicitations that ask for one
+VariantSetting = Literal["small_n", "unanswered", "weighting", "score", "expert", "gold", "quality"]
+VariantKey: TypeAlias = tuple[
+    VariantSetting, str
+]  # a setting of the test, and what it is changed to
 NO_EXPERT, NO_SET = "no_expert_ratings", "no_ratings_of_one_set"
 
 
@@ -174,39 +178,67 @@ def values_of_verdicts(
     return drawn_modes(counts, items, judge=judge, seed=seed)
 
 
-def variants(
-    annotators: Annotators, design: AltTestDesign
-) -> dict[str, dict[str, AnnotatorSummary]]:
-    """Return the result of every variant that data and task allow, by judge and variant.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """The test with one setting changed.
+
+    Attributes
+    ----------
+    setting : str
+        What is changed: ``small_n`` (raters with few items), ``unanswered``, ``weighting`` or
+        ``score``; where task.yaml says so, ``expert`` (compared with one rater), ``gold`` (with the
+        right answers, at margin 0), ``quality`` (raters weighted), or ``score`` by its weights.
+    value : str
+        What to: ``t`` (the t-test) or ``skip``; ``exclude``, as published; ``ipw`` (items weighted
+        by the inverse share of their label); ``rank_neg_rmse`` (ranks, on ordered scales) or
+        ``weights`` (the less a disagreement costs, the more similar); the rater; the field; "" for
+        the quality.
+    """
+
+    setting: VariantSetting
+    value: str
+    result: AnnotatorSummary
+
+    @property
+    def name(self) -> str:
+        """Setting and value on a line."""
+        return f"{self.setting}={self.value}" if self.value else self.setting
+
+
+def variants(annotators: Annotators, design: AltTestDesign) -> dict[str, tuple[Variant, ...]]:
+    """Return the result of every variant that data and task allow, by judge.
 
     A task may add an expert, a field with right answers, the raters' quality, and weights, of which
     the negative is a similarity.
     """
     by_variant = _summaries(annotators, design)
     return {
-        name: {variant: tests[name] for variant, tests in by_variant.items()}
+        name: tuple(
+            Variant(setting=setting, value=value, result=tests[name])
+            for (setting, value), tests in by_variant.items()
+        )
         for name in annotators.verdicts
     }
 
 
 def _summaries(
     annotators: Annotators, design: AltTestDesign
-) -> dict[str, dict[str, AnnotatorSummary]]:
+) -> dict[VariantKey, dict[str, AnnotatorSummary]]:
     task = annotators.p.task
     designs = _usual_designs(annotators.scale, design) | _task_designs(annotators, design)
-    summaries = {
+    summaries: dict[VariantKey, dict[str, AnnotatorSummary]] = {
         variant: _summarised(annotators.tests(changed)) for variant, changed in designs.items()
     }
     if task.alt_test and task.alt_test.expert is not None:
         expert = task.alt_test.expert
-        summaries[f"expert={expert}"] = _expert(annotators, design, expert)
+        summaries["expert", expert] = _expert(annotators, design, expert)
     if task.weights is not None:
         keys = task.space.options
         labels = OptionScale("nominal", keys, None, np.arange(len(keys)))
         costs = np.array(task.weights)[: len(keys), : len(keys)]
         weighted = replace(design, score=SimilarityTable(keys, -costs))
         tests = Annotators.of(annotators.p, labels).tests(weighted)
-        summaries["score=weights"] = _summarised(tests)
+        summaries["score", "weights"] = _summarised(tests)
     return summaries
 
 
@@ -214,27 +246,28 @@ def _summarised(tests: Mapping[str, AltTest]) -> dict[str, AnnotatorSummary]:
     return {name: AnnotatorSummary.of(test) for name, test in tests.items()}
 
 
-def _usual_designs(scale: OptionScale, design: AltTestDesign) -> dict[str, AltTestDesign]:
-    designs = {
-        "small_n=t": replace(design, small_n="t"),
-        "small_n=skip": replace(design, small_n="skip"),
-        "unanswered=exclude": replace(design, unanswered="exclude"),
-        "weighting=ipw": replace(design, weighting="ipw"),
+def _usual_designs(scale: OptionScale, design: AltTestDesign) -> dict[VariantKey, AltTestDesign]:
+    designs: dict[VariantKey, AltTestDesign] = {
+        ("small_n", "t"): replace(design, small_n="t"),
+        ("small_n", "skip"): replace(design, small_n="skip"),
+        ("unanswered", "exclude"): replace(design, unanswered="exclude"),
+        ("weighting", "ipw"): replace(design, weighting="ipw"),
     }
     if scale.numbers is not None:
-        designs["score=rank_neg_rmse"] = replace(design, score="rank_neg_rmse")
+        designs["score", "rank_neg_rmse"] = replace(design, score="rank_neg_rmse")
     return designs
 
 
-def _task_designs(annotators: Annotators, design: AltTestDesign) -> dict[str, AltTestDesign]:
-    settings, designs = annotators.p.task.alt_test, {}
+def _task_designs(annotators: Annotators, design: AltTestDesign) -> dict[VariantKey, AltTestDesign]:
+    settings = annotators.p.task.alt_test
+    designs: dict[VariantKey, AltTestDesign] = {}
     if settings and settings.quality:
-        designs["quality"] = replace(design, quality=settings.quality)
+        designs["quality", ""] = replace(design, quality=settings.quality)
     if settings and settings.gold is not None:
         value_of = values_of(annotators.scale)
         answers = {item.id: item.fields.get(settings.gold) for item in annotators.p.source.items}
         gold = {item: value_of[answer] for item, answer in answers.items() if answer}
-        designs[f"gold={settings.gold}, eps=0"] = replace(design, gold=gold, eps=0.0)
+        designs["gold", settings.gold] = replace(design, gold=gold, eps=0.0)
     return designs
 
 

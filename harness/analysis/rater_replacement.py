@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from harness.analysis.annotator_variants import (
     Annotators,
+    Variant,
     by_criterion,
     combined,
     rater_correlations,
@@ -53,14 +54,8 @@ class JudgeTests:
         At other margins.
     smallest_eps : float or None
         The smallest margin at which it passes; None if it passes at none.
-    variants : dict of str to AnnotatorSummary
-        What the other named variants say, by what they change: ``small_n`` (the t-test, or
-        skipping, for raters with few items), ``unanswered=exclude`` (as published),
-        ``weighting=ipw`` (items weighted by the inverse share of their label), and on ordered
-        scales ``score=rank_neg_rmse`` (ranks).
-        Where task.yaml says so: ``expert`` and ``gold`` (compared with one rater, or with the right
-        answers at margin 0), ``quality`` (raters weighted), ``score=weights`` (the less a
-        disagreement costs, the more similar).
+    variants : tuple of Variant
+        The test with one setting changed.
     criteria : dict of str to AnnotatorSummary
         Each criterion by itself, where items have several.
     combined : CombinedTest or None
@@ -75,7 +70,7 @@ class JudgeTests:
     n_tied_verdicts: int
     sweep: tuple[EpsPoint, ...]
     smallest_eps: float | None
-    variants: dict[str, AnnotatorSummary] = field(default_factory=dict)
+    variants: tuple[Variant, ...] = ()
     criteria: dict[str, AnnotatorSummary] = field(default_factory=dict)
     combined: CombinedTest | None = None
     pearson_mean_over_raters: Estimate | None = None

@@ -10,27 +10,29 @@ from harness.report.judge_charts import described, is_drawn, judge_lines, judge_
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
+    from harness.analysis.annotator_variants import Variant
     from harness.analysis.rater_replacement import JudgeTests, Replacement
     from harness.report.charts import Chart
 
 TESTS = {"t": "t-test", "wilcoxon": "signed-rank test"}
-VARIANTS = {
-    "small_n=t": "t-test also for raters with few items",
-    "small_n=skip": "raters with few items skipped",
-    "unanswered=exclude": "unanswered items excluded",
-    "weighting=ipw": "items weighted by the inverse share of their label",
-    "score=rank_neg_rmse": "closeness of ranks",
-    "score=weights": "closeness by the task's weights",
-    "expert": "compared with the expert alone",
-    "gold": "compared with gold labels, at margin 0",
-    "quality": "raters weighted by their quality",
+VARIANTS: dict[tuple[str, str], str] = {  # by setting and value, "" for any
+    ("small_n", "t"): "t-test also for raters with few items",
+    ("small_n", "skip"): "raters with few items skipped",
+    ("unanswered", "exclude"): "unanswered items excluded",
+    ("weighting", "ipw"): "items weighted by the inverse share of their label",
+    ("score", "rank_neg_rmse"): "closeness of ranks",
+    ("score", "weights"): "closeness by the task's weights",
+    ("expert", ""): "compared with the expert alone",
+    ("gold", ""): "compared with gold labels, at margin 0",
+    ("quality", ""): "raters weighted by their quality",
 }
 MAX_RATERS = 30
 
 
-def variant_label(name: str) -> str:
+def variant_label(variant: Variant) -> str:
     """Return what a variant of the test changes."""
-    return VARIANTS.get(name) or VARIANTS[name.partition("=")[0]]
+    setting, value = variant.setting, variant.value
+    return VARIANTS.get((setting, value)) or VARIANTS[setting, ""]
 
 
 def judges_by_advantage(v: Validation) -> list[JudgeTests]:

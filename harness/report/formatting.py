@@ -188,6 +188,11 @@ def cut(text: str, n: int) -> str:
     return text if len(text) <= n else text[: n - 1] + "…"
 
 
+def short_name(display_name: str) -> str:
+    """Return the words for a metric without its name in the field, which stands in brackets."""
+    return display_name.partition(" (")[0]
+
+
 def level_text(confidence: float) -> str:
     """Return a confidence level as in "97.5%"."""
     return f"{100 * confidence:g}%"

@@ -16,6 +16,7 @@ from harness.report.formatting import (
     rank_set,
     reason,
     reason_words,
+    short_name,
     with_bounds,
 )
 from harness.report.judge_charts import judge_kinds
@@ -109,7 +110,7 @@ def ranking_rows(v: Validation) -> list[RankingRow]:
 
 def ranking_table(v: Validation) -> tuple[list[str], list[list[str]]]:
     """Return heads and cells of the ranking, without columns that have no value or no cost."""
-    name = v.evidence.display_name.partition(" (")[0] if v.evidence else ""
+    name = short_name(v.evidence.display_name) if v.evidence else ""
     heads = ("rank", "judge", name, "flips", "alike", "beta-hat", "answered", "usable", COST)
     rows = [
         (

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.beta_sensitivity import CURVE_BETAS
 from harness.report.charts import Series, Titles, line_chart
-from harness.report.formatting import COMPLETENESS_HEADS, basis, counted, estimate, number, share
+from harness.report.formatting import (
+    COMPLETENESS_HEADS,
+    basis,
+    counted,
+    estimate,
+    number,
+    share,
+    short_name,
+)
 from harness.report.html.page import render
 from harness.report.study_charts import figure_groups
 from harness.report.text_table import draw_table, paragraph
@@ -201,7 +209,7 @@ def _prevalence_chart(task: str, prevalence: Prevalence) -> Chart:
 
 def metric_name(metric: str, names: Mapping[str, str]) -> str:
     """Return the display name of a metric."""
-    return METRIC_WORDS.get(metric) or names.get(metric, metric).partition(" (")[0]
+    return METRIC_WORDS.get(metric) or short_name(names.get(metric, metric))
 
 
 def study_page(

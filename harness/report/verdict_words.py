@@ -15,6 +15,7 @@ from harness.report.formatting import (
     listed,
     number,
     percent,
+    short_name,
     tenths,
     with_bounds,
 )
@@ -52,7 +53,7 @@ def because(v: Validation) -> str:
     if v.decision.verdict == "best_not_proven":
         missing = listed([_missing(v, name) for name in v.decision.missing])
         parts.append(f"Missing: {missing}.")
-    name = v.evidence.display_name.partition(" (")[0]
+    name = short_name(v.evidence.display_name)
     numbers = f"{number(check.value)} against {number(check.threshold)} ({name})"
     rival = baseline_words(v, check.rival)
     if v.decision.verdict == "none":

@@ -82,6 +82,11 @@ def test_winning_rate_was_of_other_replies_than_the_test_that_decides():
     assert '<tr><th scope="row">few</th><td class="n">all</td>' in page(validation)
 
 
+def variants_of(judge):
+    """Results of the variants, by their names."""
+    return {variant.name: variant.result for variant in judge.variants}
+
+
 def test_named_variants_stand_beside_the_result():
     """t-test, skipping, weighting and leaving out unanswered items, as `stats` does each alone."""
     ratings, truth = panel_of(20, noise=0.3)
@@ -94,20 +99,20 @@ def test_named_variants_stand_beside_the_result():
         "unanswered=exclude": {"unanswered": "exclude"},
         "weighting=ipw": {"weighting": "ipw"},
     }
-    assert set(judge.variants) == set(fields)
+    assert set(variants_of(judge)) == set(fields)
     for name, field in fields.items():
         design = AltTestDesign(score="accuracy", eps=0.1, **field)
         expected = annotator_test(panel, statement, design)
-        result = judge.variants[name]
+        result = variants_of(judge)[name]
         assert (result.winning_rate.value, result.passes) == (
             expected.winning_rate.value,
             expected.passes,
         )
         assert (result.wins, result.n_tested) == (expected.wins, expected.n_tested)
         assert result.advantage.value == pytest.approx(expected.advantage.value)
-    assert judge.variants["small_n=skip"].winning_rate.reason == "too_few_items"
-    assert judge.variants["small_n=skip"].n_skipped == 3
-    assert judge.variants["unanswered=exclude"].advantage.value > judge.test.advantage.value
+    assert variants_of(judge)["small_n=skip"].winning_rate.reason == "too_few_items"
+    assert variants_of(judge)["small_n=skip"].n_skipped == 3
+    assert variants_of(judge)["unanswered=exclude"].advantage.value > judge.test.advantage.value
     steps = section_of(
         {r: {f"i{i}": str(1 + (i + k) % 3) for i in range(9)} for k, r in enumerate("xyz")},
         {"z": {"i0": "1", "i1": "2"}},
@@ -115,7 +120,7 @@ def test_named_variants_stand_beside_the_result():
         scale="ordinal",
         positive=(),
     )
-    assert "score=rank_neg_rmse" in steps.judges[0].variants
+    assert "score=rank_neg_rmse" in variants_of(steps.judges[0])
 
 
 def found_by(panel, statement, **fields):
@@ -156,11 +161,11 @@ def test_variants_that_a_task_names_stand_beside_the_result():
     panel = Panel.of((i, r, v) for r, rated in ratings.items() for i, v in rated.items())
     gold = dict(list(truth.items())[1:])
     table = SimilarityTable(("A", "B"), -np.array(costs)[:2, :2])
-    same_result(judge.variants["expert=r1"], found_by(panel, flipped, eps=0.2, expert="r1"))
-    same_result(judge.variants["gold=answer, eps=0"], found_by(panel, flipped, eps=0, gold=gold))
-    same_result(judge.variants["quality"], found_by(panel, flipped, eps=0.2, quality=quality))
-    same_result(judge.variants["score=weights"], found_by(panel, flipped, eps=0.2, score=table))
-    assert judge.variants["gold=answer, eps=0"].advantage.n_used == 39
+    same_result(variants_of(judge)["expert=r1"], found_by(panel, flipped, eps=0.2, expert="r1"))
+    same_result(variants_of(judge)["gold=answer"], found_by(panel, flipped, eps=0, gold=gold))
+    same_result(variants_of(judge)["quality"], found_by(panel, flipped, eps=0.2, quality=quality))
+    same_result(variants_of(judge)["score=weights"], found_by(panel, flipped, eps=0.2, score=table))
+    assert variants_of(judge)["gold=answer"].advantage.n_used == 39
 
 
 def test_an_expert_without_ratings_here_is_na_with_the_reason():
@@ -169,7 +174,7 @@ def test_an_expert_without_ratings_here_is_na_with_the_reason():
     statement = AltTestFields(expert="dr", combine=(("r0",), ("dr",)))
     task = task_of(ratings, alt_test=statement)
     [judge] = rater_replacement.section(prepare(source_of(task, {"z": truth}))).judges
-    result = judge.variants["expert=dr"]
+    result = variants_of(judge)["expert=dr"]
     assert (result.winning_rate.value, result.winning_rate.reason) == (None, "no_expert_ratings")
     assert (judge.combined.n_pairings, judge.combined.reason) == (0, "no_ratings_of_one_set")
 
@@ -276,7 +281,7 @@ def test_silence_does_not_lift_the_winning_rate():
     ratings, truth = panel_of(60)
     silent = {item: label if i % 2 else INVALID for i, (item, label) in enumerate(truth.items())}
     [loss] = section_of(ratings, {"z": silent}).judges
-    exclude = loss.variants["unanswered=exclude"]
+    exclude = variants_of(loss)["unanswered=exclude"]
     assert (loss.test.winning_rate.value, exclude.winning_rate.value) == (0.0, 1.0)
     assert loss.test.answered_fraction == 0.5
 

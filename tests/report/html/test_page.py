@@ -166,10 +166,11 @@ def test_options_are_named_before_anything_is_counted_by_them(elements):
 
 def test_every_variant_of_the_annotator_test_has_a_label(validation):
     """Those of this run, and those that a task may ask for."""
-    named = {name for test in validation.replacement.judges for name in test.variants}
-    assert "small_n=skip" in named
-    asked_for = {"expert=ann", "gold=answer, eps=0", "quality", "score=weights"}
-    assert all(" " in variant_label(name) for name in named | asked_for)
+    variants = [variant for test in validation.replacement.judges for variant in test.variants]
+    assert "small_n=skip" in {variant.name for variant in variants}
+    asked_for = (("expert", "ann"), ("gold", "answer"), ("quality", ""), ("score", "weights"))
+    variants += [replace(variants[0], setting=setting, value=value) for setting, value in asked_for]
+    assert all(" " in variant_label(variant) for variant in variants)
 
 
 def test_provenance_tells_how_long_asking_took(elements, folder):
