@@ -19,7 +19,7 @@ from harness.tasks import Task
 from harness.tasks import load_task as load_task_folder
 from harness.tasks.columns.answer_cells import AnswerReader
 from harness.tasks.columns.column_mapping import whole_mapping
-from harness.tasks.columns.table_answers import AnswerSettings, TableAnswers
+from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions, TableAnswers
 from harness.tasks.load import task_from
 
 if TYPE_CHECKING:
@@ -149,9 +149,11 @@ def _import_rows(
     said = {key: value if key == "scale" else strings(value) for key, value in said.items()}
     settings = read_options(AnswerSettings, said)
     records: list[Row] = msgspec.json.decode(_ENCODE(rows))
+    rated = read_options(RatedOptions, mapping)
     table = plain_table(records, ROWS) if roles else edge("curation").read_records(records, ROWS)
-    subject = _described(mapping, roles, table, settings) or _guessed(
-        mapping, roles, table, settings
+    name = mapping.get("name", ROWS)
+    subject = _described(name, roles, table, settings, rated) or _guessed(
+        name, roles, table, settings, rated
     )
     task, verdicts, rejected = task_from(subject)
     if rejected:
@@ -161,15 +163,19 @@ def _import_rows(
 
 
 def _described(
-    mapping: TableMapping, roles: Mapping[str, list[str]], table: Table, settings: AnswerSettings
+    name: str,
+    roles: Mapping[str, list[str]],
+    table: Table,
+    settings: AnswerSettings,
+    rated: RatedOptions,
 ) -> TableTask | None:
     """Return the task that a mapping describes; None where it leaves roles or labels open."""
     from harness.tasks.columns.table_reader import ItemColumns, TableTask  # noqa: PLC0415 -- numpy
 
     columns = whole_mapping(roles, table)
-    rater_ids = mapping.get("rater_ids") or ("real" if columns and columns.rater else None)
-    if columns is None or rater_ids is None:
+    if columns is None or not (columns.rater or rated.rater_ids):
         return None
+    who = {"kind": rated.kind or columns.kind, "rater_ids": rated.rater_ids or "real"}
     cells = AnswerReader(table, columns)
     if settings.is_whole:
         answers = TableAnswers.of(settings, ROWS, abstain=cells.abstains)
@@ -179,10 +185,8 @@ def _described(
             return None
         answers = guess.answers
     return TableTask(
-        name=mapping.get("name", ROWS),
-        property_rated=mapping.get("property", ""),
-        kind=mapping.get("kind") or columns.kind,
-        rater_ids=rater_ids,
+        name=name,
+        rated=rated.model_copy(update=who),
         cells=cells,
         answers=answers,
         columns=ItemColumns(fields=columns.item_fields(table)),
@@ -190,18 +194,14 @@ def _described(
 
 
 def _guessed(
-    mapping: TableMapping, roles: Mapping[str, list[str]], table: Table, settings: AnswerSettings
+    name: str,
+    roles: Mapping[str, list[str]],
+    table: Table,
+    settings: AnswerSettings,
+    rated: RatedOptions,
 ) -> TableTask:
     """Return the task that an import of the table would make."""
-    plan, *others = edge("curation").make_plans(
-        mapping.get("name", ROWS),
-        table,
-        roles,
-        settings=settings,
-        property_rated=mapping.get("property", ""),
-        rater_ids=mapping.get("rater_ids"),
-        kind=mapping.get("kind"),
-    )
+    plan, *others = edge("curation").make_plans(name, table, roles, settings=settings, rated=rated)
     if others:
         criteria = ", ".join(each.columns.criterion or "" for each in (plan, *others))
         raise TaskError(f"{ROWS}: {criteria} have scales of their own; give the rows of one.")
@@ -209,9 +209,11 @@ def _guessed(
     return cast("TableTask", plan)
 
 
-def strings(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return one name or several as several."""
-    return (names,) if isinstance(names, str) else tuple(names)
+def strings(names: object) -> tuple[str, ...]:
+    """Return one name or several as several; the columns of a frame may be numbers."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        return (str(names),)
+    return tuple(map(str, names))
 
 
 def without_folder(error: HarnessError, scratch: Path) -> HarnessError:

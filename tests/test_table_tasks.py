@@ -229,3 +229,33 @@ def test_response_sets_of_many_options_have_to_be_listed(tmp_path, monkeypatch):
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = invoke("curate", "import", "rows.jsonl", "--as", "./folder", "--yes")
     assert "list the admissible sets under 'response_sets' in folder/task.yaml" in done.output
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"kind": "wizard"}, "kind"),
+        ({"rater_ids": "maybe"}, "rater_ids"),
+        ({"name": "two words"}, "rows: name"),
+        ({"options": ["y", "n", "x"]}, "a binary scale has 2 options, found 3"),
+        ({"scale": "fuzzy"}, "scale"),
+        ({"positive": ["z"]}, "'z' is none of y, n"),
+        ({"rename": ["y"]}, "label=option"),
+        ({"id": 3}, "id"),
+    ],
+)
+def test_a_wrong_value_of_a_mapping_is_one_clear_error(more, message):
+    """Some ended as an error of pydantic."""
+    with pytest.raises(HarnessError, match=message) as refused:
+        harness.load_task(PLAIN, mapping=WHOLE | more)
+    assert "\n" not in str(refused.value)
+    assert "--" not in str(refused.value)
+
+
+def test_columns_of_a_frame_may_be_numbers():
+    """As pandas names them where a file has no header; it was an internal error."""
+    rows = [dict(enumerate(row.values())) for row in PLAIN]
+    numbered = {"id": 0, "text": [1], "rater": 2, "label": 3}
+    task = harness.load_task(rows, mapping=WHOLE | numbered)
+    assert len(task.ratings) == len(PLAIN)
+    assert task.text == ("1",)

@@ -20,12 +20,11 @@ from harness.curation.import_options import (
     ColumnOptions,
     FileOptions,
     MadeTask,
-    RatedOptions,
     WritingOptions,
 )
 from harness.errors import HarnessError, TaskError
 from harness.option_declarations import IMPORT, IMPORT_EXPORTED, IMPORT_INTO, read_options
-from harness.tasks.columns.table_answers import AnswerSettings
+from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions
 from harness.tasks.schema import MAX_POWERSET_OPTIONS
 
 if TYPE_CHECKING:
@@ -192,9 +191,7 @@ class _Draft:
             self.table,
             self.roles,
             settings=self.settings,
-            property_rated=self.rated.property,
-            rater_ids=self.rated.rater_ids,
-            kind=self.rated.kind,
+            rated=self.rated,
         )
         return tuple(replace(p, source=self.source, licence=self.licence) for p in plans)
 
@@ -287,8 +284,8 @@ def _as_json(plan: ImportPlan, summary: ImportSummary | None) -> dict[str, objec
         "scale": plan.answers.scale,
         "options": dict(plan.answers.labels),
         "positive": list(plan.answers.positive),
-        "kind": plan.kind,
-        "rater_ids": plan.rater_ids,
+        "kind": plan.rated.kind,
+        "rater_ids": plan.rated.rater_ids,
         "questions": list(plan.questions()),
         "notes": list(plan.notes),
     }
@@ -324,8 +321,8 @@ def _describe(plans: Sequence[ImportPlan], *, unclear: bool = True) -> str:
         rows.append(("left out" if mapping.rater else "kept", ", ".join(unused)))
     for plan in plans:
         rows += _answer_rows(plan)
-    rows.append(("raters are", f"{first.kind} (--kind)"))
-    if first.rater_ids == "positional":
+    rows.append(("raters are", f"{first.rated.kind} (--kind)"))
+    if first.rated.rater_ids == "positional":
         rows.append(("rater ids", "positional: a rater is a position, not a person (--rater-ids)"))
     heading = f"{first.table.path.name}: {first.table.n_rows} rows, {LAYOUTS[mapping.layout]}"
     lines = [_wrapped(f"  {name:<12}", text) for name, text in rows]
@@ -383,7 +380,7 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> str:
     if summary.textless:
         items = ", ".join(summary.textless)
         lines.append(_wrapped("", f"Without a text: {items}. Judges need a text for every item."))
-    if not plan.property_rated:
+    if not plan.rated.property:
         lines.append(f"Describe what was rated under 'property' in {summary.folder}/task.yaml.")
     n_options = len(plan.answers.labels)
     if summary.has_sets and n_options > MAX_POWERSET_OPTIONS:

@@ -13,7 +13,6 @@ from harness.option_declarations import (
     option,
 )
 from harness.tasks.columns.table_answers import READING
-from harness.tasks.schema import RaterIds, RaterKind
 
 
 class FileOptions(Options):
@@ -105,16 +104,6 @@ class ColumnOptions(Options):
             for role, columns in named.items()
             if columns
         }
-
-
-class RatedOptions(Options):
-    """What was rated and by whom, as in ``task.yaml``."""
-
-    property: str = option("", "What is rated, as a phrase that judges read.", READING)
-    rater_ids: RaterIds | None = option(
-        None, "Whether a rater is a person, or a position within the item.", READING
-    )
-    kind: RaterKind | None = option(None, "Kind of raters; sets eps to 0.2, 0.15 or 0.1.", READING)
 
 
 class MadeTask(Options):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +24,11 @@ from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerRead
 from harness.tasks.columns.cell_values import ballots_by_rater, list_of, with_point
 from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_fields
 from harness.tasks.columns.column_words import parts
+from harness.tasks.columns.table_answers import RatedOptions
 from harness.tasks.columns.table_columns import with_decimals, with_sets, with_whole_sets
 from harness.tasks.columns.table_reader import ItemColumns, TableTask
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import OPEN_SCALES, RaterIds, RaterKind, as_number
+from harness.tasks.schema import OPEN_SCALES, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,9 +73,7 @@ def make_plans(
     roles: Mapping[str, Sequence[str]],
     *,
     settings: AnswerSettings,
-    property_rated: str = "",
-    rater_ids: RaterIds | None = None,
-    kind: RaterKind | None = None,
+    rated: RatedOptions | None = None,
 ) -> tuple[ImportPlan, ...]:
     """Complete the settings and check that tasks can be made.
 
@@ -88,12 +87,9 @@ def make_plans(
         Columns by role, as the user names them; see `mapping_fields`.
     settings : AnswerSettings
         Settings of the user about the answers; before those of the table's format.
-    property_rated : str, optional
-        Property rated, as a phrase.
-    rater_ids : {"real", "positional"}, optional
-        ``real`` or ``positional``; read from the columns if absent.
-    kind : {"expert", "skilled", "crowd"}, optional
-        What the raters are; by default crowd, or expert where their names say so.
+    rated : RatedOptions, optional
+        What was rated and by whom. The kind of the raters is by default crowd, or expert where
+        their names say so; whether their ids are people is read from the columns.
 
     Returns
     -------
@@ -105,15 +101,15 @@ def make_plans(
     TaskError
         If a column is unknown, nothing looks like ratings, or the labels cannot be options.
     """
-    asked: dict[str, Any] = {"property_rated": property_rated, "rater_ids": rater_ids, "kind": kind}
-    plans = _plans(name, table, roles, settings=settings, **asked)
+    rated = rated or RatedOptions()
+    plans = _plans(name, table, roles, settings, rated)
     joins = [doubt for plan in plans for doubt in plan.doubts if "separator" in doubt.accept]
     if not joins:
         return plans
     separator = joins[0].accept["separator"].replace("\\n", "\n")
     try:  # roles, too, may be others once the labels are apart
         split = settings.model_copy(update={"separator": separator})
-        apart = _plans(name, table, roles, settings=split, **asked)
+        apart = _plans(name, table, roles, split, rated)
     except TaskError:
         return plans
     return tuple(replace(plan, doubts=(joins[0], *plan.doubts)) for plan in apart)
@@ -123,11 +119,8 @@ def _plans(
     name: str,
     table: Table,
     roles: Mapping[str, Sequence[str]],
-    *,
     settings: AnswerSettings,
-    property_rated: str,
-    rater_ids: RaterIds | None,
-    kind: RaterKind | None,
+    rated: RatedOptions,
 ) -> tuple[ImportPlan, ...]:
     """Complete the settings, as they stand."""
     fixed = mapping_fields({**table.reading.columns, **roles}, table)
@@ -158,7 +151,10 @@ def _plans(
     by_task = {None: merged(counts.values())} if shared else counts
     doubts = (*draft.doubts, *list_doubts, *_line_doubts(table, mapping))
     doubts += (*_share_doubts(reader), *corrections)
-    rater_ids = rater_ids or guess_rater_ids(reader)
+    who = {
+        "kind": rated.kind or mapping.kind,
+        "rater_ids": rated.rater_ids or guess_rater_ids(reader),
+    }
     pairs = pairs_of(mapping.text)
     plans = []
     for criterion, of_task in by_task.items():
@@ -167,9 +163,7 @@ def _plans(
         plans.append(
             ImportPlan(
                 name=name if criterion is None else f"{name}-{_slug(criterion)}",
-                property_rated=property_rated,
-                kind=kind or mapping.kind,
-                rater_ids=rater_ids,
+                rated=rated.model_copy(update=who),
                 cells=reader,
                 answers=guess.answers,
                 columns=ItemColumns(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from harness.errors import TaskError
+from pydantic import ValidationError
+
+from harness.errors import TaskError, fault_of
 from harness.tasks.folders import find_task, path_inside
 from harness.tasks.human_ratings import check_ratings, read_ratings
 from harness.tasks.model import Item, Rating, Task
@@ -106,12 +108,15 @@ def task_from(subject: TableTask) -> TableContent:
             f"{where}: response sets of more than {MAX_POWERSET_OPTIONS} options have to be "
             "listed; import a file of the table, and list them under response_sets in task.yaml."
         )
-    file = TaskFile.model_validate(
-        subject.described(
-            {name for item in items for name in item.fields},
-            {(r.item, r.elicitation) for r in ratings if r.value != CANNOT_ASSESS},
-        )
+    described = subject.described(
+        {name for item in items for name in item.fields},
+        {(r.item, r.elicitation) for r in ratings if r.value != CANNOT_ASSESS},
     )
+    try:
+        file = TaskFile.model_validate(described)
+    except ValidationError as error:
+        place, problem = fault_of(error)[:2]
+        raise TaskError(f"{where}: {place}: {problem}.") from None
     rated = tuple(rating for rating in ratings if foreign.isdisjoint(rating.labels))
     ignored = tuple(rating for rating in ratings if not foreign.isdisjoint(rating.labels))
     task = _made(Path(file.name), file, (tuple(items), rated, ignored))

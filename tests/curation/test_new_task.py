@@ -441,14 +441,14 @@ def test_positional_raters(tmp_path):
     """Numbered label columns filled from the left are places; crossed workers are persons."""
     places = "id,label_1,label_2,label_3\n1,yes,no,\n2,no,no,yes\n3,yes,,\n"
     people = "id,w1,w2,w3\n1,yes,no,\n2,,no,yes\n3,yes,,no\n"
-    assert plan_of(table(tmp_path, places)).rater_ids == "positional"
-    assert plan_of(table(tmp_path, people)).rater_ids == "real"
+    assert plan_of(table(tmp_path, places)).rated.rater_ids == "positional"
+    assert plan_of(table(tmp_path, people)).rated.rater_ids == "real"
 
 
 def test_kind_of_raters(tmp_path):
     """--kind says what the raters are; columns called after experts say it themselves."""
     path = table(tmp_path, "id,expert_1,expert_2\n1,yes,no\n2,no,no\n")
-    assert plan_of(path).kind == "expert"
+    assert plan_of(path).rated.kind == "expert"
     result = call_harness(
         "new-task", "m", "--from", path, "--kind", "skilled", "--yes", cwd=tmp_path
     )

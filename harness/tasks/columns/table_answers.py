@@ -12,7 +12,7 @@ from harness.errors import OptionError, TaskError
 from harness.option_declarations import IMPORT, Lists, Options, Repeated, option
 from harness.tasks.columns.label_reader import LabelReader
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
-from harness.tasks.schema import OPEN_SCALES, Scale, as_number
+from harness.tasks.schema import OPEN_SCALES, RaterIds, RaterKind, Scale, as_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,6 +99,16 @@ class AnswerSettings(Options):
         named = [label.casefold() for label in self.options]
         whole = len(set(named)) == len(named) > 1 and self.scale not in {None, *OPEN_SCALES}
         return whole and bool(self.positive or self.scale != "binary")
+
+
+class RatedOptions(Options):
+    """What was rated and by whom, as in ``task.yaml``."""
+
+    property: str = option("", "What is rated, as a phrase that judges read.", READING)
+    rater_ids: RaterIds | None = option(
+        None, "Whether a rater is a person, or a position within the item.", READING
+    )
+    kind: RaterKind | None = option(None, "Kind of raters; sets eps to 0.2, 0.15 or 0.1.", READING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from harness.tasks.columns.answer_cells import AnswerReader, CellAnswer
     from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.label_reader import LabelReader, LabelReading
-    from harness.tasks.columns.table_answers import TableAnswers
+    from harness.tasks.columns.table_answers import RatedOptions, TableAnswers
     from harness.tasks.columns.table_columns import Table
-    from harness.tasks.schema import RaterIds, RaterKind
 
 
 class TableItem(NamedTuple):
@@ -95,12 +94,10 @@ class TableTask:
 
     Attributes
     ----------
-    name, property_rated : str
+    name : str
         Of the task.
-    kind : str
-        Whether the raters are ``expert``, ``skilled`` or ``crowd``.
-    rater_ids : str
-        ``positional`` where a rater is only a place within the row.
+    rated : RatedOptions
+        What was rated and by whom; kind and ids of the raters are known.
     cells : AnswerReader
         The table, and the roles of its columns.
     answers : TableAnswers
@@ -112,9 +109,7 @@ class TableTask:
     """
 
     name: str
-    property_rated: str
-    kind: RaterKind
-    rater_ids: RaterIds
+    rated: RatedOptions
     cells: AnswerReader
     answers: TableAnswers
     columns: ItemColumns
@@ -153,11 +148,11 @@ class TableTask:
         shown = [self.columns.fields[name] for name in self.mapping.text]
         found = {
             "name": self.name,
-            "property": self.property_rated or DEFAULT_PROPERTY,
+            "property": self.rated.property or DEFAULT_PROPERTY,
             **self.answers.fields(),
             "ranks_by": "response_set" if ranked_by_sets else "forced_choice",
-            "raters": self.kind,
-            "rater_ids": self.rater_ids,
+            "raters": self.rated.kind,
+            "rater_ids": self.rated.rater_ids,
             "text": [name for name in shown if name in fields],
             "source": f"{self.source}; imported from {table}" if self.source else table,
             "licence": self.licence,
