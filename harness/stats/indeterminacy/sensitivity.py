@@ -511,15 +511,14 @@ def break_even(
     The inversions of Guerdan et al. 2025, figure 7. Decisions flip one item at a time, at values of
     beta that have a closed form.
     """
-    row, cut = find_metric(goal, downstream.METRICS), Cut(tau, tuple(positive))
-    dist, meets = Distributions.of(human), human.space.meets(positive)[:, None].astype(np.float64)
-    first, last = (_theta(dist, beta, adds) @ meets for beta in (0.0, 1.0))
-    flips = Flips.of(first, last, tau)
-    decisions = (decisions_at_replies(table, cut, n_replies) for table in judges)
-    paths = [flips.path(row, decided, times) for decided in decisions]
-    starts = paths[0][0] if paths else np.zeros(1)
-    losses = np.array([row.losses(values) for _, values in paths])
-    return BreakEven(row.name, tau, _pieces(starts, losses, [table.name for table in judges]))
+    settings: dict[str, Any] = {
+        "adds": adds,
+        "positive": positive,
+        "n_replies": n_replies,
+        "times": times,
+    }
+    [at_tau] = winning_regions(human, judges, goal, taus=(tau,), **settings)
+    return at_tau
 
 
 def winning_regions(
@@ -547,13 +546,19 @@ def winning_regions(
     tuple of BreakEven
         In the order of ``taus``.
     """
-    settings: dict[str, Any] = {
-        "adds": adds,
-        "positive": positive,
-        "n_replies": n_replies,
-        "times": times,
-    }
-    return tuple(break_even(human, judges, goal, tau=tau, **settings) for tau in taus)
+    row, names = find_metric(goal, downstream.METRICS), [table.name for table in judges]
+    dist, meets = Distributions.of(human), human.space.meets(positive)[:, None].astype(np.float64)
+    first, last = (_theta(dist, beta, adds) @ meets for beta in (0.0, 1.0))
+
+    def region(tau: float) -> BreakEven:
+        flips, cut = Flips.of(first, last, tau), Cut(tau, tuple(positive))
+        decisions = (decisions_at_replies(table, cut, n_replies) for table in judges)
+        paths = [flips.path(row, decided, times) for decided in decisions]
+        starts = paths[0][0] if paths else np.zeros(1)
+        losses = np.array([row.losses(values) for _, values in paths])
+        return BreakEven(row.name, tau, _pieces(starts, losses, names))
+
+    return tuple(region(tau) for tau in taus)
 
 
 def _theta(dist: Distributions, beta: float, adds: Mapping[str, Iterable[str]]) -> FloatArray:

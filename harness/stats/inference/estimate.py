@@ -182,9 +182,11 @@ def make_interval(
         return None, ""
     if not sampled.has_enough_units:
         return None, TOO_FEW[unit]
+    if not len(sampled.replicates):
+        return None, "no_resamples"
     ends = interval_ends(method, sampled, level)
     if ends is None:
-        return None, "constant" if len(sampled.replicates) else "no_resamples"
+        return None, "constant"
     crossed = method == "score" and sampled.raters is not None
     return Interval(*ends, level, "crossed" if crossed else method, unit, estimand), ""
 
