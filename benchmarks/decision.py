@@ -1137,7 +1137,8 @@ Why rows miss their range:
   and a step is more than a percent of the data sets.
 - One judge asked once and ten times: on 30 items the critical value of skewed differences is an
   approximation, and the share is within two standard errors of 5 %.
-- On 20 to 50 items, squared distances of ten replies are skewed more than their bounds imply.
+- On 20 and 30 items, intervals of squared distances allow for a further item, and are wider than
+  needed where the sample has its like.
 - With crossed raters, decisions at a cut-off move in steps of a rater: without one of five, the
   share of the others may lie on the cut-off, so that leaving raters out varies the decisions more
   than drawing them anew does. The interval of decision consistency is wider than needed.
