@@ -23,7 +23,7 @@ from harness.stats import RatingTable
 from harness.stats.inference.crossed_raters import CrossedRatings
 from harness.stats.selection.rater_panel import RaterPanel
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.rating_columns import is_choice, is_set
+from harness.tasks.rating_columns import is_choice, is_set, places
 from harness.tasks.schema import ELICITATIONS, AnswerKind, Elicitation
 
 if TYPE_CHECKING:
@@ -150,7 +150,6 @@ class _TableBuilder:
         n, n_options, n_sets = len(items), len(space.options), len(space.sets)
         self.space = space
         self.items = tuple(item.id for item in items)
-        self.row = {item.id: i for i, item in enumerate(items)}
         self.forced_choice: NDArray[np.int64] | NDArray[np.float64]
         self.forced_choice = np.zeros((n, n_options), dtype=np.int64)
         self.response_set: NDArray[np.int64] | NDArray[np.float64]
@@ -239,7 +238,7 @@ def human_table(task: Task, items: Sequence[Item], rater: str | None = None) -> 
     """
     columns = task.rating_columns
     builder = _TableBuilder(task.space, items)
-    rows = columns.rows_of(builder.row)
+    rows = columns.rows_of(builder.items)
     if rater is not None:
         rows[columns.rater != columns.raters.index(rater)] = -1
     kept = np.flatnonzero(rows >= 0)
@@ -381,14 +380,15 @@ def judge_table(
     builder = _TableBuilder(task.space, items)
     columns = columns_of(verdicts)
     elicitations = {kind.elicitation for kind in columns.kinds}
-    place = np.array([builder.row.get(item, -1) for item in columns.items], dtype=np.int64)
-    row_of = place[columns.item]
+    row_of = places(columns.items, builder.items)[columns.item]
     soft = {kind.elicitation for kind in columns.kinds if kind.is_soft and kind.value is not None}
     soft -= {"paired"}
     shares: dict[tuple[int, Elicitation], list[Verdict]] = defaultdict(list)
     is_share = columns.of_kinds(lambda kind: kind.elicitation in soft and kind.value is not None)
-    for verdict in verdicts_at(verdicts, is_share & (row_of >= 0)) if soft else ():
-        shares[builder.row[verdict.item], verdict.elicitation].append(verdict)
+    is_share &= row_of >= 0
+    with_shares = verdicts_at(verdicts, is_share)
+    for verdict, row in zip(with_shares, row_of[is_share].tolist(), strict=True):
+        shares[row, verdict.elicitation].append(verdict)
     rows = row_of[np.argsort(columns.kind, kind="stable")]  # by kind
     ends = np.cumsum([n for _, n in columns.n_by_kind()]).tolist()
     at: RowIndices = [0]

@@ -304,6 +304,8 @@ def human_sets(source: Source, human: RatingTable, *, sets_rank: bool) -> HumanS
 
 def _n_paired_raters(source: Source) -> int:
     columns = source.task.rating_columns
+    if not any(form == "response_set" for form, _ in columns.answers):
+        return 0
     rows = columns.rows_of(item.id for item in source.items)
     unit = rows * len(columns.raters) + columns.rater
     is_set = columns.of_answers(lambda form, _: form == "response_set")

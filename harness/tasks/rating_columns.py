@@ -56,8 +56,7 @@ class RatingColumns:
 
     def rows_of(self, items: Iterable[str]) -> NDArray[np.int64]:
         """Return (R,): the place of the item of each rating among some; -1 for other items."""
-        place = {name: i for i, name in enumerate(items)}
-        return np.array([place.get(name, -1) for name in self.items], dtype=np.int64)[self.item]
+        return places(self.items, tuple(items))[self.item]
 
     def of_answers(
         self, is_wanted: Callable[[HumanElicitation, str | tuple[str, ...]], bool]
@@ -71,6 +70,14 @@ class RatingColumns:
         """Return the number of ratings of each rater."""
         counts = np.bincount(self.rater, minlength=len(self.raters))
         return dict(zip(self.raters, counts.tolist(), strict=True))
+
+
+def places(names: tuple[str, ...], among: tuple[str, ...]) -> NDArray[np.int64]:
+    """Return the place of each name among others; -1 where it is not there."""
+    if names == among:  # as a rule, and quick: they are the same objects
+        return np.arange(len(names))
+    place = {name: i for i, name in enumerate(among)}
+    return np.array([place.get(name, -1) for name in names], dtype=np.int64)
 
 
 def is_choice(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:

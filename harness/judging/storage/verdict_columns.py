@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from math import nan
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -78,9 +78,10 @@ class VerdictKind(NamedTuple):
     has_object: bool
 
 
-def _kind_of(verdict: Verdict) -> VerdictKind:
+def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
+    """Return the fields of a `VerdictKind`: a plain tuple, as one is made of every verdict."""
     reply = verdict.reply
-    return VerdictKind(
+    return (
         verdict.judge,
         verdict.elicitation,
         verdict.outcome,
@@ -166,7 +167,7 @@ class _ColumnsWriter:
     def __init__(self, items: Iterable[str] = ()) -> None:
         self.judges: dict[str, int] = {}
         self.items = {name: i for i, name in enumerate(items)}
-        self.kinds: dict[VerdictKind, int] = {}
+        self.kinds: dict[tuple[Any, ...], int] = {}
         self._rows = bytearray()
 
     def add(self, verdict: Verdict, offset: int = 0) -> None:
@@ -193,6 +194,10 @@ class _ColumnsWriter:
             completion,
             cached,
         )
+
+    def named_kinds(self) -> tuple[VerdictKind, ...]:
+        """Return the kinds, in the order in which they came first."""
+        return tuple(map(VerdictKind._make, self.kinds))
 
     def rows(self) -> NDArray[np.void]:
         """Return the (N,) rows of `_ROW`."""
@@ -267,7 +272,7 @@ def columns_of(verdicts: Sequence[Verdict]) -> VerdictColumns:
     writer = _ColumnsWriter()
     for verdict in verdicts:
         writer.add(verdict)
-    return VerdictColumns(writer.rows(), tuple(writer.items), tuple(writer.kinds))
+    return VerdictColumns(writer.rows(), tuple(writer.items), writer.named_kinds())
 
 
 def verdicts_at(verdicts: Sequence[Verdict], rows: NDArray[np.bool_]) -> list[Verdict]:
@@ -317,7 +322,7 @@ def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
         where = error.filename or path
         raise VerdictError(f"{where}: cannot be read ({error.strerror}).") from None
     rows = _final(path, writer.rows())
-    names, kinds = tuple(writer.items), tuple(writer.kinds)
+    names, kinds = tuple(writer.items), writer.named_kinds()
     by_judge = {}
     for judge, number in writer.judges.items():
         of_judge = rows[rows["judge"] == number]
