@@ -170,13 +170,14 @@ def _described(
     rated: RatedOptions,
 ) -> TableTask | None:
     """Return the task that a mapping describes; None where it leaves roles or labels open."""
+    from harness.tasks.columns.table_columns import with_whole_sets  # noqa: PLC0415 -- numpy
     from harness.tasks.columns.table_reader import ItemColumns, TableTask  # noqa: PLC0415 -- numpy
 
     columns = whole_mapping(roles, table)
     if columns is None or not (columns.rater or rated.rater_ids):
         return None
     who = {"kind": rated.kind or columns.kind, "rater_ids": rated.rater_ids or "real"}
-    cells = AnswerReader(table, columns)
+    cells = AnswerReader(with_whole_sets(table), columns)
     if settings.is_whole:
         answers = TableAnswers.of(settings, ROWS, abstain=cells.abstains)
     else:

@@ -9,13 +9,18 @@ import sys
 from contextlib import contextmanager
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.processes import invoke
 
 import harness
 from harness.edges import EDGES
 from harness.errors import HarnessError
+from harness.table_tasks import _described, _guessed, strings
 from harness.tasks.columns.column_mapping import whole_mapping
+from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions
 from harness.tasks.columns.table_columns import plain_table
+from harness.tasks.load import task_from
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 AT = "2026-01-01"
@@ -259,3 +264,45 @@ def test_columns_of_a_frame_may_be_numbers():
     task = harness.load_task(rows, mapping=WHOLE | numbered)
     assert len(task.ratings) == len(PLAIN)
     assert task.text == ("1",)
+
+
+CELLS = st.sampled_from(["y", "n", "Y", " n ", "", "maybe", "CANNOT_ASSESS", None, '["y", "n"]'])
+
+
+@given(data=st.data(), n_items=st.integers(2, 6), wide=st.booleans())
+def test_the_core_reads_what_an_import_would_read(data, n_items, wide):
+    """Also odd cells, gaps and totals; where the core asks for a guess, it asks no more."""
+    people = ["ann", "bob", "cy"]
+    rows = []
+    for i in range(n_items):
+        item = {"post": f"p{i}", "text": f"A text about thing {i}"}
+        cells = {name: data.draw(CELLS) for name in people}
+        rows += (
+            [item | cells]
+            if wide
+            else [item | {"who": who, "label": cell} for who, cell in cells.items()]
+        )
+    if data.draw(st.booleans()):
+        rows.append(rows[data.draw(st.integers(0, len(rows) - 1))])
+    columns = {"raters": people} if wide else {"rater": "who", "label": "label"}
+    roles = {role: [*strings(names)] for role, names in columns.items()}
+    roles |= {"id": ["post"], "text": ["text"], "judges": ["none"]}
+    said = {
+        "scale": "nominal",
+        "options": ("y", "n"),
+        "ignore": data.draw(st.sampled_from([(), ("maybe",)])),
+    }
+    settings, rated = AnswerSettings(**said), RatedOptions(rater_ids="real")
+    table = plain_table(rows, "rows")
+    subject = _described("rows", roles, table, settings, rated)
+    if subject is None:
+        return
+    try:
+        plan = _guessed("rows", roles, table, settings, rated)
+    except HarnessError:
+        with pytest.raises(HarnessError):
+            task_from(subject)
+        return
+    assert subject.answers == plan.answers
+    assert [*subject.reader().rated()] == [*plan.reader().rated()]
+    assert (subject.rated, subject.columns) == (plan.rated, plan.columns)
