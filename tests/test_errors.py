@@ -25,6 +25,12 @@ def test_a_fault_of_pydantic_becomes_a_line_in_one_place():
     assert users == ["errors.py"]
 
 
+def test_no_text_of_an_error_is_split_again():
+    """Problem and advice are two fields; their text was cut at "; " in several places."""
+    pattern = r"""\b(split|partition|rpartition|rsplit)\(['"]; ?['"]"""
+    assert [path.name for path, text in sources().items() if re.search(pattern, text)] == []
+
+
 def test_a_file_is_read_up_to_a_limit_in_one_place():
     """Six places read one byte more than they allow, to see whether there is more."""
     users = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -210,6 +211,37 @@ def test_the_core_imports_no_edge():
         and module.name not in CLIENTS_OF_EDGES
     }
     assert found == set()
+
+
+def test_the_core_names_an_edge_in_one_table():
+    """Other than by ``harness.edges``, only the registered formats are loaded by name."""
+    pattern = re.compile(rf"harness\.({'|'.join(EDGES)})(\.\w+)*")
+    found = {
+        module_name(path)
+        for path in HARNESS.rglob("*.py")
+        if "_bundled" not in path.parts and path.relative_to(HARNESS).parts[0] not in EDGES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and pattern.fullmatch(node.value)
+    }
+    assert found == {"tasks.tables.formats"}
+
+
+EDGES_OF_EDGES = {("interop", "annotation"), ("interop", "curation")}
+
+
+def test_an_edge_imports_no_other_edge():
+    """But for the projects of rating tools, which annotation and curation offer together."""
+    found = {
+        (module.name.split(".")[0], edge)
+        for module in modules()
+        for name in module.imports
+        for edge in EDGES
+        if name.startswith(f"harness.{edge}.") or name == f"harness.{edge}"
+        if module.name.split(".")[0] in {*EDGES} - {edge}
+    }
+    assert found == EDGES_OF_EDGES
 
 
 def test_stats_needs_numpy_and_scipy_alone():

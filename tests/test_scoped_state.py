@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 from itertools import cycle
+from pathlib import Path
 
 import pytest
 
+import harness
 from harness.scoped_state import SharedBlock, silenced, variables_set
 from harness.tasks import load_task
 
+HARNESS = Path(harness.__file__).resolve().parent
 STATE = """
 import asyncio, csv, decimal, locale, logging, os, pkgutil, random, signal, socket, sys, threading
 import warnings
@@ -90,6 +94,34 @@ assert validation.judges
 check("validate")
 """
 JUDGE = "judges: {{gpt: {{kind: litellm, model: openai/stub, base_url: '{url}', samples: 1}}}}\n"
+
+
+CHANGES_OF_STATE = re.compile(
+    r"os\.environ(\[[^]]+\] =|\.(update|setdefault|pop)\()|os\.(putenv|chdir|umask)\("
+    r"|(filterwarnings|simplefilter|basicConfig|setLevel|addHandler|setlocale|seterr)\("
+    r"|field_size_limit\(\w|random\.seed\(|setrecursionlimit\(|set_event_loop_policy\("
+    r"|signal\.signal\(|add_signal_handler\(|setrlimit\(|gc\.(set_threshold|disable|freeze)\("
+)
+MAY_CHANGE_STATE = {
+    "annotation/local_page.py",  # signals of the command that serves the page
+    "cli/__init__.py",
+    "cluster/ray_processes.py",  # a process of its own
+    "judging/running/open_files.py",  # the soft limit of open files, which a run says
+    "scoped_state.py",  # puts back what it changes
+    "stopping.py",  # signals while a run asks; puts them back
+    "tasks/tables/delimited.py",  # the limit of csv while a table is read; puts it back
+    "tasks/tables/native_readers.py",  # a process of its own
+}
+
+
+def test_few_modules_change_the_state_of_the_process():
+    """Each with its reason; what the test below does not call is found here."""
+    found = {
+        path.relative_to(HARNESS).as_posix()
+        for path in HARNESS.rglob("*.py")
+        if CHANGES_OF_STATE.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == MAY_CHANGE_STATE
 
 
 def test_environment_is_put_back(monkeypatch):

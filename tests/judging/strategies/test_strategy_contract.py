@@ -129,6 +129,7 @@ def test_what_is_no_strategy_is_refused(name):
 def names_compared(tree: ast.Module) -> list[tuple[int, str]]:
     """Lines on which a strategy's name, or a value called strategy, is compared or looked up."""
     names = {*BUILT_IN, *NUMBERED.values()} - {"json", "logprob", "mean", "majority", "weighted"}
+    names |= {place.value.partition(":")[2] for place in BUILT_IN.values()}  # names of classes
     found = []
     for node in ast.walk(tree):
         parts: list[ast.expr] = []
@@ -149,8 +150,9 @@ def names_compared(tree: ast.Module) -> list[tuple[int, str]]:
                 for c in ast.walk(part)
                 if isinstance(c, ast.Constant) and isinstance(c.value, str)
             ]
-            is_named = isinstance(part, ast.Attribute) and part.attr in {"strategy", "asking"}
-            is_local = isinstance(part, ast.Name) and part.id == "strategy"
+            owner = part.value if isinstance(part, ast.Attribute) and part.attr == "name" else part
+            is_named = isinstance(owner, ast.Attribute) and owner.attr in {"strategy", "asking"}
+            is_local = isinstance(owner, ast.Name) and owner.id in {"strategy", "asking"}
             if is_named or is_local or names & set(texts):
                 found.append((node.lineno, ast.unparse(node)))
     return found
@@ -190,6 +192,9 @@ def test_the_comparison_of_a_name_is_found():
         "name == 'logprob-calibrated'",
         "table['endorse']",
         "strategy.endswith('@cot')",
+        "asking.name == 'json'",
+        "spec.asking.name in SOFT",
+        "type(asking).__name__ == 'Calibrated'",
         "FEW_SHOT.fullmatch(strategy)",
         "match spec.strategy:\n    case 'cot':\n        pass",
     ):
