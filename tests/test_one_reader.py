@@ -154,7 +154,7 @@ def test_one_loop_asks_units():
 
 
 def test_no_attribute_of_a_judge_is_set_from_outside():
-    """But for the copy that an endpoint makes of itself, and the state of the job of a batch."""
+    """But for the copy that an endpoint makes of itself; a session keeps the job of its judge."""
     found = [
         (path.name, ast.unparse(target))
         for path in HARNESS.rglob("*.py")
