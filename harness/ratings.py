@@ -130,7 +130,9 @@ def count_outcomes(
     return tuple(rows)
 
 
-def usable_replies(counts: Sequence[OutcomeCounts], elicitation: str) -> tuple[float | None, int]:
+def usable_replies(
+    counts: Sequence[OutcomeCounts], elicitation: Elicitation
+) -> tuple[float | None, int]:
     """Return the share of a judge's planned replies that are answers, and how many were planned.
 
     Of an elicitation, else of pairs, which stand for it (see `judge_table`). Replies that abstain,

@@ -75,6 +75,48 @@ def test_no_record_is_a_dict_of_anything():
     assert found == OF_OPTIONS
 
 
+FIXED_WORDS = {  # names of values with a fixed set of words
+    *("better", "elicitation", "mode", "outcome", "ranks_by", "rater_ids", "scale"),
+    *("interval_method", "origin"),
+}
+WRITTEN_BY_OTHERS = {  # where the words of a file, a page or a column stand before they are read
+    "analysis.inputs:scale",
+    "analysis.result:outcome",
+    "annotation.local_page:elicitation",
+    "annotation.rating_session:elicitation",
+    "curation.convert:elicitation",
+    "curation.verdict_sources.verdict_entries:elicitation",
+    "interop.screens:elicitation",
+    "revalidation.changed_answers:outcome",
+    "tasks.columns.column_mapping:elicitation",
+    "tasks.columns.label_reader:elicitation",
+    "tasks.columns.table_reader:elicitation",
+    "tasks.schema:scale",
+}
+
+
+def test_a_value_with_a_fixed_set_of_words_has_that_type():
+    """`elicitation: str` stood at 23 places: a word that nothing means passed."""
+    found = set()
+    for name, tree in modules():
+        fields = [
+            (part.target.id, part.annotation)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+            for part in node.body
+            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+        ]
+        taken = [
+            (p.arg, p.annotation) for function in functions(tree) for p in parameters(function)
+        ]
+        found |= {
+            f"{name}:{word}"
+            for word, annotation in (*fields, *taken)
+            if word in FIXED_WORDS and written(annotation) in {"str", "str | None"}
+        }
+    assert found == WRITTEN_BY_OTHERS
+
+
 def test_json_of_others_has_one_type():
     """Written once, so that it is found where it is read."""
     aliases = {

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isfinite
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from harness.stats.planning.sample_size import (
 from harness.stats.selection.footing import Footing, HumanReference
 from harness.stats.selection.ranking import Difference, compare
 from harness.stats.selection.share_agreeing import share_agreeing
+from harness.tasks.schema import RanksBy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
@@ -237,7 +238,7 @@ class Evidence:
     needs_raters: bool = False
     without_raters: tuple[WithoutRater, ...] = ()
     without_raters_reason: str = "not_computed"
-    ranks_by: str = ""
+    ranks_by: RanksBy | Literal[""] = ""
     left_out: tuple[Exclusion, ...] = ()
     n_tried_before: int = 0
     n_forgotten: int = 0
@@ -422,7 +423,7 @@ def evidence_of(
     *,
     margin: float,
     annotator_tests: AnnotatorTests,
-    ranks_by: str = "",
+    ranks_by: RanksBy | Literal[""] = "",
     unusable: tuple[Exclusion, ...] = (),
 ) -> Evidence:
     """Return the evidence that common footing gives, whose judges are in the order of the source.

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable  # noqa: TC003 -- msgspec reads annotations
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from harness.stats.data.resolved_tables import ITEM_SPACE, MET
 from harness.stats.indeterminacy.sensitivity import Prevalences
 from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
 from harness.tasks import CANNOT_ASSESS
-from harness.tasks.schema import ELICITATIONS, Elicitation
+from harness.tasks.schema import ELICITATIONS, Elicitation, RaterIds, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,7 +60,7 @@ class TaskFacts:
     """
 
     name: str
-    scale: str = ""
+    scale: Scale | Literal[""] = ""
     property: str
     notice: str
     content_hash: str
@@ -114,7 +114,7 @@ class HumanResult:
     """
 
     n_raters: int
-    rater_ids: str
+    rater_ids: RaterIds
     n_forced_choice: int
     n_response_sets: int
     n_pairs: int

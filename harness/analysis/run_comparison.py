@@ -12,6 +12,7 @@ from harness.analysis.inputs import JudgeFacts, sampling_weights, shared_items
 from harness.analysis.serialize import shared_fields
 from harness.errors import TaskError
 from harness.stats import Resampling
+from harness.stats.inference.metric import Better
 from harness.stats.inference.multiple_testing import holm
 from harness.stats.selection.paired_runs import PairedRuns, paired_runs
 
@@ -41,7 +42,7 @@ class PairedMetric:
     judge: str
     metric: str
     display_name: str
-    better: str
+    better: Better
     result: PairedRuns
     p_adjusted: float | None = None
 

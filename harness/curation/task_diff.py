@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis import validate
+from harness.analysis.decision import DecisionVerdict  # noqa: TC001 -- msgspec reads fields
 from harness.command_options import Validating
 from harness.curation.audit.audit_report import decision_words, first_names
 from harness.curation.audit.decision_effects import source_without
@@ -59,7 +60,7 @@ class VersionDecision:
         File of the verdicts.
     """
 
-    verdict: str
+    verdict: DecisionVerdict
     judge: str | None
     n_items: int
     metric: str

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from harness.stats.drift.reply_counts import ReplyCounts
     from harness.stats.drift.score_change import ItemScores
     from harness.stats.drift.stream_path import LookResult
+    from harness.tasks.schema import Elicitation
 
 
 PARTLY_LEFT_OUT = ", on items of which some are left out now"
@@ -60,7 +61,7 @@ class Stream:
     """
 
     judge: str
-    elicitation: str
+    elicitation: Elicitation
     replies: tuple[StreamReplies, ...]
     counts: ReplyCounts
     path: StreamPath
@@ -334,7 +335,7 @@ def _stream(earlier: Sequence[Look], look: Look, first: StreamReplies) -> Stream
 
 def _alarms(
     streams: Sequence[Stream], changes: Mapping[str, JudgeChange]
-) -> dict[tuple[str, str], LookResult]:
+) -> dict[tuple[str, Elicitation], LookResult]:
     """Return, for each stream that changed, the evidence at the look of its alarm."""
     n_streams = Counter(stream.judge for stream in streams)
     alarms = {}
@@ -349,7 +350,7 @@ def _alarms(
     return alarms
 
 
-def _all_alike(alarms: Mapping[tuple[str, str], LookResult], judges: Sequence[str]) -> bool:
+def _all_alike(alarms: Mapping[tuple[str, Elicitation], LookResult], judges: Sequence[str]) -> bool:
     """Return whether all judges, two or more, changed in the same look and overlapping windows."""
     common = common_changes(
         {s: (alarm.look, alarm.strongest.window) for s, alarm in alarms.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 from math import inf, log, log10
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from harness.report.charts import Gap, Overlay, Region, Series, Titles, line_chart
 from harness.report.date_axis import days, long_waits, steps_around
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from harness.revalidation.changed_rows import ChangedRow
     from harness.revalidation.history import HistoryReading
     from harness.revalidation.records import Baseline, JudgeLook, Look
+    from harness.tasks.schema import Elicitation
 
 
 SECTIONS = (
@@ -189,12 +190,12 @@ class JudgeCharts:
                 unit = UNITS[name].text
                 yield self._chart(name, name, unit, lines, reach=(0.0,), within=(0.0, inf))
 
-    def _figures(self, name: str, elicitation: str = "") -> dict[int, Figure]:
+    def _figures(self, name: str, elicitation: Elicitation | Literal[""] = "") -> dict[int, Figure]:
         """Return a figure by number of the look."""
         found = {look.number: judge.figure(name, elicitation) for look, judge in self.looks}
         return {n: figure for n, figure in found.items() if figure is not None}
 
-    def _evidence_chart(self, elicitation: str) -> Chart:
+    def _evidence_chart(self, elicitation: Elicitation) -> Chart:
         """Draw e-value and p-value of a stream as powers of ten, and what calls it changed."""
         evidence = {
             look.number: row.evidence

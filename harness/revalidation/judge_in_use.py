@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harness.revalidation.assessment import Stream
     from harness.revalidation.metric_changes import Scorer
     from harness.tasks import Task
+    from harness.tasks.schema import Elicitation
 
 
 def in_use(
@@ -75,7 +76,7 @@ def _sum(log_e: float | None, before: float | None) -> float | None:
     return float(np.logaddexp(log_e, before))
 
 
-def _constants(task: Task, elicitation: str) -> list[Category]:
+def _constants(task: Task, elicitation: Elicitation) -> list[Category]:
     """Return answers that a judge may always give, the smallest sets first; none of pairs."""
     space = task.space
     by_elicitation: Mapping[str, Sequence[str | tuple[str, ...]]] = {

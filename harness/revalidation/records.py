@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 
+from harness.analysis.decision import DecisionVerdict
 from harness.revalidation.baseline_design import DetectionPower
 from harness.revalidation.reply_categories import Category, StreamReplies, replies_per_item
 from harness.stats import Estimate
 from harness.stats.drift.changed_judges import ALPHA
 from harness.stats.drift.stream_path import LookResult
+from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +70,7 @@ class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     name: str
-    elicitation: str = ""
+    elicitation: Elicitation | Literal[""] = ""
     baseline: float | None = None
     look: float | None = None
     difference: float | None = None
@@ -134,7 +136,7 @@ class DecisionFacts(Struct, frozen=True, kw_only=True):
     """
 
     metric: str
-    verdict: str
+    verdict: DecisionVerdict
     judge: str | None
     n_rated: int = 0
     judges: tuple[ComparedJudge, ...] = ()
@@ -156,7 +158,7 @@ class ChangedItem(Struct, frozen=True, kw_only=True):
     """
 
     item: str
-    elicitation: str
+    elicitation: Elicitation
     before: Category
     now: Category
     share_before: tuple[int, int]
@@ -212,7 +214,7 @@ class JudgeLook(Struct, frozen=True, kw_only=True):
     figures: tuple[Figure, ...] = ()
     sequence: Figure | None = None
 
-    def figure(self, name: str, elicitation: str = "") -> Figure | None:
+    def figure(self, name: str, elicitation: Elicitation | Literal[""] = "") -> Figure | None:
         """Return a figure by its name; None where there is none."""
         wanted = name, elicitation
         return next((f for f in self.figures if (f.name, f.elicitation) == wanted), None)
@@ -345,7 +347,7 @@ class StreamEvidence(Struct, frozen=True, kw_only=True):
     """
 
     judge: str
-    elicitation: str
+    elicitation: Elicitation
     evidence: LookResult
 
 
@@ -402,7 +404,7 @@ class Look(Struct, frozen=True, kw_only=True, tag_field="kind", tag="look"):
     in_use: InUse | None = None
     streams: tuple[StreamReplies, ...] = ()
 
-    def stream(self, judge: str, elicitation: str) -> StreamReplies | None:
+    def stream(self, judge: str, elicitation: Elicitation) -> StreamReplies | None:
         """Return the replies of a judge to an elicitation; None if it was not asked."""
         wanted = judge, elicitation
         return next((s for s in self.streams if (s.judge, s.elicitation) == wanted), None)

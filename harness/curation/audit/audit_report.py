@@ -13,6 +13,7 @@ from harness.report.text_table import draw_table, paragraph
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from harness.analysis.decision import DecisionVerdict
     from harness.curation.audit.finding import Audit, Effect, Finding, RaterFacts
     from harness.report.charts import Chart
 
@@ -94,12 +95,12 @@ def _effect(effect: Effect | None) -> str:
     return f"{outcome_words(effect.verdict, effect.equals)}{shift}"
 
 
-def outcome_words(verdict: str, equals: Sequence[str]) -> str:
+def outcome_words(verdict: DecisionVerdict, equals: Sequence[str]) -> str:
     """Return a verdict with the judges that are equals."""
     return f"{verdict} {first_names(equals, ' or ')}" if equals else verdict
 
 
-def decision_words(verdict: str, judge: str | None) -> str:
+def decision_words(verdict: DecisionVerdict, judge: str | None) -> str:
     """Return a verdict with the judge it names."""
     return verdict if judge is None else f"{verdict} {judge}"
 

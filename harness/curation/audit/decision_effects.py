@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harness.analysis import Source
+    from harness.analysis.decision import DecisionVerdict
     from harness.analysis.evidence import Evidence
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Task
@@ -47,7 +48,7 @@ def _importance(finding: Finding) -> tuple[bool, bool, bool, float]:
     return (not effect.changes_verdict, not effect.changes_equals, False, change)
 
 
-def verdict_and_equals(evidence: Evidence | None) -> tuple[str, tuple[str, ...]]:
+def verdict_and_equals(evidence: Evidence | None) -> tuple[DecisionVerdict, tuple[str, ...]]:
     """Return the verdict, and the best judge with those not significantly different from it."""
     verdict, best = verdict_and_judge(evidence)
     if evidence is None or best is None:

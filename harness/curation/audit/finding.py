@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
+from harness.analysis.decision import DecisionVerdict  # noqa: TC001 -- msgspec reads fields
 from harness.analysis.serialize import schema_of
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Effect:
         The metric that ranks.
     """
 
-    verdict: str
+    verdict: DecisionVerdict
     equals: tuple[str, ...]
     changes_verdict: bool
     changes_equals: bool
@@ -183,7 +184,7 @@ class Audit:
     n_items: int
     n_raters: int
     n_ratings: int
-    decision: str | None = None
+    decision: DecisionVerdict | None = None
     equals: tuple[str, ...] = ()
     verdicts: str | None = None
     findings: tuple[Finding, ...]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.stats.subsets.strata import Stratum
     from harness.tasks import Item, Task
+    from harness.tasks.schema import Elicitation
 
 
 MAX_ITEMS = 10_000
@@ -54,7 +55,7 @@ class ShownAnswer:
     """One rating or reply; ``name`` is that of the rater or judge."""
 
     name: str
-    elicitation: str
+    elicitation: Elicitation
     text: str
     reply: str = ""
 

@@ -11,6 +11,7 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, FloatArray
 from harness.stats.inference.estimate import Interval, make_interval
 from harness.stats.inference.interval_methods import Sampled
+from harness.stats.inference.metric import Better  # noqa: TC001 -- msgspec reads fields
 
 if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import ResampledUnit
@@ -72,7 +73,7 @@ class Ranking:
     """
 
     metric: str
-    better: str
+    better: Better
     unit: str
     rows: tuple[Ranked, ...]
 
