@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from harness.cluster.database import StoreAway
 from harness.errors import BudgetSpent, CallFailed, NotAsked
-from harness.judging.judges.pricing import worst_cost
 from harness.judging.running.budget import NOTHING_USD, CallBill, CostBudget
 from harness.judging.running.rate_limit import BURST_S, WINDOW_S, RateGate, rate_gate
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from harness.cluster.shared_store import SharedStore
     from harness.judging.judges.base import Judge
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.prompts.requests import Request
     from harness.judging.running.retry import RetryPolicy
 
 AHEAD_S = 2.0  # how much of a rate a worker takes ahead of its use
@@ -165,11 +163,12 @@ class SharedBudget(CostBudget):
         self._is_stopped = False
         store.at_close.append(self.close)
 
-    async def wait_for_room(self, judge: Judge, request: Request, n: int = 1) -> None:
+    async def wait_for_room(
+        self, judge: str, request: str, cost_usd: float, *, tried_first: bool
+    ) -> None:
         """Wait until this call may be sent, or the budget is spent for good."""
-        if self.limit_usd is None or request.hash in self._promised_usd:
+        if request in self._promised_usd:
             return
-        cost_usd = worst_cost(judge.spec, request, n)
         while self._lacks(cost_usd):
             async with self._exchange:
                 if self._lacks(cost_usd):
@@ -177,19 +176,18 @@ class SharedBudget(CostBudget):
             self._note_held()
         if self._allowance_usd >= cost_usd:
             self._allowance_usd -= cost_usd
-            self._promised_usd[request.hash] = cost_usd
-        while self.is_untried(judge) and not self._is_stopped:
+            self._promised_usd[request] = cost_usd
+        while self.is_untried(judge, tried_first=tried_first) and not self._is_stopped:
             await self.next_end()
 
-    def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:
+    def reserve(self, judge: str, request: str, cost_usd: float) -> CallBill:
         """Return a context that uses what was promised to this call, else raise `BudgetSpent`."""
-        del n
         if self.limit_usd is None:
-            return CallBill(self, spec.name, 0.0)
-        cost_usd = self._promised_usd.pop(request.hash, None)
-        if cost_usd is None:
+            return super().reserve(judge, request, cost_usd)
+        promised_usd = self._promised_usd.pop(request, None)
+        if promised_usd is None:
             raise BudgetSpent(f"the next request could exceed --max-cost {self.limit_usd:g}")
-        return CallBill(self, spec.name, cost_usd)
+        return CallBill(self, judge, promised_usd)
 
     def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
         """Replace what was reserved for a call by what it cost; the rest may be used again."""

@@ -23,9 +23,9 @@ from harness.cluster.shared_limits import SharedBudget, SharedRate
 from harness.errors import BudgetSpent, OptionError, RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
+from harness.judging.judges.pricing import worst_cost
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts, Unit
-from harness.judging.running.budget import worst_cost
 from harness.judging.storage.response_cache import ResponseCache
 from harness.tasks import load_task
 
@@ -323,9 +323,9 @@ def test_spent_budget_stops_all_workers_within_one_call_each(database, tmp_path)
         total_usd, n_after = 0.0, 0
         while True:
             was_refused = refused.is_set()
-            await budget.wait_for_room(judge, request)
+            await budget.wait_for_room("j", request.hash, worst_usd, tried_first=judge.tried_first)
             try:
-                with budget.reserve(spec, request) as bill:
+                with budget.reserve("j", request.hash, worst_usd) as bill:
                     n_after += was_refused
                     await asyncio.sleep(0.002)
                     bill.settle([replace(reply_to(1), cost_usd=worst_usd / 2)])

@@ -222,9 +222,9 @@ def current_key(spec: JudgeSpec) -> str | None:
         raise CallFailed("no_key", stops_judge=True, hint=f"set {spec.key_env}") from None
 
 
-def without_key(reply: Reply, spec: JudgeSpec) -> Reply:
-    """Return a reply in which the key of the judge is masked, where its server repeated it."""
-    key = os.environ.get(spec.key_env or "", "").strip()
+def without_key(reply: Reply, variable: str | None) -> Reply:
+    """Return a reply in which the key in a variable is masked, where the server repeated it."""
+    key = os.environ.get(variable or "", "").strip()
     if len(key) < MIN_KEY_CHARS:
         return reply
     if (

@@ -11,7 +11,7 @@ from msgspec.structs import force_setattr, replace
 
 from harness.errors import BudgetSpent, CallFailed, NotAsked, RunError
 from harness.judging.judges.base import without_key
-from harness.judging.judges.pricing import max_tokens
+from harness.judging.judges.pricing import max_tokens, worst_cost
 from harness.judging.judges.response_errors import is_retryable, limit_wait
 from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, failed
 
@@ -314,10 +314,14 @@ class Asker:
         try:
             gate.check()
             await judge.prepare()
+            most_usd, request = 0.0, requests[0].hash
             if budget.limit_usd is not None:
-                await budget.wait_for_room(judge, requests[0], n)
+                most_usd = worst_cost(spec, requests[0], n)
+                await budget.wait_for_room(
+                    spec.name, request, most_usd, tried_first=judge.tried_first
+                )
                 gate.check()
-            with budget.reserve(spec, requests[0], n) as bill:
+            with budget.reserve(spec.name, request, most_usd) as bill:
                 with self._deadline:
                     replies = await judge.ask_many(requests)
                 bill.settle(replies)
@@ -331,7 +335,7 @@ class Asker:
             raise limit_wait(failure, spec.retry_after_max_s) from None
         finally:
             gate.leave()
-        replies = [without_key(reply, spec) for reply in replies]
+        replies = [without_key(reply, spec.key_env) for reply in replies]
         for reply in replies:
             force_setattr(reply, "cache_key", requests[0].cache_key)
         return replies

@@ -11,17 +11,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.errors import BudgetSpent, CallFailed, NotAsked
-from harness.judging.judges.pricing import worst_cost
 from harness.judging.judges.response_errors import MEANINGS, may_be_billed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Self
 
-    from harness.judging.judges.base import Judge
-    from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Reply, Verdict
-    from harness.judging.prompts.requests import Request
     from harness.judging.storage.verdict_log import LogReading
 
 
@@ -107,22 +103,31 @@ class CostBudget:
         self._overrun: set[str] = set()  # judges that did not
         self._waiting: list[asyncio.Future[None]] = []
 
-    async def wait_for_room(self, judge: Judge, request: Request, n: int = 1) -> None:
-        """Wait while the reserves of calls in flight keep this call from being sent.
+    async def wait_for_room(
+        self, judge: str, request: str, cost_usd: float, *, tried_first: bool
+    ) -> None:
+        """Wait while the reserves of calls in flight keep a call from being sent.
 
         Calls mostly cost less than is reserved, so a run comes close to its limit before it stops.
-        The first call of most judges is sent alone: it shows whether the server keeps to the cap.
+
+        Parameters
+        ----------
+        judge, request : str
+            Name of the judge and hash of the request.
+        cost_usd : float
+            The most that the call may cost.
+        tried_first : bool
+            Whether the first call of the judge is sent alone, see `Judge`.
         """
-        if self.limit_usd is None:
-            return
-        cost_usd = worst_cost(judge.spec, request, n)
-        while self.is_untried(judge) or (self.reserved_usd > 0 and not self.has_room(cost_usd)):
+        del request
+        while self.is_untried(judge, tried_first=tried_first) or (
+            self.reserved_usd > 0 and not self.has_room(cost_usd)
+        ):
             await self.next_end()
 
-    def is_untried(self, judge: Judge) -> bool:
+    def is_untried(self, judge: str, *, tried_first: bool) -> bool:
         """Whether a judge's first call, which is sent alone, is in flight."""
-        name = judge.spec.name
-        return judge.tried_first and self._in_flight[name] > 0 and name not in self._replied
+        return tried_first and self._in_flight[judge] > 0 and judge not in self._replied
 
     async def next_end(self) -> None:
         """Wait until a call ends."""
@@ -135,21 +140,19 @@ class CostBudget:
         limit_usd = self.limit_usd
         return limit_usd is None or self.spent_usd + self.reserved_usd + cost_usd <= limit_usd
 
-    def reserve(self, spec: JudgeSpec, request: Request, n: int = 1) -> CallBill:
-        """Return a context that reserves the most that a call for ``n`` samples may cost.
+    def reserve(self, judge: str, request: str, cost_usd: float) -> CallBill:
+        """Return a context that reserves the most that a call may cost.
 
         Raises
         ------
         BudgetSpent
             If the call could take the run over its limit. Nothing was sent.
         """
-        if self.limit_usd is None:
-            return CallBill(self, spec.name, 0.0)
-        cost_usd = worst_cost(spec, request, n)
+        del request
         if not self.has_room(cost_usd):
             self.refuse(cost_usd)
             raise BudgetSpent(f"the next request could exceed --max-cost {self.limit_usd:g}")
-        return CallBill(self, spec.name, cost_usd)
+        return CallBill(self, judge, cost_usd)
 
     def refuse(self, cost_usd: float) -> None:
         """Note that a request which may cost so much is not sent."""
