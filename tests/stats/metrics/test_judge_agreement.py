@@ -74,7 +74,7 @@ def test_each_judge_has_its_confusion_matrix():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ensemble([[2, 0]]), "no option index from 0 to 1"),
+        (lambda: ensemble([[2, 0]]), "not an option index from 0 to 1"),
         (lambda: ensemble([[1, 0]], positive="maybe"), "option 'maybe'"),
         (lambda: ensemble([[1, 0]], human=np.ones((2, 2))), r"human has shape \(2, 2\)"),
         (

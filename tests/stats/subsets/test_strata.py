@@ -57,7 +57,7 @@ def test_raw_labels_are_counted():
     np.testing.assert_array_equal(label_counts([[0, 2, np.nan], [1, 1, np.nan]], 3), wanted)
     np.testing.assert_array_equal(label_counts(np.array([[0, 2], [1, 1]]), 3), wanted)
     for bad in ([[3]], [[-1]], [[0.5]]):
-        with pytest.raises(ValueError, match="no option index from 0 to 2"):
+        with pytest.raises(ValueError, match="not an option index from 0 to 2"):
             label_counts(bad, 3)
     with pytest.raises(ValueError, match=r"labels has shape \(2,\)"):
         label_counts([1, 2], 3)
