@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import random
@@ -55,6 +56,7 @@ def replies(
 
 
 _kept_runs = TemporaryDirectory(prefix="runs-of-schedules-")
+atexit.register(_kept_runs.cleanup)
 _runs: dict[str, tuple[Path, Path]] = {}  # where each was asked, and where it is kept
 
 
