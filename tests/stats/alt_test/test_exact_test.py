@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
+from harness.stats.alt_test import margin_tests
 from harness.stats.alt_test.margin_tests import exact_margin_test
 
 
@@ -51,3 +52,11 @@ def test_impossible_counts_are_refused():
         exact_margin_test(5, 3, 3, 0.1)
     with pytest.raises(ValueError, match="margin"):
         exact_margin_test(5, 3, 1, 0.0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_every_table_of_n_items_is_counted(n):
+    """From no loss to n, and no win to n."""
+    lost, won = margin_tests._tables(n)
+    tables = {(i, j) for i in range(n + 1) for j in range(n + 1 - i)}
+    assert set(zip(lost.tolist(), won.tolist(), strict=True)) == tables

@@ -244,3 +244,8 @@ def test_races_of_stored_answers_cost_what_is_claimed(within, bound):
     assert np.median([median_share(outcomes) for outcomes in races.values()]) <= bound
     most = ALPHA + 3.0 * np.sqrt(ALPHA * (1.0 - ALPHA) / n_orders)
     assert max(max(error_shares(outcomes, within)) for outcomes in races.values()) <= most
+
+
+def test_one_rating_is_the_whole_distribution():
+    """The squared loss is 0 for the only rater's answer and 1 for the other."""
+    np.testing.assert_array_equal(squared_loss(np.array([[1, 0], [0, 1]])), [[0, 1], [1, 0]])

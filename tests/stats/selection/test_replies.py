@@ -16,7 +16,12 @@ from harness.stats.metrics.confusion import hit_rate
 from harness.stats.metrics.distributional import js_divergence
 from harness.stats.metrics.multi_label import mse
 from harness.stats.selection import replies as at_replies
-from harness.stats.selection.replies import Replies, contributions_at_replies, drawn_replies
+from harness.stats.selection.replies import (
+    Replies,
+    contributions_at_replies,
+    drawn_replies,
+    samples_per_item,
+)
 
 
 def same(shares):
@@ -124,3 +129,11 @@ def test_drawn_replies_are_as_many_and_of_those_given(judge, n_replies):
     assert (drawn <= given_counts).all()
     assert (drawn == np.rint(drawn)).all()
     assert (drawn[n_given == n_replies] == given_counts[n_given == n_replies]).all()
+
+
+def test_no_item_leaves_one_reply_and_none_is_no_number_of_replies():
+    """Judges of no items are compared at one reply; zero replies are refused."""
+    assert samples_per_item(np.empty(0)) == 1
+    replies = Replies(np.array([[1.0, 0.0]]), np.array([1.0]))
+    with pytest.raises(ValueError, match="n_replies is 0; wanted 1 or more"):
+        contributions_at_replies(mse, np.array([[1.0, 0.0]]), replies, 0, vectors=lambda s: s)
