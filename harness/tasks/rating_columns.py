@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
@@ -43,9 +45,10 @@ class RatingColumns:
     @classmethod
     def of(cls, ratings: Sequence[Rating]) -> Self:
         """Collect the columns of ratings."""
-        items, item = _coded([rating.item for rating in ratings])
-        raters, rater = _coded([rating.rater for rating in ratings])
-        answers, answer = _coded([(rating.elicitation, rating.value) for rating in ratings])
+        n = len(ratings)
+        items, item = _coded((rating.item for rating in ratings), n)
+        raters, rater = _coded((rating.rater for rating in ratings), n)
+        answers, answer = _coded(((rating.elicitation, rating.value) for rating in ratings), n)
         return cls(items, raters, answers, item, rater, answer)
 
     def __len__(self) -> int:
@@ -90,8 +93,8 @@ def is_set(_: HumanElicitation, value: str | tuple[str, ...]) -> bool:
     return not isinstance(value, str)
 
 
-def _coded(values: Sequence[T]) -> tuple[tuple[T, ...], NDArray[np.int64]]:
-    """Return the distinct values, in the order in which they come first, and the place of each."""
-    place = {value: i for i, value in enumerate(dict.fromkeys(values))}
-    codes = np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=len(values))
+def _coded(values: Iterable[T], n: int) -> tuple[tuple[T, ...], NDArray[np.int64]]:
+    """Return the distinct ones of n values, as they come first, and the place of each."""
+    place: defaultdict[T, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(place.__getitem__, values), dtype=np.int64, count=n)
     return tuple(place), codes
