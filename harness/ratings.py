@@ -246,7 +246,7 @@ def human_table(task: Task, items: Sequence[Item], rater: str | None = None) -> 
     kept = np.flatnonzero(rows >= 0)
     rated, answer = rows[kept], columns.answer[kept]
     ends = np.cumsum(np.bincount(answer, minlength=len(columns.answers)))
-    by_answer = np.split(rated[np.argsort(answer, kind="stable")], ends[:-1])
+    by_answer = np.split(rated[np.argsort(answer, kind="stable")], ends)[:-1]
     for (elicitation, value), at in zip(columns.answers, by_answer, strict=True):
         if not len(at):
             continue

@@ -154,3 +154,9 @@ def test_counts_of_columns_are_those_of_ratings_taken_one_by_one(name):
     )
     for field in fields(Panel):
         np.testing.assert_array_equal(getattr(panel, field.name), getattr(taken, field.name))
+
+
+def test_a_task_without_ratings_was_not_counted():
+    """`harness estimate` asks about such items: zip() argument 2 was longer than argument 1."""
+    table = human_table(load_task("toxicity").model_copy(update={"ratings": ()}), ())
+    assert table.forced_choice.sum() == 0
