@@ -385,6 +385,9 @@ def judge_table(
     row_of = places(columns.items, builder.items)[columns.item]
     soft = {kind.elicitation for kind in columns.kinds if kind.is_soft and kind.value is not None}
     soft -= {"paired"}
+    if "forced_choice" in soft:  # a set that follows from a distribution is what it always gives
+        derived = {kind.elicitation for kind in columns.kinds if kind.derived}
+        soft |= derived.intersection({"response_set"})
     shares: dict[tuple[int, Elicitation], list[Verdict]] = defaultdict(list)
     is_share = columns.of_kinds(lambda kind: kind.elicitation in soft and kind.value is not None)
     is_share &= row_of >= 0
