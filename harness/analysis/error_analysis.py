@@ -189,10 +189,13 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
 
     The second is the agreement among the raters, by coefficient, on the same resamples.
     """
-    classes = {table.name: with_outcomes(table) for table in p.judges}
     human = with_abstention(p.human)
-    cells = {name: outcome_cells(human, judge) for name, judge in classes.items()}
-    excluded = {name: _excluded(human, judge, cells[name]) for name, judge in classes.items()}
+    cells: dict[str, FloatArray] = {}
+    excluded: dict[str, tuple[Exclusion, ...]] = {}
+    for table in p.judges:
+        judge = with_outcomes(table)
+        cells[table.name] = outcome_cells(human, judge)
+        excluded[table.name] = _excluded(human, judge, cells[table.name])
     estimates, human_agreement = _estimates(p, cells, excluded)
     ensemble = _ensemble(p, p.judges)
     errors = Errors(
@@ -205,7 +208,7 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
                 modes=_modes(p, estimates[name]),
                 commonest=_commonest_error(p, cells[name]),
             )
-            for name in classes
+            for name in cells
         ),
         ensemble=ensemble,
         ensemble_same_as=ENSEMBLE_SAME_AS if ensemble else {},

@@ -358,9 +358,10 @@ def _similar(pairing: Pairing, others: OtherRatings) -> FloatArray:
 def pairs(panel: Panel) -> tuple[IntArray, IntArray]:
     """Return the places of any two ratings of one item, in both orders."""
     m = panel.ratings_per_item
+    first = np.cumsum(m) - m
     per_row = m[panel.of_item]
     row = np.repeat(np.arange(len(panel.code)), per_row)
-    first = np.cumsum(m) - m
-    place = np.arange(len(row)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
-    other = np.repeat(first[panel.of_item], per_row) + place
-    return row[row != other], other[row != other]
+    other = np.arange(len(row))
+    other += np.repeat(first[panel.of_item] - (np.cumsum(per_row) - per_row), per_row)
+    is_other = row != other
+    return row[is_other], other[is_other]

@@ -64,7 +64,8 @@ def outcome_cells(human: FloatArray, judge: FloatArray) -> FloatArray:
     An item adds 1 in all, tied modes in equal parts, or nothing where a side has no count.
     """
     one_hot = [modes(side) for side in (human, judge)]
-    return np.asarray(np.nan_to_num(np.einsum("na,nb->nab", *one_hot)), dtype=np.float64)
+    cells = np.einsum("na,nb->nab", *one_hot)
+    return np.asarray(np.nan_to_num(cells, copy=False), dtype=np.float64)
 
 
 def excluding(cells: FloatArray) -> FloatArray:
