@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -190,30 +190,42 @@ def section(p: Prepared) -> tuple[Errors, dict[str, Estimate]]:
     The second is the agreement among the raters, by coefficient, on the same resamples.
     """
     human = with_abstention(p.human)
-    cells: dict[str, FloatArray] = {}
-    excluded: dict[str, tuple[Exclusion, ...]] = {}
-    for table in p.judges:
-        judge = with_outcomes(table)
-        cells[table.name] = outcome_cells(human, judge)
-        excluded[table.name] = _excluded(human, judge, cells[table.name])
-    estimates, human_agreement = _estimates(p, cells, excluded)
+    counted = {table.name: _count(p, human, table) for table in p.judges}
+    estimates, human_agreement = _estimates(p, {name: c.sums for name, c in counted.items()})
     ensemble = _ensemble(p, p.judges)
     errors = Errors(
         judges=tuple(
             JudgeErrors(
                 judge=name,
-                confusion=_confusion(p, cells[name], excluded[name]),
+                confusion=c.confusion,
                 leniency=estimates[name].get("leniency", {}),
                 leniency_reason="" if p.task.positive else NO_POSITIVE,
                 modes=_modes(p, estimates[name]),
-                commonest=_commonest_error(p, cells[name]),
+                commonest=c.commonest,
             )
-            for name in cells
+            for name, c in counted.items()
         ),
         ensemble=ensemble,
         ensemble_same_as=ENSEMBLE_SAME_AS if ensemble else {},
     )
     return errors, human_agreement
+
+
+class _Counted(NamedTuple):
+    """What is counted of one judge; the cells of its items are not kept."""
+
+    sums: dict[str, ItemSums]
+    confusion: Confusion
+    commonest: CommonestError | None
+
+
+def _count(p: Prepared, human: FloatArray, table: RatingTable) -> _Counted:
+    outcomes = with_outcomes(table)
+    cells = outcome_cells(human, outcomes)
+    excluded = _excluded(human, outcomes, cells)
+    return _Counted(
+        _sums(p, cells, excluded), _confusion(p, cells, excluded), _commonest_error(p, cells)
+    )
 
 
 def _excluded(human: FloatArray, judge: FloatArray, cells: FloatArray) -> tuple[Exclusion, ...]:
@@ -272,7 +284,7 @@ def _text_of(task: Task, item: Item) -> str:
 
 
 def _estimates(
-    p: Prepared, cells: dict[str, FloatArray], excluded: dict[str, tuple[Exclusion, ...]]
+    p: Prepared, by_judge: dict[str, dict[str, ItemSums]]
 ) -> tuple[dict[str, dict[str, dict[str, Estimate]]], dict[str, Estimate]]:
     """Estimate modes and leniency of every judge by part, and the agreement of the raters."""
     rater_sums = agreement_sums(p)
@@ -280,8 +292,8 @@ def _estimates(
         rater_sums = [of_metric.weighted(p.compared.weights) for of_metric in rater_sums]
     sums: list[list[ItemSums]] = [rater_sums]
     parts: list[tuple[str, str]] = []
-    for name, judge_cells in cells.items():
-        for part, item_sums in _sums(p, judge_cells, excluded[name]).items():
+    for name, of_judge in by_judge.items():
+        for part, item_sums in of_judge.items():
             sums.append([item_sums])
             parts.append((name, part))
     resampling = p.resampling(groups=p.groups)
@@ -290,7 +302,7 @@ def _estimates(
         {metric: result.estimate for metric, result in results.items()}
         for results in estimate_all(sums, engine)
     )
-    estimates: dict[str, dict[str, dict[str, Estimate]]] = {name: {} for name in cells}
+    estimates: dict[str, dict[str, dict[str, Estimate]]] = {name: {} for name in by_judge}
     for (name, part), by_metric in zip(parts, judges, strict=True):
         estimates[name][part] = by_metric
     return estimates, raters
