@@ -101,11 +101,7 @@ def annotator_controls(
     Where raters answer at random, a random judge passes: the test compares with these raters alone.
     """
     values = panel.labels if options is None else tuple(options)
-    drawn = resampling.rng.integers(max(len(values), 1), size=(n_draws, len(panel.items)))
-    labels = tuple(dict.fromkeys((*panel.labels, *values)))
-    place = np.array([labels.index(value) for value in values], dtype=np.int64)
-    judges = {str(b): Coded(labels, place[row]) for b, row in enumerate(drawn if values else ())}
-    random = _random(annotator_tests(panel, judges, design))
+    random = _random(panel, design, values, n_draws, resampling.rng)
     majority = annotator_test(panel, dict.fromkeys(panel.items, _most_frequent(panel)), design)
     agreement = {
         name: bootstrap(contributions, value, resampling=resampling)
@@ -147,7 +143,18 @@ def optimal_verdicts(panel: Panel, design: AltTestDesign) -> dict[str, Hashable]
     raise ValueError(f"score is {design.score!r}; the best verdicts are known for two scores only")
 
 
-def _random(tests: Mapping[str, AltTest]) -> RandomControl:
+def _random(
+    panel: Panel,
+    design: AltTestDesign,
+    values: tuple[Hashable, ...],
+    n_draws: int,
+    rng: np.random.Generator,
+) -> RandomControl:
+    drawn = rng.integers(max(len(values), 1), size=(n_draws, len(panel.items)))
+    labels = tuple(dict.fromkeys((*panel.labels, *values)))
+    place = np.array([labels.index(value) for value in values], dtype=np.int64)
+    judges = {str(b): Coded(labels, place[row]) for b, row in enumerate(drawn if values else ())}
+    tests = annotator_tests(panel, judges, design)
     defined = [test for test in tests.values() if test.passes is not None]
     return RandomControl(
         winning_rate=average(test.winning_rate.value for test in defined),
