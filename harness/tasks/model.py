@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, islice, repeat
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 
 COLUMNS = ("text", "other", "similarity")
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 INCLUSION_PROBABILITY = "inclusion_probability"  # field of items that were sampled
 SOURCE_ITEM = "source_item"  # field of sampled items: their id in the task
 
@@ -212,9 +215,9 @@ class Task(TaskFields):
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 (64 hex digits) of fields, items, images and ratings, in any folder or format."""
-        content: dict[str, Any] = {
+        content: dict[str, object] = {
             "task": self.described(),
-            "items": [(item.id, item.group, item.criterion, item.fields) for item in self.items],
+            "items": ((item.id, item.group, item.criterion, item.fields) for item in self.items),
             "ratings": _values(self.ratings),
             "ignored": _values(self.ignored),
         }
@@ -222,8 +225,10 @@ class Task(TaskFields):
             content["images"] = {item: image.digest for item, image in self.images.items()}
         if self.similarity_file:
             content["similarities"] = sorted(self.similarities.items())
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        digest = hashlib.sha256()
+        for text in _sorted_json(content):
+            digest.update(text.encode())
+        return digest.hexdigest()
 
     @cached_property
     def images(self) -> dict[str, Image]:
@@ -319,5 +324,22 @@ class Task(TaskFields):
     __str__ = __repr__
 
 
-def _values(ratings: tuple[Rating, ...]) -> list[tuple[object, ...]]:
-    return [(r.item, r.rater, r.elicitation, r.value) for r in ratings]
+def _values(ratings: tuple[Rating, ...]) -> Iterator[tuple[object, ...]]:
+    return ((r.item, r.rater, r.elicitation, r.value) for r in ratings)
+
+
+def _sorted_json(content: Mapping[str, object]) -> Iterator[str]:
+    """Yield the JSON text of a mapping, keys sorted; that of an iterator in blocks, as a list."""
+    for start, key in zip(chain("{", repeat(",")), sorted(content), strict=False):
+        yield f"{start}{_JSON(key)}:"
+        value = content[key]
+        if not isinstance(value, Iterator):
+            yield _JSON(value)
+            continue
+        yield "["
+        before = ""
+        while block := list(islice(value, 1000)):
+            yield before + _JSON(block)[1:-1]
+            before = ","
+        yield "]"
+    yield "}"
