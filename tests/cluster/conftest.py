@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
+from support.machines import Machine
 from support.postgres import postgres_running
 from support.ray_running import ray_running
 
@@ -29,3 +30,18 @@ def cluster():
     """A running Ray cluster with a worker per processor."""
     with ray_running() as cluster:
         yield cluster
+
+
+@pytest.fixture
+def machine(tmp_path, stub):
+    """Make machines, each by its name and the server's URL; what still runs there is killed."""
+    machines = []
+
+    def make(name, url, **options):
+        machines.append(Machine(tmp_path / name, url, **options))
+        return machines[-1]
+
+    stub.reset()
+    yield make
+    for made in machines:
+        made.kill_all()

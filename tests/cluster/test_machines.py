@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.machines import Machine, ended, linked, wait_until
+from support.machines import ended, linked, wait_until
 from support.task_folders import make_task_folder
 
 from harness.app import run_plan
@@ -24,21 +24,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 N, CONCURRENCY, N_BEFORE = 300, 8, 60
 SHORT_LEASE = {"deadline_s": 10}  # it is 10 s longer
 LEASE_S = 20
-
-
-@pytest.fixture
-def machine(tmp_path, stub):
-    """Make machines; what still runs there is killed in the end."""
-    machines = []
-
-    def make(name, url, **options):
-        machines.append(Machine(tmp_path / name, url, **options))
-        return machines[-1]
-
-    stub.reset()
-    yield make
-    for made in machines:
-        made.kill_all()
 
 
 def answered(machine):

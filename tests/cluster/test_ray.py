@@ -6,10 +6,11 @@ import json
 import os
 import signal
 import time
+from functools import partial
 from ipaddress import ip_address
 
 import pytest
-from support.machines import Machine, ended, wait_until
+from support.machines import ended, wait_until
 from support.processes import run_harness
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
@@ -23,18 +24,9 @@ PROVENANCE = {"verdicts_hash"}  # the order of its lines
 
 
 @pytest.fixture
-def machine(tmp_path, stub, cluster):
-    """Make machines; what still runs there is killed in the end."""
-    machines = []
-
-    def make(name, url, **options):
-        machines.append(Machine(tmp_path / name, url, env=cluster.env, **options))
-        return machines[-1]
-
-    stub.reset()
-    yield make
-    for made in machines:
-        made.kill_all()
+def machine(machine, cluster):
+    """Make machines of the cluster."""
+    return partial(machine, env=cluster.env)
 
 
 def contents(machine):

@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,18 +26,9 @@ SHORT_LEASE = {"deadline_s": 10}  # it is 10 s longer
 
 
 @pytest.fixture
-def machine(tmp_path, stub):
-    """Make machines; what still runs there is killed in the end."""
-    machines = []
-
-    def make(name, url, **options):
-        machines.append(Machine(tmp_path / name, url, n=N, **options))
-        return machines[-1]
-
-    stub.reset()
-    yield make
-    for made in machines:
-        made.kill_all()
+def machine(machine):
+    """Make machines with a task of N items."""
+    return partial(machine, n=N)
 
 
 def answered(machine):

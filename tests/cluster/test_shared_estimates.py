@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
-from support.machines import Machine, ended
+from support.machines import ended
 from support.task_folders import write_jsonl
 
 from harness.judging.storage.verdict_log import read_log
@@ -17,20 +18,11 @@ PRICE = "price: {input: 0, output: 100000}, "  # USD for a million tokens
 
 
 @pytest.fixture
-def machine(tmp_path, stub):
-    """Make machines; what still runs there is killed in the end."""
-    machines = []
+def machine(machine, tmp_path):
+    """Make machines with a task of N items, beside N_NEW unlabelled ones."""
     items = [{"id": f"u{i}", "text": f"This is another comment, {i}."} for i in range(N_NEW)]
     write_jsonl(tmp_path / "new.jsonl", items)
-
-    def make(name, url, **options):
-        machines.append(Machine(tmp_path / name, url, n=N, **options))
-        return machines[-1]
-
-    stub.reset()
-    yield make
-    for made in machines:
-        made.kill_all()
+    return partial(machine, n=N)
 
 
 def estimate_on(machine, tmp_path, *arguments):
