@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import wraps
-from math import prod, sqrt
+from math import prod
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from weakref import ref
 
@@ -59,22 +59,12 @@ def median(values: Counts, times: IntArray | None = None) -> float | None:
     """Return the median of (n,) numbers, each of which occurs so many times, or once."""
     if not len(values):
         return None
-    if times is None:  # as numpy.median, at a tenth of its time for a few hundred numbers
-        in_order, half = np.sort(values), len(values) // 2
-        if np.isnan(in_order[-1]):
-            return float("nan")
-        return float(in_order[half] + in_order[~half]) / 2.0
+    if times is None:
+        return float(np.median(values))
     order = np.argsort(values)
     up_to = np.cumsum(times[order])
     middle = np.searchsorted(up_to, [(up_to[-1] - 1) // 2, up_to[-1] // 2], side="right")
     return float(values[order][middle].sum()) / 2.0
-
-
-def standard_deviation(values: FloatArray) -> float:
-    """Return the standard deviation of (n,) numbers, over n: `numpy.std` at a fifth of its time."""
-    deviations = values - np.add.reduce(values) / len(values)
-    deviations *= deviations
-    return sqrt(np.add.reduce(deviations) / len(values))
 
 
 def remembered(function: Callable[[Asked], Made]) -> Callable[[Asked], Made]:

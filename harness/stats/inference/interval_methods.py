@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import standard_deviation
 from harness.stats.inference.special_functions import gammaincinv, stdtrit
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ class Sampled:
         defined, n = self.replicates[~np.isnan(self.replicates)], self.n_units
         if min(defined.size, n) < MIN_VALUES:
             return float("nan"), n - 1.0
-        error = standard_deviation(defined) * sqrt(n / (n - 1.0))
+        error = float(defined.std()) * sqrt(n / (n - 1.0))
         if self.further is not None and error > NO_SPREAD:
             error = self.further.widened(error, self.value, n, self.bounds)
         if self.raters is None:
