@@ -14,6 +14,7 @@ from collections import Counter
 
 import pytest
 from support.judge_runs import n_lines
+from support.machines import wait_until
 from support.processes import call_harness, start_harness
 from support.task_folders import make_task_folder
 
@@ -277,7 +278,22 @@ def test_finished_run_asks_nothing_when_run_again(place, stub):
 
 
 def test_replies_of_a_killed_run_are_not_bought_again_by_a_new_one(place, stub):
-    """A new run takes what a killed one had stored: all it had received but the last few ms.
+    """What a killed run had received, while calls hang, is in the cache of the next run."""
+    stub.hold_after(100)
+    process = start_harness(*ARGUMENTS, cwd=place)
+    wait_for_lines(place, 99)
+    wait_until(lambda: measure_cache(cache_folder()).n_replies == 100)
+    wait_until(lambda: stub.stats()["in_flight"] == CONCURRENCY)
+    kill(process)
+    assert len(read_log(log_of(place)).final) == 100
+    asked = stub.stats()["requests"]
+    stub.release()
+    assert call_harness(*ARGUMENTS, cwd=place).returncode == 0
+    assert stub.stats()["requests"] == asked + PLANNED - 100
+
+
+def test_run_killed_at_any_moment_leaves_at_most_its_calls_in_flight_to_buy(place, stub):
+    """A new run takes all that is stored: all that was received but for the last few ms.
 
     Replies are in the log before they are in the cache, so that those of calls that ended when
     the run was killed may be in the log alone, from which the killed run itself is resumed.

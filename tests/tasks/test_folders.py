@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from support.task_folders import make_task_folder
 
 from harness.errors import TaskError
 from harness.tasks import (
@@ -465,3 +467,17 @@ def test_a_large_task_loads_in_seconds(tmp_path):
     task = load_task(folder)
     assert time.process_time() - begun < 10
     assert len(task.ratings) == 100_000
+
+
+def test_content_of_a_long_task_is_hashed_as_one_document(tmp_path):
+    """Blocks of items and ratings join to the JSON of all: none is left out or stands twice."""
+    folder = make_task_folder(tmp_path / "long", 2001)
+    task = load_task(folder)
+    content = {
+        "task": task.described(),
+        "items": [(item.id, item.group, item.criterion, item.fields) for item in task.items],
+        "ratings": [(r.item, r.rater, r.elicitation, r.value) for r in task.ratings],
+        "ignored": [],
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    assert task.content_hash == hashlib.sha256(text.encode()).hexdigest()

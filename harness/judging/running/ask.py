@@ -133,7 +133,7 @@ class Asker:
 
         Returns
         -------
-        Outcome
+        UnitOutcome
             With one verdict per sample, a failed one where there was no reply, and with what is
             still to be asked, such as the second turn of a pair. Without verdicts if the unit may
             not be asked now. The locks on the requests of received replies stay claimed: they are
