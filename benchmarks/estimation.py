@@ -23,11 +23,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.known_answers import load_dataset  # noqa: E402  # found through the line above
+from support.known_answers import load_dataset
 
-from harness.stats.estimation.identified_set import endorsed_share, pointwise_level  # noqa: E402
-from harness.stats.estimation.population import MIN_LABELS  # noqa: E402
-from harness.stats.estimation.two_phase import (  # noqa: E402
+from harness.stats.estimation.identified_set import endorsed_share, pointwise_level
+from harness.stats.estimation.population import MIN_LABELS
+from harness.stats.estimation.two_phase import (
     TwoPhaseCounts,
     share_interval,
     squared_critical,

@@ -23,10 +23,10 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.estimation import JUDGES, LEAST_COVERAGE, LEVEL, PAGE  # noqa: E402
-from harness.stats.estimation.identified_set import endorsed_share  # noqa: E402
-from harness.stats.estimation.labelling import draw_probabilities, label_spreads  # noqa: E402
-from harness.stats.estimation.population import (  # noqa: E402
+from benchmarks.estimation import JUDGES, LEAST_COVERAGE, LEVEL, PAGE
+from harness.stats.estimation.identified_set import endorsed_share
+from harness.stats.estimation.labelling import draw_probabilities, label_spreads
+from harness.stats.estimation.population import (
     Labelled,
     effective_counts,
     effective_number,
@@ -35,8 +35,8 @@ from harness.stats.estimation.population import (  # noqa: E402
     population_share,
     stratum_weights,
 )
-from harness.stats.estimation.prediction_powered import JudgedMean  # noqa: E402
-from harness.stats.estimation.two_phase import (  # noqa: E402
+from harness.stats.estimation.prediction_powered import JudgedMean
+from harness.stats.estimation.two_phase import (
     TwoPhaseCounts,
     share_interval,
     squared_critical,

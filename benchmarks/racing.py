@@ -23,12 +23,12 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.known_answers import load_dataset  # noqa: E402  # found through the line above
+from support.known_answers import load_dataset
 
-from harness.stats.racing.betting import Draws, draw_order  # noqa: E402
-from harness.stats.racing.losses import loss_table  # noqa: E402
-from harness.stats.racing.race import RaceDesign, advance, start  # noqa: E402
-from harness.stats.selection.rank_sets import winner_interval  # noqa: E402
+from harness.stats.racing.betting import Draws, draw_order
+from harness.stats.racing.losses import loss_table
+from harness.stats.racing.race import RaceDesign, advance, start
+from harness.stats.selection.rank_sets import winner_interval
 
 PAGE = ROOT / "docs" / "racing.md"
 MARK = "<!-- benchmarks/racing.py writes what follows -->"

@@ -224,7 +224,7 @@ def _quarantine(folder: RunFolder, logged: LogReading, observer: Observer) -> No
         file = folder.write("verdicts.damaged", b"".join(logged.damaged))
         observer.say(
             f"{len(logged.damaged)} damaged lines of verdicts.jsonl were moved to {file}; their "
-            "replies are read from the cache, or asked for again"
+            "replies are taken from the store, or asked for again"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
@@ -36,6 +37,15 @@ def test_identifiers_are_not_empty_words(folder):
     assert total > 10_000
     empty = {word: names[word] for word in EMPTY_WORDS if names[word]}
     assert 1000 * sum(empty.values()) / total < MOST_PER_THOUSAND, empty
+
+
+def test_each_exception_to_a_rule_of_style_has_its_reason():
+    """Beside `noqa` stands why, after two dashes."""
+    for path in (*HARNESS.rglob("*.py"), *TESTS.rglob("*.py")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if comment := re.search(r"\s#\snoqa(.*)", line):
+                with_reason = re.match(r": [A-Z]+\d+(, [A-Z]+\d+)* -- \w", comment[1])
+                assert with_reason, (path, number, line)
 
 
 def test_a_basename_stands_once():

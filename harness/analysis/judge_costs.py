@@ -27,10 +27,10 @@ class Cost:
     ----------
     usd : float or None
         Paid in this run; None where a price is unknown.
-    n_paid, n_cached : int
-        Replies that were paid for in this run, and verdicts that the cache gave.
+    n_paid, n_from_store : int
+        Replies that were paid for in this run, and verdicts whose replies were in the store.
     usd_per_answered : float or None
-        What all replies cost when they were bought, cached ones too, per answered verdict. None
+        What all replies cost when they were bought, also by other runs, per answered verdict. None
         where a price is unknown or nothing was answered.
     prompt_tokens, completion_tokens, cached_tokens : int
         Of the replies paid for; cached are those of the prompt that the provider had in its cache.
@@ -38,7 +38,7 @@ class Cost:
 
     usd: float | None
     n_paid: int
-    n_cached: int
+    n_from_store: int
     usd_per_answered: float | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -71,7 +71,9 @@ def cost_of(verdicts: Sequence[Verdict], replies: Sequence[Verdict] | None = Non
     return Cost(
         usd=_usd(bought.cost_usd[bought.is_paid]),
         n_paid=int(bought.is_paid.sum()),
-        n_cached=sum(n for kind, n in columns.n_by_kind() if kind.judge == judge and kind.cached),
+        n_from_store=sum(
+            n for kind, n in columns.n_by_kind() if kind.judge == judge and kind.from_store
+        ),
         usd_per_answered=total / n_answered if useful and total is not None else None,
         prompt_tokens=n_tokens[0],
         completion_tokens=n_tokens[1],
@@ -100,7 +102,7 @@ class _Bought(NamedTuple):
     def of_columns(cls, columns: VerdictColumns, judge: str) -> _Bought:
         """Return the replies of verdicts that share none."""
         used = columns.of_kinds(lambda kind: kind.n_replies > 0)
-        is_paid = columns.of_kinds(lambda kind: kind.judge == judge and not kind.cached)
+        is_paid = columns.of_kinds(lambda kind: kind.judge == judge and not kind.from_store)
         tokens = (columns.prompt_tokens, columns.completion_tokens, columns.cached_tokens)
         return cls(columns.cost_usd[used], is_paid[used], np.array([n[used] for n in tokens]))
 
@@ -111,7 +113,7 @@ class _Bought(NamedTuple):
         is_paid: list[bool] = []
         for verdict, new in paid_replies(verdicts):
             bought += new
-            is_paid += [verdict.judge == judge and not verdict.cached] * len(new)
+            is_paid += [verdict.judge == judge and not verdict.from_store] * len(new)
         costs = [np.nan if reply.cost_usd is None else reply.cost_usd for reply in bought]
         tokens = [
             (r.prompt_tokens or 0, r.completion_tokens or 0, r.cached_tokens or 0) for r in bought

@@ -91,7 +91,7 @@ class Run:
 
     @cached_property
     def cost_usd(self) -> float:
-        """Cost of all replies that were not cached; replies of unknown price count 0."""
+        """Cost of all replies that this run paid for; those of unknown price count 0."""
         return run_cost_usd(self._folder)
 
     @property

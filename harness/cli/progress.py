@@ -59,7 +59,7 @@ class Silent(LineObserver):
 
 
 class CallRate:
-    """Calls per second over the last half minute, without replies from the cache or the log."""
+    """Calls per second over the last half minute, without replies from the store or the log."""
 
     def __init__(self) -> None:
         self._calls: deque[tuple[float, int]] = deque()  # when, and how many since the start
@@ -90,20 +90,20 @@ class _Tally:
         self.n_planned = n_planned
         self.n_done = 0
         self.n_failed = 0
-        self.n_cached = 0
+        self.n_from_store = 0
         self.rate = CallRate()
         self._paid = PaidReplies()
         self._cost_usd: float | None = 0.0  # None after a reply of unknown price
 
     def add(self, verdicts: Sequence[Verdict], *, resumed: bool = False) -> None:
         if not resumed:
-            self.rate.add(sum(not verdict.cached for verdict in verdicts), time.monotonic())
+            self.rate.add(sum(not verdict.from_store for verdict in verdicts), time.monotonic())
         self.n_done += len(verdicts)
         for verdict in verdicts:
             replies = self._paid.new(verdict)
             self.n_failed += verdict.outcome == "failed"
-            self.n_cached += verdict.cached
-            for reply in () if verdict.cached else replies:
+            self.n_from_store += verdict.from_store
+            for reply in () if verdict.from_store else replies:
                 self._cost_usd = _sum(self._cost_usd, reply.cost_usd)
 
     @property
@@ -177,7 +177,7 @@ class Lines(_Counting):
         failed = f"{tally.n_failed} failed, " if tally.n_failed else ""
         line = (
             f"{judge}: {tally.n_done - tally.n_failed}/{tally.n_planned} replies, {failed}"
-            f"{tally.n_cached} from the cache, {tally.cost}"
+            f"{tally.n_from_store} from the store, {tally.cost}"
         )
         if self._printed.get(judge) != line:
             self._printed[judge] = line

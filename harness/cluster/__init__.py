@@ -68,9 +68,8 @@ def open_store(
         If the address is none, the extra is not installed, or the database cannot be used.
     """
     check_address(address)
-    # psycopg is an extra, without which this module says what to install
-    from harness.cluster.shared_store import SharedStore  # noqa: PLC0415
-    from harness.cluster.store_address import store_address  # noqa: PLC0415
+    from harness.cluster.shared_store import SharedStore  # noqa: PLC0415 -- an extra
+    from harness.cluster.store_address import store_address  # noqa: PLC0415 -- needs it
 
     return SharedStore(
         store_address(address),
@@ -111,7 +110,7 @@ def session_limits(
     RunError
         If other processes with this budget have another limit.
     """
-    from harness.cluster.shared_limits import SharedBudget, shared_gate  # noqa: PLC0415
+    from harness.cluster.shared_limits import SharedBudget, shared_gate  # noqa: PLC0415 -- needs it
 
     store.open_budget(limit_usd, spent_usd)
     return SessionLimits(
@@ -171,7 +170,7 @@ def _replies_in(place: str, opened: ExitStack) -> Iterator[Reply]:
     log = Path(place) / "verdicts.jsonl"
     if "://" in place or not log.is_file():
         return opened.enter_context(closing(_opened(place))).replies()
-    paid = (verdict for verdict in read_log(log).final.values() if not verdict.cached)
+    paid = (verdict for verdict in read_log(log).final.values() if not verdict.from_store)
     return (reply for verdict in paid for reply in verdict.replies)
 
 

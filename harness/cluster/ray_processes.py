@@ -135,7 +135,7 @@ def connect(address: str | None, folder: Path) -> Any:  # noqa: ANN401 -- Ray is
     return ray
 
 
-def _follow(ray: Any, description: Description) -> None:  # noqa: ANN401
+def _follow(ray: Any, description: Description) -> None:  # noqa: ANN401 -- Ray is untyped here
     """Start a process of the run per processor, and say how each ended."""
     n_cpus = int(ray.cluster_resources().get("CPU", 1))
     n = max(1, min(n_cpus, sum(len(job.items) for job in description.plan.jobs)))
@@ -156,7 +156,7 @@ def _follow(ray: Any, description: Description) -> None:  # noqa: ANN401
                 actor.stop.remote()
 
 
-def _describe(ray: Any) -> dict[str, str]:  # noqa: ANN401
+def _describe(ray: Any) -> dict[str, str]:  # noqa: ANN401 -- Ray is untyped here
     """Return what a cluster consists of, and which of its nodes have another version installed."""
     nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
     look = ray.remote(num_cpus=0)(_versions)

@@ -170,12 +170,12 @@ def cost_lines(validation: Validation) -> Iterator[str]:
     """Yield what each judge cost in this run, and the cost of one answered verdict."""
     for judge in validation.judges:
         cost = judge.cost
-        if not (cost.n_paid + cost.n_cached) or (cost.usd == 0 and not cost.usd_per_answered):
+        if not (cost.n_paid + cost.n_from_store) or (cost.usd == 0 and not cost.usd_per_answered):
             continue
         paid = "unknown price" if cost.usd is None else f"${cost.usd:.4f}"
         line = f"cost: {judge.name} {paid} for {cost.n_paid} replies"
-        if cost.n_cached:
-            line += f", {cost.n_cached} more from the cache"
+        if cost.n_from_store:
+            line += f", {cost.n_from_store} more from the store"
         if cost.usd_per_answered is not None:
             line += f"; ${cost.usd_per_answered:.3g} per answered verdict"
         if cost.prompt_tokens and cost.cached_tokens:

@@ -89,7 +89,7 @@ class ProviderReport(Struct, frozen=True, kw_only=True):
     models, fingerprints : tuple of str
         Model versions and system fingerprints, sorted.
     cost, tokens, latency : float or None
-        In their `UNITS`; ``cost`` counts what replies from the cache cost, too.
+        In their `UNITS`; ``cost`` counts what replies from the store cost, too.
     """
 
     models: tuple[str, ...] = ()

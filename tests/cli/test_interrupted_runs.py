@@ -274,7 +274,7 @@ def test_finished_run_asks_nothing_when_run_again(place, stub):
     again = call_harness(*ARGUMENTS, cwd=place)
     assert again.returncode == 0, again.stderr
     assert stub.stats()["requests"] == PLANNED
-    assert f"{PLANNED} from the cache" in again.stderr
+    assert f"{PLANNED} from the store" in again.stderr
 
 
 def test_replies_of_a_killed_run_are_not_bought_again_by_a_new_one(place, stub):

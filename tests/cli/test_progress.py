@@ -8,9 +8,9 @@ from harness.judging.parsing.verdict import Verdict
 from harness.judging.storage.reply_store import SharedProgress
 
 
-def verdict(item: str, *, cached: bool = False) -> Verdict:
+def verdict(item: str, *, from_store: bool = False) -> Verdict:
     return Verdict(
-        item=item, judge="j", elicitation="forced_choice", outcome="answered", cached=cached
+        item=item, judge="j", elicitation="forced_choice", outcome="answered", from_store=from_store
     )
 
 
@@ -22,9 +22,9 @@ def test_rate_is_that_of_calls_and_not_of_cached_replies(monkeypatch):
     tally = lines._tallies["j"]
     tally.add([verdict(f"logged{n}") for n in range(500)], resumed=True)
     tally.add([verdict("a")])
-    tally.add([verdict(f"cached{n}", cached=True) for n in range(100)])
+    tally.add([verdict(f"cached{n}", from_store=True) for n in range(100)])
     tally.add([verdict("b"), verdict("c")])
-    assert (tally.n_done, tally.n_cached) == (603, 100)
+    assert (tally.n_done, tally.n_from_store) == (603, 100)
     assert tally.rate.per_second() == 2
     assert tally.speed == "2.0/s, 0:03:18 left"
 

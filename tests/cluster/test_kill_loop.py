@@ -114,7 +114,7 @@ def test_nothing_received_is_paid_for_twice_whatever_is_killed(
     for stored, asked_then in stored_at:
         assert {item_of[request] for request in stored} <= set(asked)
         assert all(asked[item_of[r]] == asked_then[item_of[r]] for r in stored)
-    n_paid = Counter(v.item for verdicts in folders for v in verdicts.values() if not v.cached)
+    n_paid = Counter(v.item for verdicts in folders for v in verdicts.values() if not v.from_store)
     assert set(n_paid) == set(item_of.values())  # each was paid for somewhere
     n_repeated = n_received - N
     assert n_repeated <= CONCURRENCY * sum(MOST_REPEATED[killed] for killed in KILLED)

@@ -46,7 +46,7 @@ def test_a_third_run_later_pays_for_nothing(machine, stub, database):
     stub.reset()
     ended(later.run(database))
     assert stub.stats()["requests"] == 0
-    assert all(verdict.cached for verdict in later.verdicts().values())
+    assert all(verdict.from_store for verdict in later.verdicts().values())
 
 
 def test_killed_worker_repeats_at_most_its_calls_in_flight(machine, stub, database):
@@ -197,7 +197,9 @@ def test_eight_processes_with_one_command_are_one_run_with_one_limit(machine, st
     runs = [m.run(database, "--max-cost", "1") for m in machines]
     for run in runs:
         ended(run, code=4)
-    paid = [v.reply for m in machines for v in m.verdicts().values() if v.reply and not v.cached]
+    paid = [
+        v.reply for m in machines for v in m.verdicts().values() if v.reply and not v.from_store
+    ]
     assert 0.8 < sum(reply.cost_usd for reply in paid) <= 1
     assert stub.stats()["requests"] == len(paid)
     assert [answered(m) for m in machines] == [len(paid)] * 8
@@ -214,7 +216,7 @@ def test_pairs_that_others_paid_for_are_taken_when_the_limit_ends_a_run(machine,
     pairs = [{u for u, v in m.verdicts().items() if v.outcome == "answered"} for m in machines]
     assert pairs[0]
     assert pairs == [pairs[0]] * 3
-    bought = [{u for u, v in m.verdicts().items() if not v.cached} for m in machines]
+    bought = [{u for u, v in m.verdicts().items() if not v.from_store} for m in machines]
     assert len(bought[0] | bought[1] | bought[2]) > max(map(len, bought))
     assert stub.stats()["requests"] == stub.stats()["prompts"]
 
@@ -226,11 +228,11 @@ def test_processes_of_one_run_end_with_the_whole_folder_each(machine, stub, data
         ended(run)
     assert stub.stats()["requests"] == N
     assert [answered(m) for m in machines] == [N] * 4
-    paid = [sum(not v.cached for v in m.verdicts().values()) for m in machines]
+    paid = [sum(not v.from_store for v in m.verdicts().values()) for m in machines]
     assert sum(paid) == N
     metrics = [json.loads(m.log.with_name("metrics.json").read_text()) for m in machines]
     costs = [judge["cost"] for run in metrics for judge in run["judges"]]
-    assert [(c["n_paid"], c["n_cached"]) for c in costs] == [(n, N - n) for n in paid]
+    assert [(c["n_paid"], c["n_from_store"]) for c in costs] == [(n, N - n) for n in paid]
     manifests = [json.loads(m.log.with_name("manifest.json").read_text()) for m in machines]
     assert {manifest["state"] for manifest in manifests} == {"done"}
     assert len({manifest["run_id"] for manifest in manifests}) == 1
@@ -286,7 +288,7 @@ class Watching(NoObserver):
 
     def advanced(self, judge, verdicts):
         del judge
-        self.n_paid += sum(not verdict.cached for verdict in verdicts)
+        self.n_paid += sum(not verdict.from_store for verdict in verdicts)
 
     def progressed(self, progress):
         self.seen.append((*progress, self.n_paid))

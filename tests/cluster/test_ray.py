@@ -139,7 +139,7 @@ def test_budget_holds_for_all_workers(machine, stub, database):
     assert sum(costs) <= 8
     assert f"${sum(costs):.4f} for {len(costs)} replies" in printed
     [judge] = metrics(on_ray)["judges"]
-    assert (judge["cost"]["n_paid"], judge["cost"]["n_cached"]) == (len(costs), 0)
+    assert (judge["cost"]["n_paid"], judge["cost"]["n_from_store"]) == (len(costs), 0)
     assert judge["cost"]["usd"] == pytest.approx(sum(costs))
 
 

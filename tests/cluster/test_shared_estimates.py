@@ -52,7 +52,7 @@ def test_two_machines_ask_about_each_item_once(machine, stub, tmp_path, database
     assert stub.stats()["requests"] == N_NEW
     assert first["mean"] == second["mean"]
     assert first["mean"]["n_unlabelled"] == N_NEW
-    paid = [sum(not verdict.cached for verdict in replies_of(one)) for one in machines]
+    paid = [sum(not verdict.from_store for verdict in replies_of(one)) for one in machines]
     assert sum(paid) == N_NEW
     assert min(paid) > 0  # both asked
 

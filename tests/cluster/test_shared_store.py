@@ -366,7 +366,7 @@ def test_python_interface_takes_a_store(database, tmp_path):
     options = {"judges": "random", "store": database, "out": tmp_path / "runs"}
     runs = [harness.run(folder, **options) for _ in range(2)]
     verdicts = [run.path.joinpath("verdicts.jsonl").read_text() for run in runs]
-    assert ['"cached":true' in text for text in verdicts] == [False, True]
+    assert ['"from_store":true' in text for text in verdicts] == [False, True]
     with pytest.raises(OptionError, match="shared store"):
         harness.run(folder, judges="random", executor="ray", out=tmp_path / "runs")
 

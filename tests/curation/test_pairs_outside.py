@@ -22,7 +22,7 @@ i2,Oh.,bea,forced_choice,yes
 """
 
 
-def test_choice_outside_its_set_is_dropped_or_counted_in_F(tmp_path, monkeypatch):  # noqa: N802
+def test_choice_outside_its_set_is_dropped_or_counted_in_F(tmp_path, monkeypatch):  # noqa: N802 -- F is the paper's letter
     """The import counts and keeps both ratings; F, its reverse and beta leave the pair out."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pairs.csv").write_text(TABLE, encoding="utf-8")

@@ -73,7 +73,7 @@ class ReplyReader:
         judge: str,
         *,
         first: Reply | None = None,
-        cached: bool = False,
+        from_store: bool = False,
     ) -> Verdict:
         """Return the verdict in the reply to a unit; of a pair, in both replies.
 
@@ -83,8 +83,8 @@ class ReplyReader:
             Reply to the unit; of a pair, to its second turn.
         first : Reply, optional
             Reply to the first turn of a pair, which holds the set.
-        cached : bool
-            Whether the reply comes from the cache.
+        from_store : bool
+            Whether the reply was in the store, so that this run did not pay for it.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class ReplyReader:
             value=value,
             reply=replace(reply, derived=True) if parsed.is_derived else reply,
             first=first,
-            cached=cached,
+            from_store=from_store,
             reason=parsed.reason,
             probabilities=parsed.probabilities,
             shown=order,

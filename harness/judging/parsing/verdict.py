@@ -145,8 +145,9 @@ class Verdict(_Record, frozen=True, kw_only=True):
         The first turn of a pair.
     failed_request : str
         Without a reply, the hash of the request that got none.
-    cached : bool
-        Whether the reply was taken from the cache at no cost.
+    from_store : bool
+        Whether the reply was in the store (the cache folder, or the database of ``--store``), so
+        that this run did not pay for it.
     reason : str
         A slug for why there is no answer, see `Parsed`.
     probabilities : dict of str to float, or None
@@ -171,7 +172,7 @@ class Verdict(_Record, frozen=True, kw_only=True):
     reply: Reply | None = None
     first: Reply | None = None
     failed_request: str = ""
-    cached: bool = False
+    from_store: bool = False
     reason: str = ""
     probabilities: dict[str, float] | None = None
     shown: tuple[str, ...] = ()
@@ -302,7 +303,7 @@ def _age(verdict: Verdict) -> tuple[bool, int, bool, bool, bytes]:
         verdict.outcome != "failed",
         verdict.attempt,
         verdict.reason != AWAITS_SECOND_TURN,
-        not verdict.cached,
+        not verdict.from_store,
         encode(verdict),
     )
 

@@ -174,7 +174,7 @@ class Asker:
         """Return the verdicts on units whose reply is stored."""
         verdict = self._reader.verdict
         return [
-            verdict(reply, unit.unit(), self._name, cached=not self._count_paid(reply))
+            verdict(reply, unit.unit(), self._name, from_store=not self._count_paid(reply))
             for unit, reply in replies
         ]
 
@@ -196,11 +196,11 @@ class Asker:
         for (unit, first), request in zip(begun, requests, strict=True):
             reply = replies.get(request.hash) if request else None
             is_paid = self._count_paid(first, reply)
-            cached = not (is_paid or unit.bought)
+            from_store = not (is_paid or unit.bought)
             if request is None:
-                verdicts.append(self._without_choice(first, unit.unit(), cached=cached))
+                verdicts.append(self._without_choice(first, unit.unit(), from_store=from_store))
             elif reply is not None:
-                verdicts.append(self._read(unit, reply, first, cached=cached))
+                verdicts.append(self._read(unit, reply, first, from_store=from_store))
             elif is_paid:
                 verdicts.append(self._first_turn(unit.unit(), first))
         return verdicts
@@ -221,7 +221,7 @@ class Asker:
             return await self._continue_pair(unit, reply, received)
         bought = unit.bought or bool(received)
         bought |= self._count_paid(first, reply)
-        return UnitOutcome([self._read(unit, reply, first, cached=not bought)], received)
+        return UnitOutcome([self._read(unit, reply, first, from_store=not bought)], received)
 
     async def _continue_pair(
         self, unit: WorkUnit, first: Reply, received: Sequence[Reply]
@@ -235,7 +235,7 @@ class Asker:
         if not first.text.strip():
             bought |= self._count_paid(first)
             return UnitOutcome(
-                [self._without_choice(first, unit.unit(), cached=not bought)], received
+                [self._without_choice(first, unit.unit(), from_store=not bought)], received
             )
         unit = replace(unit, first=first, bought=bought, claimed=False)
         if bought:
@@ -282,7 +282,7 @@ class Asker:
         finally:
             self._store.release(part.hashes[0] for part in claimed[len(replies) :])
         verdicts = [
-            self._read(part, reply, None, cached=False)
+            self._read(part, reply, None, from_store=False)
             for part, reply in zip(claimed, replies, strict=False)
         ]
         missing = [replace(part, claimed=False) for part in claimed[len(replies) :]]
@@ -345,13 +345,17 @@ class Asker:
         n_paid = sum(self._store.count_paid(reply.request) for reply in replies if reply)
         return n_paid > 0
 
-    def _read(self, unit: WorkUnit, reply: Reply, first: Reply | None, *, cached: bool) -> Verdict:
-        return self._reader.verdict(reply, unit.unit(), self._name, first=first, cached=cached)
+    def _read(
+        self, unit: WorkUnit, reply: Reply, first: Reply | None, *, from_store: bool
+    ) -> Verdict:
+        return self._reader.verdict(
+            reply, unit.unit(), self._name, first=first, from_store=from_store
+        )
 
-    def _without_choice(self, first: Reply, unit: Unit, *, cached: bool) -> Verdict:
+    def _without_choice(self, first: Reply, unit: Unit, *, from_store: bool) -> Verdict:
         """Read a pair whose first turn was blank, so that there is no conversation to continue."""
         of_set = unit._replace(elicitation="response_set")
-        verdict = self._reader.verdict(first, of_set, self._name, cached=cached)
+        verdict = self._reader.verdict(first, of_set, self._name, from_store=from_store)
         return replace(
             verdict,
             elicitation="paired",

@@ -232,7 +232,7 @@ class PaidReplies:
     def new(self, verdict: Verdict) -> Sequence[Reply]:
         """Return a verdict's replies that no verdict before it had.
 
-        They were paid for unless the verdict is ``cached``.
+        They were paid for unless the verdict is ``from_store``.
         """
         if verdict.elicitation == "forced_choice":
             return verdict.replies
@@ -254,11 +254,11 @@ def paid_replies(verdicts: Iterable[Verdict]) -> Iterator[tuple[Verdict, Sequenc
 
 
 def logged_cost_usd(log: LogReading) -> float:
-    """Return the cost of the replies in a log in USD, each counted once; cached ones are free."""
+    """Return the cost in USD of the replies in a log, each once; those from the store are free."""
     return sum(
         reply.cost_usd or 0.0
         for verdict, replies in paid_replies(log.final.values())
-        if not verdict.cached
+        if not verdict.from_store
         for reply in replies
     )
 

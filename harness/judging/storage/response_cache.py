@@ -61,7 +61,7 @@ class CacheUnwritable(RunError):  # noqa: N818 -- a state of the disk, not a mis
     """Replies could not be stored now; they stand in the verdict log."""
 
 
-class CacheUnusable(RunError):  # noqa: N818
+class CacheUnusable(RunError):  # noqa: N818 -- a state of the disk, not a mistake
     """A cache cannot be opened or read: ``cause`` says why."""
 
     def __init__(self, folder: Path, error: sqlite3.Error | OSError) -> None:

@@ -48,7 +48,7 @@ class VerdictKind(NamedTuple):
 
     Attributes
     ----------
-    judge, elicitation, outcome, value, attempt, cached, reason, swapped
+    judge, elicitation, outcome, value, attempt, from_store, reason, swapped
         As in `Verdict`.
     model : str
         That the provider reported; "" for none.
@@ -66,7 +66,7 @@ class VerdictKind(NamedTuple):
     outcome: Outcome
     value: Value
     attempt: int
-    cached: bool
+    from_store: bool
     reason: str
     swapped: bool
     model: str
@@ -87,7 +87,7 @@ def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
         verdict.outcome,
         verdict.value,
         verdict.attempt,
-        verdict.cached,
+        verdict.from_store,
         verdict.reason,
         verdict.swapped,
         (reply.model or "") if reply else "",

@@ -94,7 +94,8 @@ class RaterDeviation:
     p_adjusted: FloatArray
 
     def __repr__(self) -> str:
-        return f"RaterDeviation({len(self.p)} raters, {int((self.p_adjusted <= 0.05).sum())} low)"  # noqa: PLR2004
+        n_low = int((self.p_adjusted <= 0.05).sum())  # noqa: PLR2004 -- the usual level
+        return f"RaterDeviation({len(self.p)} raters, {n_low} low)"
 
 
 def rater_deviation(choices: RaterChoices) -> RaterDeviation:

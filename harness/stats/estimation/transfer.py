@@ -97,7 +97,7 @@ def transfer(
     grouped : Grouped, optional
         How alike items of a group are, where they come in groups: all items then count for fewer.
     """
-    from scipy import stats as scipy_stats  # noqa: PLC0415  # heavy; only estimates need it
+    from scipy import stats as scipy_stats  # noqa: PLC0415 -- heavy; only estimates need it
 
     table = pooled(np.stack([labelled_verdicts, unlabelled_verdicts]))
     p_values: dict[str, float] = {}

@@ -50,7 +50,7 @@ class RaceDesign:
     batch: int = BATCH
 
     def __post_init__(self) -> None:
-        if self.n_judges < 2:  # noqa: PLR2004  # a race has two or more runners
+        if self.n_judges < 2:  # noqa: PLR2004 -- a race has two or more runners
             raise ValueError(f"a race needs two judges or more, not {self.n_judges}")
         if not 0.0 <= self.within < 1.0:
             raise ValueError(f"within is {self.within}; it lies in [0, 1)")

@@ -216,7 +216,7 @@ def contains_word(name: str, words: frozenset[str]) -> bool:
 def are_sides(names: Sequence[str], *, tied: bool) -> bool:
     """Whether labels are two sides that differ in their last letter, and ties between them."""
     sides = [name.casefold() for name in names if not contains_word(name, TIES)]
-    if len(sides) != 2 or (tied and len(sides) == len(names)):  # noqa: PLR2004
+    if len(sides) != 2 or (tied and len(sides) == len(names)):  # noqa: PLR2004 -- sides come in twos
         return False
     first, second = sorted(sides)
     ends = (first[-1:], second[-1:]) in {("a", "b"), ("1", "2")} and first[:-1] == second[:-1]

@@ -79,7 +79,7 @@ def test_verdict_keeps_all_of_the_reply(task):
     assert verdict.outcome == "answered"
     assert (verdict.value, verdict.text, verdict.request) == ("B", "B", "r" * 64)
     assert verdict.reply == reply("B", **facts)
-    assert not verdict.cached
+    assert not verdict.from_store
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ VERDICTS = st.builds(
     reply=st.none() | REPLIES,
     first=st.none() | REPLIES,
     failed_request=TEXTS,
-    cached=st.booleans(),
+    from_store=st.booleans(),
     reason=TEXTS,
 )
 

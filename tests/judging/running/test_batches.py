@@ -129,7 +129,7 @@ def test_replies_of_a_batch_reach_the_cache(place, provider, tmp_path):
     log, _ = place(provider, store=store, log="second.jsonl")
     store.close()
     assert provider.stats()["requests"] == before
-    assert all(verdict.cached for verdict in log.final.values())
+    assert all(verdict.from_store for verdict in log.final.values())
     assert len(log.final) == N_ITEMS * 2 * 3, "pairs too, whose turns are both known"
 
 
@@ -317,7 +317,7 @@ def test_two_judges_of_one_model_hand_each_request_in_once(tmp_path, provider):
     final = read_log(tmp_path / "log.jsonl").final
     assert Counter(verdict.outcome for verdict in final.values()) == {"answered": N_ITEMS * 12}
     assert provider.stats()["requests"] == N_ITEMS * 2 * 3
-    assert sum(not verdict.cached for verdict in final.values()) == N_ITEMS * 2 * 3
+    assert sum(not verdict.from_store for verdict in final.values()) == N_ITEMS * 2 * 3
 
 
 def test_looks_at_a_batch_grow_rarer(place, provider):

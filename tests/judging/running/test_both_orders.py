@@ -188,7 +188,7 @@ def test_a_resumed_run_asks_and_reads_the_same(task, judges_file, tmp_path):
         for verdicts in (before, after)
     ]
     assert rows[0] == rows[1]
-    assert sum(v.cached for v in after) == 4 * 8 - 9
+    assert sum(v.from_store for v in after) == 4 * 8 - 9
 
 
 def test_samples_in_the_same_order_share_a_request(task, tmp_path, stub):

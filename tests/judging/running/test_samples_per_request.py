@@ -114,7 +114,7 @@ def test_cache_stays_per_sample(asked, stub, tmp_path):
     log, _, _ = asked(samples=6, store=store, log="second.jsonl")
     store.close()
     assert sizes(stub) == {2: N_ITEMS}
-    assert sum(verdict.cached for verdict in log.final.values()) == 4 * N_ITEMS
+    assert sum(verdict.from_store for verdict in log.final.values()) == 4 * N_ITEMS
 
 
 def test_turns_of_a_pair_are_never_shared(asked, stub):

@@ -339,7 +339,7 @@ def test_received_reply_is_not_paid_for_again(run, task, tmp_path):
     assert set(first.asked.values()) == {1}
     assert len(first.asked) == 36
     assert not second.asked
-    assert all(v.cached for v in log.final.values())
+    assert all(v.from_store for v in log.final.values())
     store.close()
 
 
@@ -374,7 +374,7 @@ def test_pair_is_one_line_and_its_second_turn_holds_the_first_reply(run, task, t
     again = Acting(spec(), task, two_turns)
     _, log, _ = run(again, elicitations=("paired",), store=store, log="second.jsonl")
     assert not again.asked
-    assert all(v.cached for v in log.final.values())
+    assert all(v.from_store for v in log.final.values())
     store.close()
 
 

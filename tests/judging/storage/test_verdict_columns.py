@@ -35,7 +35,7 @@ def verdicts(draw):
         attempt=draw(st.integers(1, 3)),
         reply=None if outcome == "failed" else draw(st.sampled_from(["A", '{"confidence": 1}'])),
         request=draw(st.sampled_from(["x", "y"])),
-        cached=draw(st.booleans()),
+        from_store=draw(st.booleans()),
         reason="timeout" if outcome == "failed" else "",
     )
 

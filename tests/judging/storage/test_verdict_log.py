@@ -176,9 +176,9 @@ def test_shared_first_turn_of_a_pair_is_not_paid_for_twice(tmp_path):
     of the cache, not at all; whichever of the two was written first."""
     path = tmp_path / "verdicts.jsonl"
     took = {"item": "a", "judge": "j", "outcome": "invalid", "reply": "A, B"}
-    for latency_s, cached, usd in ((0.5, False, 0.75), (0.25, False, 1.25), (0.5, True, 0.25)):
+    for latency_s, from_store, usd in ((0.5, False, 0.75), (0.25, False, 1.25), (0.5, True, 0.25)):
         first = Reply(request="1", text="A, B", cost_usd=0.5, latency_s=0.5)
-        own = {"request": "1", "cost_usd": 0.5, "latency_s": latency_s, "cached": cached}
+        own = {"request": "1", "cost_usd": 0.5, "latency_s": latency_s, "from_store": from_store}
         verdicts = [
             verdict_from(elicitation="response_set", **took, **own),
             verdict_from(elicitation="paired", **took, request="2", first=first, cost_usd=0.25),
