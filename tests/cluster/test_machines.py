@@ -108,11 +108,12 @@ def test_partitioned_worker_stops_and_another_takes_over(machine, stub, postgres
     """Its link to the database is cut for longer than its lease: it ends, and can be resumed.
 
     Each begins at another item, and the other leaves some alone; what it has asked needs no lease,
-    only to be read. What was in flight at the cut alone is sent again.
+    only to be read. What was in flight at the cut alone is sent again. A third, which asks nothing,
+    finds the lease expired where the other left alone all that was in flight.
     """
     n_taken_over = N - CONCURRENCY // 2  # some of what was in flight: it waits for the lease to end
     with linked(postgres.port) as link:
-        cut_off, other = (machine(name, stub.url(), n=N, **SHORT_LEASE) for name in "ab")
+        cut_off, other, third = (machine(name, stub.url(), n=N, **SHORT_LEASE) for name in "abc")
         name = database.rpartition("/")[2]
         stub.hold_after(N_BEFORE)
         run = cut_off.run(postgres.address(name, link.port))
@@ -123,6 +124,9 @@ def test_partitioned_worker_stops_and_another_takes_over(machine, stub, postgres
         ended(other.run(database, "--limit", n_taken_over))
         assert answered(other) == n_taken_over
         time.sleep(max(0.0, cut_s + LEASE_S + 5 - time.monotonic()))
+        n_requests = stub.stats()["requests"]
+        ended(third.run(database, "--limit", n_taken_over))
+        assert stub.stats()["requests"] == n_requests
         link.mend()
         output = ended(run, code=3)
         assert "store_lost" in output

@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -35,18 +36,36 @@ def answered(machine):
     return sum(verdict.outcome == "answered" for verdict in machine.verdicts().values())
 
 
+def processes():
+    """Yield each process that can be read: its number, command and environment."""
+    for path in Path("/proc").iterdir():
+        if path.name.isdecimal():
+            with suppress(OSError):
+                yield (
+                    int(path.name),
+                    (path / "cmdline").read_bytes(),
+                    (path / "environ").read_bytes(),
+                )
+
+
 def servers_in(folder):
     """Return the servers of a cluster whose files lie in a folder."""
-    found = []
-    for path in Path("/proc").iterdir():
-        try:
-            command = (path / "cmdline").read_bytes() if path.name.isdecimal() else b""
-        except OSError:
-            continue
-        program = command.split(b"\0")[0].rpartition(b"/")[2]
-        if str(folder).encode() in command and program in {b"gcs_server", b"raylet"}:
-            found.append(int(path.name))
-    return found
+    return [
+        pid
+        for pid, command, _ in processes()
+        if str(folder).encode() in command
+        and command.split(b"\0")[0].rpartition(b"/")[2] in {b"gcs_server", b"raylet"}
+    ]
+
+
+def actors_of(machine):
+    """Return the processes on Ray that ask for a run of a machine."""
+    runs = f"HARNESS_RUNS={machine.runs}".encode()
+    return [
+        pid
+        for pid, command, environment in processes()
+        if b"ray::RunProcess" in command and runs in environment
+    ]
 
 
 def test_run_whose_ray_dies_ends_with_3_and_one_line(machine, stub, database, monkeypatch):
@@ -63,6 +82,7 @@ def test_run_whose_ray_dies_ends_with_3_and_one_line(machine, stub, database, mo
     assert (folder / "ray").is_dir()
     servers = servers_in(folder)
     assert len(servers) == 2  # of the cluster, and of this machine
+    assert len(actors_of(on_ray)) == N_PROCESSES
     for pid in servers:
         os.kill(pid, signal.SIGKILL)
     output = ended(run, code=3)
@@ -72,6 +92,7 @@ def test_run_whose_ray_dies_ends_with_3_and_one_line(machine, stub, database, mo
     assert not folder.exists()
     manifest = json.loads(on_ray.log.with_name("manifest.json").read_text())
     assert manifest["exit_code"] == 3
+    wait_until(lambda: not actors_of(on_ray))  # else they store replies that are released now
     n_received, n_before = answered(on_ray), stub.stats()["requests"]
     assert n_received > 0
     stub.release()
