@@ -3,7 +3,7 @@
 FORMULAS: dict[str, tuple[str, str]] = {
     "advantage": (
         "mean over raters j of the share of j's items on which [S(judge) >= S(j)]",
-        "rho: how often the judge is as close to the others as j is; S: the annotator test's score",
+        "the paper's rho: how often the judge is at least as close to the others as rater j",
     ),
     "hit_rate": (
         "mean of [mode(O^H) = mode(O^J)]",
@@ -11,71 +11,71 @@ FORMULAS: dict[str, tuple[str, str]] = {
     ),
     "hit_rate_ties_lost": (
         "hit rate where a tied mode never agrees",
-        "lower end of what breaking ties at random can give",
+        "least that breaking ties at random can give",
     ),
     "hit_rate_ties_won": (
         "hit rate where a tied mode agrees if it can",
-        "upper end of what breaking ties at random can give",
+        "most that breaking ties at random can give",
     ),
     "cohen_kappa": (
         "(p_o - p_e) / (1 - p_e), p_e = sum_k p^H_k p^J_k",
-        "agreement of modes beyond chance, chance being both sides' own marginals",
+        "agreement of modes beyond chance; chance is each side drawing from its own marginal",
     ),
     "scott_pi": (
         "(p_o - p_e) / (1 - p_e), p_e = sum_k ((p^H_k + p^J_k) / 2)^2",
-        "as kappa, chance being the pooled marginals; Fleiss' kappa for two raters",
+        "chance is both sides drawing from the pooled marginal; Fleiss' kappa of two raters",
     ),
     "krippendorff_alpha_nominal": (
-        "1 - D_o / D_e",
-        "as Scott's pi, corrected for small samples",
+        "1 - D_o / D_e, observed and expected disagreement of the 2 n pooled labels",
+        "1 - (1 - scott_pi) (2 n - 1) / (2 n): Scott's pi, corrected for small samples",
     ),
     "randolph_kappa": (
         "(p_o - 1/K) / (1 - 1/K)",
-        "agreement beyond picking among the declared options at random",
+        "agreement beyond uniform guessing among the K declared options",
     ),
     "kl": (
         "mean of sum_k P_k ln(P_k / Q_k), P -> Q as the row says",
-        "nats lost by taking Q for P; infinite (NA) where Q misses an option that P has",
+        "nats lost by using Q in place of P; infinite (NA) where Q lacks an option that P has",
     ),
     "ce": (
         "mean of -sum_k P_k ln Q_k, P -> Q as the row says",
-        "as kl, plus the entropy of P: it has no fixed best value",
+        "kl plus the entropy of P, so its best value depends on P",
     ),
     "js_divergence": (
         "mean of (KL(P, M) + KL(Q, M)) / 2, M = (P + Q) / 2, base 2",
-        "distance of two distributions in bits: 0 the same, 1 disjoint; always defined",
+        "difference of distributions in bits: 0 if equal, 1 if disjoint. Ranks by forced choices",
     ),
     "js_distance": (
-        "mean of the square root of the divergence in nats",
-        "what many tools print under the name of the divergence",
+        "mean of sqrt(js_divergence of the item in nats)",
+        "many tools print this number and call it the divergence",
     ),
     "coverage": (
-        "mean of [mode(O^J) in the human set], or as the forms say",
-        "how often the judge's answer is one that enough raters allow",
+        "mean of [H and J have an option in common]",
+        "share of items on which the judge gives an answer that enough raters allow",
     ),
     "multi_label_recall": (
-        "mean of |H and J| / |H|",
-        "share of the options that raters allow which the judge allows too",
+        "mean of (number of options in both H and J) / (number in H)",
+        "share of the raters' options that the judge allows too; items with empty H do not count",
     ),
     "multi_label_precision": (
-        "mean of |H and J| / |J|",
-        "share of the options that the judge allows which raters allow too",
+        "mean of (number of options in both H and J) / (number in J)",
+        "share of the judge's options that raters allow too; items with empty J do not count",
     ),
     "predictive_efficiency": (
-        "mean of |J|",
-        "how many options the judge allows per item; a judge that allows all covers all",
+        "mean of the number of options in J",
+        "options that the judge allows per item; one that allows all of them has full coverage",
     ),
     "bce": (
         "mean of -sum_k (H_k ln J_k + (1 - H_k) ln(1 - J_k))",
-        "each option as a yes/no forecast; infinite (NA) where the judge was sure and wrong",
+        "each option is a yes-or-no forecast; infinite (NA) where the judge is certain and wrong",
     ),
     "mse": (
         "mean of sum_k (H_k - J_k)^2",
-        "squared distance of the vectors; 0 is best. `mse(srs/srs)` ranks where sets were given",
+        "squared distance of the vectors. `mse(srs/srs)` ranks by response sets",
     ),
     "mse_without_rater_noise": (
-        "mse less omega (1 - omega) / (m - 1) per option and side",
-        "what the distance would be with any number of raters; may fall below 0 by chance",
+        "mse minus the mean of sum_k H_k (1 - H_k) / (m^H - 1) + J_k (1 - J_k) / (m^J - 1)",
+        "estimates the mse of infinitely many raters and replies; may fall below 0 by chance",
     ),
     "decision_consistency": (
         "mean of [(Omega^H_+ >= tau) = (Omega^J_+ >= tau)]",
@@ -83,71 +83,152 @@ FORMULAS: dict[str, tuple[str, str]] = {
     ),
     "prevalence_bias": (
         "mean of (Omega^J_+ >= tau) - mean of (Omega^H_+ >= tau)",
-        "how many more items the judge calls positive; 0 is best, the sign says which way it errs",
+        "share of items that the judge calls positive minus the raters' share; 0 is best",
     ),
 }
 
 RATERS: dict[str, tuple[str, str]] = {
     "pairwise_agreement": (
         "agreeing pairs of ratings / pairs, over all items",
-        "percentage agreement; not the same as majority_share",
+        "one of two quantities called percentage agreement; the other is majority_share",
     ),
     "majority_share": (
-        "ratings of the most frequent option / ratings, then the mean",
-        "also called percentage agreement; a different quantity",
+        "mean over items of (ratings of the most frequent option / ratings)",
+        "the source counts 0 for an item whose ratings all differ; here its share is 1 / m",
     ),
     "two_rater_agreement": (
         "mean of [the two ratings are equal]",
-        "percentage agreement where every item has two ratings",
+        "percentage agreement of items with exactly two ratings",
     ),
     "fleiss_kappa": (
-        "(P - P_e) / (1 - P_e), P_e = sum_k p_k^2",
+        "(P - P_e) / (1 - P_e), P = mean over items of agreeing pairs / pairs, P_e = sum_k p_k^2",
         "agreement beyond chance; needs equal numbers of ratings per item",
     ),
     "fleiss_kappa_pooled_pairs": (
-        "as Fleiss, each pair of ratings with the same weight",
-        "for unequal numbers; items with more ratings count more",
+        "fleiss_kappa with P = agreeing pairs / pairs over all items",
+        "for unequal numbers of ratings; items with more ratings count more",
     ),
     "fleiss_kappa_mean_over_items": (
-        "as Fleiss, each item with the same weight",
-        "for unequal numbers; every item counts the same",
+        "fleiss_kappa over the items with two or more ratings",
+        "for unequal numbers of ratings; every item counts the same",
     ),
     "krippendorff_alpha_nominal": (
         "1 - D_o / D_e",
-        "takes missing ratings and corrects for small samples",
+        "allows missing ratings and corrects for small samples",
     ),
     "randolph_kappa": (
         "(P - 1/K) / (1 - 1/K)",
-        "chance is picking among the declared options; needs equal numbers of ratings",
+        "agreement beyond uniform guessing; needs equal numbers of ratings per item",
     ),
 }
 
 BINARY: dict[str, tuple[str, str]] = {
     "accuracy": (
         "(TP + TN) / n",
-        "share of items decided alike; high for all when a label is rare",
+        "share of items decided alike; high for every judge when one class is rare",
     ),
-    "precision": ("TP / (TP + FP)", "of what the judge calls positive, the share that raters do"),
-    "recall": ("TP / (TP + FN)", "of what raters call positive, the share that the judge finds"),
+    "precision": (
+        "TP / (TP + FP)",
+        "share of the judge's positives that are positive for the raters",
+    ),
+    "recall": ("TP / (TP + FN)", "share of the raters' positives that the judge finds"),
     "f1": ("2 TP / (2 TP + FP + FN)", "blind to true negatives"),
     "precision_negative": ("TN / (TN + FN)", "precision with the classes exchanged"),
     "recall_negative": ("TN / (TN + FP)", "recall with the classes exchanged"),
     "f1_negative": ("2 TN / (2 TN + FP + FN)", "F1 with the classes exchanged"),
-    "kappa": ("2 (TP TN - FP FN) / (A + B)", "agreement beyond the marginals of both sides"),
+    "kappa": (
+        "2 (TP TN - FP FN) / (A + B)",
+        "agreement beyond chance; cohen_kappa of the two classes",
+    ),
     "phi": (
         "(TP TN - FP FN) / sqrt(A B)",
-        "correlation; also MCC, Pearson, Spearman and tau-b",
+        "correlation of the classes; equals MCC, Pearson, Spearman and tau-b",
     ),
     "prevalence": ("(TP + FN) / n", "share that raters call positive"),
     "predicted_rate": ("(TP + FP) / n", "share that the judge calls positive"),
     "marginal_drift": (
         "predicted rate - prevalence",
-        "above 0 the judge says positive more often",
+        "above 0, the judge says positive more often than the raters; 0 is best",
     ),
-    "p_e": ("agreement by the marginals alone", "what kappa subtracts"),
+    "p_e": (
+        "((TP + FN)(TP + FP) + (FP + TN)(FN + TN)) / n^2",
+        "agreement expected by chance, which kappa subtracts",
+    ),
     "kappa_over_phi": (
         "2 sqrt(A B) / (A + B)",
-        "1 without drift; falls as drift costs kappa",
+        "1 without marginal drift; the more drift, the lower",
     ),
-    "kappa_phi_gap": ("phi - kappa", "how much of the disagreement is drift"),
+    "kappa_phi_gap": ("phi - kappa", "how much marginal drift lowers kappa"),
+}
+
+ORDINAL: dict[str, tuple[str, str]] = {
+    "weighted_kappa_linear": (
+        "1 - sum_hj w_hj p_hj / sum_hj w_hj p^H_h p^J_j, w_hj = abs(h - j) / (K - 1)",
+        "agreement of modes beyond chance; a near miss costs less than a far one",
+    ),
+    "weighted_kappa_quadratic": (
+        "the same with w_hj = ((h - j) / (K - 1))^2",
+        "as before; a near miss costs much less",
+    ),
+    "krippendorff_alpha_ordinal": (
+        "1 - D_o / D_e, squared differences of midranks",
+        "agreement of modes beyond chance that reads only the order of options",
+    ),
+    "krippendorff_alpha_interval": (
+        "1 - D_o / D_e, squared differences of the options' numbers",
+        "options that are no numbers stand for 1 to K",
+    ),
+    "krippendorff_alpha_ratio": (
+        "1 - D_o / D_e of ((a - b) / (a + b))^2, a and b the options' numbers",
+        "only where options are numbers and none is negative",
+    ),
+    "spearman": (
+        "Pearson correlation of midranks of the modes",
+        "does not see a constant shift between judge and raters",
+    ),
+    "kendall_tau_b": (
+        "(concordant - discordant pairs of items) / sqrt(pairs untied in H x pairs untied in J)",
+        "does not see a constant shift between judge and raters",
+    ),
+    "ranked_probability_score": (
+        "mean of sum_k (C^H_k - C^J_k)^2 / (K - 1), C_k = O_1 + ... + O_k, k < K",
+        "0 if equal, 1 for opposite ends of the scale. Ranks ordinal tasks by forced choices",
+    ),
+}
+
+NUMERIC: dict[str, tuple[str, str]] = {
+    "rmse": (
+        "sqrt(mse)",
+        "in the unit of the scale; ranks tasks with numbers",
+    ),
+    "mse": ("mean of (x - y)^2", "includes the noise of the raters' mean"),
+    "mean_absolute_error": ("mean of abs(x - y)", "less sensitive to single large errors"),
+    "mean_difference": (
+        "mean of x - mean of y",
+        "above 0, the judge gives higher numbers than the raters; 0 is best",
+    ),
+    "pearson": ("covariance of x and y / (sd of x, sd of y)", "linear correlation"),
+    "spearman": ("Pearson correlation of the midranks of x and y", "correlation of the order"),
+    "krippendorff_alpha_interval": (
+        "1 - D_o / D_e of squared differences, judge and raters' mean as two raters",
+        "falls with a constant shift, which correlations do not see",
+    ),
+}
+
+TEXTS: dict[str, tuple[str, str]] = {
+    "similarity": (
+        "mean over items of the mean similarity of the judge's text and each rater's",
+        "ranks tasks with texts; `similarity` in task.yaml names the function",
+    ),
+}
+
+SENSITIVITY: dict[str, tuple[str, str]] = {
+    "beta": (
+        "pairs with a negative choice whose S has a positive option / pairs with a negative choice",
+        "how often a negative choice hides a positive option; pairs are given in one conversation",
+    ),
+    "cross_call_beta": (
+        "mean over items of P(negative choice) P(S meets +) / mean of P(negative choice)",
+        "as if independent replies were pairs, as in the paper's figures; no estimate of beta",
+    ),
 }

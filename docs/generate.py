@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from formulas import BINARY, FORMULAS, RATERS
+from formulas import BINARY, FORMULAS, NUMERIC, ORDINAL, RATERS, SENSITIVITY, TEXTS
 from typer.testing import CliRunner
 
 from harness import stats
@@ -31,10 +31,16 @@ from harness.judging.parsing.verdict import (
     verdict_schema,
 )
 from harness.report.glossary import GLOSSARY, PAPER_SYMBOLS
+from harness.stats.data.option_space import OptionSpace
 from harness.stats.metrics import confusion
 from harness.stats.metrics.advantage import ADVANTAGE
+from harness.stats.metrics.confusion import binary_metrics
 from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT
+from harness.stats.metrics.ordinal import ordinal_metrics
 from harness.stats.metrics.registry import METRICS
+from harness.stats.open_scales.open_metrics import numeric_metrics
+from harness.stats.open_scales.text_answers import SIMILARITY
+from harness.stats.selection.comparisons import BETA, CROSS_CALL_BETA
 from harness.tasks.dataset_fields import DatasetFields
 from harness.tasks.options import MAX_KEY_CHARS, MAX_LABEL_CHARS, Lexicon, Option, Wording
 from harness.tasks.schema import (
@@ -52,8 +58,11 @@ from harness.tasks.tables.strict_json import MAX_DEPTH
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from harness.stats.inference.metric import Metric
+
 HERE = Path(__file__).resolve().parent
 BUILT = ("cli.md", "schemas.md", "coverage-rows.md")  # made when the site is published
+SENSITIVITIES = (BETA, CROSS_CALL_BETA)
 MARK = "<!-- Made by docs/generate.py from the code; do not edit. -->"
 
 
@@ -222,30 +231,67 @@ def _type(field: Mapping[str, Any]) -> str:
 
 
 def metrics() -> str:
-    """Every row of the metric table with formula, paper and reading."""
+    """Every metric with formula, reading, direction, bounds, unit and source."""
     bases = list(dict.fromkeys(base_name(row.name) for row in (*METRICS, ADVANTAGE)))
     measures = (*confusion.BINARY, *confusion.DIAGNOSTICS)
+    ordinal = ordinal_metrics(range(5))  # options that are amounts: all of them apply
+    numeric, yes_or_no = (
+        numeric_metrics(float("inf")),
+        OptionSpace(("yes", "no"), (("yes",), ("no",))),
+    )
     parts = [
         fragment("metrics"),
         *_formulas(bases, FORMULAS),
+        "## Metrics of ordinal tasks",
+        "",
+        "h and j are the places of the two modes on the scale. These stand beside those above.",
+        "",
+        *_formulas([row.kind for row in ordinal], ORDINAL, _papers(ordinal)),
+        "## Metrics of yes-or-no decisions",
+        "",
+        "Where some options are positive and others are not. TP, FN, FP and TN count items: FN are",
+        "positive for the raters' mode alone. A = (TP + FN)(FN + TN), B = (TP + FP)(FP + TN).",
+        "`prevalence`, `predicted_rate`, `p_e` and `kappa_over_phi` are shown in no view; they",
+        "stand in `harness.stats.metrics.confusion.DIAGNOSTICS`.",
+        "",
+        *_formulas([metric.name for metric in measures], BINARY, _papers(measures)),
+        "## Metrics of numbers",
+        "",
+        "x is a number that the judge gave to an item, y the mean of the raters' numbers. Replies",
+        "to the same item share its weight.",
+        "",
+        *_formulas([row.name for row in numeric], NUMERIC, _papers(numeric)),
+        "## Metrics of texts",
+        "",
+        *_formulas([SIMILARITY.name], TEXTS, _papers((SIMILARITY,))),
+        "## Hidden options",
+        "",
+        "Of the raters and of each judge, where some options are positive and others are not.",
+        "",
+        *_formulas([row.name for row in SENSITIVITIES], SENSITIVITY, _papers(SENSITIVITIES)),
         "## Agreement among raters",
         "",
         *_formulas([row.name for row in HUMAN_AGREEMENT], RATERS, _papers(HUMAN_AGREEMENT)),
-        "## Errors on two classes",
+        "## Direction, bounds and source",
         "",
-        "TP, FN, FP, TN: the raters' mode first; A = (TP + FN)(FN + TN), B = (TP + FP)(FP + TN).",
+        "With options:",
         "",
-        *_formulas([metric.name for metric in measures], BINARY, _papers(measures)),
-        "## Every row",
+        *_bounds((*METRICS, ADVANTAGE, *ordinal, *binary_metrics(yes_or_no, ("yes",)))),
+        "With numbers, whose width is the greatest minus the least of the scale, and texts:",
         "",
-        "| row | better | bounds | unit | source |",
-        "| --- | --- | --- | --- | --- |",
+        *_bounds((*numeric, SIMILARITY)),
     ]
-    for row in (*METRICS, ADVANTAGE):
+    return "\n".join(parts)
+
+
+def _bounds(rows: Sequence[Metric]) -> list[str]:
+    """A table of direction, bounds, unit and source."""
+    table = ["| metric | better | bounds | unit | source |", "| --- | --- | --- | --- | --- |"]
+    for row in rows:
         low, high = (f"{x:.3g}".replace("inf", "∞") for x in row.bounds)
         name = row.name.replace("|", "\\|")
-        parts.append(f"| `{name}` | {row.better} | {low} to {high} | {row.unit} | {row.paper} |")
-    return "\n".join([*parts, ""])
+        table.append(f"| `{name}` | {row.better} | {low} to {high} | {row.unit} | {row.paper} |")
+    return [*table, ""]
 
 
 def glossary() -> str:
@@ -259,7 +305,7 @@ def glossary() -> str:
 
 
 def _papers(rows: Sequence[Any]) -> dict[str, str]:
-    return {row.name: row.paper for row in rows}
+    return {name: row.paper for row in rows for name in (row.name, row.kind)}
 
 
 def _formulas(
@@ -294,22 +340,28 @@ def schemas() -> str:
     return "\n".join(parts)
 
 
+TABLES_OF_METRICS = {
+    "BINARY": "The metrics of yes-or-no decisions.",
+    "HUMAN_AGREEMENT": "The coefficients of agreement among raters.",
+    "METRICS": "The metrics of every task with options.",
+    "ORDINAL_METRICS": "The further metrics of ordinal tasks, whose options are 1 to K.",
+}
+
+
 def statistics() -> str:
     """What `harness.stats` offers, with the first line of each docstring."""
     by_module: dict[str, list[str]] = {}
     for name in sorted(stats.__all__):
         member = getattr(stats, name)
-        module = str(getattr(member, "__module__", "harness.stats")).removeprefix("harness.stats.")
-        first = (member.__doc__ or "").strip().splitlines()[:1] if callable(member) else []
-        by_module.setdefault(module, []).append(f"| `{name}` | {_cell(first)} |")
+        module = str(getattr(member, "__module__", "Tables of metrics"))
+        first = TABLES_OF_METRICS.get(name) or member.__doc__.strip().splitlines()[0]
+        meaning = first.replace("|", "\\|").replace("``", "`")
+        by_module.setdefault(module, []).append(f"| `{name}` | {meaning} |")
     parts = [fragment("statistics")]
     for module, rows in sorted(by_module.items()):
-        parts += [f"## {module}", "", "| name | |", "| --- | --- |", *rows, ""]
+        title = module.removeprefix("harness.stats.")
+        parts += [f"## {title}", "", "| name | meaning |", "| --- | --- |", *rows, ""]
     return "\n".join(parts)
-
-
-def _cell(first: Sequence[str]) -> str:
-    return first[0].replace("|", "\\|").replace("``", "`") if first else "a constant"
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ class RaterSums:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class AltTest:
-    """The result for one judge.
+    """Result of the annotator test for one judge.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ MIN_VOICES = 2  # a rating and something to compare it with
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class AltTestDesign:
-    """How the alternative annotator test is done.
+    """Options of the alternative annotator test (Calderon et al. 2025).
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ MIN_VOICES = 2  # raters, and the gold labels where there are any
 def annotator_test(
     panel: Panel, verdicts: Mapping[str, Hashable] | Coded, design: AltTestDesign
 ) -> AltTest:
-    """Test whether a judge may take a rater's place.
+    """Test whether a judge may replace a rater (Calderon et al. 2025, section 3).
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def annotator_test(
 def annotator_tests(
     panel: Panel, judges: Mapping[str, Mapping[str, Hashable] | Coded], design: AltTestDesign
 ) -> dict[str, AltTest]:
-    """Test several judges, each adjusted over its raters alone.
+    """Run the annotator test of several judges, each adjusted over its own raters.
 
     Parameters and errors are those of `annotator_test`, with a mapping of judge to verdicts;
     `adjust_jointly` adjusts over all judges.

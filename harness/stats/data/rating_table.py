@@ -44,7 +44,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RatingTable:
-    """What one judge, or all human raters together, answered: counts per item.
+    """Counts of the answers of one judge, or of all raters together, per item.
 
     Attributes
     ----------

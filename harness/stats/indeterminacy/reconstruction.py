@@ -59,7 +59,7 @@ class Reconstruction:
 
 
 def reconstruct(table: RatingTable) -> Reconstruction:
-    """Return what raters would have endorsed given their choices, from a paired subset of items.
+    """Estimate raters' response sets from their choices and a subset of items with both.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ def beta_sweep(
     metrics: Sequence[str | Metric] | None = None,
     common: Mapping[str, CommonItems] | None = None,
 ) -> tuple[SweepPoint, ...]:
-    """Compare judges with humans as `evaluate` does, supposing each beta of a grid in turn.
+    """Evaluate judges as `evaluate` does, under each beta of a grid.
 
     Parameters
     ----------
@@ -476,7 +476,7 @@ def break_even(
     n_replies: float | None = None,
     times: IntArray | None = None,
 ) -> BreakEven:
-    """Find the betas at which another judge decides best, exactly.
+    """Find the exact betas at which the best judge changes.
 
     Parameters
     ----------

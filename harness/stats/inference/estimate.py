@@ -35,7 +35,7 @@ EMPTY = "empty_stratum"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval and how it came about.
+    """A confidence interval and the method behind it.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """How many items one reason kept out of an estimate.
+    """Number of items left out of an estimate for one reason.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ def make_interval(
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class ItemSums:
-    """What n items add to some sums, and the metrics that are read off them.
+    """Contributions of n items to sums, and the metrics of these sums.
 
     Attributes
     ----------

@@ -94,7 +94,7 @@ def _greatest_rejected(ordered: FloatArray, scale: FloatArray, q: float) -> Floa
 
 
 def holm(p: ArrayLike) -> FloatArray:
-    """Adjust p-values so that the chance of any false rejection is held, whatever their dependence.
+    """Adjust p-values to control the chance of any false rejection, whatever their dependence.
 
     Parameters
     ----------

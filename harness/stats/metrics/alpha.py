@@ -211,7 +211,7 @@ INTERVAL_ALPHA = Metric(
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Estimate:
-    """Krippendorff's alpha of raw ratings, without an interval.
+    """Krippendorff's alpha of raw ratings, without an interval (Krippendorff 2011).
 
     Parameters
     ----------

@@ -186,7 +186,7 @@ def binned_divergence(
     resampling: Resampling,
     scale: ArrayLike | None = None,
 ) -> BinnedDivergence:
-    """Compare the labels of a judge with those of the humans, bin by bin.
+    """Compare the labels of a judge with the raters', by bin (Elangovan et al. 2025, section 3.2).
 
     Parameters
     ----------

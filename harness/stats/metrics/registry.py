@@ -60,7 +60,7 @@ def metrics_named(metrics: Sequence[str | Metric] | None) -> tuple[Metric, ...]:
 def metrics_for(
     space: OptionSpace, *, scale: ClosedScale, positive: Sequence[str]
 ) -> tuple[Metric, ...]:
-    """Choose the rows that a task is evaluated on.
+    """Return the metrics that a task is evaluated on.
 
     Parameters
     ----------

@@ -364,7 +364,7 @@ BETA = Metric(
     bounds=(0.0, 1.0),
     better="zero",
     counts=_pair_counts,
-    paper="Guerdan et al. 2025, section 6",
+    paper="Guerdan et al. 2025, section 7",
 )
 CROSS_CALL_BETA = replace(
     BETA,

@@ -93,7 +93,7 @@ def _firsts(losses: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ConfidenceSet:
-    """The judges among which the best one is, at a confidence level.
+    """Judges that include the best one at a confidence level.
 
     Attributes
     ----------

@@ -69,7 +69,7 @@ class TableTranslation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
-    """All that was estimated about some judges on one set of items.
+    """Estimates of several judges on the same items.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ def evaluate(
     common: Mapping[str, CommonItems] | None = None,
     panel: RaterPanel | None = None,
 ) -> Evaluation:
-    """Compare judges with the human raters on every metric, with one bootstrap for all of it.
+    """Compare judges with the human raters on every metric, with one bootstrap for all.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much worse one judge is than another, from paired replicates.
+    """Paired difference of two judges: how much worse the first is than the second.
 
     Attributes
     ----------

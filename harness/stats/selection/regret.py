@@ -22,7 +22,7 @@ GOALS = ("decision_consistency", "prevalence_bias")
 
 @dataclass(frozen=True, slots=True)
 class Regret:
-    """What choosing by a metric costs on a downstream goal.
+    """Regret of choosing a judge by a metric, on a downstream goal.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def regret_matrix(
     metrics: Sequence[str] | None = None,
     goals: Sequence[str] = GOALS,
 ) -> dict[str, dict[str, Regret]]:
-    """Say for each metric what choosing by it costs on each downstream goal.
+    """Return the regret of choosing by each metric, on each downstream goal.
 
     Parameters
     ----------

@@ -195,7 +195,7 @@ class Stratum:
 
 
 def default_strata(K: int, *, ordinal: bool) -> tuple[Stratum, ...]:
-    """Return the paper's strata: all, by percentage agreement, by number of different labels."""
+    """Return the strata of Elangovan et al. 2025: all, by majority share, by number of labels."""
     by: StratifiedBy = "median_share" if ordinal else "majority_share"
     return (
         Stratum("all", by),
