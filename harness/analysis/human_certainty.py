@@ -152,7 +152,7 @@ def _number(value: object) -> float | None:
 
 
 MAX_POINTS, DIGITS = 101, 4  # of a curve, as it is drawn
-SHOWN = ("krippendorff_alpha_", "agreement")  # measures of a stratum
+MEASURES = ("krippendorff_alpha_nominal", "krippendorff_alpha_ordinal", "agreement")  # of a stratum
 NO_SCORE = "no_confidence"
 NO_OVERLAP = "no_overlap"
 
@@ -271,6 +271,7 @@ def section(p: Prepared) -> Certainty:
         level=scale.level,
         resampling=p.resampling(groups=p.groups),
         scale=scale.numbers,
+        measures=MEASURES,
     )
     held_out = held_out_strata(
         human,
@@ -309,8 +310,6 @@ def _human_part(result: StratumResult) -> StratumResult:
     """Keep what the raters by themselves are shown by: alpha and percentage agreement."""
     return replace(
         result,
-        hh=_shown(result.hh),
-        random=_shown(result.random),
         mm={},
         hw_mw={},
         h_mw={},
@@ -326,10 +325,10 @@ def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) ->
     reason = "" if is_compared else "too_few_answered"
     return replace(
         result,
-        mm=_shown(result.mm, reason),
-        hw_mw=_shown(result.hw_mw, reason),
-        h_mw=_shown(result.h_mw, reason),
-        delta=_shown(result.delta, reason),
+        mm=_with_reason(result.mm, reason),
+        hw_mw=_with_reason(result.hw_mw, reason),
+        h_mw=_with_reason(result.h_mw, reason),
+        delta=_with_reason(result.delta, reason),
         hh={},
         random={},
         random_h={},
@@ -337,12 +336,10 @@ def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) ->
     )
 
 
-def _shown(measures: Mapping[str, Estimate], reason: str = "") -> dict[str, Estimate]:
-    """Leave the measures that views show; ``reason`` is why none has a value, if none has."""
+def _with_reason(measures: Mapping[str, Estimate], reason: str) -> dict[str, Estimate]:
+    """Say why none has a value, if none has."""
     return {
-        name: replace(value, reason=reason) if reason else value
-        for name, value in measures.items()
-        if name.startswith(SHOWN)
+        name: replace(value, reason=reason) if reason else value for name, value in measures.items()
     }
 
 

@@ -339,8 +339,10 @@ def estimate_all(
         {
             metric.name: _estimated(metric, sums, entering, result, engine)
             for sums in group
+            for of_metrics in [next(results)]
+            if of_metrics
             for entering in [_Entering.of(sums, engine.units)]
-            for metric, result in zip(sums.metrics, next(results), strict=True)
+            for metric, result in zip(sums.metrics, of_metrics, strict=True)
         }
         for group in groups
     ]

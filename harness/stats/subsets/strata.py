@@ -43,7 +43,7 @@ from harness.stats.metrics.human_agreement import HUMAN_AGREEMENT, MIN_FOR_AGREE
 from harness.stats.metrics.registry import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -264,6 +264,7 @@ def stratify(
     level: Level,
     resampling: Resampling,
     scale: ArrayLike | None = None,
+    measures: Collection[str] | None = None,
 ) -> dict[str, tuple[StratumResult, ...]]:
     """Measure the agreement of judges with the raters in each stratum, all on one bootstrap.
 
@@ -281,6 +282,8 @@ def stratify(
         How intervals are made.
     scale : (K,) numbers, optional
         What the options stand for, increasing; by default 1 to K.
+    measures : collection of str, optional
+        Names of the coefficients to estimate; by default all. The resamples are the same.
 
     Returns
     -------
@@ -305,7 +308,10 @@ def stratify(
         """Return the results of each part in each of the different strata."""
         first, of_kinds = engine.of_kinds(*tables)
         sums = {
-            name: [replace(of_part, used=of_part.entered) for of_part in group]
+            name: [
+                replace(of_part, used=of_part.entered, metrics=_named(of_part.metrics, measures))
+                for of_part in group
+            ]
             for name, group in parts(*(table[first] for table in tables), level, scale).items()
         }
         by_members = {}
@@ -342,6 +348,10 @@ def stratify(
         )
         for name, of_judge in of_judges.items()
     }
+
+
+def _named(metrics: tuple[Metric, ...], names: Collection[str] | None) -> tuple[Metric, ...]:
+    return tuple(metric for metric in metrics if names is None or metric.name in names)
 
 
 def _in_stratum(

@@ -279,3 +279,19 @@ def test_bad_input_is_refused_by_name(call, message):
     """The message names the argument and what was wanted."""
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("copies", [1, 200])  # items are drawn one by one, or by kind
+def test_some_measures_are_those_of_all(copies):
+    """The coefficients that are asked for are those of an estimation of all, to the last bit."""
+    human = np.tile([[3, 0, 0], [2, 1, 0], [0, 2, 1], [0, 0, 3]], (copies, 1))
+    judge = np.tile([[2, 0, 0], [1, 1, 0], [0, 2, 0], [0, 1, 1]], (copies, 1))
+    chosen = {"strata": default_strata(3, ordinal=True), "n_resamples": 200}
+    every = results(human, judge, scale_level="ordinal", **chosen)
+    names = ("krippendorff_alpha_ordinal", "agreement")
+    some = results(human, judge, scale_level="ordinal", measures=names, **chosen)
+    for name, stratum in some.items():
+        for part in ("hh", "mm", "hw_mw", "h_mw", "random", "random_h", "delta", "js_b"):
+            asked_for = {key: e for key, e in getattr(every[name], part).items() if key in names}
+            assert getattr(stratum, part) == asked_for
+    assert set(some["all"].hw_mw) == set(names)
