@@ -190,6 +190,37 @@ def test_a_copy_of_one_poor_rater_is_not_recommended(accuracy):
     assert decision.checks["without_each_rater"].rival == "r2"
 
 
+def test_the_comparison_with_one_human_has_a_reason_only_where_it_fails():
+    """Anonymous raters of .85: a judge of .95 passes, one of .70 does not and says so."""
+    task, truth, rng = rated_items(8, n=200)
+    task, wrong = task.model_copy(update={"rater_ids": "positional"}), {"A": "B", "B": "A"}
+    for accuracy, passed, reason in ((0.95, True, ""), (0.7, False, "not_shown_non_inferior")):
+        answers = {f"i{i}": t if rng.random() < accuracy else wrong[t] for i, t in enumerate(truth)}
+        check = validate(source_of(task, {"judge": answers})).decision.checks["one_human"]
+        assert (check.passed, check.reason, check.n) == (passed, reason, 200)
+
+
+def test_the_annotator_test_is_repeated_without_each_rater():
+    """It passes without each of five raters; it fails without the rater whom a judge copies, though
+    the copy beats the baselines on the others' ratings too."""
+    task, truth, rng = rated_items(22, n=250)
+    wrong = {"A": "B", "B": "A"}
+    good, fair = (
+        {f"i{i}": t if rng.random() < accuracy else wrong[t] for i, t in enumerate(truth)}
+        for accuracy in (0.95, 0.72)
+    )
+    raters = validate(source_of(task, {"good": good})).evidence.without_raters
+    assert [row.passes for row in raters] == [True] * 5
+    ratings = {
+        rater: {row.item: row.value for row in task.ratings if row.rater == rater}
+        for rater in ("r0", "r1")
+    }
+    result = validate(source_of(task_of(ratings | {"r2": fair}), {"copy": fair}))
+    last = result.evidence.without_raters[-1]
+    assert (last.rater, last.unbeaten, last.passes) == ("r2", "", False)
+    assert result.decision.checks["without_each_rater"].reason == "not_passed_without_rater"
+
+
 def as_sets(source):
     """Give every choice of raters and judges as a response set, and no choices."""
     task = source.task

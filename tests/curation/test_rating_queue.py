@@ -41,6 +41,14 @@ def test_value_is_the_fall_of_the_risk():
     assert value == pytest.approx(0.25)
 
 
+def test_an_item_that_five_ratings_cannot_turn_is_worth_nothing():
+    """Uniform prior, tau 1/2: five against turn 4 of 4, and lead to a draw with 5 of 5."""
+    positive = np.array([4, 5])
+    turned, unturned = value_of_rating(positive, positive, 0.5, (1.0, 1.0))
+    assert turned > 1e-4
+    assert unturned == pytest.approx(0.0, abs=1e-12)
+
+
 def test_prior_is_that_of_the_items():
     """Shares drawn from Beta(1, 3) give back its mean and about its precision."""
     rng = np.random.default_rng(0)

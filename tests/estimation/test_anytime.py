@@ -99,6 +99,16 @@ def test_python_returns_what_the_command_prints(run):
         harness.estimate(run, until_widht=0.2, **options)
 
 
+def test_a_sequence_narrows_nearly_as_the_root_of_the_labels():
+    """Four times the labels of a fair coin: .58 of the width or less (.5 and the price of looks);
+    and it is at most 2.5 times as wide as an interval for that one number of labels."""
+    labels = np.random.default_rng(4).integers(0, 2, 2000).astype(float)
+    found = confidence_sequence(labels, np.zeros(2000), 0.0, 10**9)
+    width = found.high - found.low
+    assert width[1999] <= 0.58 * width[499]
+    assert width[1999] <= 2.5 * 2.0 * 1.96 * (0.25 / 2000) ** 0.5
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("prevalence", "accuracy"), [(0.05, 0.9), (0.3, 0.98), (0.5, 0.6)])

@@ -91,6 +91,17 @@ def test_one_human_and_the_judge_are_scored_on_the_same_remaining_ratings():
     assert sides.human(ones) == pytest.approx(((np.array([10, 20, 60]) - others) ** 2).mean())
 
 
+def test_an_item_with_two_ratings_has_one_left_and_counts():
+    """By hand: of 10 and 20 each is left out once, and the other remains."""
+    ratings = ratings_of([[10.0, 20.0], [5.0]])
+    judge = ratings.judge("judge", np.arange(2), np.array([14.0, 5.0]), METRICS["mse"], BOUNDS)
+    sides = judge.left_out(np.ones(2, dtype=bool))
+    assert (sides.used.tolist(), sides.n_ratings) == ([True, False], 2)
+    ones = np.ones((1, 2))
+    assert sides.judge(ones) == pytest.approx(((14 - 20) ** 2 + (14 - 10) ** 2) / 2)
+    assert sides.human(ones) == pytest.approx(10**2)
+
+
 def test_baselines_are_fitted_on_all_ratings_of_the_resample():
     """Mean and median follow the items drawn; a random rating has the marginal's spread."""
     ratings = ratings_of([[0.0, 0.0, 30.0], [90.0]])

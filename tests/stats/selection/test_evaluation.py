@@ -55,6 +55,36 @@ def test_replicates_of_metrics_see_the_same_items():
         assert interval is None or interval.low <= 0 <= interval.high
 
 
+def test_an_item_of_weight_two_counts_as_two_items():
+    """On 640 items of four kinds: values with weights 1 and 2 are those of the longer table."""
+    choices = [[["toxic"], ["fine"]][i % 2] for i in range(640)]
+    verdicts = [[["toxic"], ["fine"]][i // 2 % 2] for i in range(640)]
+    weights = np.where(np.arange(640) % 3, 1.0, 2.0)
+    times = np.repeat(np.arange(640), weights.astype(int))
+    human, judge = count_table("human", choices), count_table("judge", verdicts)
+    longer = [
+        count_table(name, [rows[i] for i in times])
+        for name, rows in (("human", choices), ("judge", verdicts))
+    ]
+    names = ["hit_rate(h/h)", "js_divergence(s/s)"]
+    weighted = evaluate_judges(human, judge, metrics=names, weights=weights)
+    repeated = evaluate_judges(*longer, metrics=names)
+    for name in names:
+        value = repeated.estimates["judge"][name].value
+        assert weighted.estimates["judge"][name].value == pytest.approx(value, abs=1e-12)
+
+
+def test_items_without_one_of_both_calls_are_counted_apart():
+    """The beta of independent calls needs a choice and a set: one item has only the set."""
+    both = [["toxic"], ["fine"]], [[["toxic"]], [["fine", "toxic"]]]
+    judge = count_table("judge", [*both[0], []], [*both[1], [["fine"]]])
+    evaluation = evaluate_judges(count_table("human", [["fine"]] * 3), judge)
+    beta = evaluation.translations["judge"].cross_call_beta
+    assert (beta.value, beta.n_used) == (1.0, 1)
+    excluded = {part.reason: part.n_items for part in beta.excluded}
+    assert excluded == {"no_calls": 1, "no_negative_choice": 1}
+
+
 def test_groups_are_resampled_for_every_metric():
     """One cluster per two items: the unit of every interval is the group."""
     groups = [f"doc {i // 2}" for i in range(40)]
