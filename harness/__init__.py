@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.api.asked_runs import Run, arun, confirm, load_run, run
     from harness.api.revalidations import revalidate
-    from harness.api.tasks import load_task
     from harness.api.unrated_estimates import estimate
     from harness.api.validations import confirm_verdicts, validate
     from harness.errors import HarnessError
     from harness.experiments.self_test import selftest
+    from harness.table_tasks import load_task
     from harness.tasks import Task
 
 __version__ = "0.1.0"
@@ -49,7 +49,7 @@ _MODULES = {  # where each stands
     "confirm_verdicts": "api.validations",
     "estimate": "api.unrated_estimates",
     "load_run": "api.asked_runs",
-    "load_task": "api.tasks",
+    "load_task": "table_tasks",
     "revalidate": "api.revalidations",
     "run": "api.asked_runs",
     "selftest": "experiments.self_test",

@@ -1,4 +1,4 @@
-"""Tables of ratings in memory: rows, or a frame of pandas, polars or pyarrow, as tasks."""
+"""Tasks, from folders and from tables in memory: rows, or a frame of pandas, polars or pyarrow."""
 
 from __future__ import annotations
 
@@ -96,6 +96,30 @@ class TableMapping(TypedDict, total=False):
     scale: ClosedScale
     rater_ids: RaterIds
     kind: RaterKind
+
+
+def load_task(task: TaskLike, *, mapping: TableMapping | None = None) -> Task:
+    """Load a task, and check everything in it.
+
+    Parameters
+    ----------
+    task : str, Path, list of dict, or DataFrame
+        Name or path of a task folder, or a table of ratings.
+    mapping : dict, optional
+        For a table: which column is what, see `TableMapping`.
+
+    Raises
+    ------
+    TaskError
+        If there is no such task, or something in it is wrong.
+
+    Examples
+    --------
+    >>> task = harness.load_task("toxicity")
+    >>> len(task.items), [option.key for option in task.options]
+    (120, ['A', 'B'])
+    """
+    return read_task(task, mapping)[0]
 
 
 def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[Row]]:

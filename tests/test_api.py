@@ -71,12 +71,12 @@ def test_import_is_light():
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".api.asked_runs", ".api.revalidations", ".api.tasks", ".api.validations"]
+    "name", ["", ".api.asked_runs", ".api.revalidations", ".api.validations", ".table_tasks"]
 )
 def test_examples_in_docstrings_run(name):
     """Every example of the API prints what its docstring shows."""
     module = import_module(f"harness{name}")
-    globs = {"harness": harness, "asyncio": asyncio}
+    globs = vars(module) | {"harness": harness, "asyncio": asyncio}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     examples = doctest.DocTestFinder(exclude_empty=True).find(module, globs=globs)
     for example in examples:

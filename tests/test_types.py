@@ -89,7 +89,7 @@ WRITTEN_BY_OTHERS = {  # where the words of a file, a page or a column stand bef
     "interop.screens:elicitation",
     "revalidation.changed_answers:outcome",
     "tasks.columns.column_mapping:elicitation",
-    "tasks.columns.label_reader:elicitation",
+    "tasks.columns.table_answers:elicitation",
     "tasks.columns.table_reader:elicitation",
     "tasks.schema:scale",
 }

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from harness.api.calling import TURN, LogObserver, wait_for
-from harness.api.tasks import load_task
 from harness.app import run_plan, validate_run
 from harness.command_options import (
     Choices,
@@ -31,7 +30,7 @@ from harness.run_plans import plan_confirmation, plan_resumed_run, plan_run
 from harness.runs import RunFolder, find_run
 from harness.sources import verdicts_of
 from harness.stopping import StopRequests
-from harness.table_tasks import NO_MAPPING, strings
+from harness.table_tasks import NO_MAPPING, load_task, strings
 from harness.tasks import Task
 
 if TYPE_CHECKING:

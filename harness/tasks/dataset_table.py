@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.errors import TaskError
 from harness.tasks.columns.answer_cells import AnswerReader
 from harness.tasks.columns.column_mapping import ColumnMapping, listed_columns, mapping_fields
-from harness.tasks.columns.label_reader import LabelReader
+from harness.tasks.columns.table_answers import TableAnswers
 from harness.tasks.columns.table_columns import encode
 from harness.tasks.columns.table_reader import (
     ItemColumns,
@@ -19,8 +19,7 @@ from harness.tasks.columns.table_reader import (
 from harness.tasks.dataset_fields import derived
 from harness.tasks.folders import path_inside
 from harness.tasks.hub_download import cached_split
-from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import TASK_FILE, numeric_keys
+from harness.tasks.schema import TASK_FILE
 from harness.tasks.tables import read_rows
 
 if TYPE_CHECKING:
@@ -51,11 +50,10 @@ class DatasetTable:
         table = encode(path, derived(source.derive, read_rows(path)))
         mapping = _mapping(source, table, self.where)
         self._one_row_per_item = mapping.one_row_per_item
-        answers = AnswerReader(table, mapping, source.n_raters)
-        numbers = numeric_keys(o.key for o in file.options) if file.scale == "ordinal" else {}
-        labels = LabelReader(file.scale, _keys(file, source), abstain=True, numbers=numbers)
+        cells = AnswerReader(table, mapping, source.n_raters)
+        answers = TableAnswers.of_task(file, source.rename)
         columns = ItemColumns(fields={name: name for name in mapping.text})
-        self._reader = TableReader(answers, labels, columns)
+        self._reader = TableReader(cells, answers, columns)
         self._entries = list(self._reader.read())
 
     def items(self) -> tuple[Item, ...]:
@@ -87,14 +85,6 @@ class DatasetTable:
 
     def _refusal(self, row: int, column: str, reason: str) -> TaskError:
         return TaskError(f"{self._place(row, column)}: {reason}; {REMEDY}.")
-
-
-def _keys(file: TaskFile, source: DatasetFields) -> dict[str, str]:
-    """Return what each label, in lower case, stands for."""
-    keys = {label.casefold(): label for label in (*file.ignore_labels, CANNOT_ASSESS)}
-    keys |= {option.label.casefold(): option.key for option in file.options}
-    keys |= {option.key.casefold(): option.key for option in file.options}
-    return keys | {label.casefold(): key for label, key in source.rename.items()}
 
 
 def _mapping(source: DatasetFields, table: Table, where: str) -> ColumnMapping:

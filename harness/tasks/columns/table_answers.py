@@ -1,25 +1,38 @@
-"""What the answers of a table mean: what is said about them, and the options that they name."""
+"""What the answers of a table mean: what is said about them, the options, and what a cell says."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from math import inf
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from pydantic import field_validator, model_validator
 
 from harness.errors import OptionError, TaskError
 from harness.option_declarations import IMPORT, Lists, Options, Repeated, option
-from harness.tasks.columns.label_reader import LabelReader
+from harness.tasks.columns.cell_values import label_of, labels_of
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
-from harness.tasks.schema import OPEN_SCALES, RaterIds, RaterKind, Scale, as_number
+from harness.tasks.schema import (
+    MAX_ANSWER_CHARS,
+    OPEN_SCALES,
+    RaterIds,
+    RaterKind,
+    Scale,
+    as_number,
+    number_text,
+    numeric_keys,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from harness.json_values import JsonObject
+    from harness.tasks.schema import TaskFields
 
 READING = (IMPORT,)
+LINE_END = re.compile(r"\r\n?")
+SHOWN_CHARS = 80
 
 
 class AnswerSettings(Options):
@@ -111,14 +124,34 @@ class RatedOptions(Options):
     kind: RaterKind | None = option(None, "Kind of raters; sets eps to 0.2, 0.15 or 0.1.", READING)
 
 
+class LabelReading(NamedTuple):
+    """What a cell says.
+
+    Attributes
+    ----------
+    elicitation : str
+        As the table says, else ``response_set`` for a list and ``forced_choice`` for other cells.
+    value : str or tuple of str
+        An option key, a number, a text, ``CANNOT_ASSESS`` or a label that the task ignores; option
+        keys of a response set.
+    problem : str
+        Why it is no answer; "" if it is one.
+    """
+
+    elicitation: str
+    value: str | tuple[str, ...]
+    problem: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableAnswers:
-    """The options of a task and how a table's labels name them.
+    """The options of a task and how a table's labels name them; reads its cells.
 
     Attributes
     ----------
     keys : mapping of str to str
-        A label in lower case, as the table may write it, to the key of its option.
+        What each label, in lower case, stands for: the key of an option, ``CANNOT_ASSESS``, or
+        itself where the task ignores it.
     labels : mapping of str to str
         The key of each option, in order, to what people read.
     positive : tuple of str
@@ -170,10 +203,24 @@ class TableAnswers:
             bounds=settings.bounds,
         )
 
-    @property
-    def reader(self) -> LabelReader:
-        """What reads the cells of the table."""
-        return LabelReader(self.scale, self.keys, self.abstain, self.bounds)
+    @classmethod
+    def of_task(cls, task: TaskFields, rename: Mapping[str, str]) -> Self:
+        """Return the options of a task that is there, whose table has other names for some.
+
+        Whether the task admits CANNOT_ASSESS, a number or a set is checked with the ratings.
+        """
+        keys = {label.casefold(): label for label in (*task.ignore_labels, CANNOT_ASSESS)}
+        keys |= {option.label.casefold(): option.key for option in task.options}
+        keys |= {option.key.casefold(): option.key for option in task.options}
+        keys |= {label.casefold(): key for label, key in rename.items()}
+        return cls(
+            scale=task.scale,
+            keys=keys,
+            labels={option.key: option.label for option in task.options},
+            positive=task.positive,
+            abstain=True,
+            ignore=task.ignore_labels,
+        )
 
     def fields(self) -> JsonObject:
         """Return the fields of ``task.yaml`` that say the same."""
@@ -190,6 +237,63 @@ class TableAnswers:
             "ignore_labels": list(self.ignore),
         }
         return {name: value for name, value in found.items() if value not in (None, [])}
+
+    def read(self, text: str, elicitation: str = "") -> LabelReading:
+        """Read a cell; ``elicitation`` is what the table says of it."""
+        labels, is_list = self._labels(text)
+        elicitation = elicitation or ("response_set" if is_list else "forced_choice")
+        if not labels:
+            return LabelReading(elicitation, "", "the label is empty")
+        keys = [self.key(label) for label in labels]
+        named = tuple(key for key in keys if key is not None)
+        if None in keys:
+            unknown = labels[keys.index(None)][:SHOWN_CHARS]
+            return LabelReading(elicitation, "", f"label {unknown!r} is not an option")
+        problem = ""
+        if len(set(named)) < len(named):
+            problem = "a label is named twice"
+        elif CANNOT_ASSESS in named and len(named) > 1:
+            problem = f"{CANNOT_ASSESS} stands beside other labels"
+        elif elicitation == "forced_choice" and len(named) > 1:
+            problem = "several labels where one was asked for"
+        elif self.scale == "text" and len(named[0]) > MAX_ANSWER_CHARS:
+            problem = f"the text has {len(named[0])} characters; at most {MAX_ANSWER_CHARS}"
+        return LabelReading(elicitation, "" if problem else _value(named, elicitation), problem)
+
+    def read_verdict(self, text: str, elicitation: str = "") -> LabelReading:
+        """Read the cell of a judge; a label that is not an option stays as it is, to be counted."""
+        labels, is_list = self._labels(text)
+        elicitation = elicitation or ("response_set" if is_list else "forced_choice")
+        named = tuple(dict.fromkeys(self.key(label) or label for label in labels))
+        return LabelReading(elicitation, _value(named, elicitation) if named else "")
+
+    def key(self, label: str) -> str | None:
+        """Return what a label stands for; None where it is no answer.
+
+        On a continuous scale, a number stands for itself; on an ordinal one, 0.50 for the option
+        0.5; on a text scale, any label for itself.
+        """
+        if self.abstain and label == CANNOT_ASSESS:
+            return label
+        key = self.keys.get(label.casefold())
+        if key is not None or self.scale == "text":
+            return key or label
+        number = as_number(label)
+        if number is None or self.scale not in {"continuous", "ordinal"}:
+            return None
+        if self.scale == "ordinal":
+            return numeric_keys(self.labels).get(number)
+        low, high = self.bounds or (-inf, inf)
+        return number_text(number) if low <= number <= high else None
+
+    def _labels(self, text: str) -> tuple[tuple[str, ...], bool]:
+        """Return the labels in a cell, and whether they are a list; a text is one, as it stands."""
+        if self.scale != "text":
+            return labels_of(text)
+        label = label_of(text)
+        stands_for_another = label == CANNOT_ASSESS or label.casefold() in self.keys
+        whole = label if stands_for_another else LINE_END.sub("\n", text.strip())
+        return ((whole,) if whole else ()), False
 
 
 def _positive_keys(
@@ -213,3 +317,8 @@ def _option_keys(names: Sequence[str]) -> list[str]:
             key, number = f"{key[: MAX_KEY_CHARS - 4]} {number}", number + 1
         keys.append(key)
     return keys
+
+
+def _value(named: tuple[str, ...], elicitation: str) -> str | tuple[str, ...]:
+    is_one = elicitation == "forced_choice" or CANNOT_ASSESS in named
+    return named[0] if is_one else named

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from harness.json_values import JsonObject
     from harness.tasks.columns.answer_cells import AnswerReader, CellAnswer
     from harness.tasks.columns.column_mapping import ColumnMapping
-    from harness.tasks.columns.label_reader import LabelReader, LabelReading
-    from harness.tasks.columns.table_answers import RatedOptions, TableAnswers
+    from harness.tasks.columns.table_answers import LabelReading, RatedOptions, TableAnswers
     from harness.tasks.columns.table_columns import Table
 
 
@@ -128,7 +127,7 @@ class TableTask:
 
     def reader(self) -> TableReader:
         """Return what reads the table."""
-        return TableReader(self.cells, self.answers.reader, self.columns)
+        return TableReader(self.cells, self.answers, self.columns)
 
     def described(
         self, fields: Collection[str], answered: Collection[tuple[str, str]]
@@ -178,17 +177,17 @@ class TableReader:
 
     Parameters
     ----------
-    answers : AnswerReader
+    cells : AnswerReader
         Its cells, by the roles of the columns.
-    labels : LabelReader
+    answers : TableAnswers
         What the labels in them stand for.
     columns : ItemColumns
         What an item is.
     """
 
-    def __init__(self, answers: AnswerReader, labels: LabelReader, columns: ItemColumns) -> None:
-        self._answers, self._labels, self._columns = answers, labels, columns
-        table, mapping = answers.table, answers.mapping
+    def __init__(self, cells: AnswerReader, answers: TableAnswers, columns: ItemColumns) -> None:
+        self._cells, self._answers, self._columns = cells, answers, columns
+        table, mapping = cells.table, cells.mapping
         self._table, self._mapping = table, mapping
         self._lines: list[int] = table.lines.tolist()
         self._names = item_names(table, mapping.id)
@@ -223,7 +222,7 @@ class TableReader:
         """Yield items before their ratings, row by row, and verdicts at the end."""
         next_row = 0
         verdicts = []
-        for answer in self._answers.answers():
+        for answer in self._cells.answers():
             if self._columns.criterion not in {None, answer.criterion}:
                 continue
             if answer.is_judge:
@@ -319,7 +318,7 @@ class TableReader:
         elicitation = self._elicitations[answer.row] if self._elicitations else ""
         key = (answer.text, elicitation, answer.is_judge)
         if key not in self._readings:
-            read = self._labels.read_verdict if answer.is_judge else self._labels.read
+            read = self._answers.read_verdict if answer.is_judge else self._answers.read
             self._readings[key] = read(answer.text, elicitation)
         return self._readings[key]
 

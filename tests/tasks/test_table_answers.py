@@ -8,12 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.tasks.columns.label_reader import LabelReader
+from harness.tasks.columns.table_answers import AnswerSettings, TableAnswers
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import MAX_ANSWER_CHARS
 
 KEYS = {"yes": "A", "no": "B", "n/a": CANNOT_ASSESS, "draft": "draft"}
-READER = LabelReader("binary", KEYS, abstain=True)
+
+
+def answers_of(scale, keys, **more):
+    fields = {"labels": {}, "positive": (), "abstain": True, "ignore": ()}
+    return TableAnswers(scale=scale, keys=keys, **fields | more)
+
+
+READER = answers_of("binary", KEYS)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +61,15 @@ def test_a_judges_unknown_label_is_kept():
 
 def test_a_long_text_is_refused_and_not_cut():
     """An import wrote the first 2,000 characters in silence."""
-    reading = LabelReader("text", {}).read("x" * (MAX_ANSWER_CHARS + 1))
+    reading = answers_of("text", {}).read("x" * (MAX_ANSWER_CHARS + 1))
     assert (reading.value, reading.problem[:12]) == ("", "the text has")
+
+
+def test_steps_are_matched_by_their_value():
+    """0.50 is the step 0.5 of an ordinal scale, as where a data set is read in place."""
+    settings = AnswerSettings(scale="ordinal", options=("0.5", "1"))
+    steps = TableAnswers.of(settings, "table.csv", abstain=False)
+    assert [steps.key(label) for label in ("0.50", "1", "0.25", "one")] == ["0.5", "1", None, None]
 
 
 @given(named=st.lists(st.sampled_from(["yes", "no"]), min_size=1, unique=True), data=st.data())
