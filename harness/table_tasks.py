@@ -202,6 +202,7 @@ def _described(
         return None
     who = {"kind": rated.kind or columns.kind, "rater_ids": rated.rater_ids or "real"}
     cells = AnswerReader(with_whole_sets(table), columns)
+    settings.check_labels(cells)
     if settings.is_whole:
         answers = TableAnswers.of(settings, ROWS, abstain=cells.abstains)
     else:
@@ -230,6 +231,7 @@ def _guessed(
     if others:
         criteria = ", ".join(each.columns.criterion or "" for each in (plan, *others))
         raise TaskError(f"{ROWS}: {criteria} have scales of their own; give the rows of one.")
+    settings.check_labels(plan.cells)
     plan.check()
     return cast("TableTask", plan)
 

@@ -67,7 +67,7 @@ TABLES = {
         },
     ),
     "rater columns": (
-        [{**row, "bob": "N", "gpt": "n/a"} for row in WIDE],
+        [{**row, "bob": "N", "gpt": "n/a"} for row in WIDE[1:]] + [WIDE[0] | {"ann": "yes"}],
         {
             "id": "post",
             "text": "text",
@@ -81,7 +81,8 @@ TABLES = {
         },
     ),
     "sets": (
-        [row | {"label": ["n", "y"] if row["label"] == "y" else ["y"]} for row in PLAIN],
+        [PLAIN[0] | {"label": ["maybe"]}]
+        + [row | {"label": ["n", "y"] if row["label"] == "y" else ["y"]} for row in PLAIN[1:]],
         {
             "id": "post",
             "text": "text",
@@ -220,6 +221,25 @@ def test_rows_that_cannot_be_used_are_named(caplog):
         harness.load_task(many, mapping=WHOLE)
 
 
+SECRET = "My password is hunter2-correct-horse, do not tell anyone at the office"
+
+
+def test_a_text_that_is_no_label_is_not_shown(caplog):
+    """With a wrong mapping, a warning and an error held the reply of a user."""
+    few = [row | {"label": SECRET} if i == 5 else row for i, row in enumerate(PLAIN)]
+    with caplog.at_level(logging.WARNING, logger="harness"):
+        harness.load_task(few, mapping=WHOLE)
+    problem = f"the label ({len(SECRET)} characters) is not an option"
+    assert f"rows: left out: row 6, label: {problem}" in caplog.text
+    many = [row | {"label": f"{SECRET} {i}"} for i, row in enumerate(PLAIN)]
+    swapped = [row | {"who": SECRET} for row in PLAIN]
+    for rows in (many, swapped):
+        with pytest.raises(HarnessError) as refused:
+            harness.load_task(rows, mapping=WHOLE)
+        assert "password" not in str(refused.value)
+    assert "password" not in caplog.text
+
+
 def test_response_sets_of_many_options_have_to_be_listed(tmp_path, monkeypatch):
     """Rows in memory are refused; an import, whose folder could not be loaded, says what to do."""
     topics = [f"topic {letter}" for letter in "abcdefghijkl"]
@@ -246,6 +266,13 @@ def test_response_sets_of_many_options_have_to_be_listed(tmp_path, monkeypatch):
         ({"scale": "fuzzy"}, "scale"),
         ({"positive": ["z"]}, "'z' is none of y, n"),
         ({"rename": ["y"]}, "label=option"),
+        ({"rename": ["Y=yes"]}, r"mapping\['rename'\]: 'yes' is none of y, n"),
+        ({"ignore": ["N/A"]}, r"mapping\['ignore'\]: no answer is 'N/A'; the nearest labels are"),
+        ({"abstain": ["y", "?"]}, r"mapping\['abstain'\]: no answer is '\?'; the nearest"),
+        (
+            {"rename": ["yes=y"]},
+            r"\['rename'\]: no answer is 'yes'; the nearest labels are 'y', 'n'",
+        ),
         ({"id": 3}, "id"),
     ],
 )
@@ -273,10 +300,11 @@ CELLS = st.sampled_from(["y", "n", "Y", " n ", "", "maybe", "CANNOT_ASSESS", Non
 def test_the_core_reads_what_an_import_would_read(data, n_items, wide):
     """Also odd cells, gaps and totals; where the core asks for a guess, it asks no more."""
     people = ["ann", "bob", "cy"]
-    rows = []
+    rows, labels = [], set()
     for i in range(n_items):
         item = {"post": f"p{i}", "text": f"A text about thing {i}"}
         cells = {name: data.draw(CELLS) for name in people}
+        labels.update(cells.values())
         rows += (
             [item | cells]
             if wide
@@ -290,7 +318,7 @@ def test_the_core_reads_what_an_import_would_read(data, n_items, wide):
     said = {
         "scale": "nominal",
         "options": ("y", "n"),
-        "ignore": data.draw(st.sampled_from([(), ("maybe",)])),
+        "ignore": data.draw(st.sampled_from([(), ("maybe",)] if "maybe" in labels else [()])),
     }
     settings, rated = AnswerSettings(**said), RatedOptions(rater_ids="real")
     table = plain_table(rows, "rows")

@@ -108,6 +108,7 @@ def import_(
         table=read_source(sources, derive=recipe.derive if recipe else None, how=files),
         roles=columns.by_role(),
         settings=settings,
+        said=settings,
         rated=rated,
     )
     plans = _confirm(
@@ -159,12 +160,19 @@ def _import_exported(source: Path, described: Path, folder: Path, *, as_json: bo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
-    """What the user said about a table so far."""
+    """What the user said about a table so far.
+
+    Attributes
+    ----------
+    said : AnswerSettings
+        The settings of the user alone, whose labels have to occur; those of a recipe need not.
+    """
 
     name: str
     table: Table
     roles: Mapping[str, Sequence[str]]
     settings: AnswerSettings
+    said: AnswerSettings
     rated: RatedOptions
     source: str = ""
     licence: str = ""
@@ -193,12 +201,15 @@ class _Draft:
             settings=self.settings,
             rated=self.rated,
         )
+        self.said.check_labels(plans[0].cells)
         return tuple(replace(p, source=self.source, licence=self.licence) for p in plans)
 
     def _with(self, fields: Mapping[str, object]) -> _Draft:
-        return replace(
-            self, settings=read_options(AnswerSettings, {**dict(self.settings), **fields})
+        settings, said = (
+            read_options(AnswerSettings, {**dict(before), **fields})
+            for before in (self.settings, self.said)
         )
+        return replace(self, settings=settings, said=said)
 
     def changed(self, answer: str) -> _Draft:
         """Return the draft after a change such as ``raters=a,b`` or ``ignore=n/a``."""

@@ -16,7 +16,7 @@ from harness.tasks.schema import (
     numeric_keys,
 )
 from harness.tasks.tables import parse_json
-from harness.tasks.tables.checks import as_text, short
+from harness.tasks.tables.checks import as_text, quoted, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +114,7 @@ def _text(value: object, rules: AnswerRules) -> tuple[str, bool]:
     """Read a text, or CANNOT_ASSESS, and whether it is a foreign label instead."""
     text, is_foreign = _open_answer(value, rules)
     if len(text) > MAX_ANSWER_CHARS:
-        problem = f"value {short(text)} has {len(text)} characters; at most {MAX_ANSWER_CHARS}"
+        problem = f"the value has {len(text)} characters; at most {MAX_ANSWER_CHARS}"
         raise BadAnswerError("too_long", problem)
     return text, is_foreign
 
@@ -128,11 +128,13 @@ def _number(value: object, rules: AnswerRules) -> tuple[str, bool]:
     if isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)
     if number is None or not isfinite(number):
-        problem = f"value {short(text)} is not a number; write one, or list it under ignore_labels"
+        problem = (
+            f"{quoted('value', text)} is not a number; write one, or list it under ignore_labels"
+        )
         raise BadAnswerError("non_numeric_value", problem)
     if rules.bounds and not rules.bounds[0] <= number <= rules.bounds[1]:
         low, high = map(number_text, rules.bounds)
-        problem = f"value {short(text)} is outside {low} to {high}; correct it, or the bounds"
+        problem = f"{quoted('value', text)} is outside {low} to {high}; correct it, or the bounds"
         raise BadAnswerError("out_of_bounds", problem)
     return number_text(number), False
 
@@ -145,8 +147,10 @@ def _unknown(text: str, rules: AnswerRules, *, numeric: bool) -> BadAnswerError:
         return BadAnswerError("unknown_label", problem)
     remedy = f"write one of {', '.join(rules.keys)}, or list it under ignore_labels"
     if numeric:
-        return BadAnswerError("non_numeric_value", f"value {short(text)} is not a number; {remedy}")
-    return BadAnswerError("unknown_label", f"value {short(text)} is not an option; {remedy}")
+        return BadAnswerError(
+            "non_numeric_value", f"{quoted('value', text)} is not a number; {remedy}"
+        )
+    return BadAnswerError("unknown_label", f"{quoted('value', text)} is not an option; {remedy}")
 
 
 def _empty() -> BadAnswerError:
@@ -188,7 +192,8 @@ def _parts(value: object) -> list[object]:
     if members is None or members == "":
         raise _empty()
     if not isinstance(members, list):
-        problem = f"value {short(value)} is not a response set; write a JSON array of option keys"
+        found = quoted("value", as_text(value))
+        problem = f"{found} is not a response set; write a JSON array of option keys"
         raise BadAnswerError("unknown_label", problem)
     if not members:
         problem = "the response set is empty; name its options, or leave the row out"

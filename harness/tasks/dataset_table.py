@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.errors import TaskError
 from harness.tasks.columns.answer_cells import AnswerReader
 from harness.tasks.columns.column_mapping import ColumnMapping, listed_columns, mapping_fields
-from harness.tasks.columns.table_answers import TableAnswers
+from harness.tasks.columns.table_answers import TableAnswers, check_labels
 from harness.tasks.columns.table_columns import encode
 from harness.tasks.columns.table_reader import (
     ItemColumns,
@@ -51,6 +51,8 @@ class DatasetTable:
         mapping = _mapping(source, table, self.where)
         self._one_row_per_item = mapping.one_row_per_item
         cells = AnswerReader(table, mapping, source.n_raters)
+        named = {"datasets.rename": source.rename, "ignore_labels": file.ignore_labels}
+        check_labels(named, cells, self.where, file.scale)
         answers = TableAnswers.of_task(file, source.rename)
         columns = ItemColumns(fields={name: name for name in mapping.text})
         self._reader = TableReader(cells, answers, columns)

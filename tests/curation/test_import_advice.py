@@ -9,7 +9,7 @@ import shlex
 import pytest
 from support.processes import invoke
 
-from harness.errors import TaskError
+from harness.errors import ExitCode, TaskError
 from harness.tasks import load_task
 
 
@@ -119,6 +119,10 @@ def test_shares_of_an_unknown_number_of_raters_print_no_command_line(tmp_path, m
         (("--decimal", "comma"), "no rating has a decimal comma"),
         (("--scales", "own"), "--scales goes with several criteria"),
         (("--total", "id"), "--total goes with counts of raters"),
+        (("--ignore", "bda"), "t.csv: --ignore: no answer is 'bda'; the nearest labels are 'bad'"),
+        (("--abstain", "n/a"), "t.csv: --abstain: no answer is 'n/a'; the nearest labels are"),
+        (("--rename", "k=ok"), "t.csv: --rename: no answer is 'k'; the nearest labels are 'ok'"),
+        (("--rename", "OK=o", "--options", "ok,bad"), "t.csv: --rename: 'o' is none of ok, bad"),
         (("--sheet", "one"), "--sheet goes with a workbook"),
     ],
 )
@@ -130,4 +134,5 @@ def test_settings_without_effect_on_a_table_were_ignored(tmp_path, monkeypatch, 
     done = invoke("curate", "import", "t.csv", "--as", "./made", *roles, *words)
     assert isinstance(done.exception, TaskError), done.output
     assert message in str(done.exception)
+    assert done.exception.exit_code == ExitCode.WRONG_INPUT
     assert not (tmp_path / "made").exists()

@@ -169,6 +169,24 @@ def test_a_row_that_cannot_be_used_is_refused(tmp_path, table, message):
         load_task(make(tmp_path / "a", table))
 
 
+@pytest.mark.parametrize(
+    ("rename", "ignored", "message"),
+    [
+        (
+            {"yess": "yes"},
+            [],
+            r"csv: datasets\.rename: no answer is 'yess'; the nearest .* 'yes', 'no'",
+        ),
+        ({}, ["n/a"], r"csv: ignore_labels: no answer is 'n/a'; the nearest labels are 'no'"),
+    ],
+)
+def test_a_label_that_occurs_nowhere_is_refused(tmp_path, rename, ignored, message):
+    """It was accepted in silence, and the label that was meant was no option."""
+    datasets = LAYOUTS["wide"][1] | {"rename": rename}
+    with pytest.raises(TaskError, match=message):
+        load_task(make(tmp_path / "a", WIDE, datasets, ignore_labels=ignored))
+
+
 def test_numbers_are_matched_by_their_value(tmp_path):
     """0.50 is the step 0.5 of an ordinal scale."""
     table = WIDE.replace("yes", "0.50").replace("No", "1.0").replace("no", "0.5")

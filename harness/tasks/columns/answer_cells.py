@@ -21,6 +21,7 @@ from harness.tasks.columns.cell_values import (
 )
 from harness.tasks.columns.column_words import COUNT_MARKS, NO, YES, parts
 from harness.tasks.options import CANNOT_ASSESS
+from harness.tasks.tables.checks import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -97,6 +98,13 @@ class AnswerReader:
         names = {*mapping.raters, mapping.label, *mapping.judge_columns(self.table)} - {""}
         cells = (text for name in names for text in self.table.columns[name].values)
         return any(CANNOT_ASSESS in labels_of(text)[0] for text in cells)
+
+    def labels(self, *, whole: bool = False) -> set[str]:
+        """Return the labels of all answers; ``whole`` where a list in a cell is one answer."""
+        texts = {answer.text for answer in self.answers()}
+        if whole:
+            return {*map(label_of, texts)} - {""}
+        return {label for text in texts for label in labels_of(text)[0]}
 
     def answers(self) -> Iterator[CellAnswer]:
         """Yield the human answers, row by row, each row's verdicts after them."""
@@ -251,7 +259,7 @@ class AnswerReader:
             cells = {label: texts[row] or "0" for label, texts in columns}
             wrong = [text for text in cells.values() if not is_number(text) or text.startswith("-")]
             if wrong:
-                yield f"found {wrong[0][:80]!r} where a number of raters was expected"
+                yield f"{quoted('cell', wrong[0])} is not a number of raters"
             else:
                 yield {label: float(text) for label, text in cells.items()}
 
@@ -289,7 +297,8 @@ def _ballot_counts(text: str) -> dict[str, float] | str:
     counts = counts_of(text)
     if counts is not None:
         negative = [label for label, n in counts.items() if n < 0]
-        return f"label {negative[0][:80]!r} has a negative number" if negative else dict(counts)
+        problem = f"{quoted('label', negative[0])} has a negative number" if negative else ""
+        return problem or dict(counts)
     labels, is_list = labels_of(text)
     if not is_list:
         return "this is neither a list of ratings nor numbers by label"

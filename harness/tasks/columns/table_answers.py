@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
@@ -23,16 +25,18 @@ from harness.tasks.schema import (
     number_text,
     numeric_keys,
 )
+from harness.tasks.tables.checks import looks_like_label, quoted, short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.json_values import JsonObject
+    from harness.tasks.columns.answer_cells import AnswerReader
     from harness.tasks.schema import TaskFields
 
 READING = (IMPORT,)
 LINE_END = re.compile(r"\r\n?")
-SHOWN_CHARS = 80
+N_NEAREST, N_COMPARED = 3, 1000  # labels that are named, and compared, for one that is absent
 
 
 class AnswerSettings(Options):
@@ -99,12 +103,41 @@ class AnswerSettings(Options):
         """Return what labels, in lower case, stand for where that is not their own option."""
         meanings = {label.casefold(): label for label in self.ignore}
         meanings |= dict.fromkeys((label.casefold() for label in self.abstain), CANNOT_ASSESS)
+        meanings |= {label.casefold(): option_ for label, option_ in self._renamed()}
+        return meanings
+
+    def _renamed(self) -> list[tuple[str, str]]:
+        """Return each label that is another name of an option, and the option."""
+        pairs = []
         for pair in self.rename:
             label, sign, option_ = (part.strip() for part in pair.rpartition("="))
             if not label or not sign or not option_:
                 raise TaskError(f"--rename: found {pair!r}; write it as label=option.")
-            meanings[label.casefold()] = option_
-        return meanings
+            pairs.append((label, option_))
+        return pairs
+
+    def check_labels(self, cells: AnswerReader) -> None:
+        """Refuse labels that are said to mean something and occur nowhere.
+
+        Raises
+        ------
+        TaskError
+            With the labels of the table that are nearest; also where another name is that of no
+            option.
+        """
+        where, renamed = str(cells.table.path), self._renamed()
+        named = {
+            "--ignore": self.ignore,
+            "--abstain": self.abstain,
+            "--rename": tuple(label for label, _ in renamed),
+        }
+        check_labels(named, cells, where, self.scale)
+        options = {*self.options, *_option_keys(self.options)}
+        meanings = {text.casefold() for text in (*options, *self.ignore, CANNOT_ASSESS)}
+        for _, meaning in renamed if self.options else ():
+            if meaning.casefold() not in meanings:
+                names = ", ".join(self.options)
+                raise TaskError(f"{where}: --rename: {meaning!r} is none of {names}.")
 
     @property
     def is_whole(self) -> bool:
@@ -112,6 +145,43 @@ class AnswerSettings(Options):
         named = [label.casefold() for label in self.options]
         whole = len(set(named)) == len(named) > 1 and self.scale not in {None, *OPEN_SCALES}
         return whole and bool(self.positive or self.scale != "binary")
+
+
+def check_labels(
+    named: Mapping[str, Iterable[str]], cells: AnswerReader, where: str, scale: Scale | None
+) -> None:
+    """Refuse a label that is said to mean something and that no answer of a table is.
+
+    Parameters
+    ----------
+    named : mapping of str to iterable of str
+        Labels, by what says so: ``--ignore``.
+    cells : AnswerReader
+        The table.
+    where : str
+        What errors are about.
+    scale : str or None
+        Of the answers, as far as it is known.
+
+    Raises
+    ------
+    TaskError
+        With the labels of the table that are nearest.
+    """
+    if not any(named.values()):
+        return
+    labels = {label.casefold(): label for label in cells.labels(whole=scale == "text")}
+    for place, names in named.items():
+        if absent := [name for name in names if name.casefold() not in labels]:
+            known = [] if scale == "text" else filter(looks_like_label, sorted(labels))
+            compared = list(islice(known, N_COMPARED))
+            near = get_close_matches(absent[0].casefold(), compared, N_NEAREST, 0.0)
+            listed = ", ".join(repr(labels[name]) for name in near)
+            nearest = f"; the nearest labels are {listed}" if near else ""
+            raise TaskError(
+                f"{where}: {place}: no answer is {short(absent[0])}{nearest}",
+                "correct the label, or leave it out.",
+            )
 
 
 class RatedOptions(Options):
@@ -247,8 +317,8 @@ class TableAnswers:
         keys = [self.key(label) for label in labels]
         named = tuple(key for key in keys if key is not None)
         if None in keys:
-            unknown = labels[keys.index(None)][:SHOWN_CHARS]
-            return LabelReading(elicitation, "", f"label {unknown!r} is not an option")
+            unknown = labels[keys.index(None)]
+            return LabelReading(elicitation, "", f"{quoted('label', unknown)} is not an option")
         problem = ""
         if len(set(named)) < len(named):
             problem = "a label is named twice"

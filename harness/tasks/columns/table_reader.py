@@ -15,7 +15,7 @@ from harness.tasks.columns.table_columns import JOINT, item_names
 from harness.tasks.model import SETS_RANK_FROM, Item, share_with_sets
 from harness.tasks.options import DEFAULT_PROPERTY
 from harness.tasks.schema import MAX_POWERSET_OPTIONS
-from harness.tasks.tables.checks import MAX_ID_CHARS
+from harness.tasks.tables.checks import MAX_ID_CHARS, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -260,7 +260,7 @@ class TableReader:
         first = seen.first_row.setdefault(name, row)
         if self._mapping.one_row_per_item and first != row:
             line = self._lines[first]
-            yield self._refused(row, f"item {name!r} stands on line {line}, too")
+            yield self._refused(row, f"{quoted('item', name)} stands on line {line}, too")
             return
         item = self._id(row, criterion)
         if item not in seen.items:
@@ -300,7 +300,8 @@ class TableReader:
             yield Rejected(row, answer.column, problem)
         elif self._seen.items[item] != self._fields[row]:
             columns = ", ".join(self._columns.fields)
-            yield Rejected(row, columns, f"item {item!r} differs from an earlier row")
+            problem = f"{quoted('item', item)} differs from an earlier row"
+            yield Rejected(row, columns, problem)
         else:
             self._seen.rated.add(key)
             self._seen.rated_items.add(item)
@@ -312,7 +313,8 @@ class TableReader:
         """Return why a rating cannot be used; "" if it can."""
         if not rater or len(rater) > MAX_ID_CHARS:
             return "the rater's name is too long" if rater else "the rater is not named"
-        return f"rater {rater!r} has rated this item before" if key in self._seen.rated else ""
+        is_repeated = key in self._seen.rated
+        return f"{quoted('rater', rater)} has rated this item before" if is_repeated else ""
 
     def _reading(self, answer: CellAnswer) -> LabelReading:
         elicitation = self._elicitations[answer.row] if self._elicitations else ""
@@ -342,4 +344,5 @@ class TableReader:
             answer.column in {mapping.label, mapping.set, *mapping.criteria}
             or seen.judged[key] != value
         ):  # a judge's column may repeat its verdict on an item's rows
-            yield Rejected(row, answer.column, f"judge {answer.name!r} has rated this item before")
+            problem = f"{quoted('judge', answer.name)} has rated this item before"
+            yield Rejected(row, answer.column, problem)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Row = JsonObject
 SHOWN_CHARS = 80
+LABEL_CHARS, LABEL_WORDS = 40, 4  # of a label or a name that an error may show
 MAX_ID_CHARS = 256
 
 
@@ -81,6 +82,22 @@ def short(value: object) -> str:
     """Quote a cell or a name, cut so that a message stays on its line."""
     text = as_text(value)
     return repr(text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "...")
+
+
+def quoted(noun: str, text: str) -> str:
+    """Name a label, a rater or an item; of a text too long for one, which may be a reply, its size.
+
+    Examples
+    --------
+    >>> quoted("label", "not toxic"), quoted("label", "My password is hunter2, keep it safe")
+    ("label 'not toxic'", 'the label (36 characters)')
+    """
+    return f"{noun} {text!r}" if looks_like_label(text) else f"the {noun} ({len(text)} characters)"
+
+
+def looks_like_label(text: str) -> bool:
+    """Whether a text is short, of few words and on one line."""
+    return len(text) <= LABEL_CHARS and len(text.split()) <= LABEL_WORDS and text.isprintable()
 
 
 def identifier(value: object, column: str, where: str) -> str:
