@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import logging
 import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from pathlib import Path
 
@@ -15,6 +17,8 @@ import pytest
 import harness
 from harness.scoped_state import SharedBlock, silenced, variables_set
 from harness.tasks import load_task
+from harness.tasks.tables.checks import Limits, PlaceError
+from harness.tasks.tables.delimited import csv_rows
 
 HARNESS = Path(harness.__file__).resolve().parent
 STATE = """
@@ -152,6 +156,62 @@ def test_overlapping_blocks_put_a_level_back_in_the_end():
     assert not logger.isEnabledFor(logging.CRITICAL)
     second.__exit__(None, None, None)
     assert logger.level == logging.INFO
+
+
+OWN_LIMIT = 131_071  # that nothing sets by chance
+
+
+@pytest.fixture
+def own_limit():
+    """A limit of csv that the program has set itself."""
+    before = csv.field_size_limit(OWN_LIMIT)
+    yield OWN_LIMIT
+    csv.field_size_limit(before)
+
+
+def long_table(path, n_rows=40, last="c,3\n"):
+    """Write a table whose fields are longer than the limit of csv."""
+    rows = [f"{i},{'long ' * 40_000}\n" for i in range(4)] + ["b,2\n"] * n_rows
+    path.write_text("id,text\n" + "".join(rows) + last)
+    return path
+
+
+def test_the_limit_of_csv_is_put_back(tmp_path, own_limit):
+    """Between the rows, at the end, after an error, and where a table is read in part."""
+    rows = csv_rows(long_table(tmp_path / "t.csv"), (), Limits())
+    assert {csv.field_size_limit() for _ in rows} == {own_limit}
+    assert csv.field_size_limit() == own_limit
+    rows = csv_rows(tmp_path / "t.csv", (), Limits())
+    next(rows)
+    rows.close()
+    assert csv.field_size_limit() == own_limit
+    with pytest.raises(PlaceError, match="is a quote left open"):
+        list(csv_rows(long_table(tmp_path / "open.csv", last='c,"3\n'), (), Limits()))
+    assert csv.field_size_limit() == own_limit
+
+
+def test_threads_that_read_tables_put_the_limit_of_csv_back(tmp_path, own_limit):
+    """One took the limit of another for that of the program, and left it behind."""
+    paths = [long_table(tmp_path / f"{i}.csv", n_rows=20_000) for i in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(len(paths)) as pool:
+            counts = pool.map(lambda path: sum(1 for _ in csv_rows(path, (), Limits())), paths)
+            assert {*counts} == {20_005}
+    finally:
+        sys.setswitchinterval(interval)
+    assert csv.field_size_limit() == own_limit
+
+
+def test_imports_leave_the_limit_of_csv():
+    """Also of the module that reads tables, and of all that import it."""
+    code = (
+        f"import csv; csv.field_size_limit({OWN_LIMIT})\n"
+        "import harness.tasks.tables.delimited, harness.curation, harness.table_tasks\n"
+        f"assert csv.field_size_limit() == {OWN_LIMIT}, csv.field_size_limit()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_library_leaves_the_process_as_it_was(tmp_path, stub):

@@ -6,6 +6,7 @@ import csv
 from contextlib import closing
 from io import BytesIO
 from itertools import chain, count
+from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO
 
 from charset_normalizer import from_bytes
@@ -29,6 +30,7 @@ PUNCTUATION = (
     "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u20ac\u00bf\u00a1\u00ab\u00bb\u00b0\u00a3\u00a7"
 )
 BOM = b"\xef\xbb\xbf"
+LIMIT_OF_CSV = Lock()
 
 
 def csv_rows(
@@ -72,13 +74,17 @@ def csv_cells(
 
 
 def _rows(table: Iterator[list[str]], field_chars: int) -> Iterator[list[str]]:
-    """Yield the rows of a `csv.reader`; the limit of its module is changed while one is read."""
+    """Yield the rows of a `csv.reader`; the limit of its module is changed while one is read.
+
+    The limit is that of the process, so threads take turns: one would put back that of another.
+    """
     while True:
-        own = csv.field_size_limit(field_chars)
-        try:
-            row = next(table, None)
-        finally:
-            csv.field_size_limit(own)
+        with LIMIT_OF_CSV:
+            own = csv.field_size_limit(field_chars)
+            try:
+                row = next(table, None)
+            finally:
+                csv.field_size_limit(own)
         if row is None:
             return
         yield row
