@@ -53,8 +53,7 @@ def test_one_module_writes_task_yaml():
             if ast.unparse(call.func).endswith(("write_file", "write_text", "write_bytes"))
             and re.search(r"TASK_FILE|'task\.yaml'", ast.unparse(call))
         ]
-        copies = path.name == "task_export.py"  # the description beside an exported table, as it is
-        assert bool(written) is (path.name == "write.py" or copies), (path, written)
+        assert bool(written) is (path.name == "write.py"), (path, written)
 
 
 def test_one_package_opens_tables():
@@ -93,7 +92,6 @@ READ_WHOLE = {  # modules that read a file without a limit: files of the package
     "cluster.ray_processes",
     "curation.new_folder",
     "curation.source_formats",
-    "curation.task_export",
     "curation.verdict_sources.inspect_logs",
     "curation.verdict_sources.promptfoo_results",
     "curation.verdict_sources.verdict_tables",

@@ -23,7 +23,7 @@ from harness.tasks.schema import read_task_file
 from harness.tasks.tables import LIMITS, read_rows
 from harness.tasks.tables.checks import as_text
 from harness.tasks.tables.writer import csv_text, jsonl_text, neutralized, restored
-from harness.tasks.write import described, task_yaml
+from harness.tasks.write import described, task_yaml, write_task_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -189,10 +189,11 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
         items.setdefault(int(row["item_number"]), _item(row))
         answers = verdicts if row.get("judge") else ratings
         answers.append({name: row.get(name, "") for name in (*VERDICT, "rater", *PROVENANCE)})
+    file = read_task_file(sidecar_of(path))
     with new_folder(folder) as part:
-        write_file(part / "task.yaml", sidecar_of(path).read_bytes())
+        write_task_file(part, described(file))
         in_order = [items[number] for number in sorted(items)]
-        for name in _file_names(read_task_file(sidecar_of(path)), in_order):
+        for name in _file_names(file, in_order):
             _copy(files_of(path), part, name)
         write_file(part / "items.jsonl", jsonl_text(in_order).encode())
         columns = ("item", "rater", *VERDICT[2:], *sorted(made))

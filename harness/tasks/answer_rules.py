@@ -192,8 +192,8 @@ def _parts(value: object) -> list[object]:
     if members is None or members == "":
         raise _empty()
     if not isinstance(members, list):
-        found = quoted("value", as_text(value))
-        problem = f"{found} is not a response set; write a JSON array of option keys"
+        cell = quoted("value", as_text(value))
+        problem = f"{cell} is not a response set; write a JSON array of option keys"
         raise BadAnswerError("unknown_label", problem)
     if not members:
         problem = "the response set is empty; name its options, or leave the row out"

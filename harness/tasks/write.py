@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from harness.tasks.model import Task
+    from harness.tasks.schema import TaskFields
 
 
 def write_task(task: Task, folder: Path, *, item_text: bool) -> None:
@@ -118,8 +119,8 @@ class Field(NamedTuple):
     is_example: bool = False
 
 
-def described(task: Task) -> list[Field]:
-    """Return the fields of a task."""
+def described(task: TaskFields) -> list[Field]:
+    """Return the fields of a task as they stand in ``task.yaml``."""
     return [Field(name, value) for name, value in task.described().items()]
 
 

@@ -173,8 +173,8 @@ def check_labels(
     labels = {label.casefold(): label for label in cells.labels(whole=scale == "text")}
     for place, names in named.items():
         if absent := [name for name in names if name.casefold() not in labels]:
-            known = [] if scale == "text" else filter(looks_like_label, sorted(labels))
-            compared = list(islice(known, N_COMPARED))
+            shown = [] if scale == "text" else filter(looks_like_label, sorted(labels))
+            compared = list(islice(shown, N_COMPARED))
             near = get_close_matches(absent[0].casefold(), compared, N_NEAREST, 0.0)
             listed = ", ".join(repr(labels[name]) for name in near)
             nearest = f"; the nearest labels are {listed}" if near else ""
@@ -298,7 +298,7 @@ class TableAnswers:
             {"key": key} | ({"label": label} if label != key else {})
             for key, label in self.labels.items()
         ]
-        found = {
+        said = {
             "scale": self.scale,
             "bounds": self.bounds and [int(n) if n.is_integer() else n for n in self.bounds],
             "options": options,
@@ -306,7 +306,7 @@ class TableAnswers:
             "abstain": self.abstain,
             "ignore_labels": list(self.ignore),
         }
-        return {name: value for name, value in found.items() if value not in (None, [])}
+        return {name: value for name, value in said.items() if value not in (None, [])}
 
     def read(self, text: str, elicitation: str = "") -> LabelReading:
         """Read a cell; ``elicitation`` is what the table says of it."""

@@ -145,7 +145,7 @@ class TableTask:
         ranked_by_sets = share is not None and share >= SETS_RANK_FROM
         ranked_by_sets &= len(self.answers.labels) <= MAX_POWERSET_OPTIONS
         shown = [self.columns.fields[name] for name in self.mapping.text]
-        found = {
+        said = {
             "name": self.name,
             "property": self.rated.property or DEFAULT_PROPERTY,
             **self.answers.fields(),
@@ -156,7 +156,7 @@ class TableTask:
             "source": f"{self.source}; imported from {table}" if self.source else table,
             "licence": self.licence,
         }
-        return {name: value for name, value in found.items() if value not in ("", [])}
+        return {name: value for name, value in said.items() if value not in ("", [])}
 
 
 @dataclass(slots=True)
