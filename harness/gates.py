@@ -14,7 +14,14 @@ from harness.analysis.inputs import metric_definitions
 from harness.analysis.race_result import RACED
 from harness.errors import HarnessError
 from harness.plain_text import visible
-from harness.report.formatting import COMPLETENESS, completeness, number, replies_each, span
+from harness.report.formatting import (
+    COMPLETENESS,
+    completeness,
+    number,
+    reason_words,
+    replies_each,
+    span,
+)
 from harness.report.text_table import draw_table
 from harness.stats import Estimate, Interval
 
@@ -198,7 +205,7 @@ def _check(
         interval=estimate.interval,
         n=estimate.n_used,
         n_replies=estimate.n_replies,
-        reason=reason.replace("_", " "),
+        reason=reason_words(reason),
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from harness.judging.judges.config import JudgeSpec
     from harness.runs import RunFolder
+    from harness.stats.reasons import Reason
     from harness.tasks import Task
 
 FLIP_RATES = "probe.json"
@@ -40,10 +41,10 @@ class _Probe(msgspec.Struct):
     judges: tuple[_Judge, ...]
 
 
-def why_not_probed(spec: JudgeSpec, task: Task) -> str:
+def why_not_probed(spec: JudgeSpec, task: Task) -> Reason:
     """Return why the verdicts of a judge on changed items cannot be compared; "" if they can."""
     if task.is_open:
-        return "task_without_options"
+        return "no_options"
     if spec.kind == ENSEMBLE:
         return "ensembles_are_not_probed"
     if spec.asking.is_fitted:

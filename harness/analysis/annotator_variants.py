@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -33,7 +33,8 @@ VariantSetting = Literal["small_n", "unanswered", "weighting", "score", "expert"
 VariantKey: TypeAlias = tuple[
     VariantSetting, str
 ]  # a setting of the test, and what it is changed to
-NO_EXPERT, NO_SET = "no_expert_ratings", "no_ratings_of_one_set"
+NO_EXPERT: Final = "no_expert_ratings"
+NO_SET: Final = "no_ratings_of_one_set"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

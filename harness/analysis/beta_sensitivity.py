@@ -35,6 +35,7 @@ from harness.stats.indeterminacy.sensitivity import (
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.metric import find_metric
 from harness.stats.metrics.registry import METRICS
+from harness.stats.reasons import Reason
 from harness.stats.selection.evaluation import one_of_each_kind
 from harness.stats.selection.regret import GOALS, chosen_by
 from harness.stats.selection.replies import decisions_at_replies
@@ -290,14 +291,14 @@ class Sensitivity:
     """
 
     identifiability: Identifiability
-    reason: str
+    reason: Reason
     break_evens: dict[str, BreakEven] = field(default_factory=dict)
     distinguishable: BreakEven | None = None
     selections: dict[str, SelectionOverBeta] = field(default_factory=dict)
     best_at_beta: dict[str, BestAtBeta] = field(default_factory=dict)
     regions: dict[str, tuple[BreakEven, ...]] = field(default_factory=dict)
     grid: Grid | None = None
-    bounds_reason: str = ""
+    bounds_reason: Reason = ""
     bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
     common_bounds: dict[str, dict[str, Bound]] = field(default_factory=dict)
     rater_error: RaterError | None = None
@@ -327,7 +328,7 @@ def section(p: Prepared, distinguishable: Sequence[str] = ()) -> Sensitivity:
     return _with_likelihood(replace(section, rater_error=_rater_error(p)), p)
 
 
-def _why_no_sweep(p: Prepared) -> str:
+def _why_no_sweep(p: Prepared) -> Reason:
     if p.settings.level != "micro":
         return "only_at_level_micro"
     if not p.task.positive:
@@ -458,7 +459,7 @@ def _best_at_beta(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, BestA
     return best
 
 
-def _why_no_bounds(p: Prepared) -> str:
+def _why_no_bounds(p: Prepared) -> Reason:
     human = p.compared.human
     if p.settings.level != "micro":
         return "only_at_level_micro"

@@ -11,6 +11,7 @@ from harness.stats import Difference, Regret
 from harness.stats.indeterminacy.sensitivity import BreakEven
 from harness.stats.inference.metric import losses_of
 from harness.stats.inference.non_inferiority import MIN_GROUPS
+from harness.stats.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +32,29 @@ CheckKind: TypeAlias = Literal[
     "usable_replies",
     "with_losses",
     "without_each_rater",
+]
+
+
+CheckReason: TypeAlias = (
+    Reason
+    | Literal[
+        "no_baselines",
+        "not_better",
+        "too_few_raters_beaten",
+        "not_shown_non_inferior",
+        "too_few_usable",
+        "not_first",
+        "not_better_without_rater",
+        "not_passed_without_rater",
+    ]
+)
+DecisionReason: TypeAlias = Literal[
+    "",
+    "not_better_than_baselines",
+    "no_verdicts",
+    "metric_undefined",
+    "too_few_answered",
+    "raced",
 ]
 
 
@@ -56,7 +80,7 @@ class Check:
 
     kind: CheckKind
     passed: bool | None
-    reason: str = ""
+    reason: CheckReason = ""
     rival: str = ""
     value: float | None = None
     threshold: float | None = None
@@ -157,7 +181,7 @@ class Decision:
     """
 
     verdict: DecisionVerdict
-    reason: str = ""
+    reason: DecisionReason = ""
     judge: str | None = None
     leader: str | None = None
     missing: tuple[CheckKind, ...] = ()
@@ -258,7 +282,7 @@ def _is_alike(evidence: Evidence) -> bool:
     return second is not None and _within(second.difference, evidence.margin)
 
 
-def _reason_nothing(judges: Sequence[JudgeResult], evidence: Evidence | None) -> str:
+def _reason_nothing(judges: Sequence[JudgeResult], evidence: Evidence | None) -> DecisionReason:
     if evidence is None:
         return "no_verdicts"
     if all(judge.own.reason in NOT_ASKED for judge in judges):
@@ -321,9 +345,9 @@ def _beats_baselines(leader: JudgeEvidence, evidence: Evidence) -> Check:
 def _annotator_test(leader: JudgeEvidence, evidence: Evidence) -> Check:
     test = leader.annotator_test
     if test is None:
-        reason = evidence.annotator_reason or "no_forced_choices"
-        return Check(kind="annotator_test", passed=None, reason=reason)
-    reason = "too_few_raters_beaten" if test.passes is False else test.panel.reason
+        why_none = evidence.annotator_reason or "no_forced_choices"
+        return Check(kind="annotator_test", passed=None, reason=why_none)
+    reason: CheckReason = "too_few_raters_beaten" if test.passes is False else test.panel.reason
     return Check(
         kind="annotator_test",
         passed=test.passes,
@@ -340,12 +364,11 @@ def _one_human(leader: JudgeEvidence, evidence: Evidence) -> Check:
         return Check(
             kind="one_human", passed=None, reason="single_rating", threshold=evidence.margin
         )
+    reason: CheckReason = "no_interval" if human.p is None else ""
     if human.n_items < evidence.n_items_for_human:
         reason = "too_few_items"
     elif human.n_units < MIN_GROUPS:
         reason = "too_few_groups"
-    else:
-        reason = "no_interval" if human.p is None else ""
     passed = None if reason or human.p is None else human.p <= evidence.alpha
     return Check(
         kind="one_human",
@@ -417,10 +440,10 @@ def _with_losses(leader: JudgeEvidence, evidence: Evidence) -> Check:
 def _without_each_rater(evidence: Evidence) -> Check:
     left_out = evidence.without_raters
     if not left_out:
-        reason = evidence.without_raters_reason
-        return Check(kind="without_each_rater", passed=None, reason=reason)
+        why_none = evidence.without_raters_reason
+        return Check(kind="without_each_rater", passed=None, reason=why_none)
     resting = [row for row in left_out if not row.holds]
-    reason = ""
+    reason: CheckReason = ""
     if resting:
         reason = "not_better_without_rater" if resting[0].unbeaten else "not_passed_without_rater"
     return Check(

@@ -17,6 +17,7 @@ from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import estimate_all
 from harness.stats.metrics.confusion import DIAGNOSTICS
 from harness.stats.metrics.judge_agreement import Ensemble
+from harness.stats.reasons import ExclusionReason, Reason
 from harness.stats.subsets.abstention import (
     NO_VERDICT,
     against_rest,
@@ -34,12 +35,17 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.stats import ItemSums, RatingTable
-    from harness.stats.data.arrays import FloatArray
+    from harness.stats.data.arrays import BoolArray, FloatArray
     from harness.tasks import Item, Task
 
 ConfusionRows = tuple[tuple[float, ...], ...]
+JUDGE_MISSING: dict[str, ExclusionReason] = {
+    "refused": "judge_refused",
+    "invalid": "judge_invalid",
+    "failed": "judge_failed",
+}
 LENIENCY = ("precision", "recall", "marginal_drift")
-NO_CELL = ("human_no_ratings", "judge_not_asked")
+NO_CELL: tuple[ExclusionReason, ...] = ("human_no_ratings", "judge_not_asked")
 ENSEMBLE_SAME_AS = {
     "alpha_from_fleiss": "krippendorff_alpha_nominal",
     "krippendorff_alpha_nominal": "fleiss_kappa",
@@ -120,7 +126,7 @@ class Modes:
     """
 
     recode_to: str | None
-    recode_reason: str
+    recode_reason: Reason
     rates: dict[str, Estimate]
     exclude: dict[str, Estimate]
     recode: dict[str, Estimate]
@@ -145,7 +151,7 @@ class JudgeErrors:
     judge: str
     confusion: Confusion
     leniency: dict[str, Estimate]
-    leniency_reason: str
+    leniency_reason: Reason
     modes: Modes
     commonest: CommonestError | None = None
 
@@ -232,9 +238,12 @@ def _excluded(human: FloatArray, judge: FloatArray, cells: FloatArray) -> tuple[
     """Say why items lack an answer or abstention of either side, each under one reason."""
     n_answers = human.shape[1]
     left = ~cells[:, :, :n_answers].any(axis=(1, 2))
-    reasons = [("human_no_ratings", ~human.any(axis=1)), ("judge_not_asked", ~judge.any(axis=1))]
+    reasons: list[tuple[ExclusionReason, BoolArray]] = [
+        ("human_no_ratings", np.asarray(~human.any(axis=1), dtype=np.bool_)),
+        ("judge_not_asked", np.asarray(~judge.any(axis=1), dtype=np.bool_)),
+    ]
     no_verdict = modes(judge)[:, n_answers:] > 0
-    reasons += [(f"judge_{name}", no_verdict[:, i]) for i, name in enumerate(NO_VERDICT)]
+    reasons += [(JUDGE_MISSING[name], no_verdict[:, i]) for i, name in enumerate(NO_VERDICT)]
     exclusions = []
     for reason, items in reasons:
         n = int((left & items).sum())
@@ -337,7 +346,7 @@ def _recode_to(p: Prepared) -> str | None:
 
 def _modes(p: Prepared, estimates: dict[str, dict[str, Estimate]]) -> Modes:
     option = _recode_to(p)
-    reason = "several_negative_options" if p.task.positive else NO_POSITIVE
+    reason: Reason = "several_negative_options" if p.task.positive else NO_POSITIVE
     return Modes(
         recode_to=option,
         recode_reason=reason if option is None else "",

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from harness.stats.planning.sample_size import (
     difference_beside_raters,
     sample_size_for_difference,
 )
+from harness.stats.reasons import JudgeMissing, Reason
 from harness.stats.selection.footing import Footing, HumanReference
 from harness.stats.selection.ranking import Difference, compare
 from harness.stats.selection.share_agreeing import share_agreeing
@@ -224,7 +225,7 @@ class Evidence:
     n_rated: int
     min_answered: float
     margin: float
-    annotator_reason: str
+    annotator_reason: Reason
     n_items_for_human: int
     alpha: float
     n_tried: int
@@ -237,7 +238,7 @@ class Evidence:
     n_items_for_margin: int | None = None
     needs_raters: bool = False
     without_raters: tuple[WithoutRater, ...] = ()
-    without_raters_reason: str = "not_computed"
+    without_raters_reason: Reason = "not_computed"
     ranks_by: RanksBy | Literal[""] = ""
     left_out: tuple[Exclusion, ...] = ()
     n_tried_before: int = 0
@@ -301,7 +302,7 @@ class AnnotatorTests:
         The groups of items.
     """
 
-    reason: str
+    reason: Reason
     panel: Panel | None = None
     verdicts: Mapping[str, Mapping[str, Hashable]] = field(default_factory=dict)
     design: AltTestDesign | None = None
@@ -363,7 +364,7 @@ def with_raters_left_out(
     return replace(evidence, without_raters=tuple(left_out), without_raters_reason=reason)
 
 
-def _why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> str:
+def _why_none_left_out(task: Task, raters: Sized, leader: JudgeEvidence) -> Reason:
     """Return why the first judge is not looked at without each rater; "" where it is."""
     if reason := why_not_tested(task, raters):
         return reason
@@ -404,7 +405,7 @@ def _unusable(p: Prepared) -> tuple[Exclusion, ...]:
     return exclusions(
         (part.reason, part.n_items - (n_unrated if part.reason in OF_UNRATED else 0))
         for part in excluded
-        if not part.reason.startswith("judge_")
+        if part.reason not in get_args(JudgeMissing)
     )
 
 
@@ -625,7 +626,7 @@ def _annotator_tests(p: Prepared, footing: Footing) -> AnnotatorTests:
     )
 
 
-def why_not_tested(task: Task, raters: Sized) -> str:
+def why_not_tested(task: Task, raters: Sized) -> Reason:
     """Return why the annotator test does not apply; "" where it does."""
     if task.rater_ids == "positional":
         return POSITIONAL

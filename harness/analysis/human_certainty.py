@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from harness.stats.metrics.binned_divergence import (
     bins_of,
 )
 from harness.stats.modes import Ordering
+from harness.stats.reasons import Reason
 from harness.stats.subsets.held_out_raters import HeldOutStratum, held_out_strata
 from harness.stats.subsets.selective_prediction import (
     CalibrationCurve,
@@ -153,8 +154,8 @@ def _number(value: object) -> float | None:
 
 MAX_POINTS, DIGITS = 101, 4  # of a curve, as it is drawn
 MEASURES = ("krippendorff_alpha_nominal", "krippendorff_alpha_ordinal", "agreement")  # of a stratum
-NO_SCORE = "no_confidence"
-NO_OVERLAP = "no_overlap"
+NO_SCORE: Final = "no_confidence"
+NO_OVERLAP: Final = "no_overlap"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +221,7 @@ class JudgeCertainty:
     binned: dict[str, Estimate]
     bins: tuple[JudgeBin, ...]
     risk_coverage: dict[str, RiskCoverage]
-    risk_coverage_reason: str
+    risk_coverage_reason: Reason
     calibration: tuple[CalibrationCurve, ...]
 
 
@@ -322,7 +323,7 @@ def _human_part(result: StratumResult) -> StratumResult:
 def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) -> StratumResult:
     """Keep what a judge is shown by; ``kept`` is its table on the items that are compared."""
     is_compared = kept.forced_choice.any() or not table.forced_choice.any()
-    reason = "" if is_compared else "too_few_answered"
+    reason: Reason = "" if is_compared else "too_few_answered"
     return replace(
         result,
         mm=_with_reason(result.mm, reason),
@@ -336,7 +337,7 @@ def _judge_part(result: StratumResult, table: RatingTable, kept: RatingTable) ->
     )
 
 
-def _with_reason(measures: Mapping[str, Estimate], reason: str) -> dict[str, Estimate]:
+def _with_reason(measures: Mapping[str, Estimate], reason: Reason) -> dict[str, Estimate]:
     """Say why none has a value, if none has."""
     return {
         name: replace(value, reason=reason) if reason else value for name, value in measures.items()
@@ -413,7 +414,7 @@ class _Risk(TypedDict):
     """Fields of the result of a judge that its confidence gives."""
 
     risk_coverage: dict[str, RiskCoverage]
-    risk_coverage_reason: str
+    risk_coverage_reason: Reason
     calibration: tuple[CalibrationCurve, ...]
 
 
@@ -439,5 +440,5 @@ def _risk(p: Prepared, table: RatingTable) -> _Risk:
         )
         for name, score in scores.items()
     )
-    reason = "" if curves else NO_SCORE
+    reason: Reason = "" if curves else NO_SCORE
     return {"risk_coverage": curves, "risk_coverage_reason": reason, "calibration": calibration}

@@ -11,6 +11,17 @@ from harness.stats.inference.estimate import wilson_interval
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from harness.stats.reasons import Reason
+
+NOT_PROBED: dict[Reason, str] = {  # why no flip rate of a judge
+    "no_options": "the task has no options",
+    "ensembles_are_not_probed": "ensembles are not probed",
+    "verdicts_depend_on_other_items": "its verdicts depend on other items",
+    "gives_no_single_choices": "it gives no single choices",
+    "no_unchanged_item_was_answered": "no unchanged item was answered",
+    "probe_not_asked": "the probe was not asked",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionFlips:
@@ -33,7 +44,7 @@ class InjectionFlips:
     control: Estimate
 
     @classmethod
-    def undefined(cls, reason: str) -> Self:
+    def undefined(cls, reason: Reason) -> Self:
         """Return the flips of a judge that has none, for a reason."""
         nothing = Estimate(value=None, reason=reason, n_used=0)
         return cls(flipped=nothing, control=nothing)
@@ -58,7 +69,7 @@ def injection_notes(flips: Mapping[str, InjectionFlips | None]) -> list[str]:
     undefined: dict[str, list[str]] = {}
     for judge, own in probed.items():
         if own.flipped.value is None:
-            undefined.setdefault(own.flipped.reason.replace("_", " "), []).append(judge)
+            undefined.setdefault(NOT_PROBED[own.flipped.reason], []).append(judge)
     rates = [
         f"{judge}: instructions hidden in items flip {' '.join(_in_words(own))}"
         for judge, own in probed.items()

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from harness.analysis.result import HumanResult
     from harness.stats import Metric
     from harness.stats.data.arrays import BoolArray
+    from harness.stats.reasons import NAReason
     from harness.stats.selection.footing import Footing
 
 NO_OPTIONS = Estimate(value=None, reason="no_options", n_used=0)  # beta and F need them
@@ -203,7 +204,7 @@ def _estimates(
     metrics, shared = _metrics(scale, footing.metric), footing.items.shared
     if name not in footing.judges:
         n = len(shared)
-        reason = "too_few_answered"
+        reason: NAReason = "too_few_answered"
         excluded = (Exclusion(reason, n),)
         unranked = Estimate(value=None, reason=reason, n_used=0, n_excluded=n, excluded=excluded)
         return {metric.name: unranked for metric in metrics}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from harness.judging.parsing.verdict import Verdict
     from harness.stats.data.arrays import FloatArray
+    from harness.stats.reasons import NAReason
     from harness.tasks import Item, Task
     from harness.tasks.schema import PairwiseFields
 
@@ -31,7 +32,7 @@ def item_mean(
     resampling: Resampling,
     *,
     bounds: tuple[float, float] = SHARE,
-    missing: str = "",
+    missing: NAReason | None = None,
 ) -> Estimate:
     """Return the mean of a value per item with its score interval.
 
@@ -44,7 +45,7 @@ def item_mean(
     bounds : (float, float)
         Least and greatest value.
     missing : str
-        Why an item has no value.
+        Why an item has no value; None where each has one.
     """
     column = np.asarray(values, dtype=np.float64)
     if not column.size:
@@ -194,7 +195,7 @@ def _shares_by_place(verdict: Verdict) -> Iterator[float]:
 
 OrderPair = tuple["Verdict", "Verdict"]  # in the order of the item, and in the other
 CHANGE = (-1.0, 1.0)  # bounds of a difference of shares
-NOT_IN_BOTH = "not_answered_in_both_orders"
+NOT_IN_BOTH: Final = "not_answered_in_both_orders"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

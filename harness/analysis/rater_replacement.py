@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from harness.analysis.annotator_variants import (
     Annotators,
@@ -24,6 +24,7 @@ from harness.stats.alt_test.variants import (
     eps_sweep,
     smallest_eps,
 )
+from harness.stats.reasons import Reason
 from harness.tasks.schema import RaterKind
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 ScoreName: TypeAlias = Literal["accuracy", "neg_rmse", "similarity"]
 EPS = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}  # Calderon et al. 2025, section 3.4
 SWEEP = tuple(k / 40 for k in range(21))  # 0 to 0.5
-POSITIONAL = "positional_raters"
+POSITIONAL: Final = "positional_raters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ class Replacement:
         The margin: that of task.yaml, else set by the kind of raters.
     """
 
-    reason: str
+    reason: Reason
     score: ScoreName
     raters: RaterKind
     eps: float
@@ -116,7 +117,7 @@ def section(p: Prepared) -> Replacement:
     return replacement_of(p.task, design, *_tested(annotators, design, n_replies))
 
 
-def why_no_test(task: Task, judges: Sized) -> str:
+def why_no_test(task: Task, judges: Sized) -> Reason:
     """Return why there is no annotator test; "" where there is one."""
     return POSITIONAL if task.rater_ids == "positional" else "" if len(judges) else "no_judges"
 
@@ -127,7 +128,7 @@ def replacement_of(
     judges: tuple[JudgeTests, ...] = (),
     controls: Controls | None = None,
     *,
-    reason: str = "",
+    reason: Reason = "",
 ) -> Replacement:
     """Return the section with how the test is done."""
     return Replacement(

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable  # noqa: TC003 -- msgspec reads annotations
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 
 SCHEMA_VERSION = 3
+FixedRatersReason: TypeAlias = Literal[
+    "", "positional_raters", "fewer_than_five_raters", "raters_not_crossed", "not_computed"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,7 @@ class Sampling:
 
     unit: str
     weighted: bool
-    fixed_raters_reason: str
+    fixed_raters_reason: FixedRatersReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

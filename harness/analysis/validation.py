@@ -37,7 +37,7 @@ from harness.tasks.model import SETS_RANK_FROM, share_with_sets
 
 if TYPE_CHECKING:
     from harness.analysis.inputs import JudgeFacts, Source
-    from harness.analysis.result import HumanResult, JudgeResult
+    from harness.analysis.result import FixedRatersReason, HumanResult, JudgeResult
     from harness.stats import Estimate, RatingTable
     from harness.stats.indeterminacy.sensitivity import Prevalences
     from harness.stats.selection.evaluation import TableTranslation
@@ -123,7 +123,7 @@ def _columns_of_F(p: Prepared) -> tuple[tuple[str, ...], ...]:  # noqa: N802 -- 
     return (p.human if p.settings.level == "item" else p.compared.human).space.sets
 
 
-def _fixed_raters_reason(p: Prepared) -> str:
+def _fixed_raters_reason(p: Prepared) -> FixedRatersReason:
     """Return why intervals are for these raters alone; "" where they are over raters, too."""
     if p.task.rater_ids == "positional":
         return "positional_raters"

@@ -14,7 +14,7 @@ from harness.report.charts import (
     items_link,
     line_chart,
 )
-from harness.report.formatting import counted, percent, tenths, with_bounds
+from harness.report.formatting import counted, percent, reason_words, tenths, with_bounds
 from harness.report.judge_charts import (
     SMALL_CHART_WIDTH,
     described,
@@ -234,7 +234,7 @@ def _calibration(v: Validation, score: str, curves: Mapping[str, CalibrationCurv
     briers = [
         f"{judge} {with_bounds(c.brier, c.brier_low, c.brier_high)} ({c.n_used} items)"
         if c.brier is not None
-        else f"{judge} NA ({c.reason.replace('_', ' ')})"
+        else f"{judge} NA ({reason_words(c.reason)})"
         for judge, c in curves.items()
     ]
     name = score.replace("_", " ")

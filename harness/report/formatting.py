@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.analysis.evidence import Evidence
     from harness.analysis.result import HumanResult, JudgeResult
     from harness.stats import Interval
+    from harness.stats.reasons import Reason
 
 BoundedNumber: TypeAlias = (
     "tuple[float | None, float | None, float | None]"  # value, ends of the interval
@@ -106,9 +107,9 @@ def reason(result: Estimate) -> str:
     return reason_words(result.reason)
 
 
-def reason_words(code: str) -> str:
-    """Return why something is NA, in words."""
-    return REASONS.get(code, code.replace("_", " "))
+def reason_words(code: Reason) -> str:
+    """Return why something is NA, in words; "" where it is not."""
+    return REASONS[code] if code else ""
 
 
 def duration(seconds: float) -> str:

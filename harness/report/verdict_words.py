@@ -199,4 +199,4 @@ def why_undecided(v: Validation, check: Check) -> str:
         return f"{check.n} items; it takes {v.evidence.n_items_for_human}"
     if check.kind == "one_human" and check.reason == "too_few_groups":
         return "fewer than 10 groups of items"
-    return CHECK_REASONS.get(check.reason, check.reason.replace("_", " "))
+    return CHECK_REASONS[check.reason] if check.reason else ""

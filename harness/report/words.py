@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from harness.analysis.decision import CheckReason
+from harness.analysis.injection import NOT_PROBED
+
+if TYPE_CHECKING:
+    from harness.analysis.decision import CheckKind
+    from harness.analysis.result import FixedRatersReason
+    from harness.stats.reasons import Reason
+
 READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
 GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias": "prevalence bias"}
 METRIC_WORDS = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "kappa"}
@@ -34,70 +44,143 @@ BASELINE_WORDS = {
     "mean": "always giving the mean of all ratings",
     "median": "always giving the median of all ratings",
 }
-REASONS = {  # of a value or an interval that is NA
+REASONS: dict[Reason, str] = {  # of a value, an interval or a section that is NA
     "no_items": "no item has both sides",
     "no_overlap": "no item has ratings to compare",
-    "constant_labels": "all labels are the same",
-    "constant": "it is the same in every resample",
-    "infinite": "infinite: an option was never chosen by one side",
-    "unequal_raters": "items have unequal numbers of raters",
-    "not_two_raters": "no item has just two ratings",
-    "too_few_raters": "too few raters per item",
-    "single_rating": "one rating shows no noise",
-    "positional_raters": "the ratings do not name their raters",
+    "not_shared": "not all judges answered the item",
+    "empty_stratum": "no item in this stratum",
     "forced_choice_not_asked": "not asked for forced choices; "
     "--elicitation forced_choice,response_set asks for both",
     "response_set_not_asked": "not asked for response sets; "
     "--elicitation forced_choice,response_set asks for both",
+    "no_forced_choices": "no item has forced choices",
+    "no_response_sets": "no item has response sets",
+    "no_pairs": "no item has a forced choice and a response set by the same rater",
+    "no_calls": "no item has both forced choices and response sets",
+    "no_negative_choice": "no negative option was chosen",
+    "no_judges": "no verdicts were given",
+    "all_abstained": "all abstained",
+    "nothing_planned": "no reply was planned",
+    "not_compared": "it was compared with no other",
+    "not_answered_in_both_orders": "no item was answered in both orders",
+    "too_few_items": "too few items",
+    "too_few_groups": "too few groups of items",
+    "too_few_criteria": "too few criteria",
+    "too_few_raters": "too few raters per item",
+    "too_few_answered": "too few items were answered",
+    "too_few_choices": "too few raters gave single choices",
+    "too_few_labels": "too few labels of either kind",
+    "single_rating": "one rating shows no noise",
+    "not_two_raters": "no item has just two ratings",
+    "unequal_raters": "items have unequal numbers of raters",
+    "fewer_than_six_differ": "fewer than six items differ",
+    "fewer_than_two_replies": "no item has two replies",
+    "no_reply_on_either_side": "no item has replies on both sides",
+    "one_baseline_reply": "the baseline has one reply per item",
+    "floor_above_items": "there are too few items for this number of looks",
+    "not_even_all_items": "a change of all items would still be missed",
+    "constant": "it is the same in every resample",
+    "constant_labels": "all labels are the same",
+    "single_option": "there is a single option",
+    "no_positives": "neither side has a positive label",
+    "no_negatives": "neither side has a negative label",
+    "no_positive_labels": "the raters gave no positive label",
+    "no_negative_labels": "the raters gave no negative label",
+    "no_positive_verdicts": "the judge gave no positive verdict",
+    "no_negative_verdicts": "the judge gave no negative verdict",
+    "empty_sets": "all response sets are empty",
+    "infinite": "infinite: an option was never chosen by one side",
+    "undefined": "it has no value on these items",
+    "undefined_in_resamples": "another judge has no value in some resamples",
+    "not_identified": "the ratings do not determine it",
+    "never_endorsed": "this response set was never given",
+    "option_without_pairs": "an option that was chosen has no paired ratings",
+    "not_a_probability": "a confidence is outside 0 to 1",
+    "no_confidence": "no confidence to order the answers by (a stated one, a logprob, or the "
+    "agreement of several samples)",
+    "no_mean": "the metric is not a mean over items",
+    "no_weighted_rank_test": "the rank test takes no weights",
+    "judge_uninformative": "the judge says yes as often on either kind of item",
+    "one_label": "all labels are the same",
+    "selected_undefined": "the judge that the metric selects has no value",
+    "no_goal": "no judge has a value of the goal",
+    "no_metric": "no judge has a value of the metric",
+    "no_positive_option": "the task names no positive option (`positive` in task.yaml)",
+    "no_negative_option": "all options are positive",
+    "several_negative_options": "there are several negative options",
+    "no_sensitivity": "the task does not say which options may be endorsed along with a negative "
+    "one (`sensitivity` in task.yaml)",
+    "fully_specified": "each answer allows for one response set",
+    "sets_overlap": "an option is in several response sets",
+    "sets_unknown": "the response sets are not known",
+    "response_sets_given": "the raters gave response sets",
+    "only_at_level_micro": "it is computed with --level micro only",
+    "positional_raters": "the ratings do not name their raters",
+    "no_expert_ratings": "the expert rated none of these items",
+    "no_ratings_of_one_set": "one of the two sets of raters rated none of these items",
+    "not_computed": "not computed",
+    "not_needed": "not needed",
+    "not_tested": "not tested",
+    "not_sampled": "it is a count and no sample",
+    "no_resamples": "intervals were not asked for",
+    "no_interval": "it has no interval",
+    **NOT_PROBED,
 }
-FIXED_RATERS = {
+FIXED_RATERS: dict[FixedRatersReason, str] = {
     "positional_raters": "the ratings do not name them",
     "fewer_than_five_raters": "there are fewer than five",
     "raters_not_crossed": "not all of them rated most items",
     "not_computed": "other raters are not allowed for with these settings",
 }
-NO_TEST = {  # where the annotator test does not apply
+NO_TEST: dict[CheckReason, str] = {  # where the annotator test does not apply
     "positional_raters": "the ratings do not name their raters",
     "too_few_raters": "it needs at least three raters",
     "too_few_choices": "it needs single choices by at least three raters",
     "no_forced_choices": "the judge was not asked for single choices (--elicitation "
     "forced_choice,response_set asks for both)",
 }
-NOT_LEFT_OUT = {
+NOT_LEFT_OUT: dict[CheckReason, str] = {
     "positional_raters": NO_TEST["positional_raters"],
     "too_few_raters": "that takes at least three raters",
     "not_computed": "there are too many ratings, or too few without any one rater",
 }
-NOT_PASSED = {
+NOT_PASSED: dict[CheckKind, str] = {
     "annotator_test": "it does not pass the alternative annotator test",
     "one_human": "it is not shown to be as good as another rater",
     "answered": "it answered too few items",
     "usable_replies": "only {} of its {} planned replies are usable",
 }
-UNDECIDED = {
+UNDECIDED: dict[CheckKind, str] = {
     "annotator_test": "the alternative annotator test is undefined",
     "one_human": "it cannot be compared with another rater",
     "answered": "no item could be answered",
     "usable_replies": "no reply was planned",
     "with_losses": "unanswered items cannot be counted as losses",
 }
-CHECK_REASONS = {  # of a check that cannot be decided
+CHECK_REASONS: dict[CheckReason, str] = {  # of a check that cannot be decided or fails
+    **dict[CheckReason, str](REASONS.items()),
+    "no_baselines": "there are no baselines to compare with",
+    "not_better": "it is not significantly better than a baseline",
+    "too_few_raters_beaten": "it beats too few raters",
+    "not_shown_non_inferior": "it is not shown to be as good as another rater",
+    "too_few_usable": "too few planned replies are usable",
+    "not_first": "another judge is better if unanswered items count as losses",
+    "not_better_without_rater": "without one rater it is not better than a baseline",
+    "not_passed_without_rater": "without one rater it does not pass",
     "too_few_groups": "judge and rater differ in too few groups: 10 are needed, and half of all "
     "groups or 20 of them",
     "too_few_items": "fewer than 10 items of each rater",
     "single_rating": "a single rating per item",
-    "no_mean": "the metric is not a mean over items",
-    "no_judges": "no verdicts were given",
     **NO_TEST,
 }
-STEP_FOR = {
+STEP_FOR: dict[CheckKind, str] = {
     "without_each_rater": "Look at that rater's ratings, and have items rated by others.",
     "one_human": "Have more items rated, by at least two raters each.",
     "answered": "Find out why so many replies could not be used.",
     "usable_replies": "Find out why so many replies could not be used.",
     "with_losses": "Find out why items were not answered, or ask again for them.",
 }
-OTHER_RATINGS = {
+OTHER_RATINGS: dict[Reason, str] = {
     "forced_choice_not_asked": "; --ranks-by response_set ranks by response sets",
     "response_set_not_asked": "; --ranks-by forced_choice ranks by forced choices",
 }

@@ -157,7 +157,7 @@ def test_an_open_scale_has_no_flip_rate(place):
     judges = {"judges": {"five": {"kind": "scripted", "replies": {"*": "5"}}}}
     (place / "judges.yaml").write_text(json.dumps(judges), encoding="utf-8")
     run = harness.run("scores", ["five"], probe="injection", judges_file="judges.yaml")
-    assert run.validation.judge("five").injection.flipped.reason == "task_without_options"
+    assert run.validation.judge("five").injection.flipped.reason == "no_options"
     assert not (run.path / "probe").exists()
 
 

@@ -14,6 +14,7 @@ from harness.report.formatting import (
     number,
     p_value,
     percent,
+    reason_words,
     tenths,
     with_bounds,
 )
@@ -40,11 +41,6 @@ if TYPE_CHECKING:
     from harness.report.html.details import Details
     from harness.stats import Estimate
 
-NO_SWEEP = {
-    "no_sensitivity": "the task does not say which options may be endorsed along with a negative "
-    "one (`sensitivity` in task.yaml)",
-    "no_positive_option": "the task names no positive option (`positive` in task.yaml)",
-}
 MAX_NAMES = 3  # judges listed in one rank; more are counted
 
 
@@ -238,7 +234,7 @@ def _annotator_test(v: Validation) -> str:
     check = v.decision.checks.get("annotator_test")
     if check is None or check.passed is None:
         reason = check.reason if check else v.replacement.reason if v.replacement else "no_judges"
-        text = CHECK_REASONS.get(reason, reason.replace("_", " "))
+        text = CHECK_REASONS[reason] if reason else ""
         return f"not decided: {text}" if text else "not decided"
     assert v.decision.leader is not None
     test = v.evidence_of(v.decision.leader).annotator_test
@@ -271,7 +267,7 @@ def no_sweep_reason(v: Validation) -> str:
     reason = v.sensitivity.reason
     if not reason and swept_grid(v) is None:
         return "no judge gave the response sets that decisions are made from"
-    return NO_SWEEP.get(reason, reason.replace("_", " "))
+    return reason_words(reason)
 
 
 def changes(v: Validation) -> list[str]:

@@ -15,6 +15,7 @@ from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.crossed_raters import satterthwaite
 from harness.stats.inference.multiple_testing import benjamini_yekutieli, partial_conjunction
 from harness.stats.inference.special_functions import bdtr, stdtr, stdtrit
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -59,7 +60,7 @@ class DecidingTest:
     n: int
     wins: int
     losses: int
-    reason: str = ""
+    reason: Reason = ""
 
 
 def deciding_test(
@@ -140,7 +141,7 @@ class PanelTest:
     n_raters: int
     n_tested: int
     n_needed: int
-    reason: str = ""
+    reason: Reason = ""
 
 
 def panel_test(tests: Sequence[DecidingTest], n_raters: int, threshold: float) -> PanelTest:

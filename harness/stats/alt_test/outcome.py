@@ -22,6 +22,7 @@ from harness.stats.alt_test.rater_comparisons import (
 )
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray, frozen, ratio
 from harness.stats.inference.estimate import Estimate
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from harness.stats.inference.multiple_testing import FalseDiscoveries
 
 Unanswered: TypeAlias = Literal["loss", "exclude"]
-Reason: TypeAlias = Literal["", "no_items", "too_few_items", "no_weighted_rank_test"]
 FEW_ITEMS = 30  # below, the paper does not trust the normal approximation
 
 
@@ -217,7 +217,7 @@ class AnnotatorSummary:
         )
 
     @classmethod
-    def undefined(cls, reason: str, n_items: int) -> Self:
+    def undefined(cls, reason: Reason, n_items: int) -> Self:
         """Return the result where there is no test."""
         na = Estimate(value=None, reason=reason, n_used=0, n_excluded=n_items)
         return cls(

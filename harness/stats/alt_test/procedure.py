@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from harness.stats.alt_test.outcome import AltTest, RaterSums, Reason, Unanswered, average, decide
+from harness.stats.alt_test.outcome import AltTest, RaterSums, Unanswered, average, decide
 from harness.stats.alt_test.rater_comparisons import (
     Entering,
     RaterComparisons,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from harness.stats.alt_test.panel import Coded, Panel
     from harness.stats.alt_test.scoring import Score
+    from harness.stats.reasons import ExclusionReason, Reason
 
 SmallN: TypeAlias = Literal["wilcoxon", "t", "skip"]
 Weighting: TypeAlias = Literal["none", "ipw"]
@@ -193,7 +194,7 @@ def _undecided(design: AltTestDesign, entering: Entering, raters: RaterSums) -> 
     """Return a test with all that does not depend on the decisions."""
     tested = np.array([test != "" for test in raters.tests], dtype=np.bool_)
     n_tested = int(tested.sum())
-    reason = "" if n_tested else _why_none(design, entering, raters)
+    reason: Reason = "" if n_tested else _why_none(design, entering, raters)
     estimate = _estimate_without_value(entering, reason)
     n_answered = entering.n_eligible - entering.n_unanswered
     return AltTest(
@@ -243,8 +244,12 @@ def _test_of(n: int, design: AltTestDesign) -> tuple[Test, Reason]:
     if small and design.small_n == "skip":
         return "", "too_few_items"
     if small and design.small_n == "wilcoxon":
-        return ("wilcoxon", "") if design.weighting == "none" else ("", "no_weighted_rank_test")
-    return ("t", "") if n >= MIN_TESTED else ("", "too_few_items")
+        if design.weighting != "none":
+            return "", "no_weighted_rank_test"
+        return "wilcoxon", ""
+    if n < MIN_TESTED:
+        return "", "too_few_items"
+    return "t", ""
 
 
 def _counts(
@@ -259,7 +264,7 @@ def _counts(
     }
 
 
-def _why_none(design: AltTestDesign, entering: Entering, raters: RaterSums) -> str:
+def _why_none(design: AltTestDesign, entering: Entering, raters: RaterSums) -> Reason:
     """Return the reason why no rater could be tested."""
     if not raters.raters:
         return "no_items"
@@ -270,9 +275,9 @@ def _why_none(design: AltTestDesign, entering: Entering, raters: RaterSums) -> s
     return "too_few_items" if raters.counts.any() else "no_items"
 
 
-def _estimate_without_value(entering: Entering, reason: str) -> Estimate:
+def _estimate_without_value(entering: Entering, reason: Reason) -> Estimate:
     """Return an estimate with the items that entered."""
-    excluded = {
+    excluded: dict[ExclusionReason, int] = {
         "too_few_ratings": entering.n_items - entering.n_eligible,
         "judge_unanswered": entering.n_eligible - entering.n_counted,
     }

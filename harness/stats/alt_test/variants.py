@@ -14,6 +14,7 @@ from harness.stats.alt_test.procedure import annotator_test, check_eps
 from harness.stats.alt_test.rater_comparisons import share_won
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.inference.multiple_testing import FalseDiscoveries, benjamini_yekutieli
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -201,7 +202,7 @@ class CombinedTest:
     advantage: float | None
     passes_share: float | None
     n_pairings: int
-    reason: str
+    reason: Reason
 
 
 def combined_annotator_test(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 import numpy as np
 
@@ -28,7 +28,7 @@ ELICITATIONS = ("forced_choice", "response_set", "paired")
 OUTCOMES = ("answered", "abstained", "refused", "invalid", "failed")
 SMOOTHING = 0.5  # Dirichlet pseudo-count per option of the smoothed forms (Jeffreys)
 MIN_RATINGS = 2  # one rating shows no noise
-NO_POSITIVE = "no_positive_option"  # reason where nothing can be decided
+NO_POSITIVE: Final = "no_positive_option"  # reason where nothing can be decided
 ROW_SUM_TOLERANCE = 1e-6  # how far a given distribution may be from summing to 1
 
 Form: TypeAlias = str  # a key of FORMS

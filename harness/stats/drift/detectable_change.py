@@ -11,6 +11,7 @@ import numpy as np
 from harness.stats.drift.changed_judges import ALPHA
 from harness.stats.drift.reply_counts import MIN_REPLIES, retest_flip_rate, windows_of
 from harness.stats.drift.stream_path import anytime_p_values, stacked_paths
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ class DetectableChange:
     power: float | None
     n_looks: int
     n_schedules: int
-    reason: str = ""
+    reason: Reason = ""
 
     @property
     def share(self) -> float | None:
@@ -141,7 +142,7 @@ def smallest_detectable(
     floor = fewest_changed_items(max(n_baseline, 1), schedule)
 
     def result(
-        n_changed: int | None = None, power: float | None = None, reason: str = ""
+        n_changed: int | None = None, power: float | None = None, reason: Reason = ""
     ) -> DetectableChange:
         return DetectableChange(
             n_items=n_items,

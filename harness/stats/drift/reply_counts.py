@@ -14,6 +14,7 @@ from harness.stats.inference.estimate import Estimate, exclusions, wilson_interv
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray
+    from harness.stats.reasons import NAReason
 
 
 LENGTHS = (1, 2, 4, 8, 16, 32, 64)
@@ -215,7 +216,7 @@ def look_flips(counts: ReplyCounts, look: int) -> LookFlips:
     return LookFlips(flip_rate, p)
 
 
-def _mean_share(shares: FloatArray, used: BoolArray, reason: str) -> Estimate:
+def _mean_share(shares: FloatArray, used: BoolArray, reason: NAReason) -> Estimate:
     n, n_excluded = len(shares), int((~used).sum())
     value = min(max(float(shares.mean()), 0.0), 1.0) if n else None
     return Estimate(

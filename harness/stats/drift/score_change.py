@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.reasons import NAReason
 
 
 BETS = np.array([0.1, 0.2, 0.4, 0.6, 0.8])
@@ -422,7 +423,8 @@ def score_change(scores: ItemScores, look: int, *, alpha: float) -> Estimate:
         raise ValueError(f"look is {look}; wanted 1 to {n_looks}")
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha is {alpha}; wanted a number between 0 and 1")
-    changes, reason = scores.changes(Window(look, 1)), "no_reply_on_either_side"
+    changes = scores.changes(Window(look, 1))
+    reason: NAReason = "no_reply_on_either_side"
     n_excluded = scores.sums.shape[1] - len(changes)
     interval = None
     if len(changes):

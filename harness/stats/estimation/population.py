@@ -20,6 +20,7 @@ from harness.stats.estimation.two_phase import (
     two_phase_interval,
     two_phase_statistic,
 )
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import FloatArray, IntArray
@@ -138,7 +139,7 @@ class PopulationMean:
     corrected: CorrectedShare | None
     corrected_profile: tuple[float, float] | None
     worth: float | None
-    reason: str = ""
+    reason: Reason = ""
 
     def __repr__(self) -> str:
         if self.estimate is None:

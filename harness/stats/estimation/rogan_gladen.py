@@ -7,6 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from harness.stats.inference.special_functions import stdtrit
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from harness.stats.estimation.two_phase import TwoPhaseCounts
@@ -35,7 +36,7 @@ class CorrectedShare:
     sensitivity: float | None
     specificity: float | None
     freedom: float
-    reason: str = ""
+    reason: Reason = ""
 
     def interval(self, level: float, n_judges: int = 1) -> tuple[float, float] | None:
         """Return the delta-method interval, right for ``n_judges`` judges at once."""

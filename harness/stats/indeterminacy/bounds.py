@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.estimate import Exclusion
+    from harness.stats.reasons import NAReason, Reason
 
 BoundsKind: TypeAlias = Literal["free_per_item", "common"]
 
@@ -170,7 +171,7 @@ def _free_jobs(
     ]
 
 
-def _nothing(human: FloatArray, judge: FloatArray) -> str:
+def _nothing(human: FloatArray, judge: FloatArray) -> NAReason:
     if np.isnan(human).all():
         return "no_forced_choices"
     return "no_response_sets" if np.isnan(judge).all() else "no_overlap"
@@ -253,7 +254,7 @@ def _common(
     base, added = flips.gains(row, judge)
     used, n = int((base[:, 1] > 0).sum()), len(judge)
     missing = _missing(flips.start, judge)
-    reason = "" if used else _nothing(flips.start, judge)
+    reason: Reason = "" if used else _nothing(flips.start, judge)
     reason = reason if computed else "not_computed"
     if reason:
         na = Estimate(value=None, reason=reason, n_used=used, n_excluded=n - used, excluded=missing)

@@ -11,8 +11,15 @@ from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, IntArray
 from harness.stats.indeterminacy.profile_likelihood import ShareProfile
 from harness.stats.indeterminacy.translation_intervals import effective_units, share_intervals
 from harness.stats.inference.cluster_robust import jackknife_steps
-from harness.stats.inference.estimate import Estimate, Interval, exclusions, wilson_interval
+from harness.stats.inference.estimate import (
+    TOO_FEW,
+    Estimate,
+    Interval,
+    exclusions,
+    wilson_interval,
+)
 from harness.stats.inference.special_functions import stdtrit
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,7 +68,7 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
     """
 
     F: FloatArray
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     low: FloatArray
     high: FloatArray
     n_items: int
@@ -85,9 +92,17 @@ class CommonF:  # noqa: PLW1641 -- the decorator makes a hash
     @classmethod
     def not_computed(cls, space: OptionSpace) -> Self:
         """Return what stands for a fit that would take too long."""
-        F, reasons = np.full(space.membership.shape, np.nan), ("not_computed",) * len(space.sets)
+        F = np.full(space.membership.shape, np.nan)
+        reasons: list[Reason] = ["not_computed"] * len(space.sets)
         return cls(
-            F=F, reasons=reasons, low=F, high=F, n_items=0, n_forced=0, n_sets=0, converged=True
+            F=F,
+            reasons=tuple(reasons),
+            low=F,
+            high=F,
+            n_items=0,
+            n_forced=0,
+            n_sets=0,
+            converged=True,
         )
 
 
@@ -207,9 +222,10 @@ def F_and_beta_by_likelihood(
     units = resampling.units(len(calls.used))
     hidden = space.membership[negative].any(axis=0) & meets
     unknown = np.array([why == "not_identified" for why in _reasons(calls, space)])
-    reason = "not_identified" if (unknown & hidden).any() else ""
+    reason: Reason = "not_identified" if (unknown & hidden).any() else ""
     reason = reason if calls.used.any() else "no_calls"
-    value, interval, interval_reason = np.nan, None, ""
+    value, interval = np.nan, None
+    interval_reason: Reason = ""
     fitted = _fit(calls, space, resampling.rng) if calls.used.any() else None
     if fitted is not None and not reason:
         value = _beta(fitted[0], meets, negative)
@@ -217,7 +233,7 @@ def F_and_beta_by_likelihood(
     if not reason and fitted is not None:
         shares = _Shares(*fitted, meets, negative, space.membership)
         interval = shares.interval(value, units, calls.used, resampling.level)
-        interval_reason = "" if interval else f"too_few_{units.kind}s"
+        interval_reason = "" if interval else TOO_FEW[units.kind]
     n_used, n = len(calls.forced), len(calls.used)
     beta = Estimate(
         value=None if reason else value,
@@ -552,13 +568,15 @@ def _pseudo_scores(sets: FloatArray, pseudo: FloatArray) -> FloatArray:
     return np.asarray(common[:, None] + digamma(pseudo + sets) - digamma(pseudo))
 
 
-def _reasons(calls: _Calls, space: OptionSpace) -> tuple[str, ...]:
+def _reasons(calls: _Calls, space: OptionSpace) -> tuple[Reason, ...]:
     if not calls.used.any():
-        return ("no_calls",) * len(space.sets)
+        return tuple("no_calls" for _ in space.sets)
     endorsed = np.asarray(calls.sets.any(axis=0), dtype=np.bool_)
     unknown = _unknown(calls, space, endorsed)
-    names = np.where(endorsed, np.where(unknown, "not_identified", ""), "never_endorsed")
-    return tuple(names.tolist())
+    return tuple(
+        "never_endorsed" if not is_endorsed else "not_identified" if is_unknown else ""
+        for is_endorsed, is_unknown in zip(endorsed, unknown, strict=True)
+    )
 
 
 def _unknown(calls: _Calls, space: OptionSpace, endorsed: BoolArray) -> BoolArray:

@@ -11,6 +11,7 @@ from harness.stats.data.arrays import TOLERANCE, FloatArray
 from harness.stats.data.rating_table import Cut, Distributions, check_rows
 from harness.stats.inference.metric import find_metric, mean
 from harness.stats.metrics.multi_label import METRICS, mse
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.selection.replies import (
     Replies,
     contributions_at_replies,
@@ -138,7 +139,7 @@ class Identifiability:
 
     fully_specified: bool
     identified: bool
-    reason: str
+    reason: Reason
     advice: str
 
 
@@ -166,7 +167,7 @@ def identifiability(space: OptionSpace) -> Identifiability:
     advice = f"A{sets}"
     if len(space.options) == 2:  # noqa: PLR2004 -- a yes/no task
         advice = f"Add a third option, such as Maybe, or a{sets}"
-    reason = "sets_overlap" if space.sets_known else "sets_unknown"
+    reason: Reason = "sets_overlap" if space.sets_known else "sets_unknown"
     return Identifiability(fully_specified=False, identified=False, reason=reason, advice=advice)
 
 

@@ -14,6 +14,7 @@ from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import Estimate, make_interval, share_undefined
 from harness.stats.inference.interval_methods import Sampled
 from harness.stats.metrics.registry import metrics_named
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.selection.comparisons import ComparedSide
 from harness.stats.selection.evaluation import evaluate
 
@@ -49,7 +50,7 @@ class Reconstruction:
 
     distributions: Distributions
     F_reverse: FloatArray
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     n_pairs: int
     n_paired_items: int
 
@@ -79,12 +80,14 @@ def reconstruct(table: RatingTable) -> Reconstruction:
     """
     dist, translation = Distributions.of(table), F_hat(table)
     without_pairs = _without_pairs(dist, translation.F_reverse)
-    reasons = np.where(without_pairs, "option_without_pairs", "")
-    reasons = np.where(dist.n_forced == 0, "no_forced_choices", reasons)
+    reasons: list[Reason] = [
+        "" if n and not lacks_pairs else "option_without_pairs" if n else "no_forced_choices"
+        for n, lacks_pairs in zip(dist.n_forced, without_pairs, strict=True)
+    ]
     return Reconstruction(
         distributions=implied_by(dist, translation.F_reverse),
         F_reverse=translation.F_reverse,
-        reasons=tuple(reasons.tolist()),
+        reasons=tuple(reasons),
         n_pairs=translation.n_pairs,
         n_paired_items=int(pairs_by_item(table).any(axis=(1, 2)).sum()),
     )

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.reasons import NAReason
     from harness.stats.selection.replies import CommonItems
 
 NEED_SETS = tuple(form for form in FORMS if ELICITATION_OF[form] == "response_set")
@@ -248,7 +249,7 @@ def _prevalence(side: ComparedSide) -> ItemSums:
 
 
 def _mean_of(
-    name: str, values: FloatArray, n_ratings: FloatArray, nothing: str = "no_forced_choices"
+    name: str, values: FloatArray, n_ratings: FloatArray, nothing: NAReason = "no_forced_choices"
 ) -> ItemSums:
     """Return the mean of (n,) values, over the items at which they are defined."""
     weight = (~np.isnan(values)).astype(np.float64)

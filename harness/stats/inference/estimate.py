@@ -6,7 +6,7 @@ from collections.abc import Mapping  # noqa: TC003 -- readers of a result's fiel
 from dataclasses import dataclass, field, replace
 from math import inf, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from harness.stats.inference.interval_methods import (
     percentile_ends,
 )
 from harness.stats.inference.metric import DESIGN_VALUE, Metric, always, mean
+from harness.stats.reasons import ExclusionReason, NAReason, Reason  # noqa: TC001 -- as above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from harness.stats.modes import IntervalMethod
 
 
-EMPTY = "empty_stratum"
+EMPTY: Final = "empty_stratum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,11 @@ class Exclusion:
         How many.
     """
 
-    reason: str
+    reason: ExclusionReason
     n_items: int
 
 
-def exclusions(counted: Iterable[tuple[str, int]]) -> tuple[Exclusion, ...]:
+def exclusions(counted: Iterable[tuple[ExclusionReason, int]]) -> tuple[Exclusion, ...]:
     """Return the reasons that kept any items out, each with how many."""
     return tuple(Exclusion(reason, int(n_items)) for reason, n_items in counted if n_items)
 
@@ -126,9 +127,9 @@ class Estimate:
     """
 
     value: float | None
-    reason: str = ""
+    reason: Reason = ""
     interval: Interval | None = None
-    interval_reason: str = ""
+    interval_reason: Reason = ""
     n_used: int
     n_excluded: int = 0
     excluded: tuple[Exclusion, ...] = ()
@@ -149,7 +150,7 @@ def percentile_interval(
     return interval, share_undefined(replicates)
 
 
-TOO_FEW: dict[ResampledUnit, str] = {
+TOO_FEW: dict[ResampledUnit, NAReason] = {
     "item": "too_few_items",
     "group": "too_few_groups",
     "criterion": "too_few_criteria",
@@ -163,7 +164,7 @@ def make_interval(
     unit: ResampledUnit,
     method: IntervalMethod = "score",
     estimand: str = DESIGN_VALUE,
-) -> tuple[Interval | None, str]:
+) -> tuple[Interval | None, Reason]:
     """Return the interval of a value.
 
     Parameters
@@ -175,7 +176,7 @@ def make_interval(
 
     Returns
     -------
-    interval, reason : Interval or None, str
+    interval, reason : Interval or None, Reason
         As in `Estimate`.
     """
     if np.isnan(sampled.value):
@@ -228,7 +229,7 @@ class ItemSums:
     used: BoolArray | None = None
     inside: BoolArray | None = None
     excluded: tuple[Exclusion, ...] = ()
-    nothing: str = "no_items"
+    nothing: NAReason = "no_items"
     n_tied: int = 0
     n_ratings: FloatArray | None = None
     n_replies: float | None = None
@@ -581,7 +582,7 @@ def _averaged(metric: Metric, sums: ItemSums, units: Units) -> ItemSums:
     undefined = np.isnan(values)
     n_undefined = int(undefined.sum())
     rows = np.column_stack([np.nan_to_num(values), ~undefined, undefined])
-    reason = "no_items"
+    reason: Reason = "no_items"
     if n_undefined:
         nothing = not sums.entered.any()
         reason = sums.nothing if nothing else metric.reason(by_criterion[undefined.argmax()])

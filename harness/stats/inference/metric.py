@@ -12,6 +12,7 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, ratio, row_sums
 from harness.stats.data.rating_table import FORMS
 from harness.stats.inference.interval_methods import FurtherItem
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -129,7 +130,7 @@ class Metric:
 
     name: str
     value: Callable[[FloatArray], FloatArray]
-    reason: Callable[[FloatArray], str]
+    reason: Callable[[FloatArray], Reason]
     contributions: Callable[..., FloatArray] = no_contributions
     display_name: str = ""
     paper: str = ""
@@ -263,12 +264,12 @@ def mean(totals: FloatArray) -> FloatArray:
     return ratio(totals[..., 0], totals[..., 1])
 
 
-def always(reason: str) -> Callable[[FloatArray], str]:
+def always(reason: Reason) -> Callable[[FloatArray], Reason]:
     """Return a `Metric.reason` that is the same for all sums."""
     return lambda _: reason
 
 
-def unless_empty(reason: str) -> Callable[[FloatArray], str]:
+def unless_empty(reason: Reason) -> Callable[[FloatArray], Reason]:
     """Return a `Metric.reason`: the one named, or "no_items" where the sums add up to 0."""
     return lambda totals: reason if totals.sum() > 0 else "no_items"
 
@@ -383,7 +384,7 @@ def _finite_mean(totals: FloatArray) -> FloatArray:
     return np.where(totals[..., 2] > 0, np.nan, mean(totals))
 
 
-def _reason_not_finite(totals: FloatArray) -> str:
+def _reason_not_finite(totals: FloatArray) -> Reason:
     return "infinite" if totals[2] > 0 else "no_items"
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from harness.stats.data.arrays import Counts, IntArray
+    from harness.stats.reasons import Reason
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -147,7 +148,7 @@ def alpha_metric(
     )
 
 
-def _reason_no_alpha(totals: FloatArray) -> str:
+def _reason_no_alpha(totals: FloatArray) -> Reason:
     return "constant_labels" if totals.sum() > 0 else "too_few_raters"
 
 

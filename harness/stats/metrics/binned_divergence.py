@@ -211,12 +211,16 @@ def binned_divergence(
     sums = binned_sums(members, counts, judge)
     used = np.asarray(sums.any(axis=1), dtype=np.bool_)
     unrated = np.asarray(~counts.any(axis=1), dtype=np.bool_)
-    missing = (("human_no_ratings", unrated), ("judge_no_ratings", ~used & ~unrated))
     batch = ItemSums(
         contributions=sums,
         metrics=binned_metrics(counts.shape[1]),
         used=used,
-        excluded=exclusions((reason, which.sum()) for reason, which in missing),
+        excluded=exclusions(
+            [
+                ("human_no_ratings", unrated.sum()),
+                ("judge_no_ratings", (~used & ~unrated).sum()),
+            ]
+        ),
         nothing="no_overlap" if len(counts) else "no_items",
     )
     estimates = estimate_sums({"": batch}, resampling=resampling)[""]

@@ -115,17 +115,18 @@ def system_estimates(
 
     rates = remembered(lambda totals: win_rates(table(totals)))
     strengths = remembered(lambda totals: bradley_terry(table(totals)))
+    not_compared, not_identified = always("not_compared"), always("not_identified")
     metrics = [
         Metric(
             name=f"{name} {system}",
             value=partial(of_system, of_all, system),
-            reason=always(reason),
+            reason=reason,
             bounds=bounds,
         )
         for system in range(n_systems)
         for name, of_all, reason, bounds in (
-            ("win_rate", rates, "not_compared", SHARE),
-            ("strength", strengths, "not_identified", (-np.inf, np.inf)),
+            ("win_rate", rates, not_compared, SHARE),
+            ("strength", strengths, not_identified, (-np.inf, np.inf)),
         )
     ]
     contributions = wins.reshape(len(wins), n_systems * n_systems)

@@ -8,7 +8,7 @@ section 2).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.stats.data.option_space import OptionSpace
+    from harness.stats.reasons import Reason
 
 CELLS = ("tp", "fn", "fp", "tn")
 _RAO = "Rao and Callison-Burch 2026"
@@ -284,7 +285,7 @@ _SYMMETRIC |= {"kappa_phi_gap"}
 def _decision_metric(
     name: str,
     value: Callable[[FloatArray], FloatArray],
-    reason: str,
+    reason: Reason,
     equation: str,
     **about: Any,  # noqa: ANN401 -- further fields of Metric
 ) -> Metric:
@@ -306,7 +307,7 @@ def _decision_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, fl
 
 
 _SIGNED: dict[str, Any] = {"bounds": (-1.0, 1.0)}
-_CONSTANT = "constant_labels"
+_CONSTANT: Final = "constant_labels"
 _PHI_IS_ALSO = ("mcc", "pearson", "spearman", "kendall_tau_b")
 BINARY: tuple[Metric, ...] = (
     _decision_metric("accuracy", _accuracy, "", "Eq. 1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from harness.stats.data.arrays import TOLERANCE, BoolArray, Counts, FloatArray, 
 from harness.stats.inference.metric import SHARE, Metric, always, mean
 from harness.stats.metrics.chance import above_uniform, chance_corrected
 from harness.stats.metrics.chance import nominal_alpha as nominal_alpha_value
+
+if TYPE_CHECKING:
+    from harness.stats.reasons import Reason
 
 MIN_FOR_AGREEMENT = 2  # agreement needs a pair
 MIN_ITEMS = 2  # one pair of values has no correlation
@@ -88,7 +92,7 @@ def _generalised_value(totals: FloatArray) -> FloatArray:
     return chance_corrected(mean(totals), (shares**2).sum(axis=-1))
 
 
-def _reason_not_generalised(totals: FloatArray) -> str:
+def _reason_not_generalised(totals: FloatArray) -> Reason:
     return "constant_labels" if totals[1] > 0 else "too_few_raters"
 
 
@@ -98,7 +102,7 @@ def _randolph_value(totals: FloatArray) -> FloatArray:
     return np.where(_unequal(totals) | (squares <= n), np.nan, kappa)
 
 
-def _reason_no_randolph(totals: FloatArray) -> str:
+def _reason_no_randolph(totals: FloatArray) -> Reason:
     reason = _reason_no_fleiss(totals)
     return "single_option" if reason == "constant_labels" else reason
 
@@ -116,7 +120,7 @@ def _unequal(totals: FloatArray) -> BoolArray:
     return np.asarray(variance >= 1.0 - TOLERANCE, dtype=np.bool_)
 
 
-def _reason_no_fleiss(totals: FloatArray) -> str:
+def _reason_no_fleiss(totals: FloatArray) -> Reason:
     if totals[1] == 0:
         return "no_items"
     if _unequal(totals):
@@ -128,7 +132,7 @@ def _alpha_value(totals: FloatArray) -> FloatArray:
     return nominal_alpha_value(totals[..., 1:], totals[..., 0])
 
 
-def _reason_no_alpha(totals: FloatArray) -> str:
+def _reason_no_alpha(totals: FloatArray) -> Reason:
     return "constant_labels" if totals[1:].sum() > 0 else "too_few_raters"
 
 
@@ -243,7 +247,7 @@ def pearson_mean_over_raters(totals: FloatArray) -> FloatArray:
     return ratio(np.where(defined, correlations, 0.0).sum(axis=-1), defined.sum(axis=-1))
 
 
-def _reason_no_pearson(totals: FloatArray) -> str:
+def _reason_no_pearson(totals: FloatArray) -> Reason:
     return "constant_labels" if (totals[::6] >= MIN_ITEMS).any() else "no_overlap"
 
 

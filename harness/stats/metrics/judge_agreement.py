@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import IntArray
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.reasons import NAReason
 
 _PAPER = "Rao and Callison-Burch 2026, section 7"
 _PAIR = 2
@@ -130,7 +131,7 @@ def ensemble_agreement(
     )
 
 
-def _why_no_phi(counts: IntArray, positive: Sequence[str]) -> str:
+def _why_no_phi(counts: IntArray, positive: Sequence[str]) -> NAReason:
     if not counts.any():
         return "no_items"
     return "too_few_raters" if positive else NO_POSITIVE

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness.stats.data.rating_table import Form
+    from harness.stats.reasons import Reason
 
 _GUERDAN = "Guerdan et al. 2025, section 4 and table 1"
 _SET_NAMES = {
@@ -145,7 +146,7 @@ def _empty_sets(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:
     return {"empty_sets": float(totals[2])}
 
 
-def _no_share_reason(totals: FloatArray) -> str:
+def _no_share_reason(totals: FloatArray) -> Reason:
     return "empty_sets" if totals[2] > 0 else "no_items"
 
 

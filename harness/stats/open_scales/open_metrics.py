@@ -20,6 +20,7 @@ from harness.stats.metrics.human_agreement import pearsons
 
 if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, IntArray
+    from harness.stats.reasons import Reason
 
 
 RAO = "Rao and Callison-Burch 2026, table 1"
@@ -54,7 +55,7 @@ def _interval_alpha(totals: FloatArray) -> FloatArray:
     return INTERVAL_ALPHA.value(np.stack([2.0 * apart, 2.0 * n, x + y, xx + yy], axis=-1))
 
 
-def _why_no_correlation(totals: FloatArray) -> str:
+def _why_no_correlation(totals: FloatArray) -> Reason:
     return "constant_labels" if totals[0] > MIN_ITEMS - 1 else "too_few_items"
 
 

@@ -41,7 +41,38 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray, FloatArray, IntArray, Summands
     from harness.stats.inference.crossed_raters import RaterVariance
     from harness.stats.inference.estimate import Exclusion
+    from harness.stats.modes import AnswerKind
+    from harness.stats.reasons import ExclusionReason, NAReason, Side
     from harness.stats.selection.replies import CommonItems
+
+NOT_ASKED: dict[AnswerKind, NAReason] = {
+    "forced_choice": "forced_choice_not_asked",
+    "response_set": "response_set_not_asked",
+}
+SINGLE: dict[Side, ExclusionReason] = {
+    "human": "human_single_rating",
+    "judge": "judge_single_rating",
+}
+MISSING: dict[Side, tuple[ExclusionReason, ...]] = {  # of each outcome, of several, of none
+    "human": (
+        "human_answered",
+        "human_abstained",
+        "human_refused",
+        "human_invalid",
+        "human_failed",
+        "human_mixed_outcomes",
+        "human_not_asked",
+    ),
+    "judge": (
+        "judge_answered",
+        "judge_abstained",
+        "judge_refused",
+        "judge_invalid",
+        "judge_failed",
+        "judge_mixed_outcomes",
+        "judge_not_asked",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,38 +280,39 @@ def _exclusions(
     left, times = np.ones(len(human[0].table.items), dtype=np.bool_), human[0].times
     if human[0].undecided(human[1]):
         return exclusions([(NO_POSITIVE, how_many(left, times))])
-    counted: list[tuple[str, int]] = []
-    for who, (side, form) in (("human", human), ("judge", judge)):
+    counted: list[tuple[ExclusionReason, int]] = []
+    sides: tuple[tuple[Side, tuple[ComparedSide, Form]], ...] = (("human", human), ("judge", judge))
+    for who, (side, form) in sides:
         missing = left & ~side.complete[form]
         if not missing.any():
             continue
         left &= ~missing
-        counted.append((f"{who}_single_rating", how_many(missing & side.single(form), times)))
+        counted.append((SINGLE[who], how_many(missing & side.single(form), times)))
         missing &= ~side.single(form)
         outcomes = side.outcomes(form)[missing]
         behind = None if times is None else times[missing]
         kinds = (outcomes > 0).sum(axis=1)
         named = np.where(kinds == 1, outcomes.argmax(axis=1), np.where(kinds == 0, -1, -2))
-        codes = (*enumerate(OUTCOMES), (-1, "not_asked"), (-2, "mixed_outcomes"))
-        counted += [(f"{who}_{name}", how_many(named == code, behind)) for code, name in codes]
+        codes = (*range(len(OUTCOMES)), -1, -2)  # -1: of no outcome; -2: of several
+        counted += [(MISSING[who][code], how_many(named == code, behind)) for code in codes]
     side, form = judge
     counted.append((_why_not_compared(side, form), how_many(left & ~side.compared(form), times)))
     return exclusions(counted)
 
 
-def _why_not_compared(judge: ComparedSide, form: Form) -> str:
+def _why_not_compared(judge: ComparedSide, form: Form) -> NAReason:
     """Say why a judge is not compared on items that it answered."""
     common = judge.common.get(ELICITATION_OF[form])
     is_ranked = common is None or judge.table.name in common.judges
     return "not_shared" if is_ranked else "too_few_answered"
 
 
-def _why_nothing(human: tuple[ComparedSide, Form], judge: tuple[ComparedSide, Form]) -> str:
+def _why_nothing(human: tuple[ComparedSide, Form], judge: tuple[ComparedSide, Form]) -> NAReason:
     for side, form in (human, judge):
         if not side.table.items:
             return "no_items"
         if side is judge[0] and not side.undecided(form) and not side.outcomes(form).any():
-            return f"{ELICITATION_OF[form]}_not_asked"
+            return NOT_ASKED[ELICITATION_OF[form]]
         if not side.complete[form].any():
             return _why_unusable(side, form)
     side, form = judge
@@ -289,7 +321,7 @@ def _why_nothing(human: tuple[ComparedSide, Form], judge: tuple[ComparedSide, Fo
     return "no_overlap"
 
 
-def _why_unusable(side: ComparedSide, form: Form) -> str:
+def _why_unusable(side: ComparedSide, form: Form) -> NAReason:
     if side.undecided(form):
         return NO_POSITIVE
     if FORMS[form].names_raters and side.dist.wins is None:
@@ -311,7 +343,7 @@ def beta_sums(side: ComparedSide) -> list[ItemSums]:
     positive = side.cut.positive
     if not positive:
         none = np.zeros((len(side.dist.O), 2))
-        reasons = (NO_POSITIVE, NO_POSITIVE)
+        reasons: tuple[NAReason, NAReason] = (NO_POSITIVE, NO_POSITIVE)
         return [
             _beta_sums(metric, none, none[:, 0] > 0, reasons, side.times)
             for metric in (BETA, CROSS_CALL_BETA)
@@ -321,7 +353,7 @@ def beta_sums(side: ComparedSide) -> list[ItemSums]:
     called = (dist.n_forced > 0) & (dist.n_sets > 0)
     paired = beta_contributions(side.table, positive)
     crossed = cross_call_contributions(dist, positive)
-    ineligible = "no_negative_choice"
+    ineligible: NAReason = "no_negative_choice"
     if side.table.space.option_mask(positive).all():
         ineligible = "no_negative_option"
     return [
@@ -334,7 +366,7 @@ def _beta_sums(
     metric: Metric,
     contributions: FloatArray,
     rated: BoolArray,
-    reasons: tuple[str, str],
+    reasons: tuple[NAReason, NAReason],
     times: IntArray | None,
 ) -> ItemSums:
     used = np.asarray(contributions[:, 1] > 0, dtype=np.bool_)
@@ -396,7 +428,7 @@ def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSu
     ]
 
 
-def _reason_no_raters(m: FloatArray, min_ratings: int) -> str:
+def _reason_no_raters(m: FloatArray, min_ratings: int) -> NAReason:
     if not m.any():
         return "no_items"
     return "not_two_raters" if (m >= min_ratings).any() else "too_few_raters"

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, frozen
 from harness.stats.inference.interval_methods import check_level
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +114,7 @@ class ConfidenceSet:
     judges: tuple[str, ...]
     p_values: FloatArray
     level: float
-    reason: str
+    reason: Reason
     n_replicates: int
 
     def __repr__(self) -> str:

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from harness.stats.inference.metric import Metric
     from harness.stats.inference.non_inferiority import Margin
     from harness.stats.modes import IntervalMethod
+    from harness.stats.reasons import Reason
     from harness.stats.selection.rater_panel import RaterPanel
     from harness.stats.selection.references import OneHuman
     from harness.stats.selection.replies import Vectors
@@ -199,7 +200,7 @@ class Footing:
         )
         return dict(zip((*self.judges, *self.baselines), (*judges, *baselines), strict=True))
 
-    def interval(self, name: str) -> tuple[Interval | None, str]:
+    def interval(self, name: str) -> tuple[Interval | None, Reason]:
         """Return the interval of a judge's or baseline's value, or why there is none."""
         value, replicates = self.by_name[name]
         sampled = Sampled(

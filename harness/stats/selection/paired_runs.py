@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import isinf
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import percentile_ends
 from harness.stats.inference.special_functions import bdtr
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.selection.footing import Scoring
 from harness.stats.selection.replies import (
     Replies,
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling, Units
     from harness.stats.inference.metric import Metric
 
-NO_MEAN = "no_mean"  # of a metric that no single item has a value of
+NO_MEAN: Final = "no_mean"  # of a metric that no single item has a value of
 MIN_DIFFERING = 6  # units on which the runs differ; the interval of fewer is too short
-FEW_DIFFER = "fewer_than_six_differ"
+FEW_DIFFER: Final = "fewer_than_six_differ"
 
 
 def sign_test(n_first: int, n_second: int) -> float:
@@ -90,14 +91,14 @@ class PairedRuns:
     difference: float | None
     low: float | None = None
     high: float | None = None
-    interval_reason: str = ""
+    interval_reason: Reason = ""
     n_better: int = 0
     n_worse: int = 0
     n_equal: int = 0
     unit: str = "item"
     test: str = ""
     p: float | None = None
-    reason: str = ""
+    reason: Reason = ""
 
 
 def paired_runs(

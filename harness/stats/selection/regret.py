@@ -10,6 +10,7 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, BoolArray, FloatArray, ratio
 from harness.stats.inference.estimate import Interval, percentile_interval
 from harness.stats.inference.interval_methods import check_level
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,7 @@ class Regret:
     selected: tuple[str, ...]
     best: tuple[str, ...]
     value: float | None
-    reason: str
+    reason: Reason
     interval: Interval | None
     undefined_share: float | None
     inversions: int
@@ -78,7 +79,7 @@ def regret_of(
     value = float(_cost(by[0], goal[0]))
     interval, undefined_share = percentile_interval(_cost(by[1], goal[1]), level, unit)
     inversions, n_pairs = _inversions(by[0], goal[0])
-    reason = ""
+    reason: Reason = ""
     if np.isnan(value):
         reason = "selected_undefined" if selected.any() and best.any() else "no_goal"
         reason = reason if selected.any() else "no_metric"

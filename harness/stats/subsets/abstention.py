@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from harness.stats.data.arrays import BoolArray
     from harness.stats.data.rating_table import RatingTable
     from harness.stats.inference.estimate import Exclusion
+    from harness.stats.reasons import Reason
 
 SINGLE_CHOICES = [ELICITATIONS.index("forced_choice"), ELICITATIONS.index("paired")]
 NO_VERDICT = ("refused", "invalid", "failed")
@@ -175,12 +176,13 @@ def _abstainers(cells: FloatArray) -> tuple[Exclusion, ...]:
     table = square(cells)
     kept = table[..., :-1, :-1].any(axis=(-2, -1))
     human, judge = table[..., -1, :].any(axis=-1), table[..., :, -1].any(axis=-1)
-    counted = (
-        ("both_abstained", human & judge & ~kept),
-        ("human_abstained", human & ~judge & ~kept),
-        ("judge_abstained", judge & ~human & ~kept),
+    return exclusions(
+        [
+            ("both_abstained", (human & judge & ~kept).sum()),
+            ("human_abstained", (human & ~judge & ~kept).sum()),
+            ("judge_abstained", (judge & ~human & ~kept).sum()),
+        ]
     )
-    return exclusions((reason, which.sum()) for reason, which in counted)
 
 
 def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
@@ -192,7 +194,7 @@ def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
     return np.stack([tp, fn, fp, tn], axis=-1)
 
 
-def _of_positive(name: str, mask: BoolArray, reason: str) -> Metric:
+def _of_positive(name: str, mask: BoolArray, reason: Reason) -> Metric:
     if not mask.any():
         return _metric(
             name=name,
@@ -229,7 +231,7 @@ def _class_metrics(names: tuple[str, ...], weights: FloatArray | None) -> tuple[
 
 
 _metric = partial(Metric, paper="Rao and Callison-Burch 2026, section 6")
-_ACCURACY = _metric(name="accuracy", value=share_alike, reason=unless_empty(""), bounds=SHARE)
+_ACCURACY = _metric(name="accuracy", value=share_alike, reason=no_items, bounds=SHARE)
 _KAPPA = _metric(name="kappa", value=cohen_kappa, reason=constant_labels)
 
 

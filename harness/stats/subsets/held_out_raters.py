@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from harness.stats.data.arrays import BoolArray, Counts, FloatArray
     from harness.stats.inference.bootstrap import Resampling
+    from harness.stats.reasons import NAReason
     from harness.stats.subsets.strata import Stratum
 
 MIN_RATINGS = MIN_FOR_AGREEMENT + 1  # the held-out rating, and those that define a stratum
@@ -157,7 +158,7 @@ def _contributions(h: FloatArray, judge: FloatArray, left_out: FloatArray) -> Fl
     return np.column_stack([np.nan_to_num(ratio(agreeing, remaining)), left_out.sum(axis=1)])
 
 
-def _nothing(h: FloatArray, left_out: FloatArray) -> str:
+def _nothing(h: FloatArray, left_out: FloatArray) -> NAReason:
     if h.sum(axis=1).max(initial=0.0) < MIN_RATINGS:
         return "too_few_raters"
     return "no_overlap" if left_out.any() else EMPTY

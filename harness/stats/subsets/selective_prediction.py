@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE, FloatArray, IntArray, frozen, ratio
 from harness.stats.inference.cluster_robust import ClusterMean, cluster_mean
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -38,7 +39,7 @@ class RiskCoverage:
     answered_fraction: FloatArray
     risk: FloatArray
     area: float | None
-    reason: str
+    reason: Reason
     n_used: int
     n_excluded: int
 
@@ -94,7 +95,7 @@ def risk_coverage(score: ArrayLike, correct: ArrayLike) -> RiskCoverage:
     wrong = np.bincount(place.ravel(), weights=1.0 - right[kept], minlength=len(thresholds))
     n = np.cumsum(admitted)
     risk = ratio(np.cumsum(wrong), n)
-    empty = "" if kept.any() else ("all_abstained" if n_used else "no_items")
+    empty: Reason = "" if kept.any() else ("all_abstained" if n_used else "no_items")
     return RiskCoverage(
         threshold=frozen(-thresholds),
         answered_fraction=frozen(ratio(n, np.full(len(n), n_used))),
@@ -107,7 +108,7 @@ def risk_coverage(score: ArrayLike, correct: ArrayLike) -> RiskCoverage:
 
 
 N_BINS = 10
-NOT_A_PROBABILITY = "not_a_probability"
+NOT_A_PROBABILITY: Final = "not_a_probability"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +143,7 @@ class CalibrationCurve:
     brier_low: float | None
     brier_high: float | None
     log_loss: float | None
-    reason: str
+    reason: Reason
     n_used: int
     n_excluded: int
 
@@ -190,7 +191,7 @@ def calibration_curve(
     c, a, groups = c[used], a[used], np.asarray(clusters)[used]
     outside = bool(((c < -TOLERANCE) | (c > 1.0 + TOLERANCE)).any())
     if outside or not n_used:
-        reason = NOT_A_PROBABILITY if outside else "no_items"
+        reason: Reason = NOT_A_PROBABILITY if outside else "no_items"
         return CalibrationCurve(
             score=score,
             confidence=(),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003 -- needed by readers of the fields' types
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -148,7 +148,7 @@ StratifiedBy: TypeAlias = Literal[
     "majority_share", "median_share", "median_share_floor", "n_labels"
 ]
 BYS: tuple[StratifiedBy, ...] = get_args(StratifiedBy)
-_NO_OVERLAP = "no_overlap"
+_NO_OVERLAP: Final = "no_overlap"
 
 
 @dataclass(frozen=True, slots=True)

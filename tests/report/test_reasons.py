@@ -1,0 +1,114 @@
+"""Reasons of NA: one set, each with words, each given somewhere."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from harness.analysis.decision import CheckKind, CheckReason
+from harness.analysis.result import FixedRatersReason
+from harness.report.formatting import estimate, reason_words
+from harness.report.words import (
+    CHECK_REASONS,
+    FIXED_RATERS,
+    NO_TEST,
+    NOT_LEFT_OUT,
+    NOT_PASSED,
+    OTHER_RATINGS,
+    REASONS,
+    UNDECIDED,
+)
+from harness.stats import Estimate
+from harness.stats.reasons import ExclusionReason, NAReason
+
+HARNESS = Path(__file__).resolve().parents[2] / "harness"
+OF_WORDS = {"stats/reasons.py", "report/words.py"}  # where reasons are listed, not given
+
+
+def values(kind: object) -> set[str]:
+    """Return the words of a literal, or of a union of literals."""
+    return {
+        word
+        for part in get_args(kind)
+        for word in ([part] if isinstance(part, str) else values(part))
+    }
+
+
+ALL = values(NAReason) | values(CheckReason) | values(ExclusionReason) | values(FixedRatersReason)
+
+
+def modules() -> list[tuple[str, ast.Module]]:
+    names = {path: path.relative_to(HARNESS).as_posix() for path in HARNESS.rglob("*.py")}
+    return [
+        (name, ast.parse(path.read_text(encoding="utf-8")))
+        for path, name in names.items()
+        if name not in OF_WORDS
+    ]
+
+
+def given(tree: ast.Module) -> set[str]:
+    """Return the words of a module, those of its `Literal` types left out."""
+    types = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal"
+        for part in ast.walk(node)
+    }
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in types
+    }
+
+
+def test_each_reason_has_words():
+    """Of 30 reasons that the statistics gave, a page showed the code: "NA (no positives)"."""
+    assert REASONS.keys() == values(NAReason)
+    assert CHECK_REASONS.keys() == values(CheckReason) - {""}
+    assert FIXED_RATERS.keys() == values(FixedRatersReason) - {""}
+    for table in (NO_TEST, NOT_LEFT_OUT, OTHER_RATINGS):
+        assert table.keys() <= CHECK_REASONS.keys()
+    for by_kind in (NOT_PASSED, UNDECIDED):
+        assert by_kind.keys() <= values(CheckKind)
+
+
+@pytest.mark.parametrize("words", [REASONS, CHECK_REASONS, FIXED_RATERS])
+def test_words_are_no_code(words):
+    """A phrase that stands in brackets or after a colon: no code, no capital, no full stop."""
+    for code, phrase in words.items():
+        assert "_" not in phrase.replace("forced_choice,response_set", ""), code
+        assert phrase[0].islower(), code
+        assert not phrase.endswith("."), code
+
+
+def test_each_reason_is_given_by_some_module():
+    """A word that no code gives is a state that nobody can reach."""
+    found = {word for _, tree in modules() for word in given(tree)}
+    assert not (ALL - {""} - found)
+
+
+def test_no_module_gives_another_reason():
+    """mypy says so of typed code; this holds for keywords whose type is not known, too."""
+    fields = ("reason", "interval_reason", "nothing")
+    results = ("Estimate", "Exclusion", "ItemSums", "Check", "Regret", "PairedRuns", "CombinedTest")
+    foreign = {
+        f"{name}: {keyword.value.value}"
+        for name, tree in modules()
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in results
+        for keyword in call.keywords
+        if keyword.arg in fields
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value not in ALL
+    }
+    assert not foreign
+
+
+def test_na_says_why_in_words():
+    """The words stand in every view: `estimate` writes the cells of tables, pages and cards."""
+    na = Estimate(value=None, reason="no_positives", n_used=5)
+    assert estimate(na) == "NA (neither side has a positive label)"
+    assert reason_words("") == ""
