@@ -20,6 +20,7 @@ from harness.gates import (
     gate_summary,
     read_requirement,
 )
+from harness.report import formatting
 
 JUDGES = ("gpt", "ollama/llama3:8b")
 METRICS = ("hit_rate(h/h)", "mse(srs/srs)", "kl(s/s, human->judge)")
@@ -122,7 +123,7 @@ def test_na_fails_with_its_reason(run):
     undefined = next(name for name, e in judge.metrics.items() if e.value is None)
     (result,) = check_requirements(run.validation, [f"lexicon: {undefined}>-1e9"])
     assert not result.passed
-    assert result.reason == judge.metrics[undefined].reason.replace("_", " ") != ""
+    assert result.reason == formatting.reason(judge.metrics[undefined]) != ""
 
 
 def test_a_number_without_a_judge_is_that_of_the_decision(run):

@@ -38,6 +38,7 @@ same_mode = "first_option:same_mode"
 broken_metric = "first_option_absent:metric"
 other_name = "first_option:same_mode"
 failing = "first_option:failing"
+silent = "first_option:silent"
 "hit_rate(h/h)" = "first_option:shadow_metric"
 
 [tool.hatch.build.targets.wheel]
@@ -82,6 +83,12 @@ same_mode = Metric(
     bounds=built_in.bounds,
     human_form="h",
     judge_form="h",
+)
+silent = replace(
+    same_mode,
+    name="silent",
+    value=lambda totals: totals[..., 0] * float("nan"),
+    reason=lambda totals: "because",
 )
 failing = replace(same_mode, name="failing", value=lambda totals: totals["no such key"])
 shadow_metric = None
@@ -221,6 +228,9 @@ def test_metric_that_raises_is_one_line(in_process, tmp_path):
     [run] = (tmp_path / "runs").iterdir()
     assert len((run / "verdicts.jsonl").read_text().splitlines()) == 1 + 2 * 12
     assert in_process("validate", str(run), "--metric", "same_mode").returncode == 0
+    unknown = in_process("validate", str(run), "--metric", "silent")
+    assert unknown.returncode == 2
+    assert "`reason` of the metric fails ('because' is not in `harness.stats" in unknown.stderr
 
 
 def test_metrics_of_plug_ins_are_listed(in_process):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from harness import plugins
 from harness.errors import PluginError
 from harness.stats import Metric, OptionSpace, metrics_for
+from harness.stats.reasons import NAReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,9 +57,13 @@ def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..
     @wraps(function)
     def call(*arguments: Any) -> Any:  # noqa: ANN401 -- whatever the field takes and returns
         try:
-            return function(*arguments)
+            result = function(*arguments)
         except Exception as error:  # noqa: BLE001 -- a plug-in may raise anything
             problem = plugins.in_one_line(error)
+        else:
+            if field != "reason" or result in get_args(NAReason):
+                return result
+            problem = f"{result!r} is not in `harness.stats.reasons`, as 'undefined' is"
         raise PluginError(
             f"plug-in {name!r}: `{field}` of the metric fails ({problem}); correct it, or use "
             "another --metric. Replies of a run are kept."

@@ -12,7 +12,7 @@ from support.analysis_inputs import indeterminate_source, indeterminate_task
 
 from harness.analysis import JudgeFacts, validate
 from harness.report import decision, judge_card, page, render
-from harness.report.formatting import number, p_value, span
+from harness.report.formatting import number, p_value, reason_words, span
 from harness.report.html.summaries import changes
 from harness.report.ranking_rows import missing_intervals
 from harness.report.recommendation import next_steps, property_words, sentences, summary
@@ -239,7 +239,7 @@ def test_interval_of_the_winner_was_na_without_a_reason():
     assert first.estimate.interval is None
     note = missing_intervals(validation)
     assert first.judge in note
-    assert first.estimate.interval_reason.replace("_", " ") in note
+    assert reason_words(first.estimate.interval_reason) in note
     card = judge_card(validation).replace("\\", "")
     views = (render(validation), card, unescape(page(validation)), validation._repr_html_())
     assert all(note in " ".join(text.split()) for text in views)
