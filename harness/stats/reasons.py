@@ -95,7 +95,7 @@ NAReason: TypeAlias = Literal[
 ]
 Reason: TypeAlias = NAReason | Literal[""]  # "" where nothing is undefined
 
-Side: TypeAlias = Literal["human", "judge"]
+RatingSide: TypeAlias = Literal["human", "judge"]
 HumanMissing: TypeAlias = Literal[  # what an item lacks on the side of the raters
     "human_no_ratings",
     "human_no_forced_choices",

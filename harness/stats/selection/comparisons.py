@@ -42,18 +42,18 @@ if TYPE_CHECKING:
     from harness.stats.inference.crossed_raters import RaterVariance
     from harness.stats.inference.estimate import Exclusion
     from harness.stats.modes import AnswerKind
-    from harness.stats.reasons import ExclusionReason, NAReason, Side
+    from harness.stats.reasons import ExclusionReason, NAReason, RatingSide
     from harness.stats.selection.replies import CommonItems
 
 NOT_ASKED: dict[AnswerKind, NAReason] = {
     "forced_choice": "forced_choice_not_asked",
     "response_set": "response_set_not_asked",
 }
-SINGLE: dict[Side, ExclusionReason] = {
+SINGLE: dict[RatingSide, ExclusionReason] = {
     "human": "human_single_rating",
     "judge": "judge_single_rating",
 }
-MISSING: dict[Side, tuple[ExclusionReason, ...]] = {  # of each outcome, of several, of none
+MISSING: dict[RatingSide, tuple[ExclusionReason, ...]] = {  # of each outcome, of several, of none
     "human": (
         "human_answered",
         "human_abstained",
@@ -281,7 +281,10 @@ def _exclusions(
     if human[0].undecided(human[1]):
         return exclusions([(NO_POSITIVE, how_many(left, times))])
     counted: list[tuple[ExclusionReason, int]] = []
-    sides: tuple[tuple[Side, tuple[ComparedSide, Form]], ...] = (("human", human), ("judge", judge))
+    sides: tuple[tuple[RatingSide, tuple[ComparedSide, Form]], ...] = (
+        ("human", human),
+        ("judge", judge),
+    )
     for who, (side, form) in sides:
         missing = left & ~side.complete[form]
         if not missing.any():
@@ -407,7 +410,7 @@ CROSS_CALL_BETA = replace(
 
 
 def human_sums(human: RatingTable, times: IntArray | None = None) -> list[ItemSums]:
-    """Measure how far the human raters agree; ``times`` are as in `Side`."""
+    """Measure how far the human raters agree; ``times`` are as in `RatingSide`."""
     m = human.forced_choice.sum(axis=1).astype(np.float64)
     return [
         ItemSums(
