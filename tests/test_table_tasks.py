@@ -240,20 +240,51 @@ def test_a_text_that_is_no_label_is_not_shown(caplog):
     assert "password" not in caplog.text
 
 
-def test_response_sets_of_many_options_have_to_be_listed(tmp_path, monkeypatch):
-    """Rows in memory are refused; an import, whose folder could not be loaded, says what to do."""
+def test_response_sets_of_many_options_are_listed(tmp_path, monkeypatch):
+    """Rows in memory were refused, and an import wrote a folder that could not be loaded."""
     topics = [f"topic {letter}" for letter in "abcdefghijkl"]
-    rows = [row | {"label": topics[i % 11 : i % 11 + 2]} for i, row in enumerate(PLAIN * 2)]
+    rows = [row | {"label": topics[i % 11 : i % 11 + 2][::-1]} for i, row in enumerate(PLAIN * 2)]
     rows = [row | {"post": f"p{i // 3}", "text": f"text {i // 3}"} for i, row in enumerate(rows)]
-    mapping = {"id": "post", "text": "text", "rater": "who", "label": "label"}
+    rows += [{"post": "p0", "text": "text 0", "who": "gpt-4o", "label": [topics[0], topics[11]]}]
+    mapping = {"id": "post", "text": "text", "rater": "who", "label": "label", "judges": ["gpt-4o"]}
+    task = harness.load_task(rows, mapping=mapping)
+    pairs = [tuple(topics[i : i + 2]) for i in range(11)]
+    ends = (topics[0], topics[11])
+    assert task.response_sets == (*((key,) for key in topics), pairs[0], ends, *pairs[1:])
+    assert task.ranks_by == "response_set"
     whole = mapping | {"scale": "nominal", "options": topics}
-    for more in (mapping, whole):
-        with pytest.raises(HarnessError, match="more than 10 options have to be listed"):
-            harness.load_task(rows, mapping=more)
+    assert harness.load_task(rows, mapping=whole).response_sets == task.response_sets
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = invoke("curate", "import", "rows.jsonl", "--as", "./folder", "--yes")
-    assert "list the admissible sets under 'response_sets' in folder/task.yaml" in done.output
+    words = ("--judges", "gpt-4o", "--yes")
+    done = invoke("curate", "import", "rows.jsonl", "--as", "./folder", *words)
+    assert "has the 24 that occur or are one option" in " ".join(done.output.split())
+    folder = harness.load_task(tmp_path / "folder")
+    assert folder.response_sets == task.response_sets
+    assert folder.ratings == task.ratings
+    validation = harness.validate(folder, "folder/verdicts.csv")
+    assert validation.judge("gpt-4o").outcomes[0].answered == 1
+
+
+def test_more_response_sets_than_can_be_listed(tmp_path, monkeypatch):
+    """Rows in memory are refused; an import says what to do."""
+    topics = [f"topic {letter}" for letter in "abcdefghijkl"]
+    many = [[key for k, key in enumerate(topics) if i >> k & 1] for i in range(1, 1100)]
+    texts = [{"post": f"p{i // 2}", "text": f"text {i // 2}"} for i in range(len(many))]
+    rows = [
+        text | {"who": ("ann", "bob")[i % 2], "label": labels}
+        for i, (text, labels) in enumerate(zip(texts, many, strict=True))
+    ]
+    mapping = {"id": "post", "text": "text", "rater": "who", "label": "label"}
+    whole = mapping | {"scale": "nominal", "options": topics}
+    with pytest.raises(HarnessError, match="more than 1023 different response sets"):
+        harness.load_task(rows, mapping=whole)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("--options", ",".join(topics), "--scale", "nominal", "--yes")
+    done = invoke("curate", "import", "rows.jsonl", "--as", "./folder", *words)
+    message = "list the admissible sets under 'response_sets' in folder/task.yaml"
+    assert message in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize(

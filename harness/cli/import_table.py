@@ -393,15 +393,27 @@ def _summarize(plan: ImportPlan, summary: ImportSummary) -> str:
         lines.append(_wrapped("", f"Without a text: {items}. Judges need a text for every item."))
     if not plan.rated.property:
         lines.append(f"Describe what was rated under 'property' in {summary.folder}/task.yaml.")
-    n_options = len(plan.answers.labels)
-    if summary.has_sets and n_options > MAX_POWERSET_OPTIONS:
-        lines.append(
-            f"Before you use it, list the admissible sets under 'response_sets' in "
-            f"{summary.folder}/task.yaml: there are {n_options} options, too many for all sets."
-        )
+    if summary.has_sets and len(plan.answers.labels) > MAX_POWERSET_OPTIONS:
+        lines.append(_set_line(plan, summary))
     folder = options.argument(summary.folder)
     verdicts = f" --verdicts {folder}/verdicts.csv" if summary.judges else ""
     lines += ["Next:", f"  harness validate --task {folder}{verdicts}"]
     if plan.mapping.text:
         lines.append(f"  harness run --task {folder} --judges gpt,claude --dry-run")
     return "\n".join(lines)
+
+
+def _set_line(plan: ImportPlan, summary: ImportSummary) -> str:
+    """Say which response sets a task of many options admits."""
+    file, n_options = f"{summary.folder}/task.yaml", len(plan.answers.labels)
+    if listed := plan.answers.listed_sets(summary.sets):
+        text = (
+            f"With {n_options} options, a task lists its response sets: 'response_sets' in {file} "
+            f"has the {len(listed)} that occur or are one option. Add others that are reasonable."
+        )
+    else:
+        text = (
+            f"Before you use it, list the admissible sets under 'response_sets' in {file}: the "
+            f"table has more of {n_options} options than can be listed."
+        )
+    return _wrapped("", text)

@@ -129,6 +129,8 @@ class ImportSummary:
         Verdicts per judge.
     answered : set of (str, str)
         Items by elicitation of the ratings, those that are CANNOT_ASSESS left out.
+    sets : set of tuple of str
+        Different response sets of ratings and verdicts, as they were given.
     n_rejected : int
         Number of rows and cells that were not used; ``rejected.csv`` lists all of them.
     rejected : list of RejectedLine
@@ -150,6 +152,7 @@ class ImportSummary:
     raters: dict[str, int] = field(default_factory=dict)
     judges: dict[str, int] = field(default_factory=dict)
     answered: set[tuple[str, str]] = field(default_factory=set)
+    sets: set[tuple[str, ...]] = field(default_factory=set)
     n_rejected: int = 0
     rejected: list[RejectedLine] = field(default_factory=list)
 
@@ -174,6 +177,8 @@ class ImportSummary:
         """Count a rating or a verdict."""
         counts = self.judges if answer.is_judge else self.raters
         counts[answer.name] = counts.get(answer.name, 0) + 1
+        if isinstance(answer.value, tuple):
+            self.sets.add(answer.value)
         if not answer.is_judge and answer.value != CANNOT_ASSESS:
             self.answered.add((answer.item, answer.elicitation))
 
@@ -231,7 +236,7 @@ def make_task(
         _write(plan, part, summary)
         if max_rejected and not max_rejected.allows(summary.n_rejected, summary.n_answers):
             _keep_rejected(part, summary, max_rejected)
-        described = plan.described(summary.fields, summary.answered)
+        described = plan.described(summary.fields, summary.answered, summary.sets)
         write_task_file(part, commented(described, summary.raters, plan.table.path.name))
         _record(plan, part, folder)
         _rejected_beside(folder).unlink(missing_ok=True)

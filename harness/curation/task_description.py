@@ -25,6 +25,9 @@ real: a rater's name is a person. positional: it is only a place within the item
 then no test of single raters makes sense."""
 RANKS_BY = "Ratings that rank judges, forced_choice or response_set, whatever is collected later."
 OPTIONS = "Each option has the key that the files use, and may have a label and a description."
+RESPONSE_SETS = """\
+The response sets that a rater or judge may give: those that occur in the table, and
+each option alone. Judges are told them; add others that are reasonable."""
 BOUNDS = "The least and the greatest number; without them, any number is an answer."
 TAU = "An item is positive when at least this share of raters would accept a positive option."
 
@@ -59,6 +62,8 @@ def commented(
         yield field("bounds", BOUNDS, [0, 100])
     else:
         yield field("options", OPTIONS)
+        if "response_sets" in described:
+            yield field("response_sets", RESPONSE_SETS)
         decided = "The options that count as positive, for decisions at the cut-off tau."
         yield field("positive", decided, [described["options"][0]["key"]])
         yield field("tau", TAU, 0.5)

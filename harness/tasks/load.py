@@ -14,6 +14,7 @@ from harness.tasks.model import Item, Rating, Task
 from harness.tasks.options import CANNOT_ASSESS
 from harness.tasks.schema import (
     MAX_POWERSET_OPTIONS,
+    MAX_RESPONSE_SETS,
     TASK_FILE,
     TaskFields,
     TaskFile,
@@ -83,7 +84,11 @@ def task_from(subject: TableTask) -> TableContent:
     TaskError
         If no row can be used, more than 5 % of the answers are rejected, or the task is wrong.
     """
-    from harness.tasks.columns.table_reader import Rejected, TableItem  # noqa: PLC0415 -- numpy
+    from harness.tasks.columns.table_reader import (  # noqa: PLC0415 -- numpy
+        Rejected,
+        TableAnswer,
+        TableItem,
+    )
 
     where, reader = str(subject.table.path), subject.reader()
     order, foreign = tuple(subject.answers.labels), frozenset(subject.answers.ignore)
@@ -91,7 +96,10 @@ def task_from(subject: TableTask) -> TableContent:
     ratings: list[Rating] = []
     verdicts: list[Row] = []
     rejected: list[str] = []
+    sets: set[tuple[str, ...]] = set()
     for entry in reader.rated():
+        if isinstance(entry, TableAnswer) and isinstance(entry.value, tuple):
+            sets.add(entry.value)
         if isinstance(entry, TableItem):
             items.append(entry.item)
         elif isinstance(entry, Rejected):
@@ -103,15 +111,16 @@ def task_from(subject: TableTask) -> TableContent:
         else:
             ratings.append(_rating(entry, order, foreign))
     _check_rejected(where, rejected, len(ratings) + len(verdicts))
-    if len(order) > MAX_POWERSET_OPTIONS and any(isinstance(r.value, tuple) for r in ratings):
-        raise TaskError(
-            f"{where}: response sets of more than {MAX_POWERSET_OPTIONS} options have to be "
-            "listed; import a file of the table, and list them under response_sets in task.yaml."
-        )
     described = subject.described(
         {name for item in items for name in item.fields},
         {(r.item, r.elicitation) for r in ratings if r.value != CANNOT_ASSESS},
+        sets,
     )
+    if sets and len(order) > MAX_POWERSET_OPTIONS and "response_sets" not in described:
+        raise TaskError(
+            f"{where}: found more than {MAX_RESPONSE_SETS} different response sets; join options "
+            "that mean the same (--rename), or give a table of fewer options."
+        )
     try:
         file = TaskFile.model_validate(described)
     except ValidationError as error:

@@ -17,6 +17,8 @@ from harness.tasks.columns.cell_values import label_of, labels_of
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
 from harness.tasks.schema import (
     MAX_ANSWER_CHARS,
+    MAX_POWERSET_OPTIONS,
+    MAX_RESPONSE_SETS,
     OPEN_SCALES,
     RaterIds,
     RaterKind,
@@ -307,6 +309,21 @@ class TableAnswers:
             "ignore_labels": list(self.ignore),
         }
         return {name: value for name, value in said.items() if value not in (None, [])}
+
+    def listed_sets(self, given: Iterable[tuple[str, ...]]) -> list[list[str]]:
+        """Return the response sets that a task of many options has to list.
+
+        They are those that were given, and each option alone, the smallest first. None are listed
+        where all sets can be, where none was given, and where they are too many.
+        """
+        place = {key: i for i, key in enumerate(self.labels)}
+        sets = {tuple(sorted(place[key] for key in s)) for s in given if place.keys() >= {*s}}
+        if len(place) <= MAX_POWERSET_OPTIONS or not sets:
+            return []
+        sets |= {(i,) for i in range(len(place))}
+        keys = tuple(place)
+        listed = [[keys[i] for i in members] for members in sorted(sets, key=lambda s: (len(s), s))]
+        return listed if len(listed) <= MAX_RESPONSE_SETS else []
 
     def read(self, text: str, elicitation: str = "") -> LabelReading:
         """Read a cell; ``elicitation`` is what the table says of it."""

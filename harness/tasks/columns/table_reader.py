@@ -130,7 +130,10 @@ class TableTask:
         return TableReader(self.cells, self.answers, self.columns)
 
     def described(
-        self, fields: Collection[str], answered: Collection[tuple[str, str]]
+        self,
+        fields: Collection[str],
+        answered: Collection[tuple[str, str]],
+        sets: Collection[tuple[str, ...]],
     ) -> JsonObject:
         """Return the fields of ``task.yaml``.
 
@@ -140,15 +143,19 @@ class TableTask:
             Fields that some item has.
         answered : collection of (str, str)
             Items by elicitation of the ratings, those that are CANNOT_ASSESS left out.
+        sets : collection of tuple of str
+            Response sets of ratings and verdicts.
         """
         table, share = self.table.path.name, share_with_sets(answered)
+        listed = self.answers.listed_sets(sets)
         ranked_by_sets = share is not None and share >= SETS_RANK_FROM
-        ranked_by_sets &= len(self.answers.labels) <= MAX_POWERSET_OPTIONS
+        ranked_by_sets &= len(self.answers.labels) <= MAX_POWERSET_OPTIONS or bool(listed)
         shown = [self.columns.fields[name] for name in self.mapping.text]
         said = {
             "name": self.name,
             "property": self.rated.property or DEFAULT_PROPERTY,
             **self.answers.fields(),
+            "response_sets": listed,
             "ranks_by": "response_set" if ranked_by_sets else "forced_choice",
             "raters": self.rated.kind,
             "rater_ids": self.rated.rater_ids,
