@@ -167,10 +167,12 @@ def _import_rows(
     """Make a task of a table of ratings; what the mapping lacks is guessed."""
     from harness.tasks.columns.table_columns import plain_table  # noqa: PLC0415 -- numpy
 
-    roles: dict[str, Any] = {name: value for name, value in mapping.items() if name not in NO_ROLES}
-    roles = {role: [*strings(names)] for role, names in roles.items()}
-    said: dict[str, Any] = {key: value for key, value in mapping.items() if key in ANSWER_KEYS}
-    said = {key: value if key == "scale" else strings(value) for key, value in said.items()}
+    roles = {role: [*strings(n)] for role, n in mapping.items() if role not in NO_ROLES}
+    said = {
+        key: value if key == "scale" else strings(value)
+        for key, value in mapping.items()
+        if key in ANSWER_KEYS
+    }
     settings = read_options(AnswerSettings, said)
     records: list[Row] = msgspec.json.decode(_ENCODE(rows))
     rated = read_options(RatedOptions, mapping)

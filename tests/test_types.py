@@ -20,8 +20,6 @@ OF_UNTYPED_LIBRARIES = {  # parameters that hold objects of libraries without ty
 }
 OF_OPTIONS = {  # records whose fields are those of another class, or a table of the module
     "command_options",
-    "tasks.columns.column_mapping",
-    "tasks.tables.formats",
 }
 
 

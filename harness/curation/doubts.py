@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Doubt:
     """
 
     question: str
-    accept: Mapping[str, Any] = field(default_factory=dict)
-    others: tuple[Mapping[str, Any], ...] = ()
+    accept: Mapping[str, object] = field(default_factory=dict)
+    others: tuple[Mapping[str, object], ...] = ()
     about: tuple[str, ...] = ()
     in_table: bool = False

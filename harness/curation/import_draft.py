@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from harness.curation.option_guess import NUMBER, PLACEHOLDER
 from harness.curation.role_draft import names_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ALWAYS = ("id", "text", "judges")  # roles that are said even where no column has them
 UNSAID = frozenset({"elicitation"})  # found by its name alone
+JOINED = frozenset({"ignore", "abstain", "rename"})  # settings that doubts add labels to
 UNKNOWN = (PLACEHOLDER, NUMBER)  # stand for what only the user knows
 MEANINGS = {  # what has to be so where one, or several, have a role or stand in a setting
     "raters": ("{} is a rater", "{} are raters"),
@@ -62,12 +63,11 @@ def accepting(plan: ImportPlan) -> Iterator[tuple[str, list[str]]]:
     """
     if any(doubt.in_table for doubt in plan.doubts):
         return
-    accepted: dict[str, Any] = {}
+    accepted: dict[str, object] = {}
     for doubt in plan.doubts:
         for name, value in doubt.accept.items():
-            together = isinstance(value, tuple) and name in {"ignore", "abstain", "rename"}
-            before = accepted.get(name, getattr(plan.settings, name)) if together else ()
-            accepted[name] = (*before, *value) if together else value
+            before = accepted.get(name, getattr(plan.settings, name))
+            accepted[name] = _joined(before, value) if name in JOINED else value
     others = [other for doubt in plan.doubts for other in doubt.others]
     roles = [role for doubt in plan.doubts for role in doubt.about]
     unclear = dict.fromkeys(name for reading in (roles, accepted, *others) for name in reading)
@@ -81,6 +81,13 @@ def accepting(plan: ImportPlan) -> Iterator[tuple[str, list[str]]]:
             meanings = [phrase for name in unclear if (phrase := _meaning(name, reading[name]))]
             default = "it is not, perhaps" if changes else "it is right"
             yield f"If {', and '.join(meanings) or default}:", words
+
+
+def _joined(before: object, value: object) -> object:
+    """Return the labels of both, where both are several."""
+    if isinstance(before, tuple) and isinstance(value, tuple):
+        return (*before, *value)
+    return value
 
 
 def _value(plan: ImportPlan, name: str) -> object:
@@ -104,12 +111,12 @@ def _meaning(name: str, value: object) -> str:
     )
 
 
-def _words(plan: ImportPlan, changes: Mapping[str, Any]) -> list[str]:
+def _words(plan: ImportPlan, changes: Mapping[str, object]) -> list[str]:
     """Write the roles and settings of a plan as options, with changes."""
     roles = {
         name: value for name, value in changes.items() if name in ColumnMapping.__dataclass_fields__
     }
-    mapping = replace(plan.mapping, **roles)
+    mapping = plan.mapping.with_roles(roles)
     mapping = _without_repeats(mapping, roles)
     words: list[str] = []
     for role in fields(ColumnMapping):
@@ -126,15 +133,17 @@ def _words(plan: ImportPlan, changes: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _without_repeats(mapping: ColumnMapping, roles: Mapping[str, Any]) -> ColumnMapping:
+def _without_repeats(mapping: ColumnMapping, roles: Mapping[str, object]) -> ColumnMapping:
     """Leave out of other roles the columns that a change gave a role."""
-    moved = {n for value in roles.values() for n in ([value] if isinstance(value, str) else value)}
-    kept: dict[str, Any] = {
+    moved = {
+        n for value in roles.values() for n in (value if isinstance(value, tuple) else (value,))
+    }
+    kept = {
         role.name: tuple(n for n in getattr(mapping, role.name) if n not in moved)
         for role in fields(ColumnMapping)
         if role.name in {"text", "criteria", "sets"} and role.name not in roles
     }
-    return replace(mapping, **kept)
+    return mapping.with_roles(kept)
 
 
 def _option(flag: str, values: Sequence[str]) -> list[str]:

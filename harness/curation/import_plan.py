@@ -22,7 +22,7 @@ from harness.curation.role_guess import guess_roles
 from harness.errors import TaskError
 from harness.tasks.columns.answer_cells import NO_TOTAL, SHARE_WORDS, AnswerReader, same_names
 from harness.tasks.columns.cell_values import ballots_by_rater, list_of, with_point
-from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_fields
+from harness.tasks.columns.column_mapping import ColumnMapping, check, mapping_of
 from harness.tasks.columns.column_words import parts
 from harness.tasks.columns.table_answers import RatedOptions
 from harness.tasks.columns.table_columns import with_decimals, with_sets, with_whole_sets
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from harness.tasks.columns.table_answers import AnswerSettings
     from harness.tasks.columns.table_columns import Table
+    from harness.tasks.tables.formats import Reading
 
 NO_JUDGES = "none"  # the name that says that there are none
 
@@ -84,7 +85,7 @@ def make_plans(
     table : Table
         See `read_source`.
     roles : mapping of str to sequence of str
-        Columns by role, as the user names them; see `mapping_fields`.
+        Columns by role, as the user names them; see `mapping_of`.
     settings : AnswerSettings
         Settings of the user about the answers; before those of the table's format.
     rated : RatedOptions, optional
@@ -106,7 +107,7 @@ def make_plans(
     joins = [doubt for plan in plans for doubt in plan.doubts if "separator" in doubt.accept]
     if not joins:
         return plans
-    separator = joins[0].accept["separator"].replace("\\n", "\n")
+    separator = str(joins[0].accept["separator"]).replace("\\n", "\n")
     try:  # roles, too, may be others once the labels are apart
         split = settings.model_copy(update={"separator": separator})
         apart = _plans(name, table, roles, split, rated)
@@ -123,15 +124,15 @@ def _plans(
     rated: RatedOptions,
 ) -> tuple[ImportPlan, ...]:
     """Complete the settings, as they stand."""
-    fixed = mapping_fields({**table.reading.columns, **roles}, table)
-    of_format = {n: v for n, v in table.reading.answers.items() if not getattr(settings, n)}
-    settings = settings.model_copy(update=of_format)
+    roles = {**table.reading.columns, **roles}
+    fixed = mapping_of(roles, table)
+    settings = _with_format(settings, table.reading)
     raw = table
-    table = with_decimals(table, fixed) if settings.decimal == "comma" else table
-    table = with_sets(table, settings.separator, fixed) if settings.separator else table
+    table = with_decimals(table, fixed.by_role()) if settings.decimal == "comma" else table
+    table = with_sets(table, settings.separator, fixed.by_role()) if settings.separator else table
     if not table.reading.columns and "elicitation" not in table.columns:
         table = with_whole_sets(table)
-    draft = guess_roles(table, fixed)
+    draft = guess_roles(table, fixed, roles)
     mapping = draft.mapping
     if mapping.judges == (NO_JUDGES,):
         mapping = replace(mapping, judges=())
@@ -175,6 +176,16 @@ def _plans(
             )
         )
     return tuple(plans)
+
+
+def _with_format(settings: AnswerSettings, reading: Reading) -> AnswerSettings:
+    """Return the settings with what the format of the table says, where the user says nothing."""
+    of_format = {
+        "scale": settings.scale or reading.scale,
+        "options": settings.options or reading.options,
+        "lists": settings.lists or reading.lists,
+    }
+    return settings.model_copy(update=of_format)
 
 
 def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.curation.column_facts import (
     KEY,
@@ -132,7 +132,7 @@ def _rater_or_system(draft: RoleDraft) -> None:
     if not texts and not facts.called(mapping.rater, column_words.SYSTEMS):
         return
     ratings = tuple(filter(None, (mapping.label, mapping.set, *mapping.criteria)))
-    empty: dict[str, Any] = {"rater": "", "label": "", "set": "", "criteria": (), "sets": ()}
+    empty: dict[str, object] = {"rater": "", "label": "", "set": "", "criteria": (), "sets": ()}
     rows = {"id": (*mapping.id, mapping.rater), "text": (*mapping.text, *texts), "raters": ratings}
     system = f"the system that gave {names_of(texts)}" if texts else "a system that is rated"
     draft.ask(
@@ -463,13 +463,10 @@ def _several_ratings(draft: RoleDraft, names: list[str], measures: list[str]) ->
     ]
     if ticks:
         choices.append(f"--sets {listed} if each says whether an option is in a response set")
-    readings: list[dict[str, Any]] = [
-        *({"label": name} for name in rest),
-        {"criteria": tuple(names)},
-        {"criteria": tuple(rest)},
-    ]
+    readings: list[dict[str, object]] = [{"label": name} for name in rest]
+    readings += [{"criteria": tuple(names)}, {"criteria": tuple(rest)}]
     readings += [{"sets": tuple(names)}] if ticks else []
-    empty: dict[str, Any] = {"label": "", "criteria": (), "sets": ()}
+    empty: dict[str, object] = {"label": "", "criteria": (), "sets": ()}
     others = [
         empty | reading
         for reading in readings

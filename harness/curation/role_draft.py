@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.curation.column_facts import Facts
 from harness.curation.doubts import Doubt
 from harness.tasks.columns import column_words
-from harness.tasks.columns.column_mapping import ColumnMapping
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.table_columns import Table
 
 N_NAMED = 8  # columns that a message names
@@ -23,6 +22,8 @@ class RoleDraft:
 
     Attributes
     ----------
+    fixed : frozenset of str
+        Roles that the user gave.
     mapping : ColumnMapping
         The roles; where there are doubts, a draft.
     doubts : list of Doubt
@@ -33,24 +34,24 @@ class RoleDraft:
         Of columns that may be called after criteria and raters; "" if there are none.
     """
 
-    def __init__(self, table: Table, fixed: Mapping[str, Any]) -> None:
+    def __init__(self, table: Table, mapping: ColumnMapping, fixed: Collection[str]) -> None:
         self.table = table
-        self.fixed = dict(fixed)
+        self.fixed = frozenset(fixed) | (frozenset({"raters"}) if mapping.pattern else frozenset())
         self.facts = Facts(table)
-        self.mapping = ColumnMapping(**self.fixed)
+        self.mapping = mapping
         self.doubts: list[Doubt] = []
         self.other_pattern = ""
         self.notes: list[str] = []
 
-    def ask(self, question: str, *others: Mapping[str, Any], about: str = "") -> None:
+    def ask(self, question: str, *others: Mapping[str, object], about: str = "") -> None:
         """Add a doubt ``about`` a role, with other readings."""
         roles = (about,) if about else ()
         self.doubts.append(Doubt(question, others=others, about=roles))
 
-    def set(self, **roles: Any) -> None:  # noqa: ANN401 -- fields of a mapping
+    def set(self, **roles: str | tuple[str, ...]) -> None:
         """Give roles to columns, except for those that the user gave."""
         new = {role: value for role, value in roles.items() if role not in self.fixed}
-        self.mapping = replace(self.mapping, **new)
+        self.mapping = self.mapping.with_roles(new)
 
     def free(self) -> list[str]:
         """Return the columns that have no role yet."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.curation.counted_roles import find_counts, find_total, find_votes
 from harness.curation.doubts import Doubt
@@ -28,8 +28,9 @@ from harness.curation.wide_roles import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection
 
+    from harness.tasks.columns.column_mapping import ColumnMapping
     from harness.tasks.columns.table_columns import Table
 
 REJECTED = frozenset({"rejected", "cancelled", "canceled", "discarded", "expired", "invalid"})
@@ -42,17 +43,19 @@ LAYOUTS = (  # in the order of trial
 )
 
 
-def guess_roles(table: Table, fixed: Mapping[str, Any]) -> RoleDraft:
+def guess_roles(table: Table, mapping: ColumnMapping, fixed: Collection[str]) -> RoleDraft:
     """Complete the roles that the user gave.
 
     Parameters
     ----------
     table : Table
         See `read_source`.
-    fixed : mapping of str to object
-        Fields of a `ColumnMapping` that the user gave; they are kept.
+    mapping : ColumnMapping
+        Roles that the user gave.
+    fixed : collection of str
+        Which they are; they are kept, also where they are empty.
     """
-    draft = RoleDraft(table, fixed)
+    draft = RoleDraft(table, mapping, fixed)
     _find_layout(draft)
     if not draft.mapping.rater or draft.mapping.votes:
         find_item_of_rows(draft)
@@ -74,7 +77,7 @@ def guess_roles(table: Table, fixed: Mapping[str, Any]) -> RoleDraft:
 def _find_layout(draft: RoleDraft) -> None:
     """Complete the layout whose roles the user gave, or take the first that values allow."""
     mapping = draft.mapping
-    given = [role for role in LAYOUT_ROLES if draft.fixed.get(role)]
+    given = [r for r in LAYOUT_ROLES if r in draft.fixed and getattr(mapping, r)]
     if mapping.votes or mapping.counts:
         find_total(draft)
     elif mapping.rater or {"label", "criteria", "set", "sets"} & set(given):

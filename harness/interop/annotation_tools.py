@@ -307,7 +307,7 @@ def _judge_bench(content: object, reading: Reading) -> Iterator[Row]:
     several = len(file.annotations) > 1
     reading.columns |= {"id": ["item_id"], "votes": ["labels"]}
     reading.columns |= {"criterion": ["criterion"]} if several else {}
-    reading.answers["lists"] = "ratings"
+    reading.lists = "ratings"
     for number, instance in enumerate(file.instances, 1):
         shared = {"item_id": _id(instance.id, number), "text": instance.instance}
         for criterion, annotation in (instance.annotations or {}).items():

@@ -26,7 +26,7 @@ def _is_helpsteer(content: object) -> bool:
 def _helpsteer(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     """Yield the scores of a response by attribute, which is the criterion: one or several."""
     reading.columns |= {"text": ["prompt", "response"], "votes": list(HELPSTEER_SCORES)}
-    reading.answers |= {"lists": "ratings", "options": tuple("01234"), "scale": "ordinal"}
+    reading.lists, reading.options, reading.scale = "ratings", tuple("01234"), "ordinal"
     for row in content:
         scores = {name: row.get(name) for name in HELPSTEER_SCORES}
         listed = {
@@ -100,7 +100,7 @@ def _arena(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     if "question_id" in names or prompts:
         reading.columns["group"] = ["question"]
     reading.columns["judges"] = []
-    reading.answers |= {"scale": "pairwise", "options": tuple(_winners(rows))}
+    reading.scale, reading.options = "pairwise", tuple(_winners(rows))
     first: dict[tuple[str, ...], tuple[str, str, str]] = {}
     votes: dict[str, int] = {}
     for number, row in enumerate(rows, 1):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import TaskError
 from harness.tasks.columns.answer_cells import AnswerReader
-from harness.tasks.columns.column_mapping import ColumnMapping, listed_columns, mapping_fields
+from harness.tasks.columns.column_mapping import ColumnMapping, listed_columns, mapping_of
 from harness.tasks.columns.table_answers import TableAnswers, check_labels
 from harness.tasks.columns.table_columns import encode
 from harness.tasks.columns.table_reader import (
@@ -99,4 +99,4 @@ def _mapping(source: DatasetFields, table: Table, where: str) -> ColumnMapping:
                     f"{listed_columns(table)}."
                 )
     roles = {str(role): names for role, names in source.columns.items()}
-    return ColumnMapping(**mapping_fields(roles, table))
+    return mapping_of(roles, table)

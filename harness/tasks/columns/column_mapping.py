@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from harness.errors import TaskError
 from harness.tasks.columns.column_words import parts
@@ -138,6 +140,11 @@ class ColumnMapping:
             named[column] = name
         return named
 
+    def with_roles(self, roles: Mapping[str, object]) -> ColumnMapping:
+        """Return the mapping with other columns for some roles."""
+        before = {role.name: getattr(self, role.name) for role in fields(self)}
+        return msgspec.convert(before | dict(roles), ColumnMapping)
+
     def by_role(self) -> dict[str, tuple[str, ...]]:
         """Return the columns by role, without empty roles."""
         roles = {}
@@ -180,11 +187,11 @@ def whole_mapping(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMap
     Raises
     ------
     TaskError
-        See `mapping_fields` and `check`.
+        See `mapping_of` and `check`.
     """
     if not {"id", "text"} <= roles.keys() <= WHOLE_ROLES:
         return None
-    mapping = ColumnMapping(**mapping_fields(roles, table))
+    mapping = mapping_of(roles, table)
     if mapping.unused(table) or len(mapping.id) != 1 or not mapping.text:
         return None
     if mapping.judges == (NONE,):
@@ -225,8 +232,8 @@ def pattern_of(pattern: str) -> re.Pattern[str]:
     )
 
 
-def mapping_fields(roles: Mapping[str, Sequence[str]], table: Table) -> dict[str, Any]:
-    """Turn column names from the command line into fields of a `ColumnMapping`.
+def mapping_of(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMapping:
+    """Return the roles that names of columns say, as they are given on the command line.
 
     Parameters
     ----------
@@ -241,7 +248,7 @@ def mapping_fields(roles: Mapping[str, Sequence[str]], table: Table) -> dict[str
         If a role or a column is unknown, or a role that takes one column is given several.
     """
     single = {role.name for role in fields(ColumnMapping) if role.type == "str"}
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for role, names in roles.items():
         if role not in ColumnMapping.__dataclass_fields__:
             known_roles = ", ".join(ColumnMapping.__dataclass_fields__)
@@ -259,24 +266,21 @@ def mapping_fields(roles: Mapping[str, Sequence[str]], table: Table) -> dict[str
             option = role.replace("_", "-")
             raise TaskError(f"--{option}: found {len(columns)} columns; name one.")
         values[role] = "".join(columns) if role in single else columns
-    _check_pattern(values, table)
-    return values
+    mapping = ColumnMapping().with_roles(values)
+    return _with_columns_of_pattern(mapping, table) if mapping.pattern else mapping
 
 
-def _check_pattern(values: dict[str, Any], table: Table) -> None:
+def _with_columns_of_pattern(mapping: ColumnMapping, table: Table) -> ColumnMapping:
     """Find the columns that a pattern names."""
-    pattern = values.get("pattern", "")
-    if not pattern:
-        return
+    pattern = mapping.pattern
     if not all(pattern.count(name) == 1 for name in PLACEHOLDERS):
         raise TaskError(f"--pattern: found {pattern!r}; write it like {{criterion}}_{{rater}}.")
-    names = values.get("raters") or tuple(
-        name for name, column in table.columns.items() if column.labels
-    )
+    names = mapping.raters or [n for n, column in table.columns.items() if column.labels]
     expression = pattern_of(pattern)
-    values["raters"] = tuple(name for name in names if expression.fullmatch(name))
-    if not values["raters"]:
+    raters = tuple(name for name in names if expression.fullmatch(name))
+    if not raters:
         raise TaskError(f"{table.path}: --pattern: no column of labels is called {pattern!r}.")
+    return replace(mapping, raters=raters)
 
 
 def _split(name: str, table: Table) -> list[str]:

@@ -335,7 +335,7 @@ def with_sets(table: Table, separator: str, roles: Mapping[str, Sequence[str]]) 
     repeat, and those that hold the same parts.
     """
     given = ("set",) if roles.get("set") else ("label", "raters", "judges")
-    named = [n for role in given for n in _names(roles.get(role, ()))]
+    named = [n for role in given for n in roles.get(role, ())]
     parts = {name: _parts_of(column, separator) for name, column in table.columns.items()}
     divided = [n for n in table.columns if _is_divided(table.columns[n], parts[n], separator)]
     known = {part for n in divided for part in parts[n]}
@@ -356,7 +356,7 @@ def with_decimals(table: Table, roles: Mapping[str, Sequence[str]]) -> Table:
 
     Those that name or show an item are left as they are.
     """
-    kept = {n for role in ("id", "text") for n in _names(roles.get(role, ()))}
+    kept = {n for role in ("id", "text") for n in roles.get(role, ())}
     columns = {
         name: column if name in kept else _with_points(column)
         for name, column in table.columns.items()
@@ -388,10 +388,6 @@ def with_whole_sets(table: Table) -> Table:
             whole = {text: json.dumps([text], ensure_ascii=False) for text in single}
             columns[name] = _recoded(column, [whole.get(text, text) for text in column.texts])
     return replace(table, columns=columns)
-
-
-def _names(names: str | Sequence[str]) -> Sequence[str]:
-    return [names] if isinstance(names, str) else names
 
 
 def _parts_of(column: Column, separator: str) -> Counter[str]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from harness.tasks.schema import ClosedScale
     from harness.tasks.tables.checks import Row
 
 EDGE = "harness.interop"
@@ -29,15 +30,21 @@ class Reading:
         What the file is, for a note.
     columns : dict of str to sequence of str
         Columns by role, as in a recipe.
-    answers : dict of str to object
-        Fields of `harness.tasks.columns.table_answers.AnswerSettings`.
+    scale : str or None
+        Of the answers.
+    options : tuple of str
+        Labels that are options, in order.
+    lists : str or None
+        ``ratings`` where a list in a cell holds those of several raters.
     notes : list of str
         What a reader of the import should know, such as rows that are left out.
     """
 
     name: str = ""
     columns: dict[str, Sequence[str]] = field(default_factory=dict)
-    answers: dict[str, Any] = field(default_factory=dict)
+    scale: ClosedScale | None = None
+    options: tuple[str, ...] = ()
+    lists: Literal["ratings"] | None = None
     notes: list[str] = field(default_factory=list)
 
 
