@@ -18,7 +18,7 @@ class ContactOption(Options):
     """Whether servers are asked."""
 
     contact: bool = option(
-        False, "Ask servers at your own base_url, or on this machine, for their models.", (DOCTOR,)
+        False, "Contact servers at your own base_url, or on this machine.", (DOCTOR,)
     )
 
 

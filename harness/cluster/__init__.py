@@ -134,11 +134,11 @@ def check_executor(executor: str) -> None:
     cluster_address(executor)
 
 
-def describe_cluster(executor: str) -> tuple[str, str]:
+def describe_cluster(executor: str) -> str:
     """Return what a cluster consists of, and which of its nodes have another version installed."""
     from harness.cluster import ray_launcher  # noqa: PLC0415 -- Ray is an extra
 
-    return ray_launcher.describe_cluster(executor)
+    return "; ".join(filter(None, ray_launcher.describe_cluster(executor)))
 
 
 def copy_replies(source: str, target: str) -> int:
