@@ -89,7 +89,6 @@ def test_few_modules_know_csv():
 
 READ_WHOLE = {  # modules that read a file without a limit: files of the package, or checked before
     "annotation.local_page",
-    "cluster.ray_processes",
     "curation.new_folder",
     "curation.source_formats",
     "curation.verdict_sources.inspect_logs",

@@ -109,7 +109,6 @@ CHANGES_OF_STATE = re.compile(
 MAY_CHANGE_STATE = {
     "annotation/local_page.py",  # signals of the command that serves the page
     "cli/__init__.py",
-    "cluster/ray_processes.py",  # a process of its own
     "judging/running/open_files.py",  # the soft limit of open files, which a run says
     "scoped_state.py",  # puts back what it changes
     "stopping.py",  # signals while a run asks; puts them back

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
 RECORD = "dict[str, Any]"
 OF_UNTYPED_LIBRARIES = {  # parameters that hold objects of libraries without types
-    "cluster.ray_processes:_describe:ray",
-    "cluster.ray_processes:_follow:ray",
     "tasks.tables.native_readers:_cells:table",
     "tasks.tables.native_readers:_check_declared:declared",
     "tasks.tables.native_readers:_unpacked_bytes:array",

@@ -9,6 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cluster.ray_launcher import describe_cluster as describe_cluster
+from harness.cluster.ray_launcher import launcher as launcher
 from harness.errors import RunError
 from harness.judging.running.session import SessionLimits
 from harness.judging.storage.response_cache import ResponseCache
@@ -18,14 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from harness.cluster.shared_store import SharedStore
-    from harness.command_options import Place
     from harness.judging.parsing.verdict import Reply
-    from harness.judging.running.recorder import Observer
-    from harness.judging.running.retry import RetryPolicy
-    from harness.judging.storage.reply_store import Store
-    from harness.run_plans import Plan
-    from harness.runs import RunFolder
-    from harness.stopping import StopRequests
 
 INSTALL = "pip install 'judge-harness[postgres]'"
 
@@ -116,29 +111,6 @@ def session_limits(
     return SessionLimits(
         SharedBudget(limit_usd, spent_usd, store, is_soft=is_soft), partial(shared_gate, store)
     )
-
-
-def launcher(
-    plan: Plan, folder: RunFolder, place: Place, retry: RetryPolicy | None
-) -> Callable[[Store, Observer, StopRequests], str]:
-    """Return what starts processes of a run on a cluster; see `ray_launcher`."""
-    from harness.cluster import ray_launcher  # noqa: PLC0415 -- Ray is an extra
-
-    return ray_launcher.launcher(plan, folder, place, retry)
-
-
-def check_executor(executor: str) -> None:
-    """Refuse an address of a Ray cluster that cannot be used, without connecting."""
-    from harness.cluster.ray_cluster import cluster_address  # noqa: PLC0415 -- resolves names
-
-    cluster_address(executor)
-
-
-def describe_cluster(executor: str) -> str:
-    """Return what a cluster consists of, and which of its nodes have another version installed."""
-    from harness.cluster import ray_launcher  # noqa: PLC0415 -- Ray is an extra
-
-    return "; ".join(filter(None, ray_launcher.describe_cluster(executor)))
 
 
 def copy_replies(source: str, target: str) -> int:

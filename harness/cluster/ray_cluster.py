@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import socket
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from harness.errors import RunError
 
-if TYPE_CHECKING:
-    from ipaddress import IPv4Address, IPv6Address
-
-INSTALL = "pip install 'judge-harness[ray]'"
 FORCE = "HARNESS_RAY_PUBLIC"  # set to 1, permits an address that anybody can reach
-ADDRESS = "RAY_ADDRESS"  # of a cluster, as Ray's own tools read it
 SETTINGS = {  # of Ray; those that the user has set are kept
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
@@ -57,8 +50,8 @@ def cluster_address(executor: str) -> str | None:
     if executor != "ray" and not executor.startswith("ray://"):
         raise RunError("--executor: write local, ray, or ray://HOST:PORT of a cluster.")
     if find_spec("ray") is None or find_spec("psycopg") is None:
-        raise RunError("--executor ray needs Ray", f"install it: {INSTALL}")
-    address = os.environ.get(ADDRESS) if executor == "ray" else executor
+        raise RunError("--executor ray needs Ray", "install it: pip install 'judge-harness[ray]'")
+    address = os.environ.get("RAY_ADDRESS") if executor == "ray" else executor
     if not address or address in {"auto", "local"}:
         return address if address == "auto" else None
     _check_private(address)
@@ -68,40 +61,15 @@ def cluster_address(executor: str) -> str | None:
 def _check_private(address: str) -> None:
     """Refuse an address that others can reach: they could run programs on the cluster."""
     try:
-        host = urlsplit(address if "://" in address else f"//{address}").hostname
-        addresses = _resolve(host) if host else []
+        host = urlsplit(address if "://" in address else f"//{address}").hostname or ""
+        hosts = [ip_address(str(entry[4][0])) for entry in socket.getaddrinfo(host, None)]
     except (ValueError, OSError):
-        addresses = []
-    if not addresses:
-        raise RunError(f"--executor: {address} cannot be resolved; write ray://HOST:PORT.")
-    public = [str(address) for address in addresses if address.is_global]
+        raise RunError(
+            f"--executor: {address} cannot be resolved; write ray://HOST:PORT."
+        ) from None
+    public = [str(host) for host in hosts if host.is_global]
     if public and os.environ.get(FORCE) != "1":
         raise RunError(
             f"--executor: {public[0]} is a public address, and whoever reaches a Ray cluster may "
             f"run programs on it; use a private one, or set {FORCE}=1 if its network is closed."
         )
-
-
-def _resolve(host: str) -> list[IPv4Address | IPv6Address]:
-    try:
-        return [ip_address(host)]
-    except ValueError:
-        return [ip_address(str(entry[4][0])) for entry in socket.getaddrinfo(host, None)]
-
-
-def remove_abandoned(parent: Path) -> None:
-    """Remove folders of clusters whose process was killed before it could."""
-    for folder in parent.glob(f"{FOLDER}-*-*"):
-        process = folder.name.removeprefix(f"{FOLDER}-").partition("-")[0]
-        if process.isdecimal() and not _is_running(int(process)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # of another user
-        return True
-    return True

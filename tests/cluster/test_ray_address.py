@@ -1,14 +1,11 @@
-"""Addresses of Ray clusters, which are refused; folders of clusters, which are removed."""
+"""What is refused: addresses of Ray clusters, and machines with another version."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from harness.cluster.ray_cluster import cluster_address, remove_abandoned
+from harness.cluster.ray_cluster import cluster_address
+from harness.cluster.ray_processes import VERSION, RunProcess
 from harness.errors import RunError
 
 
@@ -42,12 +39,7 @@ def test_other_executors_are_refused(executor, monkeypatch):
         cluster_address(executor)
 
 
-def test_folder_of_a_killed_process_is_removed(tmp_path):
-    """Those of processes that run, and of others' making, stay."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        pass
-    names = [f"harness-ray-{process.pid}-x", f"harness-ray-{os.getpid()}-x", "harness-ray-x-y"]
-    for name in names:
-        (tmp_path / name / "session").mkdir(parents=True)
-    remove_abandoned(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names[1:])
+def test_machine_with_another_version_asks_nothing():
+    """The message names both; what was sent is not read."""
+    problem = RunProcess().run("0.0.1", b"")
+    assert problem == f"judge-harness {VERSION} is installed there, 0.0.1 here"

@@ -101,6 +101,24 @@ def test_run_whose_ray_dies_ends_with_3_and_one_line(machine, stub, database, mo
     assert stub.stats()["requests"] - n_before == N - n_received
 
 
+def test_cluster_of_a_killed_run_ends_and_its_folder_is_removed(
+    machine, stub, database, monkeypatch
+):
+    """It was started for the run alone, and nobody else would remove it."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    on_ray = machine("a", stub.url(), **SHORT_LEASE)
+    on_ray.runs.with_name("ray_bootstrap_config.yaml").write_text("{}\n", encoding="utf-8")
+    stub.hold_after(N_BEFORE)
+    run = on_ray.run(database, *ON_RAY)
+    wait_until(lambda: stub.stats()["requests"] > N_BEFORE, 120)
+    [folder] = FOLDERS.glob(f"{FOLDER}-{run.pid}-*")
+    assert servers_in(folder)
+    run.kill()
+    run.wait()
+    wait_until(lambda: not (folder.exists() or servers_in(folder)), 20)
+    stub.release()
+
+
 def test_connecting_ends_after_15_seconds_in_run_and_doctor(machine, stub, database):
     """An address that accepts connections and says nothing: 300 s, and `doctor` hung."""
     assert CONNECT_S == 15
