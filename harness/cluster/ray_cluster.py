@@ -8,9 +8,13 @@ import socket
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from harness.errors import RunError
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
 
 FORCE = "HARNESS_RAY_PUBLIC"  # set to 1, permits an address that anybody can reach
 SETTINGS = {  # of Ray; those that the user has set are kept
@@ -62,7 +66,7 @@ def _check_private(address: str) -> None:
     """Refuse an address that others can reach: they could run programs on the cluster."""
     try:
         host = urlsplit(address if "://" in address else f"//{address}").hostname or ""
-        hosts = [ip_address(str(entry[4][0])) for entry in socket.getaddrinfo(host, None)]
+        hosts = _resolve(host)
     except (ValueError, OSError):
         raise RunError(
             f"--executor: {address} cannot be resolved; write ray://HOST:PORT."
@@ -73,3 +77,10 @@ def _check_private(address: str) -> None:
             f"--executor: {public[0]} is a public address, and whoever reaches a Ray cluster may "
             f"run programs on it; use a private one, or set {FORCE}=1 if its network is closed."
         )
+
+
+def _resolve(host: str) -> list[IPv4Address | IPv6Address]:
+    try:
+        return [ip_address(host)]
+    except ValueError:
+        return [ip_address(str(entry[4][0])) for entry in socket.getaddrinfo(host, None)]
