@@ -221,7 +221,11 @@ class Anthropic:
             counts = batch.get("request_counts")
             n = sum(v for v in counts.values() if isinstance(v, int)) if counts else 0
             since = _seconds(batch.get("created_at")) - pending.created
-            if n == pending.n and since > -CLOCKS_APART_S and batch.get("id") not in taken:
+            if (
+                n == len(pending.requests)
+                and since > -CLOCKS_APART_S
+                and batch.get("id") not in taken
+            ):
                 return _id(batch)
         return ""
 

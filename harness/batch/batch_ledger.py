@@ -19,17 +19,16 @@ RESULTS_KEPT_S = 29 * 86400.0  # by Anthropic; by OpenAI a day longer
 class PendingBatch(NamedTuple):
     """A batch that was or is about to be handed in.
 
-    ``token`` is ours, ``created`` in seconds since 1970, ``id`` the provider's, empty while it is
-    unknown whether the batch was received; ``requests`` are the hashes of its requests.
+    ``token`` is ours, ``created`` in seconds since 1970; ``requests`` are the hashes of its
+    requests; ``id`` is the provider's, empty while it is unknown whether the batch was received.
     ``reserved_usd`` is the most that it may cost, under a cost limit.
     """
 
     judge: str
     token: str
     created: float
-    n: int
+    requests: Sequence[str]
     id: str = ""
-    requests: Sequence[str] = ()
     reserved_usd: float = 0.0
 
 

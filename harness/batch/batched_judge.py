@@ -210,8 +210,7 @@ class BatchedJudge(Judge):
             self.spec.name,
             secrets.token_hex(8),
             time.time(),
-            len(requests),
-            requests=requests,
+            requests,
             reserved_usd=sum(costs),
         )
         api = self._open_api(written[0])
@@ -227,7 +226,8 @@ class BatchedJudge(Judge):
             raise  # else it may have been received: the calls that are repeated look for it
         batch = batch._replace(id=batch_id)
         self._ledger.put(batch)
-        self._batching.say(f"{self.spec.name}: handed in batch {batch.id} of {batch.n} requests")
+        n_requests = f"{len(requests)} requests"
+        self._batching.say(f"{self.spec.name}: handed in batch {batch.id} of {n_requests}")
         self._collect_soon(batch)
 
     def _open_api(self, written: PreparedRequest) -> BatchApi:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,14 +12,14 @@ from msgspec import Struct
 from harness.errors import TaskError
 from harness.interop.label_studio_project import NAMES, control_name, image_address
 from harness.interop.screens import headed_texts, question_of, shown_data, shown_instructions
-from harness.interop.team_answers import ScreenData, TeamAnswer, by_user
+from harness.interop.team_answers import ScreenData, TeamAnswer
 from harness.json_values import JsonObject
 from harness.plain_text import visible
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import ASKED_ON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.interop.screens import TeamScreen
     from harness.tasks import Task
@@ -184,7 +185,7 @@ def _given(record: _Record, where: str) -> Iterator[TeamAnswer]:
         for response in responses
         if response.get("status") == DISCARDED
     }
-    for user, values in by_user(given).items():
+    for user, values in _by_user(given).items():
         yield TeamAnswer(
             where=where,
             screen=screen,
@@ -193,3 +194,12 @@ def _given(record: _Record, where: str) -> Iterator[TeamAnswer]:
             comment=str(values.get("comment") or ""),
             skipped=user in discarded,
         )
+
+
+def _by_user(values: Mapping[str, Sequence[JsonObject]]) -> dict[str, dict[str, object]]:
+    """Return values by user and question, of lists of user and value by question."""
+    users: dict[str, dict[str, object]] = defaultdict(dict)
+    for question, responses in values.items():
+        for response in responses:
+            users[str(response.get("user_id"))][question] = response.get("value")
+    return users

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 TOLOKA_LEFT_OUT = frozenset({"REJECTED", "EXPIRED", "SKIPPED", "ACTIVE"})
 MAX_ANSWERS = 20  # different answers of a question that is a rating
+LEAST_SHARED = 0.3  # of all options, among the answers to each question
 
 
 def _is_toloka(content: object) -> bool:
@@ -57,7 +58,7 @@ def _mturk(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     kept = [row for row in rows if str(row.get("AssignmentStatus") or "").lower() != "rejected"]
     _note_left_out(reading, len(rows) - len(kept), "assignments that were rejected")
     inputs = [name for name in rows[0] if name.startswith("Input.")]
-    answers = [{} for _ in kept] if not kept else [_mturk_answers(row) for row in kept]
+    answers = [_mturk_answers(row) for row in kept]
     names = _rated(list(dict.fromkeys(name for answer in answers for name in answer)), answers)
     sets = {n for n in names if any(isinstance(a.get(n), list) and len(a[n]) != 1 for a in answers)}
     reading.columns |= {"id": ["HITId"], "text": inputs, "rater": ["WorkerId"]}
@@ -128,11 +129,11 @@ def _qualtrics(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     answers = {q: {as_text(row.get(q)) for row in people} - {""} for q in questions}
     rated = [q for q in questions if 0 < len(answers[q]) <= MAX_ANSWERS]
     options = {label for q in rated for label in answers[q] if not is_remark(label)}
-    if any(len(answers[q] & options) < 0.3 * len(options) for q in rated):
-        odd = next(q for q in rated if len(answers[q] & options) < 0.3 * len(options))
-        raise PlaceError(
-            f"question {odd!r} has other answers than most; leave columns out with --drop."
-        )
+    for question in rated:
+        if len(answers[question] & options) < LEAST_SHARED * len(options):
+            raise PlaceError(
+                f"question {question!r} has other answers than most; leave columns out with --drop."
+            )
     finished = [row for row in people if as_text(row.get("Finished")).lower() not in {"0", "false"}]
     _note_left_out(reading, len(people) - len(finished), "responses that were not finished")
     _note_left_out(reading, len(questions) - len(rated), "questions with free answers")

@@ -102,6 +102,7 @@ def _arena(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     reading.columns["judges"] = []
     reading.scale, reading.options = "pairwise", tuple(_winners(rows))
     first: dict[tuple[str, ...], tuple[str, str, str]] = {}
+    names_taken: set[str] = set()
     votes: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
         sides = as_text(row[f"{side}_a"]), as_text(row[f"{side}_b"])
@@ -109,8 +110,9 @@ def _arena(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
         key = (*asked, *sorted(sides))
         if key not in first:
             name = _battle(row, number)
-            taken = any(name == item for item, *_ in first.values())
-            first[key] = (f"{name}-{number}" if taken else name, *sides)
+            name = f"{name}-{number}" if name in names_taken else name
+            names_taken.add(name)
+            first[key] = (name, *sides)
         item, *known = first[key]
         swapped = tuple(known) != sides
         place = votes[item] = votes.get(item, 0) + 1

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from harness.json_values import JsonObject
     from harness.tasks import Item, Task
-    from harness.tasks.model import JudgeElicitation
+    from harness.tasks.model import HumanElicitation, JudgeElicitation
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +197,9 @@ def headed_texts(task: Task, screen: TeamScreen) -> list[tuple[str, str]]:
     return [(visible(heads[name]), shown_text(fields[name])) for name in task.text]
 
 
-def question_of(task: Task, elicitation: str) -> str:
+def question_of(task: Task, elicitation: HumanElicitation) -> str:
     """Return the question of an elicitation, or of an open scale."""
-    if task.is_open:
-        return OPEN_QUESTIONS[task.scale]
-    return next(text for name, text in QUESTIONS.items() if name == elicitation)
+    return OPEN_QUESTIONS[task.scale] if task.is_open else QUESTIONS[elicitation]
 
 
 def assignments_csv(screens: Sequence[TeamScreen]) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -177,12 +176,3 @@ def problems_in_words(problems: Sequence[str]) -> list[str]:
     """Return the first problems, and how many more there are."""
     more = len(problems) - MOST_SHOWN
     return [*problems[:MOST_SHOWN], *([f"and {more} more"] if more > 0 else [])]
-
-
-def by_user(values: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, dict[str, object]]:
-    """Return values by user and question, of lists of user and value by question."""
-    users: dict[str, dict[str, object]] = defaultdict(dict)
-    for question, responses in values.items():
-        for response in responses:
-            users[str(response.get("user_id"))][question] = response.get("value")
-    return users

@@ -87,22 +87,6 @@ def write_project(task: Task, screens: Sequence[TeamScreen], folder: Path, tool:
     return list(files)
 
 
-def is_team_export(path: Path) -> bool:
-    """Whether a file is an export of a project that was written here."""
-    return path.suffix.lower() == ".json" and _tool_of(_content(path)) is not None
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return read_file(path)
-    except OSError as error:
-        raise TaskError(f"{path}: cannot be read ({error.strerror}).") from None
-
-
-def _tool_of(content: bytes) -> Tool | None:
-    return next((tool for tool in TOOLS.values() if tool.is_export(content)), None)
-
-
 def read_team_export(path: Path, task: Task, names: Mapping[str, str]) -> TeamAnswers:
     """Read the export of a project of a task.
 
@@ -116,8 +100,11 @@ def read_team_export(path: Path, task: Task, names: Mapping[str, str]) -> TeamAn
     TaskError
         If it is no export of such a project, or one of another task.
     """
-    content = _content(path)
-    tool = _tool_of(content)
+    try:
+        content = read_file(path)
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be read ({error.strerror}).") from None
+    tool = next((tool for tool in TOOLS.values() if tool.is_export(content)), None)
     if tool is None:
         raise TaskError(
             f"{path}: this is not an export of a project of `harness curate export --to "

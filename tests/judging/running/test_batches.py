@@ -246,7 +246,7 @@ def test_what_another_run_hands_in_after_a_look_is_waited_for(tmp_path):
     theirs, ours = ResponseCache(tmp_path / "cache"), ResponseCache(tmp_path / "cache")
     book = BatchLedger(tmp_path / "batches.json", partial(theirs.held.hold, tmp_path))
     keys = [("", "1" * 64), ("", "2" * 64)]
-    tickets = [PendingBatch("j", key, time.time(), 1, requests=[key]) for _, key in keys]
+    tickets = [PendingBatch("j", key, time.time(), [key]) for _, key in keys]
     for ticket in tickets:
         book.put(ticket)
         assert ticket.requests[0] in ours.claim(keys).held
@@ -262,7 +262,7 @@ def test_what_another_run_holds_and_cannot_be_read_is_one_line(tmp_path, damage)
     """It might hold what we would ask for."""
     theirs, ours = ResponseCache(tmp_path / "cache"), ResponseCache(tmp_path / "cache")
     book = BatchLedger(tmp_path / "batches.json", partial(theirs.held.hold, tmp_path))
-    book.put(PendingBatch("j", "token", time.time(), 1, requests=["1" * 64]))
+    book.put(PendingBatch("j", "token", time.time(), ["1" * 64]))
     [file] = (tmp_path / "cache" / "held").iterdir()
     file.unlink()
     if damage == "link":
@@ -359,7 +359,7 @@ def test_ticket_without_an_id_is_looked_for_on_resume(place, provider):
     """Killed between handing in and writing the id down: found if it arrived, else handed in."""
     place(provider, elicitations=("forced_choice",))
     book = BatchLedger(place.folder / "batches.json")
-    book.put(PendingBatch("far", "never-received", time.time(), 10))
+    book.put(PendingBatch("far", "never-received", time.time(), [f"{n:064}" for n in range(10)]))
     log, _ = place(provider, elicitations=("response_set",))
     assert len(log.final) == N_ITEMS * 4
     assert provider.stats()["batches"] == 2
