@@ -29,6 +29,7 @@ def truth_folders() -> list[Path]:
     return [path for path in paths if path.is_dir()]
 
 
+@cache
 def truth_cases() -> list[dict]:
     """Return the golden cases of the first truth folder; none without one."""
     return [

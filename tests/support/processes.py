@@ -16,6 +16,8 @@ from unittest.mock import patch
 from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 
+from support.forked_processes import ForkedProcess, can_fork
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -73,6 +75,9 @@ def start_harness(
     *arguments: object, cwd: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
     """Start ``harness`` with these arguments in ``cwd``, in a process of its own."""
+    if can_fork(os.environ if env is None else env):
+        words = list(map(str, arguments))
+        return ForkedProcess(words, cwd=cwd, env=os.environ if env is None else env)
     return subprocess.Popen(
         _command(arguments),
         cwd=cwd,
@@ -88,15 +93,9 @@ def run_harness(
     *arguments: object, cwd: Path, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run ``harness`` with these arguments in ``cwd``, in a process of its own, to its end."""
-    return subprocess.run(
-        _command(arguments),
-        cwd=cwd,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with start_harness(*arguments, cwd=cwd, env=env) as process:
+        stdout, stderr = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 def _command(arguments: tuple[object, ...]) -> list[str]:

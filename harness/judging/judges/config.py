@@ -6,6 +6,7 @@ import json
 import os
 import re
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from urllib.parse import urlsplit
@@ -412,7 +413,12 @@ def judges_folder(path: Path | None = None) -> Path | None:
 
 
 def bundled_judges() -> dict[str, JudgeSpec]:
-    """Read the bundled aliases, without those of the user."""
+    """Return the bundled aliases, without those of the user."""
+    return dict(_bundled_judges())
+
+
+@cache
+def _bundled_judges() -> dict[str, JudgeSpec]:
     return _read_file(Path(__file__).with_name("judges.yaml"))
 
 
