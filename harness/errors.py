@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -152,16 +152,31 @@ def fault_of(error: ValidationError) -> Fault:
     return Fault(".".join(parts), problem, first["type"], first["input"], len(faults) - 1)
 
 
+RatingFault: TypeAlias = Literal[
+    "",  # of a file
+    "duplicate_rating",
+    "unknown_item",
+    "unrated_item",
+    "unknown_label",
+    "empty_response_set",
+    "empty_value",
+    "set_not_admissible",
+    "non_numeric_value",
+    "out_of_bounds",
+    "too_long",
+]
+
+
 class TaskError(HarnessError):
     """A task folder, its ratings or a file in it is wrong.
 
     Attributes
     ----------
-    reason : str
-        A slug for the kind of problem, e.g. ``"unknown_label"``; empty for problems of a file.
+    reason : RatingFault
+        The kind of problem; empty for problems of a file.
     """
 
-    def __init__(self, problem: str, advice: str = "", *, reason: str = "") -> None:
+    def __init__(self, problem: str, advice: str = "", *, reason: RatingFault = "") -> None:
         super().__init__(problem, advice)
         self.reason = reason
 

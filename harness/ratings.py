@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from harness.errors import TaskError, VerdictError
-from harness.judging.parsing.grammar import OUTCOMES
+from harness.judging.parsing.grammar import OUTCOMES, Outcome
 from harness.judging.parsing.option_probabilities import distribution
 from harness.judging.parsing.verdict import PairValue
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from harness.judging.parsing.grammar import Outcome
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.stats import OptionSpace
     from harness.tasks import Item, Task
@@ -83,6 +82,9 @@ def is_held_out(item: Item, share: float) -> bool:
     """
     digest = hashlib.sha256(f"holdout\0{item.group or item.id}".encode(errors="replace")).digest()
     return int.from_bytes(digest[:8]) < share * 2.0**64
+
+
+CountedOutcome: TypeAlias = Literal[Outcome, "not_asked", "planned"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

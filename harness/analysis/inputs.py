@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harness.stats import Metric, RatingTable
     from harness.stats.data.arrays import FloatArray
     from harness.tasks import Item, Task
-    from harness.tasks.schema import ClosedScale, Elicitation
+    from harness.tasks.schema import ClosedScale, Elicitation, Scale
 
 
 N_RESAMPLES = 2000
@@ -351,7 +351,7 @@ def common_metrics(task: Task) -> tuple[Metric, ...]:
 
 @cache
 def metric_definitions(
-    scale: str, options: tuple[str, ...], positive: tuple[str, ...]
+    scale: Scale | Literal[""], options: tuple[str, ...], positive: tuple[str, ...]
 ) -> dict[str, Metric]:
     """Return the metrics of a scale by name, those of plug-ins aside."""
     if scale == "text":

@@ -31,6 +31,7 @@ from harness.ratings import OutcomeCounts, count_outcomes
 from harness.stats import Estimate
 from harness.stats.data.resolved_tables import ITEM_SPACE, MET
 from harness.stats.indeterminacy.sensitivity import Prevalences
+from harness.stats.inference.bootstrap import ResampledUnit
 from harness.stats.selection.ranking import Ranked, Ranking, ranks_of
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.schema import ELICITATIONS, Elicitation, RaterIds, Scale
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from harness.analysis.evidence import JudgeEvidence
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.json_values import JsonObject
+    from harness.ratings import CountedOutcome
     from harness.stats import Metric
 
 
@@ -91,7 +93,7 @@ class Sampling:
         methods, levels and modes, weights, and implied response sets.
     """
 
-    unit: str
+    unit: ResampledUnit
     weighted: bool
     fixed_raters_reason: FixedRatersReason
 
@@ -184,7 +186,7 @@ class JudgeResult:
     position: PositionEffects | None = None
     injection: InjectionFlips | None = None
 
-    def n_replies(self, outcome: str) -> int:
+    def n_replies(self, outcome: CountedOutcome) -> int:
         """Return how many replies had an outcome, or were planned, over all elicitations."""
         return sum(getattr(counts, outcome) for counts in self.outcomes)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from harness.analysis.estimates import item_tables
+from harness.command_options import AggregationLevel
 from harness.stats import Estimate, evaluate, find_metric
 from harness.stats.data.rating_table import Distributions, hard
 from harness.stats.data.resolved_tables import MET
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from harness.stats import RatingTable
 
 HIT_RATE, KAPPA = "hit_rate(h/h)", "cohen_kappa(h/h)"
+
+
+RubricLevel: TypeAlias = Literal[AggregationLevel, "criterion"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +49,7 @@ class RubricRow:
     """
 
     name: str
-    level: str
+    level: RubricLevel
     weight: float | None
     n: int
     met: float | None
@@ -90,7 +94,7 @@ def section(p: Prepared) -> RubricResult | None:
 def _row(
     p: Prepared,
     tables: Sequence[RatingTable],
-    level: str,
+    level: RubricLevel,
     name: str = "",
     weight: float | None = None,
     *,

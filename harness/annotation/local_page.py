@@ -171,8 +171,8 @@ class RatingPage:
         return _response(status=303, location="/") if is_entry else await handler(request)
 
     async def _send_file(self, request: web.Request) -> web.Response:
-        text, kind = self._files[request.path]
-        return _response(text, kind=kind)
+        text, content_type = self._files[request.path]
+        return _response(text, content_type=content_type)
 
     async def _send_no_icon(self, _: web.Request) -> web.Response:
         return _response(status=204)
@@ -232,16 +232,16 @@ class RatingPage:
     def _view(self, problem: str = "", status: int = 200) -> web.Response:
         view = {**self._session.view(), "problem": visible(problem)}
         text = msgspec.json.encode(view).decode()
-        return _response(text, kind="application/json", status=status)
+        return _response(text, content_type="application/json", status=status)
 
 
 def _response(
-    text: str = "", *, status: int = 200, kind: str = "text/plain", location: str = ""
+    text: str = "", *, status: int = 200, content_type: str = "text/plain", location: str = ""
 ) -> web.Response:
     from aiohttp import web  # noqa: PLC0415 -- costs 100 ms; only when the page is served
 
     headers = {"Location": location} if location else None
-    return web.Response(text=text, content_type=kind, status=status, headers=headers)
+    return web.Response(text=text, content_type=content_type, status=status, headers=headers)
 
 
 def _file(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from harness.annotation.questions import (
     OPEN_QUESTIONS,
@@ -16,6 +16,8 @@ from harness.annotation.questions import (
 from harness.annotation.rating_log import Answer
 from harness.plain_text import visible, visible_lines
 from harness.tasks import CANNOT_ASSESS
+from harness.tasks.model import HumanElicitation  # noqa: TC001 -- readers of a field need it
+from harness.tasks.schema import Scale  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +57,7 @@ class QuestionView(TypedDict):
     """A question, and its answer so far."""
 
     item: str
-    elicitation: str
+    elicitation: HumanElicitation
     criterion: str
     value: str | list[str] | None
     options: list[OptionView]
@@ -70,7 +72,7 @@ class ScreenView(TypedDict):
     image: str
     texts: list[TextView]
     question: str
-    kind: str
+    kind: Scale | Literal["one", "several"]
     bounds: tuple[float, float] | None
     questions: list[QuestionView]
     can_change_set: bool

@@ -266,6 +266,8 @@ def _show_plan(
 
 
 def _line(row: PlanRow, *, priced: bool, least: bool) -> Mapping[str, object]:
+    from harness.report.formatting import reason_words
+
     line: dict[str, object] = {
         "raters": row.n_raters,
         "samples": row.n_replies,
@@ -276,7 +278,7 @@ def _line(row: PlanRow, *, priced: bool, least: bool) -> Mapping[str, object]:
     if priced:
         line["USD"] = "NA" if row.cost_usd is None else f"{row.cost_usd:.2f}"
     remark = "least cost" if row.cost_usd is not None else "fewest ratings"
-    return line | {"note": row.reason.replace("_", " ") or (remark if least else "")}
+    return line | {"note": reason_words(row.reason) or (remark if least else "")}
 
 
 def _defined(value: float | None) -> float | None:

@@ -22,6 +22,7 @@ from harness.stats.planning.sample_size import (
     power_for_difference,
     sample_size_for_difference,
 )
+from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field need it
 from harness.tasks.model import unit_numbers
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class PlanRow:
     n_ratings: int | None = None
     n_calls: int | None = None
     cost_usd: float | None = None
-    reason: str = ""
+    reason: Reason = ""
 
 
 def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
@@ -163,7 +164,7 @@ def _rows(
     return tuple(rows)
 
 
-def _reason(moments: AgreementMoments, sd: float, n_raters: int) -> str:
+def _reason(moments: AgreementMoments, sd: float, n_raters: int) -> Reason:
     if not isnan(sd):
         return "no_variance"
     if n_raters > 1 and isnan(moments.other_rater):

@@ -9,7 +9,7 @@ import zlib
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from harness.curation.import_options import FileOptions
 from harness.errors import TaskError
@@ -75,7 +75,7 @@ def _headed(
     notes: list[str],
     bad: Ragged,
     *,
-    kind: str = "line",
+    kind: Literal["line", "row"] = "line",
 ) -> Iterator[tuple[int, Row]]:
     """Yield line and cells by column of each row below the header; title rows are skipped.
 

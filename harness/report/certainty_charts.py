@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.analysis.human_certainty import JudgeBin, JudgeCertainty, PerceptionBin
-    from harness.report.charts import Chart
+    from harness.report.charts import Chart, RowKind
     from harness.stats import Estimate
     from harness.stats.subsets.selective_prediction import CalibrationCurve, RiskCoverage
     from harness.stats.subsets.strata import Stratum, StratumResult
@@ -162,6 +162,10 @@ def perception_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
 def _bin(v: Validation, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -> Chart:
     assert v.certainty is not None
     c = v.certainty
+    sides: tuple[tuple[str, RowKind, dict[str, float]], ...] = (
+        ("raters", "rater", human.labels),
+        (judge, "best", judge_bin.labels),
+    )
     rows = [
         IntervalRow(
             f"{side}: {option_label(v, option)}",
@@ -170,10 +174,7 @@ def _bin(v: Validation, judge: str, human: PerceptionBin, judge_bin: JudgeBin) -
             line=option_label(v, option),
         )
         for option in c.options
-        for side, kind, labels in (
-            ("raters", "rater", human.labels),
-            (judge, "best", judge_bin.labels),
-        )
+        for side, kind, labels in sides
     ]
     name = bin_name(human.label, {key: option_label(v, key) for key in c.options})
     share = f"{percent(human.share_of_items)} of items ({tenths(human.n_items)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote, urlencode
 
 from harness.report.date_axis import date_text, date_ticks
@@ -109,14 +109,17 @@ class Band:
     high: float
 
 
+RowKind: TypeAlias = Literal["best", "tied", "judge", "unranked", "baseline", "rater"]
+
+
 @dataclass(frozen=True, slots=True)
 class IntervalRow:
     """One estimate of an interval chart.
 
     Attributes
     ----------
-    kind : str
-        Style: "best", "tied", "judge", "unranked", "baseline" or "rater".
+    kind : RowKind
+        Its style.
     reason : str
         Why the value is NA.
     line : str
@@ -127,7 +130,7 @@ class IntervalRow:
     value: float | None
     low: float | None = None
     high: float | None = None
-    kind: str = "judge"
+    kind: RowKind = "judge"
     reason: str = ""
     line: str = ""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.analysis.evidence import Evidence
     from harness.analysis.result import HumanResult, JudgeResult
     from harness.stats import Interval
+    from harness.stats.inference.metric import MetricUnit
     from harness.stats.reasons import Reason
 
 BoundedNumber: TypeAlias = (
@@ -85,7 +86,7 @@ def p_beside(p: float | None, alpha: float) -> str:
     return f"<{error_level(alpha)}" if p < alpha else f"{p:.2g}"
 
 
-def in_unit(text: str, unit: str) -> str:
+def in_unit(text: str, unit: MetricUnit) -> str:
     """Return a number with its unit, if it has one."""
     return f"{text} {unit}".strip()
 

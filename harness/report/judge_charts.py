@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from harness.analysis import Validation
     from harness.analysis.evidence import Evidence
-    from harness.report.charts import Chart
+    from harness.report.charts import Chart, RowKind
     from harness.report.svg import Mark
     from harness.stats import Estimate
 
@@ -79,9 +79,9 @@ def grouped(v: Validation, names: Iterable[str]) -> dict[str, list[str]]:
     return {title: group for title, group in members.items() if group}
 
 
-def judge_kinds(v: Validation) -> dict[str, str]:
+def judge_kinds(v: Validation) -> dict[str, RowKind]:
     """Return whether each judge is "best", "tied" with the best, "judge", or "unranked"."""
-    kinds = {
+    kinds: dict[str, RowKind] = {
         judge.name: "unranked" if judge.name in v.decision.unranked else "judge"
         for judge in v.judges
     }
@@ -102,7 +102,7 @@ def judge_styles(v: Validation) -> dict[str, str]:
     return styles
 
 
-def interval_row(name: str, estimate: Estimate, kind: str = "judge") -> IntervalRow:
+def interval_row(name: str, estimate: Estimate, kind: RowKind = "judge") -> IntervalRow:
     """Return an estimate as a row of an interval chart."""
     interval = estimate.interval
     low, high = (interval.low, interval.high) if interval else (None, None)

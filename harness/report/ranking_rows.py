@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.analysis.injection import percent_with_interval
+from harness.report.charts import RowKind  # noqa: TC001 -- readers of a field's type need it
 from harness.report.formatting import (
     SEE_BELOW,
     counted,
@@ -68,7 +69,7 @@ class RankingRow:
     """
 
     name: str
-    kind: str
+    kind: RowKind
     value: str
     ranks: str = ""
     beta_hat: str = ""

@@ -51,12 +51,13 @@ if TYPE_CHECKING:
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.decision import CheckKind, UsualChoice
     from harness.analysis.evidence import Evidence
+    from harness.ratings import CountedOutcome
     from harness.stats import Difference
     from harness.stats.alt_test.deciding_test import DecidingAnnotatorTest
 
 FIRST = (verdict, because, quality, commonest_error)  # lines of every result
 CONSISTENCY, HIT_RATE = "decision_consistency", "hit_rate(h/h)"
-OUTCOMES = ("abstained", "refused", "invalid", "failed", "not_asked")
+OUTCOMES: tuple[CountedOutcome, ...] = ("abstained", "refused", "invalid", "failed", "not_asked")
 MAX_CHANGES = 3
 HALF = 0.5
 MORE_RATINGS = "Have more items rated, by at least three raters each."

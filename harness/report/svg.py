@@ -76,30 +76,30 @@ def _round_step(span: float) -> float:
 
 
 def mark(
-    tag: str, kind: str, attributes: Mapping[str, float | str], text: str = "", title: str = ""
+    tag: str, classes: str, attributes: Mapping[str, float | str], text: str = "", title: str = ""
 ) -> Mark:
     """Return an SVG element of a class, its lengths with two decimals."""
     written = {
         name: value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
         for name, value in attributes.items()
     }
-    return Mark(tag, {**written, "class": kind}, text, title)
+    return Mark(tag, {**written, "class": classes}, text, title)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Mark:
+def line(x1: float, y1: float, x2: float, y2: float, classes: str) -> Mark:
     """Return a straight line."""
-    return mark("line", kind, {"x1": x1, "y1": y1, "x2": x2, "y2": y2})
+    return mark("line", classes, {"x1": x1, "y1": y1, "x2": x2, "y2": y2})
 
 
-def label(x: float, y: float, text: str, kind: str, anchor: str = "start") -> Mark:
+def label(x: float, y: float, text: str, classes: str, anchor: str = "start") -> Mark:
     """Return a line of text."""
-    return mark("text", kind, {"x": x, "y": y, "text-anchor": anchor}, text)
+    return mark("text", classes, {"x": x, "y": y, "text-anchor": anchor}, text)
 
 
-def path(points: Sequence[tuple[float, float]], kind: str, name: str = "") -> Mark:
+def path(points: Sequence[tuple[float, float]], classes: str, name: str = "") -> Mark:
     """Return straight lines from point to point."""
     steps = " L".join(f"{x:.2f} {y:.2f}" for x, y in points)
-    return mark("path", kind, {"d": f"M{steps}", "data-of": name})
+    return mark("path", classes, {"d": f"M{steps}", "data-of": name})
 
 
 def clip(text: str, width: float) -> str:

@@ -11,6 +11,7 @@ from harness.errors import RunError
 from harness.ratings import human_table
 from harness.revalidation.reply_categories import by_judge, counts_of
 from harness.stats.drift.detectable_change import LookSchedule, anchor_size, smallest_detectable
+from harness.stats.reasons import Reason
 from harness.stats.subsets.strata import default_strata
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class DetectionPower(Struct, frozen=True, kw_only=True):
     """
 
     share: float | None
-    reason: str = ""
+    reason: Reason = ""
     n_items_needed: int | None = None
 
     @property

@@ -61,11 +61,11 @@ class AnswerChanges:
         counts: ReplyCounts,
         replies: Sequence[StreamReplies],
         items: Sequence[str],
-        outcome: str | None = None,
+        category: str | None = None,
     ) -> AnswerChanges:
         """Compare the replies since a look, which is counted from the baseline on.
 
-        Items whose usual reply is now an ``outcome`` without a value come first, where it is given.
+        Items whose usual reply is now a ``category`` without a value come first, where it is given.
         """
         window = Window(counts.n_looks, counts.n_looks - first_look + 1)
         before, now = counts.before(window), counts.inside(window)
@@ -73,7 +73,7 @@ class AnswerChanges:
         has_both = (before.sum(axis=1) > 0) & (now.sum(axis=1) > 0)
         changed = np.flatnonzero(has_both & (now[place, usual] < now.max(axis=1)))
         categories = categories_of(replies)
-        is_other = np.array([str(categories[k]) != outcome for k in now[changed].argmax(axis=1)])
+        is_other = np.array([str(categories[k]) != category for k in now[changed].argmax(axis=1)])
         order = changed[np.lexsort((-item_evidence(counts, window)[changed], is_other))]
         rows = tuple(
             ChangedItem(

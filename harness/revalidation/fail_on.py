@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.analysis.estimates import check_metric
 from harness.errors import RunError
-from harness.report.formatting import p_value, percent
+from harness.report.formatting import p_value, percent, reason_words
 from harness.revalidation.records import ALARMS, ANSWERED, BETA, UNITS, reported
 from harness.revalidation.watched_judges import judges_in_use
 
@@ -151,7 +151,8 @@ def _beyond(condition: Condition, judge: JudgeLook, baseline: Baseline) -> Itera
             )
     elif (metric := judge.figure(condition.name)) is not None:
         if metric.look is None:
-            yield f"{judge.judge}: {condition.name} is NA ({metric.reason}; {condition})"
+            why = reason_words(metric.reason)
+            yield f"{judge.judge}: {condition.name} is NA ({why}; {condition})"
         elif condition.holds(metric.look):
             yield (
                 f"{judge.judge}: {condition.name} is {metric.look:.4g} on {metric.n} items "

@@ -13,6 +13,7 @@ from harness.revalidation.reply_categories import Category, StreamReplies, repli
 from harness.stats import Estimate
 from harness.stats.drift.changed_judges import ALPHA
 from harness.stats.drift.stream_path import LookResult
+from harness.stats.reasons import Reason
 from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Figure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     high: float | None = None
     n: int = 0
     n_replies: float | None = None
-    reason: str = ""
+    reason: Reason = ""
 
 
 class ProviderReport(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,15 @@ from typing import Literal, TypeAlias
 
 AbstentionMode: TypeAlias = Literal["exclude", "recode", "third_class"]
 IntervalMethod: TypeAlias = Literal["score", "percentile"]
+IntervalConstruction: TypeAlias = Literal[  # how any interval came about
+    IntervalMethod,
+    "crossed",
+    "profile likelihood",
+    "simultaneous",
+    "wilson",
+    "betting",
+]
+Estimand: TypeAlias = Literal["design value", "population value"]
 AnswerKind: TypeAlias = Literal["forced_choice", "response_set"]  # an option, or a set
 ClosedScale: TypeAlias = Literal["binary", "nominal", "ordinal", "pairwise"]
 Ordering: TypeAlias = Literal["nominal", "ordinal"]  # whether options have an order

@@ -31,6 +31,8 @@ NAReason: TypeAlias = Literal[
     "too_few_choices",
     "too_few_labels",
     "single_rating",
+    "one_rating_per_item",
+    "one_reply_per_item",
     "not_two_raters",
     "unequal_raters",
     "fewer_than_six_differ",
@@ -41,6 +43,7 @@ NAReason: TypeAlias = Literal[
     "not_even_all_items",
     # the values allow for none
     "constant",
+    "no_variance",
     "constant_labels",
     "single_option",
     "no_positives",

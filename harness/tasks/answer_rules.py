@@ -21,6 +21,7 @@ from harness.tasks.tables.checks import as_text, quoted, short
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.errors import RatingFault
     from harness.tasks.model import HumanElicitation
     from harness.tasks.schema import Scale, TaskFields
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 class BadAnswerError(ValueError):
     """A value that is not an answer; ``reason`` is the slug of the problem."""
 
-    def __init__(self, reason: str, message: str) -> None:
+    def __init__(self, reason: RatingFault, message: str) -> None:
         super().__init__(message)
         self.reason = reason
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from harness.errors import RatingFault
     from harness.tasks.model import Item
     from harness.tasks.schema import TaskFields
     from harness.tasks.tables import Row
@@ -130,7 +131,7 @@ class _Cells:
         return answer
 
 
-def _refuse(where: str, rating: Rating, reason: str, problem: str) -> NoReturn:
+def _refuse(where: str, rating: Rating, reason: RatingFault, problem: str) -> NoReturn:
     place = f"{where}: item {rating.item!r}, rater {rating.rater!r}, {rating.elicitation}"
     raise TaskError(f"{place}: {problem}.", reason=reason)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import ValidationError
 
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     Content: TypeAlias = tuple[tuple[Item, ...], tuple[Rating, ...], tuple[Rating, ...]]
 
-TABLES = ("items", "groups", "ratings")
+TableKind = Literal["items", "groups", "ratings"]
+TABLES: tuple[TableKind, ...] = get_args(TableKind)
 ENDINGS = (".jsonl", ".csv", ".parquet")
 MAX_REJECTED = 0.05  # share of the answers of a table that may be rejected by default
 
@@ -202,7 +203,7 @@ def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
     return items, ratings, ignored
 
 
-def table_path(folder: Path, kind: str, name: str | None) -> Path | None:
+def table_path(folder: Path, kind: TableKind, name: str | None) -> Path | None:
     """Return the path of a table of a task; None if none is named and none is there.
 
     ``kind`` is ``items``, ``groups`` or ``ratings``, ``name`` its file name in ``task.yaml``.

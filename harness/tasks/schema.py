@@ -555,7 +555,7 @@ def _check_rubric_scale(task: TaskFields) -> None:
         raise ValueError("rubric: it needs a binary scale with one positive option, such as MET")
 
 
-def _check_scale(scale: str, keys: Sequence[str]) -> None:
+def _check_scale(scale: Scale, keys: Sequence[str]) -> None:
     if scale == "binary" and len(keys) != 2:  # noqa: PLR2004 -- binary means two
         raise ValueError(f"options: a binary scale has 2 options, found {len(keys)}")
     numbers = numeric_keys(keys) if scale == "ordinal" else {}

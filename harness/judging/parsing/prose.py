@@ -136,7 +136,7 @@ class Prose(NamedTuple):
     """
 
     reading: OptionIndices | None
-    reason: str
+    reason: ReplyFault | Literal[""]
     sentence: str
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from harness.analysis.judge_costs import median_latency_s
 from harness.edges import edge, has_edge
@@ -12,7 +12,7 @@ from harness.files import TooLarge, read_file
 from harness.judging.prompts.templates import MAX_BYTES
 from harness.judging.storage.verdict_columns import columns_of
 from harness.report.html.item_table import item_table
-from harness.runs import SELFTEST_FILE
+from harness.runs import SELFTEST_FILE, RunState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,7 +68,7 @@ class Details:
 
     run: str = ""
     created: str = ""
-    state: str = ""
+    state: RunState | Literal[""] = ""
     asking_s: float | None = None
     source: str = ""
     licence: str = ""

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from harness.analysis import Validation
-    from harness.report.charts import Chart
+    from harness.report.charts import Chart, RowKind
     from harness.report.html.details import Details
     from harness.report.ranking_rows import RankingRow
 
@@ -381,7 +381,7 @@ def _ranking(v: Validation) -> dict[str, object]:
     }
 
 
-def _on_own_items(v: Validation, name: str, kind: str) -> dict[str, object]:
+def _on_own_items(v: Validation, name: str, kind: RowKind) -> dict[str, object]:
     assert v.ranking is not None
     judge = v.judge(name)
     interval = judge_charts.interval_row(name, judge.own, kind)

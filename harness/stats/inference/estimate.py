@@ -19,6 +19,11 @@ from harness.stats.inference.interval_methods import (
     percentile_ends,
 )
 from harness.stats.inference.metric import DESIGN_VALUE, Metric, always, mean
+from harness.stats.modes import (  # noqa: TC001 -- as above
+    Estimand,
+    IntervalConstruction,
+    IntervalMethod,
+)
 from harness.stats.reasons import ExclusionReason, NAReason, Reason  # noqa: TC001 -- as above
 
 if TYPE_CHECKING:
@@ -28,7 +33,6 @@ if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.inference.crossed_raters import RaterVariance
     from harness.stats.inference.engine import Replicated
-    from harness.stats.modes import IntervalMethod
 
 
 EMPTY: Final = "empty_stratum"
@@ -61,9 +65,9 @@ class Interval:
     low: float
     high: float
     level: float
-    method: str
+    method: IntervalConstruction
     unit: ResampledUnit
-    estimand: str = DESIGN_VALUE
+    estimand: Estimand = DESIGN_VALUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,7 @@ def make_interval(
     level: float,
     unit: ResampledUnit,
     method: IntervalMethod = "score",
-    estimand: str = DESIGN_VALUE,
+    estimand: Estimand = DESIGN_VALUE,
 ) -> tuple[Interval | None, Reason]:
     """Return the interval of a value.
 

@@ -12,6 +12,7 @@ import numpy as np
 from harness.stats.data.arrays import FloatArray, ratio, row_sums
 from harness.stats.data.rating_table import FORMS
 from harness.stats.inference.interval_methods import FurtherItem
+from harness.stats.modes import Estimand  # noqa: TC001 -- readers of a field's type need it
 from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's type need it
 
 if TYPE_CHECKING:
@@ -35,10 +36,11 @@ Family: TypeAlias = Literal[
     "distributions by bin",
     "other",
 ]
+MetricUnit: TypeAlias = Literal["bits", "nats", ""]  # "" of a pure number
 Perfect: TypeAlias = Literal["bound", "best", "other"]
 SHARE = (0.0, 1.0)  # bounds of a share
-DESIGN_VALUE = "design value"
-POPULATION_VALUE = "population value"
+DESIGN_VALUE: Estimand = "design value"
+POPULATION_VALUE: Estimand = "population value"
 
 
 def no_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, float]:  # noqa: ARG001 -- the signature of Metric.counts
@@ -142,10 +144,10 @@ class Metric:
     family: Family = "other"
     perfect: Perfect = "bound"
     also: tuple[str, ...] = ()
-    estimand: str = DESIGN_VALUE
+    estimand: Estimand = DESIGN_VALUE
     counts: Callable[[FloatArray, Sequence[str]], dict[str, float]] = no_counts
     kind: str = ""
-    unit: str = ""
+    unit: MetricUnit = ""
     min_ratings: int = 0
     max_ratings: float = np.inf
     squared: SquaredDistance | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.stats.data.arrays import TOLERANCE
 from harness.stats.data.rating_table import Cut
-from harness.stats.inference.bootstrap import weighted_totals
+from harness.stats.inference.bootstrap import ResampledUnit, weighted_totals
 from harness.stats.inference.cluster_robust import cluster_mean
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import percentile_ends
@@ -95,7 +95,7 @@ class PairedRuns:
     n_better: int = 0
     n_worse: int = 0
     n_equal: int = 0
-    unit: str = "item"
+    unit: ResampledUnit = "item"
     test: str = ""
     p: float | None = None
     reason: Reason = ""

@@ -11,7 +11,7 @@ import numpy as np
 from harness.stats.data.arrays import TOLERANCE, FloatArray
 from harness.stats.inference.estimate import Interval, make_interval
 from harness.stats.inference.interval_methods import Sampled
-from harness.stats.inference.metric import Better  # noqa: TC001 -- msgspec reads fields
+from harness.stats.inference.metric import Better, MetricUnit  # noqa: TC001 -- msgspec reads fields
 
 if TYPE_CHECKING:
     from harness.stats.inference.bootstrap import ResampledUnit
@@ -74,7 +74,7 @@ class Ranking:
 
     metric: str
     better: Better
-    unit: str
+    unit: MetricUnit
     rows: tuple[Ranked, ...]
 
     def __repr__(self) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from harness.tasks.tables.checks import Limits
 
+NativeKind = Literal["parquet", "arrow", "xlsx"]
 NO_COLUMNS: list[Any] = [0]  # an empty arrow file
 READERS = Path(native_readers.__file__)
 
@@ -45,7 +46,9 @@ def native_rows(
             yield number, row
 
 
-def native_lines(kind: str, path: Path, limits: Limits, sheet: str = "") -> Generator[list[Any]]:
+def native_lines(
+    kind: NativeKind, path: Path, limits: Limits, sheet: str = ""
+) -> Generator[list[Any]]:
     """Yield what a process that runs ``native_readers.py`` writes on a file.
 
     It gets the open file, no name, and an environment without keys.
@@ -69,7 +72,9 @@ def native_lines(kind: str, path: Path, limits: Limits, sheet: str = "") -> Gene
             process.kill()
 
 
-def _process(kind: str, file: IO[bytes], limits: Limits, sheet: str) -> subprocess.Popen[bytes]:
+def _process(
+    kind: NativeKind, file: IO[bytes], limits: Limits, sheet: str
+) -> subprocess.Popen[bytes]:
     folders = os.pathsep.join(map(os.path.abspath, sys.path))
     return subprocess.Popen(  # noqa: S603 -- a file of this package
         [sys.executable, "-PS", str(READERS), kind, str(limits.unpacked_bytes), sheet],
@@ -90,7 +95,7 @@ def _cells(line: bytes, where: str) -> list[Any]:
     return list(content)
 
 
-def _check_ended(kind: str, code: int) -> None:
+def _check_ended(kind: NativeKind, code: int) -> None:
     """Refuse a file that the process did not read to its end."""
     if code:
         cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
