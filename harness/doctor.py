@@ -166,7 +166,8 @@ async def _status_of(url: str, spec: JudgeSpec) -> int | None:
     import aiohttp  # noqa: PLC0415 -- only when a server is contacted
 
     try:
-        headers = {"Authorization": f"Bearer {key}"} if (key := key_of(spec)) else {}
+        key = key_of(spec.name, spec.key_env)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
     except JudgeUnavailable:
         headers = {}
     try:

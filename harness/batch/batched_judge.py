@@ -20,7 +20,7 @@ from harness.batch.batch_apis import Http, batch_api_of
 from harness.batch.batch_ledger import PendingBatch
 from harness.errors import CallFailed, NotAsked, RunError
 from harness.judging.judges.base import Judge
-from harness.judging.judges.pricing import worst_cost
+from harness.judging.judges.pricing import price_of, reply_cap, worst_cost
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -205,7 +205,10 @@ class BatchedJudge(Judge):
         calls, rest = calls[:n_fitting], calls[n_fitting:]
         self._queue[:0] = rest
         requests = [call.request.hash for call in calls]
-        costs = [worst_cost(self.spec, call.request) for call in calls if self._batching.is_limited]
+        costs: list[float] = []
+        if self._batching.is_limited:
+            price, cap = price_of(self.spec), reply_cap(self.spec)
+            costs = [worst_cost(call.request, price, cap) for call in calls]
         batch = PendingBatch(
             self.spec.name,
             secrets.token_hex(8),

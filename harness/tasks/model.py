@@ -194,6 +194,11 @@ class Task(TaskFields):
         """Items by their id."""
         return {item.id: item for item in self.items}
 
+    @cached_property
+    def shown_parts(self) -> dict[str, tuple[str, ...]]:
+        """Parts of the text that judges are shown, by item, of those that have a text."""
+        return {item.id: self.parts_of(item) for item in self.items if self.has_text(item)}
+
     @property
     def elicitations(self) -> tuple[JudgeElicitation, ...]:
         """Elicitations that apply: response sets and pairs only where the sets are known.

@@ -23,7 +23,7 @@ from harness.cluster.shared_limits import SharedBudget, SharedRate
 from harness.errors import BudgetSpent, OptionError, RunError
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.judges.judge_registry import build
-from harness.judging.judges.pricing import worst_cost
+from harness.judging.judges.pricing import price_of, worst_cost
 from harness.judging.parsing.verdict import Reply
 from harness.judging.prompts.requests import Prompts, Unit
 from harness.judging.storage.response_cache import ResponseCache
@@ -314,7 +314,7 @@ def test_spent_budget_stops_all_workers_within_one_call_each(database, tmp_path)
     )
     judge = build(spec, task, Prompts.load(task))
     request = judge.request(Unit("i0", "forced_choice"))
-    worst_usd, limit_usd = worst_cost(spec, request), 0.5
+    worst_usd, limit_usd = worst_cost(request, price_of(spec), 10), 0.5
     n_calls_after: list[int] = []
     refused = Event()
 

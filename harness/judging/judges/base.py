@@ -81,7 +81,7 @@ class Judge(ABC):
         By default a judge only needs the key that its specification names.
         """
         del task
-        key_of(spec)
+        key_of(spec.name, spec.key_env)
 
     @abstractmethod
     def request(self, unit: Unit) -> Request:
@@ -196,30 +196,30 @@ class PromptedJudge(Judge):
         return empty.with_messages(messages).for_sample(request.sample)
 
 
-def key_of(spec: JudgeSpec) -> str | None:
-    """Return the key from the judge's environment variable; None when the judge names none.
+def key_of(judge: str, variable: str | None) -> str | None:
+    """Return the key in a judge's environment variable; None where the judge names none.
 
     Raises
     ------
     JudgeUnavailable
         If the variable is unset, empty or not printable ASCII; only its name is shown.
     """
-    if spec.key_env is None:
+    if variable is None:
         return None
-    key = os.environ.get(spec.key_env, "").strip()
+    key = os.environ.get(variable, "").strip()
     if not key:
-        raise JudgeUnavailable(f"{spec.name}: {spec.key_env} is not set")
+        raise JudgeUnavailable(f"{judge}: {variable} is not set")
     if not (key.isascii() and key.isprintable()):
-        raise JudgeUnavailable(f"{spec.name}: {spec.key_env} holds characters that no key has")
+        raise JudgeUnavailable(f"{judge}: {variable} holds characters that no key has")
     return key
 
 
-def current_key(spec: JudgeSpec) -> str | None:
+def current_key(judge: str, variable: str | None) -> str | None:
     """Return the key at the time of a call, where a missing key stops the judge."""
     try:
-        return key_of(spec)
+        return key_of(judge, variable)
     except JudgeUnavailable:
-        raise CallFailed("no_key", stops_judge=True, hint=f"set {spec.key_env}") from None
+        raise CallFailed("no_key", stops_judge=True, hint=f"set {variable}") from None
 
 
 def without_key(reply: Reply, variable: str | None) -> Reply:

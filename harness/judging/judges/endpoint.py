@@ -231,7 +231,7 @@ class EndpointJudge(HttpJudge):
         return self._body_ends[kind]
 
     def _current_key(self) -> str | None:
-        return current_key(self.spec)
+        return current_key(self.spec.name, self.spec.key_env)
 
     def _sent_params(self) -> Mapping[str, JsonValue]:
         return self._params

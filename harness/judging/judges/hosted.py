@@ -111,7 +111,7 @@ class HostedJudge(HttpJudge):
                 f"{spec.name}: {variable} names another server",
                 f"for that server give the judge a base_url in judges.yaml, else unset {variable}",
             )
-        key_of(spec)
+        key_of(spec.name, spec.key_env)
 
     @property
     def follows_schemas(self) -> bool:
@@ -126,7 +126,7 @@ class HostedJudge(HttpJudge):
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
         """Send requests that differ in the sample alone as one; the replies may be fewer."""
-        exchange = Exchange(current_key(self.spec))
+        exchange = Exchange(current_key(self.spec.name, self.spec.key_env))
         _EXCHANGE.set(exchange)
         start = perf_counter()
         try:

@@ -22,9 +22,11 @@ from harness.judging.parsing.verdict import MAX_COST_USD
 from harness.judging.strategies.strategy import TOKEN_LIMITS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.prompts.requests import Request
+    from harness.judging.prompts.requests import Message, Request
 
 
 class Price(BaseModel):
@@ -107,15 +109,17 @@ def reply_cap(spec: JudgeSpec) -> int | None:
 
 def estimate(spec: JudgeSpec, request: Request) -> TokenEstimate:
     """Estimate tokens without a tokenizer: 4 bytes each, 4 around a message, 1,600 an image."""
-    size = sum(math.ceil(len(m.content.encode()) / 4) + 4 for m in request.messages)
-    size += IMAGE_TOKENS * sum(m.image is not None for m in request.messages)
-    return TokenEstimate(size, reply_cap(spec))
+    return TokenEstimate(_prompt_tokens(request.messages), reply_cap(spec))
 
 
-def max_tokens(spec: JudgeSpec, request: Request, n: int) -> int:
-    """Return how many tokens a request for ``n`` samples may use at most, by `estimate`."""
-    prompt, completion = estimate(spec, request)
-    return prompt + n * (EXPECTED_TOKENS if completion is None else completion)
+def _prompt_tokens(messages: Sequence[Message]) -> int:
+    size = sum(math.ceil(len(m.content.encode()) / 4) + 4 for m in messages)
+    return size + IMAGE_TOKENS * sum(m.image is not None for m in messages)
+
+
+def max_tokens(messages: Sequence[Message], cap: int | None, n: int) -> int:
+    """Return how many tokens a prompt and ``n`` replies of a `reply_cap` may use, by `estimate`."""
+    return _prompt_tokens(messages) + n * (EXPECTED_TOKENS if cap is None else cap)
 
 
 def most_prompt_tokens(request: Request) -> int:
@@ -140,15 +144,20 @@ def _most_text_tokens(text: str) -> int:
     return max(len(text.encode()), len(normalize("NFKC", text).encode()))
 
 
-def worst_cost(spec: JudgeSpec, request: Request, n: int = 1) -> float:
-    """Return the most that ``n`` samples of a request may cost in USD; 0 for an unknown price.
+def worst_cost(request: Request, price: Price | None, cap: int | None, n: int = 1) -> float:
+    """Return the most that ``n`` samples of a request may cost in USD.
 
-    Reasoning is part of a reply. A judge without a cap is assumed to keep `REPLY_CAP`.
+    Parameters
+    ----------
+    request : Request
+        Of any of the samples.
+    price : Price or None
+        Of the judge; where it is unknown, so is the cost, and 0 is returned.
+    cap : int or None
+        The judge's `reply_cap`, reasoning included; None is taken for `REPLY_CAP`.
     """
-    price = price_of(spec)
     if price is None:
         return 0.0
-    cap = reply_cap(spec)
     n_reply_tokens = n * (REPLY_CAP if cap is None else cap)
     most_usd = most_prompt_tokens(request) * price.most_input + n_reply_tokens * price.output
     return most_usd / 1_000_000

@@ -57,6 +57,7 @@ class ReplyReader:
         self._strategy = strategy
         self._both_orders = both_orders
         self._orders = orders
+        self._option_keys = tuple(option.key for option in task.options)
         self._tokens: dict[Order, OptionTokens] = {}
         self._parse_cached = lru_cache(maxsize=1024)(self._parse_text)
         is_plain = not (task.is_open or strategy.asks_each_option)
@@ -93,7 +94,7 @@ class ReplyReader:
             and its reason names the turn: ``set:refusal``, ``set:cut_off,choice:unreadable``.
         """
         value: Value
-        order = self._strategy.order(self.task, self._orders, unit.item, unit.sample)
+        order = self._strategy.order(self._option_keys, self._orders, unit.item, unit.sample)
         if unit.elicitation == "paired":
             parsed, value = self._pair(first, reply, unit.item, order)
         else:
@@ -113,8 +114,10 @@ class ReplyReader:
             probabilities=parsed.probabilities,
             shown=order,
         )
-        if self._both_orders and is_swapped(unit.item, self._strategy.turn(self.task, unit.sample)):
-            return with_swapped_answers(verdict, self.task)
+        if self._both_orders:
+            turn = self._strategy.turn(len(self._option_keys), unit.sample)
+            if is_swapped(unit.item, turn):
+                return with_swapped_answers(verdict, self.task)
         return verdict
 
     def probabilities(self, logprobs: object, order: Order) -> dict[str, float] | None:

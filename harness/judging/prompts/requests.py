@@ -247,6 +247,8 @@ class Prompts:
         What few-shot judges are shown.
     orders : OptionOrders or None
         The order of the options for each sample; None for the task's own.
+    option_keys : tuple of str
+        Keys of the task's options.
     templates : mapping of str to Template
         By name, from which the same prompts can be made in another process.
     """
@@ -262,6 +264,7 @@ class Prompts:
         self.demonstrations = demonstrations
         self.orders = orders
         self.templates = templates
+        self.option_keys = tuple(option.key for option in task.options)
         self._form = lru_cache(maxsize=MAX_FORMS)(self._rendered)
         texts = json.dumps(
             {name: template.text for name, template in templates.items()}, sort_keys=True
@@ -368,7 +371,7 @@ class Prompts:
             If the item has no text.
         """
         shown = item
-        if both_orders and is_swapped(item.id, strategy.turn(self.task, sample)):
+        if both_orders and is_swapped(item.id, strategy.turn(len(self.option_keys), sample)):
             shown = self.task.with_swapped_answers(item)
         return strategy.messages(self, Question(shown, elicitation, sample, item, own))
 
@@ -376,12 +379,14 @@ class Prompts:
         """Return the messages that a strategy's template and its demonstrations make."""
         item, elicitation, sample, rated, own = question
         name = template_name(elicitation, strategy, own)
-        order = strategy.order(self.task, self.orders, item.id, sample)
-        parts = self.task.parts_of(item)
+        order = strategy.order(self.option_keys, self.orders, item.id, sample)
+        task = self.task
+        own_parts = task.shown_parts.get(item.id) if task.by_id.get(item.id) is item else None
+        parts = own_parts or task.parts_of(item)
         form = self._form(name, order, item.criterion or "", len(parts) == 1)
         text = form.tail.format_map(_fenced(parts))
         demonstrations = self._shown(rated, elicitation, strategy)
-        image = self.task.images.get(item.id) if self.task.image else None
+        image = task.images.get(item.id) if task.image else None
         if not demonstrations:
             return (*form.opening, Message("user", form.head + text, image))
         reasoned = strategy.gives_reasons

@@ -11,7 +11,7 @@ from msgspec.structs import force_setattr, replace
 
 from harness.errors import BudgetSpent, CallFailed, NotAsked, RunError
 from harness.judging.judges.base import without_key
-from harness.judging.judges.pricing import max_tokens, worst_cost
+from harness.judging.judges.pricing import max_tokens, price_of, reply_cap, worst_cost
 from harness.judging.judges.response_errors import is_retryable, limit_wait
 from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, failed
 
@@ -121,6 +121,8 @@ class Asker:
         self._budget = budget
         self._retry = retry
         self._sleep = sleep
+        self._price = price_of(judge.spec)
+        self._reply_cap = reply_cap(judge.spec)
         self._deadline = Deadline(judge.spec.deadline_s)
 
     async def ask(self, unit: WorkUnit) -> UnitOutcome:
@@ -309,14 +311,14 @@ class Asker:
     async def _attempt(self, requests: Sequence[Request]) -> list[Reply]:
         gate, budget, judge = self._gate, self._budget, self._judge
         spec, n = judge.spec, len(requests)
-        tokens = max_tokens(spec, requests[0], n) if gate.needs_tokens else 0
+        tokens = max_tokens(requests[0].messages, self._reply_cap, n) if gate.needs_tokens else 0
         ticket = await gate.enter(tokens)
         try:
             gate.check()
             await judge.prepare()
             most_usd, request = 0.0, requests[0].hash
             if budget.limit_usd is not None:
-                most_usd = worst_cost(spec, requests[0], n)
+                most_usd = worst_cost(requests[0], self._price, self._reply_cap, n)
                 await budget.wait_for_room(
                     spec.name, request, most_usd, tried_first=judge.tried_first
                 )

@@ -53,13 +53,15 @@ class SelfConsistency(Strategy):
         """Return the template of the other strategy."""
         return self._inner.template(elicitation)
 
-    def order(self, task: Task, orders: OptionOrders | None, item: str, sample: int) -> Order:
+    def order(
+        self, keys: Sequence[str], orders: OptionOrders | None, item: str, sample: int
+    ) -> Order:
         """Return the order under the other strategy."""
-        return self._inner.order(task, orders, item, sample)
+        return self._inner.order(keys, orders, item, sample)
 
-    def turn(self, task: Task, sample: int) -> int:
+    def turn(self, n_options: int, sample: int) -> int:
         """Return the turn under the other strategy."""
-        return self._inner.turn(task, sample)
+        return self._inner.turn(n_options, sample)
 
     def messages(self, prompts: Prompts, question: Question) -> tuple[Message, ...]:
         """Return the messages of the other strategy."""

@@ -147,15 +147,17 @@ class Strategy:
         """Return the name of the template that asks for an elicitation."""
         return elicitation
 
-    def order(self, task: Task, orders: OptionOrders | None, item: str, sample: int) -> Order:
+    def order(
+        self, keys: Sequence[str], orders: OptionOrders | None, item: str, sample: int
+    ) -> Order:
         """Return the keys of the options as a sample shows them; empty for the task's order."""
         if self.asks_each_option:
-            return (task.options[sample % len(task.options)].key,)
+            return (keys[sample % len(keys)],)
         return orders.order_for(item, sample) if orders else ()
 
-    def turn(self, task: Task, sample: int) -> int:
+    def turn(self, n_options: int, sample: int) -> int:
         """Return the number of the turn that a sample belongs to, among those of an item."""
-        return sample // len(task.options) if self.asks_each_option else sample
+        return sample // n_options if self.asks_each_option else sample
 
     def messages(self, prompts: Prompts, question: Question) -> tuple[Message, ...]:
         """Return the messages that ask a question; of a pair, the first turn."""

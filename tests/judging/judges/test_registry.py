@@ -260,7 +260,7 @@ def test_a_key_that_is_there_is_never_shown(monkeypatch):
     spec = load_judges()["gpt"]
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     check(spec)
-    assert key_of(spec) == CANARY
+    assert key_of(spec.name, spec.key_env) == CANARY
     assert CANARY not in f"{spec!r} {spec} {spec.model_dump_json()}"
     monkeypatch.setenv("OPENAI_API_KEY", CANARY + "\nX-Evil: 1")
     with pytest.raises(JudgeUnavailable) as caught:
