@@ -162,7 +162,7 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
 
     from harness.cli.progress import watch
     from harness.judging.judges.judge_registry import build
-    from harness.judging.running import worker_pool
+    from harness.judging.running import ask
     from harness.judging.running.budget import CostBudget
     from harness.judging.running.session import Session, SessionLimits
     from harness.judging.running.units import Job
@@ -172,7 +172,7 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
     folder.mkdir()
     took = []
 
-    pool = worker_pool.WorkerPool
+    pool = ask.WorkerPool
 
     class TimedPool(pool):
         async def answer(self, unit):
@@ -180,7 +180,7 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
             await super().answer(unit)
             took.append(time.perf_counter() - start)
 
-    worker_pool.WorkerPool = TimedPool
+    ask.WorkerPool = TimedPool
     job = Job(build(spec, task, prompts), items, ("forced_choice",), samples)
     with (
         VerdictLog.open(folder / "verdicts.jsonl") as log,
@@ -199,7 +199,7 @@ def asked(folder, task, prompts, spec, *, items, samples, store=None):
         )
         uvloop.run(session.run())
         cache.close()
-    worker_pool.WorkerPool = pool
+    ask.WorkerPool = pool
     return took
 
 

@@ -26,8 +26,8 @@ from yardstick import report
 from harness.cluster.shared_limits import AHEAD_S
 from harness.cluster.shared_store import ALLOWANCES
 from harness.cluster.worker_lease import LEASE_MARGIN_S, RENEW_EVERY_S
+from harness.judging.running.ask import LOOKUP_BATCH
 from harness.judging.running.rate_limit import BURST_S, WINDOW_S
-from harness.judging.running.worker_pool import LOOKUP_BATCH
 
 SLOTS = 8  # calls in flight of a worker
 DEADLINE_S = 30.0

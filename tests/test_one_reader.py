@@ -147,7 +147,7 @@ def test_values_of_verdicts_are_read_by_one_class():
 
 def test_one_loop_asks_units():
     """A batch, a look, a probe and a race have units asked by it, and none by itself."""
-    assert modules_that("Asker") == {"judging.running.worker_pool"}
+    assert modules_that("Asker") == {"judging.running.ask", "judging.running.pairs"}
 
 
 def test_no_attribute_of_a_judge_is_set_from_outside():

@@ -182,8 +182,7 @@ class SharedBudget(CostBudget):
 
     def reserve(self, judge: str, request: str, cost_usd: float) -> CallBill:
         """Return a context that uses what was promised to this call, else raise `BudgetSpent`."""
-        if self.limit_usd is None:
-            return super().reserve(judge, request, cost_usd)
+        del cost_usd
         promised_usd = self._promised_usd.pop(request, None)
         if promised_usd is None:
             raise BudgetSpent(f"the next request could exceed --max-cost {self.limit_usd:g}")
@@ -192,9 +191,8 @@ class SharedBudget(CostBudget):
     def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
         """Replace what was reserved for a call by what it cost; the rest may be used again."""
         super().book(reserved_usd, cost_usd, is_known=is_known)
-        if self.limit_usd is not None:
-            self._allowance_usd += reserved_usd - cost_usd
-            self._note_held()
+        self._allowance_usd += reserved_usd - cost_usd
+        self._note_held()
 
     def stop_waiting(self) -> None:
         """Let no call wait any more: nothing is sent."""

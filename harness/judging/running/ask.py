@@ -1,11 +1,19 @@
-"""Ask one unit of work: look-up, claim, rate limit, budget, call, retry and parse."""
+"""Asks one judge: which units are open, and one unit from its claim to its verdict.
+
+As many workers as calls may be in flight take units from one iterator, which looks up and claims
+many at once. A unit passes the rate limit, the budget, the call with its retries, and the parser.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
+from contextlib import suppress
+from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import force_setattr, replace
 
@@ -13,72 +21,312 @@ from harness.errors import BudgetSpent, CallFailed, NotAsked, RunError
 from harness.judging.judges.base import without_key
 from harness.judging.judges.pricing import max_tokens, price_of, reply_cap, worst_cost
 from harness.judging.judges.response_errors import is_retryable, limit_wait
-from harness.judging.parsing.verdict import AWAITS_SECOND_TURN, failed
+from harness.judging.parsing.verdict import failed
+from harness.judging.running.pairs import PairAsker
+from harness.judging.running.units import UnitOutcome, WorkUnit, grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 
     from harness.judging.judges.base import Judge
     from harness.judging.parsing.reply_reader import ReplyReader
     from harness.judging.parsing.verdict import Reply, Verdict
-    from harness.judging.prompts.requests import Request, Unit
+    from harness.judging.prompts.requests import Request
     from harness.judging.running.budget import CostBudget
     from harness.judging.running.rate_limit import RateGate
     from harness.judging.running.retry import RetryPolicy
-    from harness.judging.running.units import WorkUnit
+    from harness.judging.running.session import JudgeRun
     from harness.judging.storage.reply_store import Store
 
+LOOKUP_BATCH = 64  # units that are looked up and claimed at once, at least
+CLAIMED_PER_PLACE = 4  # units that are claimed at once per call that may be in flight
+WORKERS_PER_PLACE = 4  # most workers (calling or backing off) per call that may be in flight
 LOCK_POLL_S = 0.1  # between looks for the reply that somebody else is waiting for
 NOTICE_AFTER_S = 5.0  # of waiting for that reply
 NO_SAMPLES = frozenset({"bad_request", "unsupported_params"})  # answers to `n` greater than 1
 
 
-class UnitOutcome(NamedTuple):
-    """Result of asking one unit of work.
+class Pause(Enum):
+    """What is yielded in place of a unit while others are asking for all that are left."""
 
-    Attributes
-    ----------
-    verdicts : sequence of Verdict
-        Empty if nothing was asked.
-    received : sequence of Reply
-        Replies that were paid for. The locks on their requests are held until they are stored.
-    failure : CallFailed or None
-        Why a request was given up.
-    unanswered : sequence of WorkUnit
-        To be asked after the verdicts are written: samples on their own, second turns of pairs.
-    too_few : bool
-        Whether the server gave fewer replies than samples were asked for.
-    held_by : str
-        The command that brings the reply, if the request waits in a batch of another run.
+    PAUSE = 0
+
+
+PAUSE = Pause.PAUSE
+
+
+async def ask_all(judge: JudgeRun) -> None:
+    """Ask all open units of one judge."""
+    async with asyncio.TaskGroup() as group:
+        pool = WorkerPool(judge, group)
+        pool.hire()
+    pool.units.close()
+    session = judge.session
+    if session.store.shared_progress() is None:
+        return
+    if session.budget.exhausted:
+        await session.others_paid()
+    if session.budget.exhausted or judge.stop_reason:
+        await pool.take_stored()
+
+
+class WorkerPool:
+    """Workers that take one judge's units from one iterator.
+
+    As many work as calls may be in flight. While one backs off, another is hired in its place, up
+    to a limit, so that waiting delays no other unit.
     """
 
-    verdicts: Sequence[Verdict] = ()
-    received: Sequence[Reply] = ()
-    failure: CallFailed | None = None
-    unanswered: Sequence[WorkUnit] = ()
-    too_few: bool = False
-    held_by: str = ""
+    def __init__(self, judge: JudgeRun, group: asyncio.TaskGroup) -> None:
+        spec, session = judge.judge.spec, judge.session
+        self.units = self._units()
+        self._judge = judge
+        self._store = session.store
+        self._group = group
+        self._concurrency = judge.gate.rate.ceiling
+        self._samples_per_request = spec.n_per_request
+        self._n_workers = self._n_waiting = 0
+        self._places = Places(self._concurrency, judge.gate.sleep)
+        self._n_claimed = max(LOOKUP_BATCH, CLAIMED_PER_PLACE * self._concurrency)
+        self._waiting: deque[WorkUnit] = deque()  # others are asking for them
+        self._left: list[WorkUnit] = []  # when nothing more was to be sent
+        self._open_units = self._not_done()
+        self._looked_s = self._noticed_s = float("-inf")
+        self._asker = Asker(
+            judge.judge,
+            judge.reader,
+            session.store,
+            gate=judge.gate,
+            budget=session.budget,
+            retry=session.retry,
+            sleep=self.sleep,
+        )
+
+    def hire(self) -> None:
+        """Start one more worker, unless enough are at work."""
+        at_work = self._n_workers - self._n_waiting
+        most = self._concurrency * WORKERS_PER_PLACE
+        if at_work < self._concurrency and self._n_workers < most:
+            self._n_workers += 1
+            self._group.create_task(self._work())
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; meanwhile another worker may take this one's place."""
+        self._n_waiting += 1
+        self.hire()
+        try:
+            await self._places.sleep(seconds)
+        finally:
+            self._n_waiting -= 1
+
+    async def take_stored(self) -> None:
+        """Record the units left whose replies are stored; nothing is asked."""
+        recorder = self._judge.session.recorder
+        left = [part for unit in self._left for part in unit.split()]
+        while batch := [*left, *self._waiting, *islice(self._open_units, self._n_claimed)]:
+            left.clear()
+            self._waiting.clear()
+            recorder.record(self._asker.pairs.stored(self._without_stored(batch)))
+            await asyncio.sleep(0)
+
+    async def _work(self) -> None:
+        """Ask one unit after the other."""
+        for unit in self.units:
+            if isinstance(unit, Pause):
+                if self._judge.session.recorder.is_idle:
+                    await self._judge.session.budget.return_allowance()
+                with suppress(NotAsked):
+                    await self._judge.gate.sleep(LOCK_POLL_S)
+            if self._judge.gate.is_shut:
+                self._leave(unit)
+                break
+            if not isinstance(unit, WorkUnit):
+                await asyncio.sleep(0)
+                continue
+            self.hire()
+            async with self._places:
+                await self.answer(unit)
+            if self._n_workers - self._n_waiting > self._concurrency:
+                break  # those that backed off are back
+        self._n_workers -= 1
+
+    async def answer(self, unit: WorkUnit) -> None:
+        """Ask one unit and record its outcome."""
+        recorder = self._judge.session.recorder
+        recorder.begin()
+        try:
+            outcome = await self._asker.ask(unit)
+        finally:
+            recorder.end()
+        if outcome.too_few:
+            self._samples_per_request = 1
+        await self._record(outcome)
+        if not (outcome.verdicts or outcome.held_by):
+            self._left.append(unit)
+        for part in outcome.unanswered:
+            if self._judge.gate.is_shut:
+                self._left.append(part)
+            else:
+                await self.answer(part)
+
+    async def _record(self, outcome: UnitOutcome) -> None:
+        """Record an outcome, and stop the judge or the run if it demands that."""
+        judge, session = self._judge, self._judge.session
+        if outcome.failure is not None:
+            judge.count_failure(outcome.failure)
+        if outcome.held_by:
+            judge.count_held([outcome.held_by])
+        if session.budget.exhausted:
+            session.drain()
+        if outcome.verdicts:
+            await session.recorder.record_soon(outcome.verdicts, outcome.received)
+            judge.judge.recorded(outcome.received)
+
+    def _not_done(self) -> Iterator[WorkUnit]:
+        """Yield the units that the log does not answer; tell the observer about the others."""
+        session = self._judge.session
+        for unit in self._judge.job.open_units(session.done):
+            if isinstance(unit, WorkUnit):
+                yield unit
+            else:
+                session.observer.resumed(unit.judge, [unit])
+
+    def _units(self) -> Generator[WorkUnit | Pause | None]:
+        """Yield units that must be asked, and None now and then, to let other tasks run.
+
+        Those whose reply is stored are recorded on the way. Those that others are asking for are
+        looked at again later; while only such are left, `PAUSE` is yielded.
+        """
+        samples = self._judge.job.samples
+        size = self._n_claimed // samples * samples or self._n_claimed  # keeps samples together
+        while True:
+            batch = [*self._waited_for(size), *islice(self._open_units, size)]
+            if not batch and not self._waiting:
+                return
+            units = deque(grouped(self._claim(batch), self._samples_per_request))
+            try:
+                while units:
+                    unit = units.popleft()
+                    if len(unit.samples) > self._samples_per_request:  # fewer since it was grouped
+                        units.extendleft(reversed(unit.split()))
+                    else:
+                        yield unit
+            finally:
+                for unit in units:
+                    self._leave(unit)
+            yield None if batch else PAUSE
+
+    def _waited_for(self, n: int) -> list[WorkUnit]:
+        """Take some units that others were asking for, unless they were just looked at."""
+        now = time.monotonic()
+        if not self._waiting or now - self._looked_s < LOCK_POLL_S:
+            return []
+        self._looked_s = now
+        return [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
+
+    def _claim(self, batch: Sequence[WorkUnit]) -> list[WorkUnit]:
+        """Look up and claim many units at once; return those to be asked. Pairs are not claimed."""
+        if not batch:
+            return []
+        units = self._without_stored(batch)
+        pairs = [unit for unit in units if unit.elicitation == "paired"]
+        single = [unit for unit in units if unit.elicitation != "paired"]
+        claimed, waiting = self._claim_single(single) if single else ([], [])
+        self._wait_for(waiting, is_progress=len(waiting) < len(batch))
+        return [*claimed, *pairs]
+
+    def _claim_single(
+        self, units: Sequence[WorkUnit]
+    ) -> tuple[Sequence[WorkUnit], Sequence[WorkUnit]]:
+        """Claim units of one sample: return those to be asked, and those that others ask for.
+
+        Of units with one request, the first is claimed. What is stored by now is recorded.
+        """
+        owners = {unit.hashes[0]: unit for unit in reversed(units)}
+        claim = self._store.claim([unit.key for unit in owners.values()])
+        claimed, waiting, stored, held = [], [], [], []
+        for unit in units:
+            request = unit.hashes[0]
+            if request in claim.stored:
+                stored.append((unit, claim.stored[request]))
+            elif request in claim.held:
+                held.append(claim.held[request])
+            elif request in claim.granted and owners[request] is unit:
+                unit.claimed = True
+                claimed.append(unit)
+            else:
+                waiting.append(unit)
+        self._record_stored(stored)
+        if held:
+            self._judge.count_held(held)
+        return claimed, waiting
+
+    def _without_stored(self, units: Sequence[WorkUnit]) -> Sequence[WorkUnit]:
+        """Record the units whose reply is stored; return the others and all pairs."""
+        alone = [unit for unit in units if unit.elicitation != "paired"]
+        stored = self._store.get([unit.key for unit in alone])
+        if not stored:
+            return units
+        answered, remaining = [], []
+        for unit in units:
+            reply = stored.get(unit.hashes[0]) if unit.elicitation != "paired" else None
+            if reply is None:
+                remaining.append(unit)
+            else:
+                answered.append((unit, reply))
+        self._record_stored(answered)
+        return remaining
+
+    def _record_stored(self, replies: Sequence[tuple[WorkUnit, Reply]]) -> None:
+        """Record the verdicts on units whose reply is stored."""
+        asker = self._asker
+        verdicts = [
+            asker.read(unit, reply, from_store=not asker.count_paid(reply))
+            for unit, reply in replies
+        ]
+        self._judge.session.recorder.record(verdicts)
+
+    def _wait_for(self, units: Sequence[WorkUnit], *, is_progress: bool) -> None:
+        """Put units aside that others are asking for, and say who is if nothing else happens."""
+        self._waiting += units
+        now = time.monotonic()
+        if is_progress:
+            self._noticed_s = now
+        elif now - self._noticed_s > NOTICE_AFTER_S:
+            self._noticed_s = now
+            self._store.report_holder(units[0].hashes[0])
+
+    def _leave(self, unit: WorkUnit | Pause | None) -> None:
+        """Set a unit aside that is not asked, and release its requests."""
+        if not isinstance(unit, WorkUnit):
+            return
+        self._left.append(unit)
+        if unit.claimed:
+            self._store.release(unit.hashes)
 
 
-class Claims(NamedTuple):
-    """Result of `Asker.claim`.
+class Places(asyncio.Semaphore):
+    """Places of calls that are sent or not recorded yet; one that backs off leaves its own.
 
-    Attributes
+    Parameters
     ----------
-    claimed : sequence of WorkUnit
-        To be asked.
-    waiting : sequence of WorkUnit
-        Others are asking for them.
-    stored : sequence of (WorkUnit, Reply)
-        Need not be asked.
-    held : sequence of str
-        For each unit that waits in a batch of another run, the command that brings its reply.
+    n : int
+        Number of places.
+    sleep : callable
+        How calls wait.
     """
 
-    claimed: Sequence[WorkUnit]
-    waiting: Sequence[WorkUnit]
-    stored: Sequence[tuple[WorkUnit, Reply]]
-    held: Sequence[str]
+    def __init__(self, n: int, sleep: Callable[[float], Awaitable[None]]) -> None:
+        super().__init__(n)
+        self._sleep = sleep
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; meanwhile another call may take this one's place."""
+        self.release()
+        try:
+            await self._sleep(seconds)
+        finally:
+            await self.acquire()
 
 
 class Asker:
@@ -100,6 +348,11 @@ class Asker:
         How calls are retried.
     sleep : callable
         Waits, and raises `NotAsked` as soon as nothing more may be sent.
+
+    Attributes
+    ----------
+    pairs : PairAsker
+        Asks for pairs, by means of this.
     """
 
     def __init__(
@@ -121,9 +374,8 @@ class Asker:
         self._budget = budget
         self._retry = retry
         self._sleep = sleep
-        self._price = price_of(judge.spec)
-        self._reply_cap = reply_cap(judge.spec)
         self._deadline = Deadline(judge.spec.deadline_s)
+        self.pairs = PairAsker(self, judge, store)
 
     async def ask(self, unit: WorkUnit) -> UnitOutcome:
         """Ask for one unit of work, unless its reply is stored.
@@ -146,108 +398,34 @@ class Asker:
         RunError
             If the store cannot be read.
         """
-        ask = self._ask_samples if len(unit.samples) > 1 else self._ask_one
-        outcome = await ask(unit)
+        if unit.elicitation == "paired":
+            outcome = await self.pairs.ask(unit)
+        elif len(unit.samples) > 1:
+            outcome = await self._ask_samples(unit)
+        else:
+            outcome = await self._ask_one(unit)
         if self._budget.limit_usd is None or not outcome.received or outcome.failure is not None:
             return outcome
         return outcome._replace(failure=self._budget.overrun(self._name))
 
-    def claim(self, units: Sequence[WorkUnit]) -> Claims:
-        """Claim the requests of many units of one sample; of those with one request, the first."""
-        if not units:
-            return Claims((), (), (), ())
-        owners = {unit.hashes[0]: unit for unit in reversed(units)}
-        claim = self._store.claim([unit.key for unit in owners.values()])
-        claimed, waiting, stored, held = [], [], [], []
-        for unit in units:
-            request = unit.hashes[0]
-            if request in claim.stored:
-                stored.append((unit, claim.stored[request]))
-            elif request in claim.held:
-                held.append(claim.held[request])
-            elif request in claim.granted and owners[request] is unit:
-                unit.claimed = True
-                claimed.append(unit)
-            else:
-                waiting.append(unit)
-        return Claims(claimed, waiting, stored, held)
-
-    def read_stored(self, replies: Iterable[tuple[WorkUnit, Reply]]) -> list[Verdict]:
-        """Return the verdicts on units whose reply is stored."""
-        verdict = self._reader.verdict
-        return [
-            verdict(reply, unit.unit(), self._name, from_store=not self._count_paid(reply))
-            for unit, reply in replies
-        ]
-
-    def stored_pairs(self, units: Iterable[WorkUnit]) -> list[Verdict]:
-        """Return the verdicts on what is stored of the pairs among units."""
-        pairs = [unit for unit in units if unit.elicitation == "paired"]
-        firsts = self._store.get([unit.key for unit in pairs if unit.first is None])
-        begun = [
-            (unit, first)
-            for unit in pairs
-            if (first := unit.first or firsts.get(unit.hashes[0])) is not None
-        ]
-        requests = [
-            self._judge.follow_up(unit.request_for(), first) if first.text.strip() else None
-            for unit, first in begun
-        ]
-        replies = self._store.get([(r.cache_key, r.hash) for r in requests if r is not None])
-        verdicts = []
-        for (unit, first), request in zip(begun, requests, strict=True):
-            reply = replies.get(request.hash) if request else None
-            is_paid = self._count_paid(first, reply)
-            from_store = not (is_paid or unit.bought)
-            if request is None:
-                verdicts.append(self._without_choice(first, unit.unit(), from_store=from_store))
-            elif reply is not None:
-                verdicts.append(self._read(unit, reply, first, from_store=from_store))
-            elif is_paid:
-                verdicts.append(self._first_turn(unit.unit(), first))
-        return verdicts
-
     async def _ask_one(self, unit: WorkUnit) -> UnitOutcome:
         received: list[Reply] = []
-        request, first = unit.request_for(), unit.first
-        if first is not None:
-            request = self._judge.follow_up(request, first)
+        request = unit.request_for()
         try:
-            reply = await self._obtain(request, received, claimed=unit.claimed)
+            reply = await self.obtain(request, received, claimed=unit.claimed)
         except CallFailed as failure:
-            verdict = self._failed(unit, request.hash, failure.reason)
-            return UnitOutcome([verdict], failure=failure)
+            return UnitOutcome([self.failed(unit, request.hash, failure.reason)], failure=failure)
         except NotAsked as stop:
             return UnitOutcome(held_by=stop.held_by)
-        if unit.elicitation == "paired" and first is None:
-            return await self._continue_pair(unit, reply, received)
-        bought = unit.bought or bool(received)
-        bought |= self._count_paid(first, reply)
-        return UnitOutcome([self._read(unit, reply, first, from_store=not bought)], received)
+        bought = bool(received) | self.count_paid(reply)
+        return UnitOutcome([self.read(unit, reply, from_store=not bought)], received)
 
-    async def _continue_pair(
-        self, unit: WorkUnit, first: Reply, received: Sequence[Reply]
-    ) -> UnitOutcome:
-        """Return the first turn of a pair, to be written before its second is asked.
-
-        A first turn that was written before is followed up here. A blank one is not: some providers
-        refuse an empty turn.
-        """
-        bought = bool(received)
-        if not first.text.strip():
-            bought |= self._count_paid(first)
-            return UnitOutcome(
-                [self._without_choice(first, unit.unit(), from_store=not bought)], received
-            )
-        unit = replace(unit, first=first, bought=bought, claimed=False)
-        if bought:
-            return UnitOutcome([self._first_turn(unit.unit(), first)], received, unanswered=[unit])
-        return await self.ask(unit)
-
-    async def _obtain(self, request: Request, received: list[Reply], *, claimed: bool) -> Reply:
+    async def obtain(self, request: Request, received: list[Reply], *, claimed: bool) -> Reply:
         """Return the reply to one request: the stored one, or one that is now paid for.
 
-        While somebody else is asking for it, in this run or in another, their reply is waited for.
+        One that is paid for is added to ``received``. Unless the request is ``claimed`` already, it
+        is claimed first; while somebody else is asking for it, in this run or in another, their
+        reply is waited for.
         """
         store, key, n_polls = self._store, (request.cache_key, request.hash), 0
         while not claimed:
@@ -284,14 +462,14 @@ class Asker:
         finally:
             self._store.release(part.hashes[0] for part in claimed[len(replies) :])
         verdicts = [
-            self._read(part, reply, None, from_store=False)
+            self.read(part, reply, from_store=False)
             for part, reply in zip(claimed, replies, strict=False)
         ]
         missing = [replace(part, claimed=False) for part in claimed[len(replies) :]]
         if failure is None or failure.reason in NO_SAMPLES:
             return UnitOutcome(verdicts, replies, unanswered=missing, too_few=bool(missing))
         given_up = missing[:1] if failure.stops_judge else missing
-        verdicts += [self._failed(part, part.hashes[0], failure.reason) for part in given_up]
+        verdicts += [self.failed(part, part.hashes[0], failure.reason) for part in given_up]
         return UnitOutcome(verdicts, replies, failure)
 
     async def _call(self, requests: Sequence[Request]) -> list[Reply]:
@@ -309,24 +487,17 @@ class Asker:
             return await self._retry.call_again(failure, attempt, self._sleep)
 
     async def _attempt(self, requests: Sequence[Request]) -> list[Reply]:
-        gate, budget, judge = self._gate, self._budget, self._judge
-        spec, n = judge.spec, len(requests)
-        tokens = max_tokens(requests[0].messages, self._reply_cap, n) if gate.needs_tokens else 0
+        gate, spec, tokens = self._gate, self._judge.spec, 0
+        if gate.needs_tokens:
+            tokens = max_tokens(requests[0].messages, reply_cap(spec), len(requests))
         ticket = await gate.enter(tokens)
         try:
             gate.check()
-            await judge.prepare()
-            most_usd, request = 0.0, requests[0].hash
-            if budget.limit_usd is not None:
-                most_usd = worst_cost(requests[0], self._price, self._reply_cap, n)
-                await budget.wait_for_room(
-                    spec.name, request, most_usd, tried_first=judge.tried_first
-                )
-                gate.check()
-            with budget.reserve(spec.name, request, most_usd) as bill:
-                with self._deadline:
-                    replies = await judge.ask_many(requests)
-                bill.settle(replies)
+            await self._judge.prepare()
+            if self._budget.limit_usd is None:
+                replies = await self._send(requests)
+            else:
+                replies = await self._send_within_budget(requests)
             gate.succeeded()
         except BudgetSpent:
             raise NotAsked from None
@@ -342,36 +513,37 @@ class Asker:
             force_setattr(reply, "cache_key", requests[0].cache_key)
         return replies
 
-    def _count_paid(self, *replies: Reply | None) -> bool:
+    async def _send(self, requests: Sequence[Request]) -> list[Reply]:
+        with self._deadline:
+            return await self._judge.ask_many(requests)
+
+    async def _send_within_budget(self, requests: Sequence[Request]) -> list[Reply]:
+        """Send a request as soon as there is room for the most that its replies may cost."""
+        budget, judge, request = self._budget, self._judge, requests[0]
+        spec, n = judge.spec, len(requests)
+        most_usd = worst_cost(request, price_of(spec), reply_cap(spec), n)
+        await budget.wait_for_room(spec.name, request.hash, most_usd, tried_first=judge.tried_first)
+        self._gate.check()
+        with budget.reserve(spec.name, request.hash, most_usd) as bill:
+            replies = await self._send(requests)
+            bill.settle(replies)
+        return replies
+
+    def count_paid(self, *replies: Reply | None) -> bool:
         """Whether processes that this one started paid for any of some replies; counts each."""
         n_paid = sum(self._store.count_paid(reply.request) for reply in replies if reply)
         return n_paid > 0
 
-    def _read(
-        self, unit: WorkUnit, reply: Reply, first: Reply | None, *, from_store: bool
+    def read(
+        self, unit: WorkUnit, reply: Reply, *, first: Reply | None = None, from_store: bool
     ) -> Verdict:
+        """Return the verdict in a reply to a unit; of a pair, in both its replies."""
         return self._reader.verdict(
             reply, unit.unit(), self._name, first=first, from_store=from_store
         )
 
-    def _without_choice(self, first: Reply, unit: Unit, *, from_store: bool) -> Verdict:
-        """Read a pair whose first turn was blank, so that there is no conversation to continue."""
-        of_set = unit._replace(elicitation="response_set")
-        verdict = self._reader.verdict(first, of_set, self._name, from_store=from_store)
-        return replace(
-            verdict,
-            elicitation="paired",
-            first=first,
-            reply=None,
-            failed_request=first.request,
-            reason=f"set:{verdict.reason}",
-        )
-
-    def _first_turn(self, unit: Unit, first: Reply) -> Verdict:
-        """Return what is written of a pair before its second turn is asked."""
-        return failed(unit, self._name, first.request, reason=AWAITS_SECOND_TURN, first=first)
-
-    def _failed(self, unit: WorkUnit, request: str, reason: str) -> Verdict:
+    def failed(self, unit: WorkUnit, request: str, reason: str) -> Verdict:
+        """Return the verdict on a unit whose request was given up."""
         return failed(unit.unit(), self._name, request, reason=reason, first=unit.first)
 
 

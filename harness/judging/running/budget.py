@@ -57,7 +57,9 @@ class CallBill:
 
 
 class CostBudget:
-    """Budget of one run, shared by all judges; without a limit it only counts.
+    """Budget of one run, shared by all judges.
+
+    Calls pass it under a limit alone; without one it is told afterwards what replies have cost.
 
     Parameters
     ----------
@@ -160,9 +162,8 @@ class CostBudget:
 
     def begin(self, judge: str, reserved_usd: float) -> None:
         """Count a call as in flight."""
-        if self.limit_usd is not None:
-            self._in_flight[judge] += 1
-            self.hold(reserved_usd)
+        self._in_flight[judge] += 1
+        self.hold(reserved_usd)
 
     def hold(self, cost_usd: float) -> None:
         """Reserve some USD, and record what may be spent before it is."""
@@ -176,17 +177,12 @@ class CostBudget:
 
     def end(self, judge: str, reserved_usd: float, bill: CallBill, *, is_answered: bool) -> None:
         """Replace what was reserved for a call by what it cost."""
-        if self.limit_usd is not None:
-            self._in_flight[judge] -= 1
-            if is_answered:
-                self._replied.add(judge)
-            self.compare(judge, reserved_usd, bill.cost_usd)
-        self.book(reserved_usd, bill.cost_usd, is_known=bill.is_known)
-
-    def compare(self, judge: str, reserved_usd: float, cost_usd: float) -> None:
-        """Note whether replies of a judge cost more than was reserved for them."""
-        if self.limit_usd is not None and cost_usd > reserved_usd + NOTHING_USD:
+        self._in_flight[judge] -= 1
+        if is_answered:
+            self._replied.add(judge)
+        if bill.cost_usd > reserved_usd + NOTHING_USD:
             self._overrun.add(judge)
+        self.book(reserved_usd, bill.cost_usd, is_known=bill.is_known)
 
     def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
         """Replace a reserve by what was spent of it; ``is_known`` where that was reported."""

@@ -92,6 +92,11 @@ class Recorder:
         Called when the log cannot be written.
     done : mapping of UnitKey to Verdict
         What the log held before, from which attempts at a unit are counted on.
+
+    Attributes
+    ----------
+    received_usd : float
+        What the replies that were received have cost, as far as their costs are known.
     """
 
     def __init__(
@@ -107,6 +112,7 @@ class Recorder:
         self._observer = observer
         self._stop = stop
         self._done = done
+        self.received_usd = 0.0
         self._n_asking = 0
         self._group: _Group | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -146,6 +152,7 @@ class Recorder:
         group = self._group
         group.verdicts += self._numbered(verdicts)
         group.received += received
+        self.received_usd += sum(reply.cost_usd or 0.0 for reply in received)
         await group.done.wait()
         if group.error is not None:
             raise group.error

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError
 from harness.judging.parsing.reply_reader import ReplyReader
-from harness.judging.running.ask import NOTICE_AFTER_S
+from harness.judging.running.ask import NOTICE_AFTER_S, ask_all
 from harness.judging.running.open_files import open_files_limit, share_connections
 from harness.judging.running.rate_limit import rate_gate
 from harness.judging.running.recorder import Recorder
 from harness.judging.running.retry import RetryPolicy
-from harness.judging.running.worker_pool import ask_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -132,6 +131,8 @@ class Session:
         finally:
             showing.cancel()
             await self.recorder.close()
+            if self.budget.limit_usd is None:
+                self.budget.spent_usd += self.recorder.received_usd
             await asyncio.gather(*(judge.judge.aclose() for judge in self._judges))
         return {judge.name: judge.stop_reason for judge in self._judges}
 

@@ -1,9 +1,9 @@
-"""Units of work: what a judge is asked in a run, and the requests for it."""
+"""Units of work: what a judge is asked in a run, the requests for it, and what came of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,8 +15,9 @@ from harness.judging.storage.verdict_log import UnitKey
 from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from harness.errors import CallFailed
     from harness.judging.judges.base import Judge
     from harness.judging.parsing.verdict import Verdict
     from harness.judging.prompts.presentation_orders import OptionOrders
@@ -168,6 +169,56 @@ class WorkUnit(Struct, gc=False):  # no unit can be part of a cycle
         """Return one unit of work per sample."""
         parts = zip(self.samples, self.hashes, strict=True)
         return [replace(self, samples=(s,), hashes=(h,)) for s, h in parts]
+
+
+class UnitOutcome(NamedTuple):
+    """Result of asking one unit of work.
+
+    Attributes
+    ----------
+    verdicts : sequence of Verdict
+        Empty if nothing was asked.
+    received : sequence of Reply
+        Replies that were paid for. The locks on their requests are held until they are stored.
+    failure : CallFailed or None
+        Why a request was given up.
+    unanswered : sequence of WorkUnit
+        To be asked after the verdicts are written: samples on their own, second turns of pairs.
+    too_few : bool
+        Whether the server gave fewer replies than samples were asked for.
+    held_by : str
+        The command that brings the reply, if the request waits in a batch of another run.
+    """
+
+    verdicts: Sequence[Verdict] = ()
+    received: Sequence[Reply] = ()
+    failure: CallFailed | None = None
+    unanswered: Sequence[WorkUnit] = ()
+    too_few: bool = False
+    held_by: str = ""
+
+
+def grouped(units: Sequence[WorkUnit], most: int) -> list[WorkUnit]:
+    """Join units that differ in the sample alone, at most ``most`` at a time; pairs stay alone."""
+    if most == 1:
+        return list(units)
+    groups: list[WorkUnit] = []
+    for unit in units:
+        group = groups[-1] if groups else None
+        if (
+            group is not None
+            and group.request is unit.request
+            and group.claimed
+            and unit.claimed
+            and len(group.samples) < most
+            and unit.elicitation != "paired"
+        ):
+            groups[-1] = replace(
+                group, samples=group.samples + unit.samples, hashes=group.hashes + unit.hashes
+            )
+        else:
+            groups.append(unit)
+    return groups
 
 
 def _first_request(verdict: Verdict) -> str:
