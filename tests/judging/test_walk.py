@@ -8,7 +8,7 @@ from benchmarks.walk import ROLES, WHOLE, files_of_rows, walk_of
 
 MAX_FILES_OF_ROWS = 18  # of 46 when a folder was written and read on the way
 MAX_FILES_OF_WHOLE_ROWS = 14  # where nothing is guessed
-MAX_FILES = 13
+MAX_FILES = 12
 
 
 def test_the_walk_of_a_forced_choice(stub, tmp_path):

@@ -1,4 +1,8 @@
-"""Response cache: the replies that were paid for, on disk, in a `diskcache.Cache` of JSON bytes.
+"""Response cache: the replies that were paid for, and the right to send a request, on one machine.
+
+Replies are JSON bytes in a `diskcache.Cache`. The process that holds the lock on a request may send
+it; the others wait and then find the reply. Locks stand beside the database and not in it, so that
+they hold while it is locked, full or damaged.
 
 The cache is a convenience, not the record: what was received stands in ``verdicts.jsonl``, from
 which it can be rebuilt with ``harness cache copy``. All samples of one request lie under one
@@ -9,9 +13,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
+import sys
 import time
 from collections import deque
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
+from errno import EACCES, EAGAIN
+from fcntl import F_GETLK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_UN, fcntl, lockf
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import diskcache
@@ -19,10 +27,10 @@ import msgspec
 from diskcache.core import DBNAME, METADATA, MODE_RAW
 
 from harness.errors import RunError
+from harness.files import open_regular
 from harness.judging.parsing.verdict import Reply
 from harness.judging.storage.held_requests import HeldRequests
 from harness.judging.storage.reply_store import Claim
-from harness.judging.storage.request_locks import FileLocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,6 +57,12 @@ READ = "SELECT mode, filename, value FROM Cache"
 STORE = (
     "INSERT OR REPLACE INTO Cache (key, raw, size, mode, filename, value) VALUES (?, 1, ?, ?, ?, ?)"
 )
+DIGITS = 15  # of a request's hash: 60 bits, the offset of its byte; the lock files stay empty
+N_LOCK_FILES = 16  # the system walks past our other locks on a file to set one: with 1,200, 12 us
+POLL_S = 0.05
+NOTICE_AFTER_S = 5.0  # of waiting for a lock
+IS_MACOS = sys.platform == "darwin"
+FLOCK = "qqihh" if IS_MACOS else "hhqqi"  # type, whence, start, length, process; on macOS type last
 ADVICE = "choose another with --cache DIR, or use --no-cache"
 WHEN_DAMAGED = "the next run moves it aside; replies of finished runs are in their run folders"
 _ENCODE = msgspec.json.Encoder().encode
@@ -139,6 +153,74 @@ class BulkCache(diskcache.Cache):  # type: ignore[misc]  # diskcache has no type
             self._sql(statement)
 
 
+class FileLocks:
+    """Locks of this process on requests, each a byte of a file; OSError if none can be opened.
+
+    The system releases a process's locks when it ends, however it ends; a process that is stopped
+    (Ctrl-Z) keeps them. Where the file system has no locks, every claim succeeds. ``on_wait``
+    receives the process that holds a lock, once, when that has been waited for.
+    """
+
+    def __init__(self, folder: Path, on_wait: Callable[[int], None] = lambda _: None) -> None:
+        folder.mkdir(exist_ok=True)
+        files = [folder / f"{i:x}" for i in range(N_LOCK_FILES)]
+        self._descriptors = [open_regular(file, os.O_RDWR | os.O_CREAT) for file in files]
+        self._on_wait = on_wait
+        self._reported: set[int] = set()
+        self._offsets: dict[str, int] = {}  # of the hashes that are locked
+
+    def claim(self, name: str) -> bool:
+        """Lock a hash; False if anybody holds it, this process included."""
+        if name in self._offsets:
+            return False
+        offset = int(name[:DIGITS], 16)
+        try:
+            lockf(self._descriptors[offset % N_LOCK_FILES], LOCK_EX | LOCK_NB, 1, offset)
+        except OSError as error:
+            if error.errno in {EACCES, EAGAIN}:
+                return False
+        self._offsets[name] = offset
+        return True
+
+    def release(self, name: str) -> None:
+        """Unlock a hash, if this process holds it."""
+        offset = self._offsets.pop(name, None)
+        if offset is not None:
+            with suppress(OSError):
+                lockf(self._descriptors[offset % N_LOCK_FILES], LOCK_UN, 1, offset)
+
+    @contextmanager
+    def held(self, name: str) -> Iterator[None]:
+        """Hold a hash, after waiting until nobody else does."""
+        notice_s = time.monotonic() + NOTICE_AFTER_S
+        while not self.claim(name):
+            if time.monotonic() > notice_s:
+                self.report_holder(name)
+            time.sleep(POLL_S)
+        try:
+            yield
+        finally:
+            self.release(name)
+
+    def report_holder(self, name: str) -> None:
+        """Report the process that holds a hash, unless it is this one or was reported before."""
+        offset = int(name[:DIGITS], 16)
+        kind, place = (F_WRLCK, os.SEEK_SET), (offset, 1, 0)
+        lock = struct.pack(FLOCK, *(place + kind if IS_MACOS else kind + place))
+        with suppress(OSError):
+            lock = fcntl(self._descriptors[offset % N_LOCK_FILES], F_GETLK, lock)
+        process = struct.unpack(FLOCK, lock)[2 if IS_MACOS else 4]  # 0 where nobody else holds it
+        if process > 0 and process not in self._reported:
+            self._reported.add(process)
+            self._on_wait(process)
+
+    def close(self) -> None:
+        """Release all locks."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+        self._offsets.clear()
+
+
 class CacheStats(NamedTuple):
     """What a cache holds; a request has one reply per sample."""
 
@@ -219,7 +301,7 @@ class ResponseCache:
 
     def claim(self, requests: Sequence[tuple[str, str]]) -> Claim:
         """Claim requests that nobody else holds; what was stored meanwhile is returned."""
-        granted = self.locks.claim_many([request for _, request in requests])
+        granted = {request for _, request in requests if self.locks.claim(request)}
         wanted = [key for key in requests if key[1] in granted]
         stored = self.get(wanted) if wanted else {}
         open_requests = [request for _, request in requests if request not in stored]

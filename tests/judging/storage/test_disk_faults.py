@@ -35,11 +35,11 @@ from harness.judging.running.session import Session, SessionLimits
 from harness.judging.running.units import Job
 from harness.judging.storage import response_cache
 from harness.judging.storage.reply_store import NoStore
-from harness.judging.storage.request_locks import FileLocks
 from harness.judging.storage.response_cache import (
     BulkCache,
     CacheUnusable,
     CacheUnwritable,
+    FileLocks,
     ResponseCache,
 )
 from harness.judging.storage.verdict_log import VerdictLog, read_log
@@ -406,7 +406,7 @@ def test_a_cache_whose_folder_is_replaced_by_a_file_ends_nothing(tmp_path):
 HOLD = """
 import sys
 from pathlib import Path
-from harness.judging.storage.request_locks import FileLocks
+from harness.judging.storage.response_cache import FileLocks
 leases = FileLocks(Path(sys.argv[1]))
 print(leases.claim(sys.argv[2]), flush=True)
 sys.stdin.read()

@@ -12,7 +12,7 @@ from support.task_folders import make_task_folder
 
 from harness.judging.judges.config import JudgeSpec
 from harness.judging.running import ask
-from harness.judging.storage import request_locks
+from harness.judging.storage import response_cache
 from harness.judging.storage.response_cache import ResponseCache
 from harness.tasks import load_task
 
@@ -66,7 +66,7 @@ def test_stopped_process_that_holds_a_request_is_named(tmp_path, monkeypatch):
 
 def test_stopped_process_that_opens_the_cache_is_named(tmp_path, monkeypatch):
     """So is one that keeps others from opening the cache at all."""
-    monkeypatch.setattr(request_locks, "NOTICE_AFTER_S", 0.1)
+    monkeypatch.setattr(response_cache, "NOTICE_AFTER_S", 0.1)
     ResponseCache(tmp_path / "cache").close()
     lines = []
     with holder(tmp_path / "cache", "f" * 64) as process:
