@@ -82,11 +82,11 @@ class DatasetTable:
                 yield self._place(entry.row, entry.column), row | {"value": value}
 
     def _place(self, row: int, column: str) -> str:
-        place = f"{self.where}: row {self._reader.line(row)}"
+        place = f"row {self._reader.line(row)}"
         return f"{place}, {column}" if column else place
 
     def _refusal(self, row: int, column: str, reason: str) -> TaskError:
-        return TaskError(f"{self._place(row, column)}: {reason}; {REMEDY}.")
+        return TaskError(f"{self.where}: {self._place(row, column)}: {reason}; {REMEDY}.")
 
 
 def _mapping(source: DatasetFields, table: Table, where: str) -> ColumnMapping:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from harness.errors import TaskError
 from harness.tasks.answer_rules import AnswerRules, BadAnswerError
@@ -38,21 +38,19 @@ def read_ratings(
     path: Path, task: TaskFields, items: Sequence[Item] | None, *, unrated: bool = False
 ) -> tuple[tuple[Rating, ...], tuple[Rating, ...]]:
     """Read human ratings in long form."""
-    table = read_rows(path, required=("item", "rater", "value"))
-    place = f"{path}: line "
-    rows = ((f"{place}{line}", row) for line, row in table)
+    rows = read_rows(path, required=("item", "rater", "value"))
     return check_ratings(rows, str(path), task, items, unrated=unrated)
 
 
 def check_ratings(
-    rows: Iterable[tuple[str, Row]],
+    rows: Iterable[tuple[int | str, Row]],
     where: str,
     task: TaskFields,
     items: Sequence[Item] | None,
     *,
     unrated: bool = False,
 ) -> tuple[tuple[Rating, ...], tuple[Rating, ...]]:
-    """Check human ratings in long form: place and cells by column of each.
+    """Check human ratings in long form: cells by column of each, and its line, or place in words.
 
     Without ``items``, the ratings alone say which there are. Returns the ratings, and those whose
     value is one of the task's ``ignore_labels``, in order.
@@ -64,71 +62,104 @@ def check_ratings(
         ``empty_value``, ``empty_response_set``, ``set_not_admissible``, ``duplicate_rating``,
         ``unknown_item`` or ``unrated_item``, naming place, value, item and rater.
     """
-    cells = _Cells(AnswerRules.of(task), items or ())
-    n_items = len(cells.items)
-    rated: set[int] = set()
+    cells = _Cells(AnswerRules.of(task), items or (), where)
+    n_items = len(cells.items.names)
+    is_rated = bytearray(n_items)
+    keys: set[int] = set()
     ratings: list[Rating] = []
     ignored: list[Rating] = []
     for place, row in rows:
-        rating, is_foreign = _rating(row, cells, place)
-        item, rater = cells.items.index(rating.item), cells.raters.index(rating.rater)
-        key = item << 33 | rater << 1 | (rating.elicitation == "response_set")
-        if key in rated:
-            _refuse(place, rating, "duplicate_rating", "this rating is there twice; keep one row")
-        if items is not None and item >= n_items:
-            _refuse(place, rating, "unknown_item", "the items file has no such item; add it there")
-        rated.add(key)
+        made = () if COLUMNS.issuperset(row) else cells.provenance(row, place)
+        item = cells.items.number(row["item"], where, place)
+        rater = cells.raters.number(row["rater"], where, place)
+        names = cells.items.names[item], cells.raters.names[rater]
+        elicitation, value, is_foreign = cells.answer(row, names, place)
+        rating = Rating(*names, elicitation, value, made)
+        key = item << 33 | rater << 1 | (elicitation == "response_set")
+        if key in keys:
+            problem = "this rating is there twice; keep one row"
+            _refuse(_at(where, place), rating, "duplicate_rating", problem)
+        keys.add(key)
+        if item < n_items:
+            is_rated[item] = True
+        elif items is not None:
+            problem = "the items file has no such item; add it there"
+            _refuse(_at(where, place), rating, "unknown_item", problem)
         (ignored if is_foreign else ratings).append(rating)
     if not unrated:
-        _check_rated(where, items or (), {key >> 33 for key in rated})
+        _check_rated(where, items or (), is_rated)
     return tuple(ratings), tuple(ignored)
 
 
+def _at(where: str, place: int | str) -> str:
+    """Name a line of a file, or another place."""
+    return f"{where}: line {place}" if isinstance(place, int) else f"{where}: {place}"
+
+
 class _Names:
-    """Names that were checked, each held once, and the places at which they came."""
+    """Names that were checked, each held once, in the order in which they came."""
 
     def __init__(self, column: str, names: Iterable[str] = ()) -> None:
+        self.names = list(names)
         self._column = column
-        self._places = {name: i for i, name in enumerate(names)}
-        self._names = {name: name for name in self._places}
+        self._numbers = {name: i for i, name in enumerate(self.names)}
 
-    def __len__(self) -> int:
-        return len(self._places)
+    def number(self, cell: object, where: str, place: int | str) -> int:
+        """Return the place of the name in a cell among the names; TaskError as `identifier`."""
+        number = self._numbers.get(cell) if isinstance(cell, str) else None
+        if number is None:
+            name = identifier(cell, self._column, _at(where, place))
+            number = self._numbers.setdefault(name, len(self.names))
+            if number == len(self.names):
+                self.names.append(name)
+        return number
 
-    def index(self, name: str) -> int:
-        """Return the place of a name that was read."""
-        return self._places[name]
 
-    def read(self, cell: object, where: str) -> str:
-        """Return the name in a cell; TaskError as `identifier`."""
-        if isinstance(cell, str) and (name := self._names.get(cell)) is not None:
-            return name
-        name = identifier(cell, self._column, where)
-        self._places.setdefault(name, len(self._places))
-        return self._names.setdefault(name, name)
+Answer: TypeAlias = "tuple[HumanElicitation, str | tuple[str, ...], bool]"
 
 
 class _Cells:
     """Readers of the cells of ratings, each of which checks and holds equal cells once."""
 
-    def __init__(self, rules: AnswerRules, items: Iterable[Item]) -> None:
+    def __init__(self, rules: AnswerRules, items: Iterable[Item], where: str) -> None:
         self.items = _Names("item", (item.id for item in items))
         self.raters = _Names("rater")
+        self._where = where
         self._rules = rules
-        self._answers: dict[tuple[str, HumanElicitation], tuple[str | tuple[str, ...], bool]] = {}
+        self._answers: dict[tuple[str | None, str], Answer] = {}
 
-    def answer(
-        self, cell: object, elicitation: HumanElicitation
-    ) -> tuple[str | tuple[str, ...], bool]:
-        """Return an answer, and whether it is foreign; as `AnswerRules.read`."""
-        if not isinstance(cell, str):
-            return self._rules.read(cell, elicitation)
-        answer = self._answers.get((cell, elicitation))
+    def answer(self, row: Row, names: tuple[str, str], place: int | str) -> Answer:
+        """Return elicitation and answer, and whether it is foreign; as `AnswerRules.read`."""
+        form, cell = row.get("elicitation"), row["value"]
+        if not isinstance(cell, str) or not (form is None or isinstance(form, str)):
+            return self._read(form, cell, names, place)
+        answer = self._answers.get((form, cell))
         if answer is None:
-            answer = self._rules.read(cell, elicitation)
+            answer = self._read(form, cell, names, place)
             if len(self._answers) < MAX_ANSWERS:
-                self._answers[cell, elicitation] = answer
+                self._answers[form, cell] = answer
         return answer
+
+    def _read(self, form: object, cell: object, names: tuple[str, str], place: int | str) -> Answer:
+        elicitation = ELICITATIONS.get(form) if form is None or isinstance(form, str) else None
+        where = _at(self._where, place)
+        if elicitation is None:
+            problem = f"found {short(form)}; write forced_choice or response_set"
+            raise TaskError(f"{where}: elicitation: {problem}.")
+        try:
+            return elicitation, *self._rules.read(cell, elicitation)
+        except BadAnswerError as error:
+            _refuse(where, Rating(*names, elicitation, ""), error.reason, str(error))
+
+    def provenance(self, row: Row, place: int | str) -> tuple[tuple[str, str], ...]:
+        """Return the columns that `harness annotate` adds, with their cells; no others may be."""
+        if not KNOWN_COLUMNS.issuperset(row):
+            unknown = short(min(row.keys() - KNOWN_COLUMNS))
+            raise TaskError(
+                f"{_at(self._where, place)}: unknown column {unknown}; use item, rater, "
+                "elicitation and value only."
+            )
+        return tuple((name, as_text(row[name])) for name in PROVENANCE if row.get(name))
 
 
 def _refuse(where: str, rating: Rating, reason: RatingFault, problem: str) -> NoReturn:
@@ -136,32 +167,8 @@ def _refuse(where: str, rating: Rating, reason: RatingFault, problem: str) -> No
     raise TaskError(f"{place}: {problem}.", reason=reason)
 
 
-def _check_rated(where: str, items: Sequence[Item], rated: set[int]) -> None:
-    if unrated := [item.id for i, item in enumerate(items) if i not in rated]:
+def _check_rated(where: str, items: Sequence[Item], is_rated: Sequence[int]) -> None:
+    if unrated := [item.id for item, rated in zip(items, is_rated, strict=True) if not rated]:
         more = f" ({len(unrated) - 1} more like it)" if len(unrated) > 1 else ""
         problem = f"item {unrated[0]!r} has no ratings{more}; rate it or remove it from the items."
         raise TaskError(f"{where}: {problem}", reason="unrated_item")
-
-
-def _rating(row: Row, cells: _Cells, where: str) -> tuple[Rating, bool]:
-    if not KNOWN_COLUMNS.issuperset(row):
-        unknown = short(min(row.keys() - KNOWN_COLUMNS))
-        raise TaskError(
-            f"{where}: unknown column {unknown}; use item, rater, elicitation and value only."
-        )
-    item = cells.items.read(row["item"], where)
-    rater = cells.raters.read(row["rater"], where)
-    cell = row.get("elicitation")
-    elicitation = ELICITATIONS.get(cell) if cell is None or isinstance(cell, str) else None
-    if elicitation is None:
-        raise TaskError(
-            f"{where}: elicitation: found {short(cell)}; write forced_choice or response_set."
-        )
-    try:
-        value, is_foreign = cells.answer(row["value"], elicitation)
-    except BadAnswerError as error:
-        _refuse(where, Rating(item, rater, elicitation, ""), error.reason, str(error))
-    if COLUMNS.issuperset(row):
-        return Rating(item, rater, elicitation, value), is_foreign
-    made = tuple((name, as_text(row[name])) for name in PROVENANCE if row.get(name))
-    return Rating(item, rater, elicitation, value, made), is_foreign
