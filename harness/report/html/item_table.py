@@ -6,7 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from itertools import count
+from functools import cache, lru_cache
+from itertools import compress, count
 from math import isnan
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +43,7 @@ MAX_CHARACTERS = 3_000_000  # of the ratings and replies that open in place
 MAX_TEXT = 240
 MAX_FULL_TEXT = 6000
 MAX_REPLY = 600
+MAX_TALLIES = 1000  # that are remembered: most items are answered like others
 ANSWER_SIZE = 25  # characters of a rating or a reply in the page besides its text
 NOT_ASKED = "not_asked"
 DIGITS = 4
@@ -188,14 +190,14 @@ def item_table(source: Source, strata: Sequence[Stratum] = ()) -> ItemTable:
         for j, table in enumerate(judges)
     ]
     human_classes = _classes(with_abstention(human)[order])
-    inside = _strata(source, human, strata)
+    inside = _columns(_strata(source, human, strata)[:, order].T)
     rows = [
         ItemRow(
             id=items[i].id,
             text=cut(item_text(items[i], task), MAX_TEXT),
-            raters=_tally((rating.elicitation, rating.text) for rating in ratings[items[i].id]),
+            raters=_tally(tuple((a.elicitation, a.text) for a in ratings[items[i].id])),
             classes=human_classes[k],
-            strata=tuple(np.flatnonzero(inside[:, i]).tolist()),
+            strata=inside[k],
             disagreement=None if isnan(dispute.share[i]) else float(dispute.share[i]),
             judges=tuple(column[k] for column in cells),
         )
@@ -239,14 +241,18 @@ def _open_cell(replies: Sequence[Verdict]) -> JudgeCell:
 
 def _ratings(source: Source, items: Sequence[Item]) -> dict[str, list[ShownAnswer]]:
     """Return the ratings of each of some items."""
-    labels = option_labels(source.task)
+    columns, labels = source.task.rating_columns, option_labels(source.task)
     ratings: dict[str, list[ShownAnswer]] = {item.id: [] for item in items}
-    for rating in source.task.ratings:
-        if rating.item in ratings:
-            answer = ShownAnswer(
-                rating.rater, rating.elicitation, answer_text(rating.value, labels)
-            )
-            ratings[rating.item].append(answer)
+
+    @cache
+    def shown(rater: int, answer: int) -> ShownAnswer:
+        elicitation, value = columns.answers[answer]
+        return ShownAnswer(columns.raters[rater], elicitation, answer_text(value, labels))
+
+    at = np.flatnonzero(columns.rows_of(ratings) >= 0)
+    codes = (codes[at].tolist() for codes in (columns.item, columns.rater, columns.answer))
+    for item, rater, answer in zip(*codes, strict=True):
+        ratings[columns.items[item]].append(shown(rater, answer))
     return ratings
 
 
@@ -276,7 +282,7 @@ def _judge_cells(
         agreement = "" if isnan(shared[i]) else "agrees" if shared[i] > 0 else "differs"
         cells.append(
             JudgeCell(
-                text=_tally((v.elicitation, _verdict_text(v, labels)) for v in replies),
+                text=_tally(tuple((v.elicitation, _verdict_text(v, labels)) for v in replies)),
                 classes=classes[k],
                 outcomes=tuple(sorted({v.outcome for v in replies})) or (NOT_ASKED,),
                 agreement=agreement,
@@ -287,7 +293,13 @@ def _judge_cells(
 
 def _classes(counts: FloatArray) -> list[tuple[int, ...]]:
     """Return the columns of the most frequent answers to each item; none where all are 0."""
-    return [tuple(np.flatnonzero(row > 0).tolist()) for row in np.nan_to_num(modes(counts))]
+    return _columns(np.nan_to_num(modes(counts)) > 0)
+
+
+def _columns(cells: BoolArray) -> list[tuple[int, ...]]:
+    """Return in which columns of each row the cells are true."""
+    columns = range(cells.shape[1])
+    return [tuple(compress(columns, row)) for row in cells.tolist()]
 
 
 def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> BoolArray:
@@ -313,21 +325,23 @@ def _full_items(
     """Yield items with all ratings and replies while these fit into the page."""
     labels, size = option_labels(source.task), 0
     for item in items:
-        replies = _counted(
+        replies = [
             ShownAnswer(name, v.elicitation, _verdict_text(v, labels), _reply_text(v))
             for name, by_item in verdicts.items()
             for v in by_item.get(item.id, ())
-        )
+        ]
         text = cut(item_text(item, source.task), MAX_FULL_TEXT)
-        full = FullItem(text, tuple(ratings[item.id]), tuple(replies))
+        full = FullItem(text, tuple(ratings[item.id]), tuple(_counted(replies)))
         size += full.size
         if size > MAX_CHARACTERS:
             return
         yield full
 
 
-def _counted(answers: Iterable[ShownAnswer]) -> list[ShownAnswer]:
+def _counted(answers: list[ShownAnswer]) -> list[ShownAnswer]:
     """Join equal answers to one, with how often it was given."""
+    if len({answer.name for answer in answers}) == len(answers):  # quick: one reply of each judge
+        return answers
     return [
         replace(answer, text=f"{answer.text} ({n} times)") if n > 1 else answer
         for answer, n in Counter(answers).items()
@@ -374,7 +388,8 @@ def _open_tally(answers: Sequence[str]) -> str:
     )
 
 
-def _tally(answers: Iterable[tuple[str, str]]) -> str:
+@lru_cache(MAX_TALLIES)
+def _tally(answers: tuple[tuple[str, str], ...]) -> str:
     """Count answers, given as elicitation and text, on one line per elicitation."""
     by_elicitation: dict[str, Counter[str]] = {}
     for elicitation, text in answers:
