@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
@@ -12,9 +11,10 @@ from harness.analysis.option_scale import OptionScale, drawn_modes, item_hash
 from harness.stats import Estimate, Panel, annotator_tests
 from harness.stats.alt_test.controls import mean_rater_correlations
 from harness.stats.alt_test.outcome import AnnotatorSummary
-from harness.stats.alt_test.panel import PanelNames
+from harness.stats.alt_test.panel import UNANSWERED, PanelNames
 from harness.stats.alt_test.scoring import SimilarityTable
 from harness.stats.alt_test.variants import CombinedTest, combined_annotator_test
+from harness.stats.data.arrays import distinct
 from harness.stats.data.labels import medians
 from harness.stats.selection.replies import drawn_replies, replies_of, samples_per_item
 from harness.tasks.rating_columns import is_choice
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from harness.analysis.estimates import Prepared
-    from harness.stats import AltTest, AltTestDesign, RatingTable
+    from harness.stats import AltTest, AltTestDesign
+    from harness.stats.alt_test.panel import Coded
     from harness.stats.data.arrays import FloatArray
     from harness.stats.selection.replies import Replies
     from harness.tasks import Task
@@ -49,9 +50,9 @@ class Annotators:
         Numbers on an ordered scale, else option keys.
     panel : Panel
         The raters.
-    verdicts : mapping of judge to mapping of item to value
+    verdicts : mapping of judge to Coded
         Of the judges that were asked for choices: the median of the samples, or their mode, ties
-        drawn; None where there is none.
+        drawn; unanswered where there is none.
     n_tied : mapping of judge to int
         Items on which a mode was drawn.
     """
@@ -59,21 +60,16 @@ class Annotators:
     p: Prepared
     scale: OptionScale
     panel: Panel
-    verdicts: Mapping[str, Mapping[str, Hashable]]
+    verdicts: Mapping[str, Coded]
     n_tied: Mapping[str, int]
 
     @classmethod
     def of(cls, p: Prepared, scale: OptionScale) -> Self:
         """Collect choices and verdicts on a scale."""
-        items, seed = p.human.items, p.settings.seed
-        verdicts, n_tied = {}, {}
-        for table in p.judges:
-            if not CHOICES & p.source.planned[table.name].keys():
-                continue
-            values, n_tied[table.name] = _verdicts(scale, table, seed)
-            verdicts[table.name] = dict(zip(items, values, strict=True))
-        panel = panel_of(p.task, items, values_of(scale).__getitem__)
-        return cls(p, scale, panel, verdicts, n_tied)
+        panel = panel_of(p.task, p.human.items, values_of(scale).__getitem__)
+        annotators = cls(p, scale, panel, {}, {})
+        asked = [t for t in p.judges if CHOICES & p.source.planned[t.name].keys()]
+        return annotators.judged({table.name: scale.counts(table) for table in asked})
 
     def __repr__(self) -> str:
         return f"Annotators({self.panel!r}, {len(self.verdicts)} judges)"
@@ -92,30 +88,37 @@ class Annotators:
         r = n_replies
         for of_judge in replies.values():
             r = min(r, samples_per_item(of_judge.n_samples[rated], self.p.settings.min_answered))
-        verdicts, n_tied = dict(self.verdicts), dict(self.n_tied)
-        for name, of_judge in replies.items():
-            verdicts[name], n_tied[name] = self._drawn(name, of_judge, r)
-        return r, replace(self, verdicts=verdicts, n_tied=n_tied)
+        return r, self.judged({name: self._drawn(name, z, r) for name, z in replies.items()})
 
-    def _drawn(self, judge: str, replies: Replies, r: float) -> tuple[dict[str, Hashable], int]:
+    def _drawn(self, judge: str, replies: Replies, r: float) -> FloatArray:
         items, seed = self.p.human.items, self.p.settings.seed
 
         def rng_of(i: int) -> np.random.Generator:
             return np.random.default_rng(item_hash(seed, judge, items[i]))
 
-        counts = drawn_replies(replies, r, rng_of)[:, self.scale.order]
-        numbers, n_tied = values_of_verdicts(self.scale, counts, items, judge=judge, seed=seed)
-        return dict(zip(items, _labels(self.scale, numbers), strict=True)), n_tied
+        return drawn_replies(replies, r, rng_of)[:, self.scale.order]
+
+    def judged(self, counts: Mapping[str, FloatArray]) -> Self:
+        """Return it with a verdict of some judges on each item, of (n, K) counts of replies."""
+        verdicts, n_tied = dict(self.verdicts), dict(self.n_tied)
+        for judge, of_judge in counts.items():
+            numbers, n_tied[judge] = values_of_verdicts(
+                self.scale, of_judge, self.panel.items, judge=judge, seed=self.p.settings.seed
+            )
+            verdicts[judge] = _coded(self.scale, self.panel, numbers)
+        return replace(self, verdicts=verdicts, n_tied=n_tied)
 
     def tests(
         self, design: AltTestDesign, *, among: Collection[str] | None = None
     ) -> dict[str, AltTest]:
         """Return the test of every judge on all items, or some."""
-        panel = self.panel
-        if among is not None:
-            kept = tuple(item for item in panel.items if item in among)
-            panel = panel_of(self.p.task, kept, values_of(self.scale).__getitem__)
-        return annotator_tests(panel, self.verdicts, design)
+        if among is None:
+            return annotator_tests(self.panel, self.verdicts, design)
+        rows = np.flatnonzero([item in among for item in self.panel.items])
+        kept = tuple(self.panel.items[i] for i in rows.tolist())
+        panel = panel_of(self.p.task, kept, values_of(self.scale).__getitem__)
+        judges = {name: verdicts.only(rows) for name, verdicts in self.verdicts.items()}
+        return annotator_tests(panel, judges, design)
 
 
 def values_of(scale: OptionScale) -> dict[str, str | float]:
@@ -149,21 +152,15 @@ def panel_of(task: Task, items: Sequence[str], read: Callable[[str], Hashable]) 
     )
 
 
-def _verdicts(
-    scale: OptionScale, table: RatingTable, seed: int
-) -> tuple[list[str | float | None], int]:
-    numbers, n_tied = values_of_verdicts(
-        scale, scale.counts(table), table.items, judge=table.name, seed=seed
-    )
-    return _labels(scale, numbers), n_tied
-
-
-def _labels(scale: OptionScale, numbers: FloatArray) -> list[str | float | None]:
-    """Return each value as the panel has it; None where there is none."""
-    labels = scale.options if scale.numbers is None else None
-    return [
-        None if math.isnan(x) else x if labels is None else labels[int(x)] for x in numbers.tolist()
-    ]
+def _coded(scale: OptionScale, panel: Panel, numbers: FloatArray) -> Coded:
+    """Return (n,) values as codes of the panel; unanswered where one is nan."""
+    places = np.full(len(numbers), UNANSWERED)
+    answered = ~np.isnan(numbers)
+    if scale.numbers is None:
+        places[answered] = numbers[answered]
+        return panel.coded_places(places, scale.options)
+    values, places[answered] = distinct(numbers[answered])
+    return panel.coded_places(places, values.tolist())
 
 
 def values_of_verdicts(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Source
     from harness.stats import AltTestDesign, Panel, Resampling
+    from harness.stats.alt_test.panel import Coded
     from harness.tasks import Task
 
 EQUAL_DIGITS = 12  # values that agree to so many decimals are equal
@@ -304,7 +305,7 @@ class AnnotatorTests:
 
     reason: Reason
     panel: Panel | None = None
-    verdicts: Mapping[str, Mapping[str, Hashable]] = field(default_factory=dict)
+    verdicts: Mapping[str, Mapping[str, Hashable] | Coded] = field(default_factory=dict)
     design: AltTestDesign | None = None
     resampling: Resampling | None = None
 

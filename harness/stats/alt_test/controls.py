@@ -212,7 +212,7 @@ def _warnings(random: RandomControl, majority: AltTest, design: AltTestDesign) -
 
 
 def mean_rater_correlations(
-    panel: Panel, judges: Mapping[str, Mapping[str, Hashable]]
+    panel: Panel, judges: Mapping[str, Mapping[str, Hashable] | Coded]
 ) -> dict[str, Estimate]:
     """Return each judge's Pearson correlation with a rater, averaged over the raters.
 
@@ -220,8 +220,8 @@ def mean_rater_correlations(
     ----------
     panel : Panel
         Numeric ratings.
-    judges : mapping of judge to mapping of item to number
-        An item without a number, or with None, is unanswered.
+    judges : mapping of judge to mapping of item to number, or Coded
+        An item without a number, or with None, is unanswered. Coded by the panel.
 
     Returns
     -------
@@ -240,7 +240,9 @@ def mean_rater_correlations(
     """
     rating = numbers(panel.labels, "ratings")[panel.code]
     return {
-        name: _mean_correlation(panel, rating, panel.coded(verdicts))
+        name: _mean_correlation(
+            panel, rating, verdicts if isinstance(verdicts, Coded) else panel.coded(verdicts)
+        )
         for name, verdicts in judges.items()
     }
 

@@ -41,6 +41,10 @@ class Coded:
         """Which items have a value: (n,)."""
         return np.asarray(self.code != UNANSWERED, dtype=np.bool_)
 
+    def only(self, rows: IntArray) -> Coded:
+        """Return the values of some of the items, (R,) places."""
+        return Coded(self.labels, frozen(self.code[rows]))
+
 
 class PanelNames(NamedTuple):
     """Items, raters and labels of a `Panel`."""
@@ -224,6 +228,16 @@ class Panel:
         del index[None]
         _check_labels(index, name)
         return Coded(tuple(index), frozen(code))
+
+    def coded_places(self, places: IntArray, values: Sequence[Hashable]) -> Coded:
+        """As `coded`, of (n,) places among values that differ; -1 where there is none."""
+        index = _index(self.labels)
+        code_of = np.full(len(values) + 1, UNANSWERED)  # the last is that of no value
+        used, first = np.unique(places, return_index=True)
+        for place in used[np.argsort(first)].tolist():
+            if place != UNANSWERED:
+                code_of[place] = index[values[place]]
+        return Coded(tuple(index), frozen(code_of[places]))
 
     def ratings_of(self, rater: str) -> dict[str, Hashable]:
         """Return one rater's value per item.

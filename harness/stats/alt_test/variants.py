@@ -19,6 +19,7 @@ from harness.stats.reasons import Reason  # noqa: TC001 -- readers of a field's 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+    from harness.stats.alt_test.panel import Coded
     from harness.stats.alt_test.procedure import AltTestDesign
 
 RESOLUTION = 1e-9
@@ -207,7 +208,7 @@ class CombinedTest:
 
 def combined_annotator_test(
     panel: Panel,
-    verdicts: Mapping[str, Hashable],
+    verdicts: Mapping[str, Hashable] | Coded,
     design: AltTestDesign,
     sets: tuple[Sequence[str], Sequence[str]],
     *,

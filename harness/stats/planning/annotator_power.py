@@ -21,6 +21,7 @@ from harness.stats.inference.multiple_testing import benjamini_yekutieli
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
+    from harness.stats.alt_test.panel import Coded
     from harness.stats.alt_test.procedure import AltTestDesign
     from harness.stats.inference.estimate import Interval
     from harness.stats.planning.planted import PlantedJudge, PlantedRaters
@@ -77,7 +78,7 @@ class _Draw:
 
 def power_from_panel(
     panel: Panel,
-    verdicts: Mapping[str, Hashable],
+    verdicts: Mapping[str, Hashable] | Coded,
     design: AltTestDesign,
     *,
     n_raters: int,
@@ -91,7 +92,7 @@ def power_from_panel(
     ----------
     panel : Panel
         Ratings of identified raters.
-    verdicts : mapping of item to value
+    verdicts : mapping of item to value, or Coded
         The judge's.
     design : AltTestDesign
         Of the deciding test; unweighted.
@@ -190,7 +191,7 @@ def _among(panel: Panel, chosen: tuple[int, ...]) -> Panel:
 
 
 def _differences(
-    panel: Panel, verdicts: Mapping[str, Hashable], design: AltTestDesign
+    panel: Panel, verdicts: Mapping[str, Hashable] | Coded, design: AltTestDesign
 ) -> RaterComparisons:
     """Compare judge and raters; items are numbered among those of the comparisons."""
     scored = ScoredPanel.of(panel, design)
