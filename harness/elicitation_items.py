@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from harness.analysis import compares_response_sets
@@ -101,5 +102,5 @@ def random_items(items: Sequence[Item], n: int, *, seed: int) -> tuple[Item, ...
     Those whose hash of seed and id is smallest; they keep their order. More items add to the draw.
     """
     keys = {item.id: sha256(f"{seed}\0{item.id}".encode()).digest() for item in items}
-    drawn = set(sorted(keys, key=keys.__getitem__)[:n])
+    drawn = set(nsmallest(n, keys, key=keys.__getitem__))
     return tuple(item for item in items if item.id in drawn)

@@ -310,7 +310,7 @@ def prepare(source: Source, *, ranking_only: bool = False, with_intervals: bool 
     )
 
 
-def footing_without(p: Prepared, rater: str, judge: str) -> Footing | None:
+def footing_without(p: Prepared, rater: str, judge: str, *, beside_human: bool) -> Footing | None:
     """Compare a judge by itself with the baselines without a rater, and without resamples."""
     judges = tuple(facts for facts in p.source.judges if facts.name == judge)
     source = replace(p.source.with_settings(n_resamples=0), judges=judges)
@@ -323,7 +323,9 @@ def footing_without(p: Prepared, rater: str, judge: str) -> Footing | None:
     row = find_metric(p.metric, compared.rows)
     sets = human_sets(source, compared.human, sets_rank=compares_sets(row))
     implied = _implied(source, compared.human, sets)
-    return _footing(source, compared, row, sets=sets, implied=implied, panel=None)
+    return _footing(
+        source, compared, row, sets=sets, implied=implied, panel=None, values_alone=not beside_human
+    )
 
 
 def range_of(metric: Metric, n_options: int) -> float:
@@ -348,6 +350,7 @@ def _footing(
     sets: HumanSets,
     implied: Distributions | None,
     panel: RaterPanel | None,
+    values_alone: bool = False,
 ) -> Footing | None:
     """Compare the judges by the metric that ranks; None without judges."""
     if not compared.judges:
@@ -367,6 +370,7 @@ def _footing(
             margin=margin_of(source, compared, metric),
             baseline_level=source.baseline_level,
             n_judges=source.n_raced,
+            values_alone=values_alone,
         ),
         implied=implied if supposed else None,
         implied_in=implied_in_resamples(compared.human) if reconstructed else None,

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, get_args
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from harness.stats.selection.share_agreeing import share_agreeing
 from harness.tasks.schema import RanksBy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
+    from collections.abc import Hashable, Mapping, Sequence, Sized
 
     from harness.analysis.estimates import Prepared
     from harness.analysis.inputs import Source
@@ -332,15 +332,19 @@ class AnnotatorTests:
         )
 
 
+class FootingWithout(Protocol):
+    """Compares a judge by itself with the baselines, and with one human, without a rater."""
+
+    def __call__(self, rater: str, judge: str, *, beside_human: bool) -> Footing | None:
+        """Return the comparison; None where there is none."""
+
+
 def with_raters_left_out(
-    source: Source,
-    evidence: Evidence,
-    tests: AnnotatorTests,
-    footing_without: Callable[[str, str], Footing | None],
+    source: Source, evidence: Evidence, tests: AnnotatorTests, footing_without: FootingWithout
 ) -> Evidence:
     """Add what the evidence of the first judge is without each rater, where it suffices with all.
 
-    ``footing_without`` takes a rater and a judge.
+    It is compared with one human where there is no annotator test.
     """
     leader = evidence.judges[0]
     n_ratings = Counter(source.task.rating_columns.n_by_rater())
@@ -351,7 +355,7 @@ def with_raters_left_out(
     for rater in sorted(n_ratings):
         if n_ratings[rater] < n_ratings.total() * LEAST_SHARE:
             continue
-        footing = footing_without(rater, leader.judge)
+        footing = footing_without(rater, leader.judge, beside_human=not is_tested)
         if footing is None or not footing.judges:
             continue
         passes = None

@@ -74,7 +74,6 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
         over the samples that have one.
         ``sample_agreement``: share of the most frequent option, of items with two samples or more.
     """
-    row = {item: i for i, item in enumerate(table.items)}
     columns = columns_of(verdicts)
     forced = any(kind.elicitation == "forced_choice" for kind in columns.kinds)
     elicitation = "forced_choice" if forced else "paired"
@@ -87,8 +86,8 @@ def confidences(table: RatingTable, verdicts: Sequence[Verdict]) -> dict[str, Fl
     stated = [verdict for verdict in scored if MEMBER in verdict.text]
     measured = [v for v in scored if v.probabilities is not None or _logprobs(v) is not None]
     scores = {
-        "verbal_confidence": _means(stated, row, _stated),
-        "logprob": _means(measured, row, _log_probability),
+        "verbal_confidence": _means(stated, table.items, _stated),
+        "logprob": _means(measured, table.items, _log_probability),
     }
     counts = table.forced_choice
     several = counts.sum(axis=1) >= SEVERAL
@@ -105,9 +104,10 @@ def as_probabilities(name: str, score: FloatArray) -> FloatArray:
 
 
 def _means(
-    verdicts: Sequence[Verdict], row: Mapping[str, int], score: Callable[[Verdict], float | None]
+    verdicts: Sequence[Verdict], items: Sequence[str], score: Callable[[Verdict], float | None]
 ) -> FloatArray:
-    sums, n = np.zeros(len(row)), np.zeros(len(row))
+    sums, n = np.zeros((2, len(items)))
+    row = {item: i for i, item in enumerate(items)} if verdicts else {}
     for verdict in verdicts:
         value = score(verdict)
         if value is not None and math.isfinite(value) and verdict.item in row:

@@ -404,10 +404,9 @@ def on_sampling(items: Sequence[Item], *, is_weighted: bool) -> str:
 
 
 def _probabilities(items: Sequence[Item]) -> FloatArray | None:
-    texts = [item.fields.get(INCLUSION_PROBABILITY) for item in items]
-    if not any(text is not None for text in texts):
+    if not any(INCLUSION_PROBABILITY in item.fields for item in items):
         return None
-    return np.array([_probability(item, text) for item, text in zip(items, texts, strict=True)])
+    return np.array([_probability(item, item.fields.get(INCLUSION_PROBABILITY)) for item in items])
 
 
 def _probability(item: Item, text: str | None) -> float:

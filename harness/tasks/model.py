@@ -13,6 +13,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from harness.errors import TaskError
 from harness.tasks.folders import path_inside
 from harness.tasks.images import Image, read_images
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("text", "other", "similarity")
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+_QUICK_JSON = msgspec.json.Encoder(order="sorted").encode
+DELETE = b"\x7f"  # the one ASCII character that json alone escapes
 INCLUSION_PROBABILITY = "inclusion_probability"  # field of items that were sampled
 SOURCE_ITEM = "source_item"  # field of sampled items: their id in the task
 
@@ -333,6 +337,15 @@ def _values(ratings: tuple[Rating, ...]) -> Iterator[tuple[object, ...]]:
     return ((r.item, r.rater, r.elicitation, r.value) for r in ratings)
 
 
+def _json_of_texts(rows: list[object]) -> str:
+    """Return what `_JSON` does of rows of texts, ten times as quickly where these are ASCII."""
+    try:
+        text = _QUICK_JSON(rows)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return _JSON(rows)
+    return text.decode() if text.isascii() and DELETE not in text else _JSON(rows)
+
+
 def _sorted_json(content: Mapping[str, object]) -> Iterator[str]:
     """Yield the JSON text of a mapping, keys sorted; that of an iterator in blocks, as a list."""
     for start, key in zip(chain("{", repeat(",")), sorted(content), strict=False):
@@ -344,7 +357,7 @@ def _sorted_json(content: Mapping[str, object]) -> Iterator[str]:
         yield "["
         before = ""
         while block := list(islice(value, 1000)):
-            yield before + _JSON(block)[1:-1]
+            yield before + _json_of_texts(block)[1:-1]
             before = ","
         yield "]"
     yield "}"

@@ -291,6 +291,9 @@ class ComparisonRules:
         resampling.
     n_judges : int, optional
         As in `winner_interval`.
+    values_alone : bool
+        Whether judges are compared with baselines by their values alone: not with one human, nor
+        on the items that they did not answer.
     """
 
     n_replies: float | None = None
@@ -298,6 +301,7 @@ class ComparisonRules:
     margin: Margin | None = None
     baseline_level: float | None = None
     n_judges: int | None = None
+    values_alone: bool = False
 
 
 RULES = ComparisonRules()
@@ -380,6 +384,16 @@ def common_footing(
         raters = scoring.rater_covariance(ratings, replies, shared, n_replies)
     n_discordant = _n_discordant([np.asarray(of_judge) for of_judge in units.sums(sums)])
     n_items, n_units = int(shared.sum()), units.n_entering(shared)
+    references = (NO_REFERENCE,) * len(replies)
+    with_losses = np.full(len(replies), np.nan)
+    if not rules.values_alone:
+        references = tuple(
+            scoring.reference(
+                units, z, shared, level=resampling.level, ratings=ratings, margin=rules.margin
+            )
+            for z in replies
+        )
+        with_losses = np.array([scoring.value_with_losses(z, n_replies) for z in replies])
     further = None
     if criteria is None:
         further = metric.further_item(
@@ -399,15 +413,8 @@ def common_footing(
         n_replies=n_replies,
         items=items,
         judges=tuple(table.name for table in chosen),
-        references=tuple(
-            scoring.reference(
-                units, z, shared, level=resampling.level, ratings=ratings, margin=rules.margin
-            )
-            for z in replies
-        ),
-        values_with_losses=frozen(
-            np.array([scoring.value_with_losses(z, n_replies) for z in replies])
-        ),
+        references=references,
+        values_with_losses=frozen(with_losses),
         n_rated=int(scoring.rated.sum()),
         unit=units.kind,
         n_units=n_units,
