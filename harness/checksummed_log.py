@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from harness.errors import HarnessError
 
-CRC_OPENING = b',"crc":"'
-CRC_DIGITS = 8 + len(b'"}')
+CRC = b',"crc":"%08x"}'  # the end of a line
+CRC_PLACE = CRC.index(b"%")
+CRC_BYTES = len(CRC % 0)
 NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _ENCODER = msgspec.json.Encoder()
 
@@ -61,7 +62,7 @@ def _finite(value: object) -> object:
 
 def with_checksum(body: bytes) -> bytes:
     """Make a line of a JSON object: its CRC-32 becomes the last member."""
-    return body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body)
+    return body[:-1] + CRC % zlib.crc32(body) + b"\n"
 
 
 def without_checksum(line: bytes) -> bytes:
@@ -72,13 +73,13 @@ def without_checksum(line: bytes) -> bytes:
     DamagedLine
         If the line is damaged.
     """
-    content, opening, digits = line.removesuffix(b"\n").rpartition(CRC_OPENING)
-    if not opening or len(digits) != CRC_DIGITS or digits[-2:] != b'"}':
-        raise DamagedLine("the line has no checksum at its end; it is incomplete or not of a log")
-    body = content + b"}"
-    if b"%08x" % zlib.crc32(body) != digits[:-2]:
+    line = line.removesuffix(b"\n")
+    body, checksum = line[:-CRC_BYTES] + b"}", line[-CRC_BYTES:]
+    if checksum == CRC % zlib.crc32(body):
+        return body
+    if checksum.startswith(CRC[:CRC_PLACE]) and checksum.endswith(b'"}'):
         raise DamagedLine("the line's checksum does not fit; it was changed or damaged")
-    return body
+    raise DamagedLine("the line has no checksum at its end; it is incomplete or not of a log")
 
 
 class ChecksummedLog:

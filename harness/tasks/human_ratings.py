@@ -115,7 +115,7 @@ class _Names:
         return number
 
 
-Answer: TypeAlias = "tuple[HumanElicitation, str | tuple[str, ...], bool]"
+CheckedAnswer: TypeAlias = "tuple[HumanElicitation, str | tuple[str, ...], bool]"
 
 
 class _Cells:
@@ -126,9 +126,9 @@ class _Cells:
         self.raters = _Names("rater")
         self._where = where
         self._rules = rules
-        self._answers: dict[tuple[str | None, str], Answer] = {}
+        self._answers: dict[tuple[str | None, str], CheckedAnswer] = {}
 
-    def answer(self, row: Row, names: tuple[str, str], place: int | str) -> Answer:
+    def answer(self, row: Row, names: tuple[str, str], place: int | str) -> CheckedAnswer:
         """Return elicitation and answer, and whether it is foreign; as `AnswerRules.read`."""
         form, cell = row.get("elicitation"), row["value"]
         if not isinstance(cell, str) or not (form is None or isinstance(form, str)):
@@ -140,7 +140,9 @@ class _Cells:
                 self._answers[form, cell] = answer
         return answer
 
-    def _read(self, form: object, cell: object, names: tuple[str, str], place: int | str) -> Answer:
+    def _read(
+        self, form: object, cell: object, names: tuple[str, str], place: int | str
+    ) -> CheckedAnswer:
         elicitation = ELICITATIONS.get(form) if form is None or isinstance(form, str) else None
         where = _at(self._where, place)
         if elicitation is None:

@@ -12,7 +12,6 @@ import numpy as np
 from harness.errors import VerdictError
 from harness.files import bounded_lines, reader
 from harness.judging.parsing.verdict import Verdict, check_header, decode, newest
-from harness.tasks.schema import ELICITATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,12 +24,10 @@ if TYPE_CHECKING:
     from harness.tasks.schema import Elicitation
 
 READ_AT_ONCE = 1000  # verdicts that are read again
-_PACKED = struct.Struct("<HIBqIqddqqq")
+_PACKED = struct.Struct("<IqIqddqqq")
 _ROW = np.dtype(
     [
-        ("judge", "<u2"),
         ("item", "<u4"),
-        ("elicitation", "u1"),
         ("sample", "<i8"),
         ("kind", "<u4"),
         ("offset", "<i8"),
@@ -165,7 +162,6 @@ class _ColumnsWriter:
     """Takes verdicts, and writes their rows one after the other."""
 
     def __init__(self, items: Iterable[str] = ()) -> None:
-        self.judges: dict[str, int] = {}
         self.items = {name: i for i, name in enumerate(items)}
         self.kinds: dict[tuple[Any, ...], int] = {}
         self._rows = bytearray()
@@ -182,9 +178,7 @@ class _ColumnsWriter:
             completion = reply.completion_tokens or 0
             cached = reply.cached_tokens or 0
         self._rows += _PACKED.pack(
-            self.judges.setdefault(verdict.judge, len(self.judges)),
             self.items.setdefault(verdict.item, len(self.items)),
-            ELICITATIONS.index(verdict.elicitation),
             verdict.sample,
             self.kinds.setdefault(_kind_of(verdict), len(self.kinds)),
             offset,
@@ -321,23 +315,25 @@ def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
     except OSError as error:
         where = error.filename or path
         raise VerdictError(f"{where}: cannot be read ({error.strerror}).") from None
-    rows = _final(path, writer.rows())
     names, kinds = tuple(writer.items), writer.named_kinds()
+    rows = _final(path, writer.rows(), kinds)
     by_judge = {}
-    for judge, number in writer.judges.items():
-        of_judge = rows[rows["judge"] == number]
+    for judge in dict.fromkeys(kind.judge for kind in kinds):
+        is_of_judge = np.array([kind.judge == judge for kind in kinds], dtype=np.bool_)
+        of_judge = rows[is_of_judge[rows["kind"]]]
         if len(of_judge):
             columns = VerdictColumns(of_judge, names, kinds)
             by_judge[judge] = LoggedVerdicts(path, of_judge["offset"], columns)
     return CountedLog(by_judge, n_damaged)
 
 
-def _final(path: Path, rows: NDArray[np.void]) -> NDArray[np.void]:
+def _final(path: Path, rows: NDArray[np.void], kinds: Sequence[VerdictKind]) -> NDArray[np.void]:
     """Return the row of each unit that counts, in the order in which units occur first."""
     if not len(rows):
         return rows
-    unit = (rows["judge"].astype(np.int64) << 32 | rows["item"]) * len(ELICITATIONS)
-    unit += rows["elicitation"]
+    numbers: dict[tuple[str, str], int] = {}
+    asked = [numbers.setdefault((k.judge, k.elicitation), len(numbers)) for k in kinds]
+    unit = np.array(asked)[rows["kind"]] << 32 | rows["item"]
     order = np.lexsort((rows["sample"], unit))  # stable: in a unit, as they occur
     unit, sample = unit[order], rows["sample"][order]
     is_first = np.append(True, (unit[1:] != unit[:-1]) | (sample[1:] != sample[:-1]))
