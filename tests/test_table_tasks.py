@@ -17,6 +17,7 @@ import harness
 from harness.edges import EDGES
 from harness.errors import HarnessError
 from harness.table_tasks import _described, _guessed, strings
+from harness.tasks import read_changes
 from harness.tasks.columns.column_mapping import whole_mapping
 from harness.tasks.columns.table_answers import AnswerSettings, RatedOptions
 from harness.tasks.columns.table_columns import plain_table
@@ -262,6 +263,7 @@ def test_response_sets_of_many_options_are_listed(tmp_path, monkeypatch):
     folder = harness.load_task(tmp_path / "folder")
     assert folder.response_sets == task.response_sets
     assert folder.ratings == task.ratings
+    assert [change.after for change in read_changes(folder.folder)] == [folder.content_hash]
     validation = harness.validate(folder, "folder/verdicts.csv")
     assert validation.judge("gpt-4o").outcomes[0].answered == 1
 

@@ -167,6 +167,17 @@ def test_shares_unsure_raters_and_nested_texts_are_read(source, tmp_path):
     assert first.fields["premise"] == "Premise 0."
 
 
+def test_labels_of_a_recipe_need_not_occur(source, tmp_path):
+    """A part of a data set may lack some; those that the user names have to be there."""
+    file = source("dices")
+    file.write_text(file.read_text(encoding="utf-8").replace("Unsure", "No"), encoding="utf-8")
+    words = ("curate", "import", file, "--as", tmp_path / "made", "--recipe", "dices")
+    refused = invoke(*words, "--ignore", "Unsure")
+    assert "--ignore: no answer is 'Unsure'; the nearest labels are" in str(refused.exception)
+    assert invoke(*words).exit_code == 0
+    assert CANNOT_ASSESS not in {r.value for r in load_task(tmp_path / "made").ratings}
+
+
 def test_options_on_the_command_line_come_first(source, tmp_path):
     """A recipe only fills what is not said."""
     how = ("--recipe", "dices", "--property", "whether it is safe", "--kind", "expert")
