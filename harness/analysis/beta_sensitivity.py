@@ -32,9 +32,10 @@ from harness.stats.indeterminacy.sensitivity import (
     distributions_at_beta,
     winning_regions,
 )
+from harness.stats.indeterminacy.values_at_betas import values_at_betas
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.metric import find_metric
-from harness.stats.metrics.registry import METRICS
+from harness.stats.metrics.registry import METRICS, metrics_named
 from harness.stats.reasons import Reason
 from harness.stats.selection.evaluation import one_of_each_kind
 from harness.stats.selection.regret import GOALS, chosen_by
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
     from harness.analysis.estimates import Prepared
     from harness.stats import RatingTable
-    from harness.stats.indeterminacy.sensitivity import SweepPoint
-    from harness.stats.inference.metric import Metric
 
 
 DECISION_GOAL = "decision_consistency"
@@ -380,27 +379,19 @@ def _selections(p: Prepared, judges: Sequence[RatingTable]) -> dict[str, Selecti
     if not judges:
         return {}
     own = () if p.metric in {*SELECTED_BY, *GOALS} else (p.own.row(p.metric),)
-    points = beta_sweep(
+    rows = metrics_named((*SELECTED_BY, *own, *GOALS))
+    values = values_at_betas(
         p.compared.human,
         judges,
+        rows,
         betas=CURVE_BETAS,
         adds=p.task.sensitivity,
-        tau=p.tau,
-        positive=p.compared.positive,
-        resampling=replace(p.resampling(groups=p.groups), n_resamples=0),
-        metrics=(*SELECTED_BY, *own, *GOALS),
+        cut=Cut(p.tau, p.compared.positive),
         common=p.common,
     )
-    losses = {
-        row.name: np.array([_losses(point, row) for point in points]) for row in points[0].metrics
-    }
-    return {name: _selected(name, losses, points[0].judges) for name in losses}
-
-
-def _losses(point: SweepPoint, row: Metric) -> FloatArray:
-    """Return the (J,) losses of the judges at one beta; nan where the metric is NA."""
-    values = [point.estimates[name][row.name].value for name in point.judges]
-    return row.losses(np.array([np.nan if v is None else v for v in values]))
+    losses = {row.name: row.losses(values[row.name]) for row in rows}
+    names = tuple(table.name for table in judges)
+    return {name: _selected(name, losses, names) for name in losses}
 
 
 def _selected(

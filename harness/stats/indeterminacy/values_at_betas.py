@@ -1,0 +1,99 @@
+"""Values of metrics at each beta of a grid, without intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.stats.data.arrays import BLOCK, total
+from harness.stats.data.rating_table import Distributions
+from harness.stats.indeterminacy.sensitivity import NEED_SETS, distributions_at_beta
+from harness.stats.inference.bootstrap import Units
+from harness.stats.inference.metric import by_contributions
+from harness.stats.selection.comparisons import ComparedSide, scorer
+from harness.stats.selection.evaluation import one_of_each_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from harness.stats.data.arrays import FloatArray, IntArray
+    from harness.stats.data.rating_table import Cut, RatingTable
+    from harness.stats.inference.metric import Metric
+    from harness.stats.selection.replies import CommonItems
+
+
+def values_at_betas(
+    human: RatingTable,
+    judges: Sequence[RatingTable],
+    metrics: Sequence[Metric],
+    *,
+    betas: Sequence[float],
+    adds: Mapping[str, Iterable[str]],
+    cut: Cut,
+    common: Mapping[str, CommonItems],
+) -> dict[str, FloatArray]:
+    """Evaluate metrics at each beta of the humans, as `beta_sweep` does.
+
+    Parameters
+    ----------
+    human, judges, betas, adds, common
+        As in `beta_sweep`.
+    metrics : sequence of Metric
+        Those that compare with response sets are evaluated anew at each of the E betas.
+    cut : Cut
+        What is decided.
+
+    Returns
+    -------
+    dict of str to (E, J) array
+        By metric; nan where it is undefined.
+    """
+    every_item = Units.of(len(human.items), None)
+    (human, *judges), units, common = one_of_each_kind((human, *judges), every_item, common)
+    sides = [ComparedSide.of(table, cut, metrics, common=common) for table in judges]
+    fixed = [row for row in metrics if row.human_form not in NEED_SETS]
+    moving = [row for row in metrics if row.human_form in NEED_SETS]
+    as_rated = ComparedSide.of(human, cut, fixed)
+    values = {
+        name: np.repeat(of_metric, len(betas), axis=0)
+        for name, of_metric in _values(fixed, as_rated, sides, units.times).items()
+    }
+    step, parts = max(1, BLOCK // max(len(human.items), 1)), []
+    for start in range(0, len(betas), step):
+        implied = [distributions_at_beta(human, beta, adds) for beta in betas[start : start + step]]
+        supposed = ComparedSide.of(human, cut, moving, _one_below_another(implied))
+        parts.append(_values(moving, supposed, sides, units.times))
+    return values | {row.name: np.concatenate([part[row.name] for part in parts]) for row in moving}
+
+
+def _values(
+    metrics: Sequence[Metric],
+    human: ComparedSide,
+    judges: Sequence[ComparedSide],
+    times: IntArray | None,
+) -> dict[str, FloatArray]:
+    """Return (E, J) values, where the raters' vectors at E betas, (E n, D), follow one another."""
+    values: dict[str, list[FloatArray]] = {metric.name: [] for metric in metrics}
+    for judge in judges:
+        n, score = len(judge.table.items), scorer(judge)
+        for members in by_contributions(metrics):
+            vectors = human.forms[members[0].human_form]
+            E = len(vectors) // n
+            sums = score(members[0], vectors, np.tile(np.arange(n), E)).reshape(E, n, -1)
+            totals = np.array([total(of_beta, times) for of_beta in sums])
+            for metric in members:
+                values[metric.name].append(metric.value(totals))
+    return {name: np.array(of_metric).T for name, of_metric in values.items()}
+
+
+def _one_below_another(parts: Sequence[Distributions]) -> Distributions:
+    """Join distributions over the same items, those of the first part on top."""
+    return Distributions(
+        space=parts[0].space,
+        O=np.concatenate([part.O for part in parts]),
+        theta=np.concatenate([part.theta for part in parts]),
+        omega=np.concatenate([part.omega for part in parts]),
+        n_forced=np.concatenate([part.n_forced for part in parts]),
+        n_sets=np.concatenate([part.n_sets for part in parts]),
+    )
