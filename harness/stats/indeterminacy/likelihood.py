@@ -287,12 +287,16 @@ class _Draws:
 
     @classmethod
     def near(
-        cls, calls: _Calls, kept: BoolArray, guess: FloatArray, rng: np.random.Generator
+        cls,
+        calls: _Calls,
+        kept: BoolArray,
+        pseudo: FloatArray,
+        guess: FloatArray,
+        rng: np.random.Generator,
     ) -> _Draws:
         """Draw from the Dirichlet posterior of the sets, shifted by (n, U) guessed further sets."""
         sets = calls.sets[:, kept]
         n, U = sets.shape
-        pseudo = _pseudo_counts(sets)
         shape = (sets + pseudo + guess)[:, None, :]
         S = int(np.clip(ALL_DRAWS // n, *N_DRAWS))
         drawn = rng.standard_gamma(np.broadcast_to(shape, (n, S, U))) + TINY
@@ -312,12 +316,12 @@ def _fit(calls: _Calls, space: OptionSpace, rng: np.random.Generator) -> tuple[_
     unexplained = calls.forced.any(axis=0) & ~space.membership[:, endorsed].any(axis=1)
     singleton = space.membership.sum(axis=0) == 1
     kept = endorsed | singleton | space.membership[unexplained].any(axis=0)
-    guess = np.zeros((len(calls.sets), int(kept.sum())))
+    pseudo, none = _pseudo_counts(calls.sets[:, kept]), np.zeros_like(calls.sets[:, kept])
     chance = np.asarray(space.membership / space.membership.sum(axis=0), dtype=np.float64)
-    rough = _climb(_Draws.near(calls, kept, guess, rng).fewer(), chance, ROUGH_STEP)
+    rough = _climb(_Draws.near(calls, kept, pseudo, none, rng).fewer(), chance, ROUGH_STEP)
     part, theta = rough.F[:, kept], rough.theta[:, kept]
     behind = theta * (ratio(calls.forced, np.maximum(theta @ part.T, TINY)) @ part)
-    draws = _Draws.near(calls, kept, SHIFT * behind, rng)
+    draws = _Draws.near(calls, kept, pseudo, SHIFT * behind, rng)
     return _climb(draws, rough.F, STEP), draws
 
 

@@ -194,12 +194,15 @@ def jackknife_steps(scores: FloatArray, cluster_of: IntArray, *, rank: float) ->
     Methodology 28, 2002, section 2, for clusters.
     """
     inverse = np.linalg.pinv(scores.T @ scores, rcond=rank)
-    ends = np.cumsum(np.bincount(cluster_of))
-    steps = np.empty((len(ends), scores.shape[1]))
-    rows = np.split(scores[np.argsort(cluster_of, kind="stable")], ends[:-1])
-    for step, own in zip(steps, rows, strict=True):
-        of_others = np.eye(len(own)) - own @ inverse @ own.T
-        weights = np.linalg.pinv(of_others, rcond=rank, hermitian=True).sum(axis=0)
-        without, counted = weights @ own @ inverse, own.sum(axis=0) @ inverse
-        step[:] = np.where(np.abs(without) > np.abs(counted), without, counted)
+    sizes = np.bincount(cluster_of)
+    order, first = np.argsort(cluster_of, kind="stable"), np.cumsum(sizes) - sizes
+    steps = np.empty((len(sizes), scores.shape[1]))
+    for size in np.unique(sizes):  # clusters of a size together
+        alike = np.flatnonzero(sizes == size)
+        own = scores[order[first[alike][:, None] + np.arange(size)]]  # (g, size, P)
+        of_others = np.eye(size) - own @ inverse @ own.transpose(0, 2, 1)
+        weights = np.linalg.pinv(of_others, rcond=rank, hermitian=True).sum(axis=1)
+        without = (weights[:, None] @ own @ inverse)[:, 0]
+        counted = own.sum(axis=1) @ inverse
+        steps[alike] = np.where(np.abs(without) > np.abs(counted), without, counted)
     return steps

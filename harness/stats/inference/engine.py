@@ -175,7 +175,9 @@ class Engine:
 
         All contributions enter one matrix product, so that replicate ``b`` of any two metrics saw
         the same items: differences between them are paired. Columns that are 0 everywhere are not
-        resampled. Weights are those of the sums; see `ItemSums.weighted`.
+        resampled, nor, where the weights are kept, those that no metric reads: else which items are
+        alike, and so how they are drawn, depends on them. Weights are those of the sums; see
+        `ItemSums.weighted`.
 
         Parameters
         ----------
@@ -190,7 +192,8 @@ class Engine:
         columns: dict[int, slice] = {}
         different: list[Summands] = []
         width = 0
-        for item_sums in sums:
+        is_kept = self.resamples.drawn is not None
+        for item_sums in [of_items for of_items in sums if of_items.metrics or not is_kept]:
             contributions = item_sums.contributions
             if id(contributions) not in columns:
                 d = contributions.shape[1]
@@ -198,7 +201,7 @@ class Engine:
                 different.append(contributions)
                 width += d
         totals, blocks = self.resamples.sums(different, self.units)
-        places = [columns[id(item_sums.contributions)] for item_sums in sums]
+        places = [columns.get(id(item_sums.contributions), slice(0)) for item_sums in sums]
         B = self.resamples.n_replicates
         values = [np.empty((len(item_sums.metrics), B)) for item_sums in sums]
         start = 0
