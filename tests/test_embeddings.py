@@ -155,6 +155,13 @@ def test_dry_run_left_embedding_calls_out(folder, stub):
     assert run.cost_usd <= letters.cost_usd
 
 
+def test_embeddings_have_no_replies_to_pay_for(folder, stub, tmp_path):
+    """A price of output tokens changes nothing."""
+    write_judges(tmp_path, stub.url(), price={"input": 0.0, "output": 1000.0})
+    quotes = {q.judge: q for q in estimate_costs(plan_run(str(folder), ["judge"]))}
+    assert (quotes["letters"].cost_usd, quotes["letters"].expected_usd) == (0.0, 0.0)
+
+
 def test_embedding_calls_count_in_the_limit_over_resumes(folder, stub, tmp_path):
     """They end a run at its limit with exit code 4; what was embedded counts when it is resumed."""
     price = {"input": 1000, "output": 0}

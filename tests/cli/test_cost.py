@@ -62,6 +62,20 @@ def test_dry_run_predicts_the_cost_within_a_tenth(place, stub):
     assert cost.usd == pytest.approx((cost.prompt_tokens + cost.completion_tokens * 4) / 1e6)
 
 
+def test_the_most_that_a_judge_may_cost_is_that_of_tokens_at_their_price(place, stub):
+    """Replies of the greatest length at the price of replies; a prompt token per byte at most."""
+    file = judges_file(
+        place,
+        replies=local(stub, price={"input": 0.0, "output": 5.0}),
+        prompts=local(stub, price={"input": 3.0, "output": 0.0}),
+    )
+    words = ("run", "--task", "task", "--judges", "replies,prompts", "--judges-file", file)
+    quotes = json.loads(invoke(*words, "--dry-run", "--json").stdout)
+    replies, prompts = quotes
+    assert replies["cost_usd"] == pytest.approx(replies["completion_tokens"] * 5.0 / 1e6)
+    assert 1.0 < prompts["cost_usd"] / (prompts["prompt_tokens"] * 3.0 / 1e6) < 10.0
+
+
 class Heard(Lines):
     """The lines of a run's progress."""
 

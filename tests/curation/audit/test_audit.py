@@ -228,6 +228,50 @@ def test_findings_that_change_the_decision_come_first(tmp_path):
     assert changes == sorted(changes, reverse=True)
 
 
+def test_a_judge_without_answers_hides_no_suspected_error(tmp_path):
+    """It is not one of the good judges, who all have to agree."""
+    rng = random.Random(3)
+    truth = [rng.choice("AB") for _ in range(60)]
+    wrong = ["AB"[key == "A"] if i < 4 else key for i, key in enumerate(truth)]
+    task = load_task(write_task(tmp_path / "t", sentences(60), {f"r{j}": wrong for j in range(3)}))
+    answers = {"first": truth, "second": truth, "silent": ["CANNOT_ASSESS"] * 60}
+    rows = [
+        {"item": f"i{i}", "judge": judge, "value": key}
+        for judge, keys in answers.items()
+        for i, key in enumerate(keys)
+    ]
+    write_jsonl(tmp_path / "verdicts.jsonl", rows)
+    audit = audit_task(task, tmp_path / "verdicts.jsonl")
+    assert finding(audit, "suspected_rating_errors").items == ("i0", "i1", "i2", "i3")
+
+
+def test_effects_are_measured_on_two_items_or_more_and_come_before_none(tmp_path):
+    """Leaving out an item of a faultless judge changes nothing, which is an effect; of four items,
+    two can be left out and three cannot."""
+    keys = ["A", "B", "A", "B"]
+    choices = {f"r{j}": keys for j in range(3)}
+    task = load_task(write_task(tmp_path / "t", sentences(4), choices))
+    rows = [{"item": f"i{i}", "judge": "j", "value": key} for i, key in enumerate(keys)]
+    write_jsonl(tmp_path / "verdicts.jsonl", rows)
+    source = source_of_verdicts(task, tmp_path / "verdicts.jsonl")
+    findings = [
+        Finding(
+            kind="duplicate_items",
+            what="",
+            why="",
+            action="",
+            n=n,
+            items=tuple(f"i{i}" for i in range(n)),
+        )
+        for n in (0, 1, 2, 3)
+    ]
+    measured = with_effects(findings, source, deciding_evidence(source))
+    assert [row.n for row in measured] == [1, 2, 0, 3]
+    n_items = [row.effect and row.effect.n_items for row in measured]
+    assert n_items == [3, 2, None, None]
+    assert measured[0].effect.largest_change == 0.0
+
+
 def test_the_honest_rater_beside_a_copy_is_not_the_one_who_is_named(tmp_path):
     """Who copied, and who pasted a judge's answers, are named with whom they agree."""
     rng = random.Random(5)

@@ -54,6 +54,19 @@ def test_a_call_that_ends_leaves_what_others_have_reserved():
     assert budget.reserved_usd == 0.0
 
 
+def test_the_first_call_is_sent_alone_again_where_the_one_before_failed():
+    """What a reply costs is still unknown: another call waits until one has come."""
+    budget = CostBudget(2.0)
+    with suppress(CallFailed), CallBill(budget, "j", 0.5):
+        raise CallFailed("timeout")
+    assert not budget.is_untried("j", tried_first=True), "nothing is in flight"
+    with CallBill(budget, "j", 0.5) as bill:
+        assert budget.is_untried("j", tried_first=True)
+        bill.settle([Reply(request="0", text="yes", cost_usd=0.1)])
+    with CallBill(budget, "j", 0.5):
+        assert not budget.is_untried("j", tried_first=True), "a reply kept to its reserve"
+
+
 @pytest.mark.parametrize(("cost_usd", "stops"), [(0.25, False), (0.26, True)])
 def test_a_judge_whose_reply_cost_more_than_was_reserved_is_stopped(cost_usd, stops):
     """A cent is enough; with --max-cost-soft it goes on."""
