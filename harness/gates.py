@@ -211,7 +211,7 @@ def _check(
 
 def _estimate(validation: Validation, judge: JudgeResult, name: str) -> Estimate:
     if name == BETA:
-        return judge.beta
+        return validation.beta_hat(judge.name)[0]
     if name in COMPLETENESS:
         return completeness(validation, judge.name, name)
     if name == ANNOTATOR_TEST:

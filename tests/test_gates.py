@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.analysis_inputs import indeterminate_source, indeterminate_task
 from support.processes import invoke
 from support.task_folders import make_task_folder
 
 import harness
+from harness.analysis import validate
 from harness.errors import ExitCode, HarnessError
 from harness.gates import (
     GateResult,
@@ -21,6 +24,8 @@ from harness.gates import (
     read_requirement,
 )
 from harness.report import formatting
+from harness.report.ranking_rows import beta_hat
+from harness.testing import assert_judge
 
 JUDGES = ("gpt", "ollama/llama3:8b")
 METRICS = ("hit_rate(h/h)", "mse(srs/srs)", "kl(s/s, human->judge)")
@@ -177,3 +182,18 @@ def test_gate_without_judges_names_none(tmp_path, monkeypatch):
     validation = harness.validate(tmp_path / "task")
     with pytest.raises(HarnessError, match="the run has none"):
         check_requirements(validation, ["gpt: usable_replies>0.9"])
+
+
+def test_beta_was_na_in_the_gate_where_the_table_showed_an_estimate():
+    """Without pairs, it is the estimate by maximum likelihood from independent calls."""
+    task = indeterminate_task(n=40, paired=40)
+    validation = validate(indeterminate_source(task, judges=("strict", "lenient")))
+    judges = validation.sensitivity.judge_betas
+    fitted = replace(judges["lenient"], value=0.25, reason="", n_used=40)
+    sensitivity = replace(validation.sensitivity, judge_betas=judges | {"lenient": fitted})
+    validation = replace(validation, sensitivity=sensitivity)
+    assert validation.judge("lenient").beta.reason == "no_pairs"
+    assert beta_hat(validation, validation.judge("lenient")) == "~0.25"
+    below, above = check_requirements(validation, ["lenient: beta<0.3", "lenient: beta>0.3"])
+    assert (below.value, below.n, below.passed, above.passed) == (0.25, 40, True, False)
+    assert_judge(validation, "lenient").metric("beta").at_most(0.3)

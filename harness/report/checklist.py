@@ -84,7 +84,9 @@ def _accuracy(v: Validation) -> PracticeAnswer:
 
 def _confusion(v: Validation) -> PracticeAnswer:
     parts = [f"{e.judge}: {_cells(e.confusion)}" for e in ranked_errors(v) if e.confusion.n_items]
-    return _joined(parts, "no judge has items that the raters rated too")
+    answer, text = _joined(parts, "no judge has items that the raters rated too")
+    how = "by the most frequent of each judge's replies, on the items that it answered; "
+    return answer, how + text if parts else text
 
 
 def _cells(confusion: Confusion) -> str:
@@ -143,8 +145,13 @@ def _rates(v: Validation) -> PracticeAnswer:
 def _coverage(v: Validation) -> PracticeAnswer:
     if v.settings.mode != "exclude":
         return "not needed", f"abstentions are {MODES[v.settings.mode]}"
-    rows = v.evidence.judges if v.evidence else ()
-    lines = [f"{row.judge}: {share(row.usable_replies, row.n_planned)}" for row in rows]
+    if (evidence := v.evidence) is None:
+        return _joined([], "no judge was asked")
+    lines = [
+        f"{row.judge}: {share(row.answered_fraction, evidence.n_rated)} items answered, "
+        f"{share(row.usable_replies, row.n_planned)} replies usable"
+        for row in evidence.judges
+    ]
     return _joined(lines, "no judge was asked")
 
 

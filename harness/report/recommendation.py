@@ -494,7 +494,8 @@ def _annotator_test(v: Validation) -> str:
         return f"{name} of {leader} is undefined{f' ({why})' if why else ''}."
     panel, net_wins = test.panel, with_bounds(test.net_wins, test.low, test.high, 2)
     p, least = p_beside(panel.p, test.alpha), error_level(test.alpha)
-    detail = f"p {p} for beating at least {panel.n_needed} of {tested_raters(test)}"
+    among = "of" if panel.n_tested == panel.n_raters else "among"
+    detail = f"p {p} for beating at least {panel.n_needed} {among} {tested_raters(test)}"
     detail += f", {least} needed; wins less losses {net_wins}"
     detail += f", eps {section.eps:g}" if section else ""
     detail += _published(v)
@@ -527,13 +528,21 @@ def _not_left_out(v: Validation) -> str:
 
 def tested_raters(test: DecidingAnnotatorTest) -> str:
     """Count the raters that a judge was tested against, and name those that it was not."""
-    panel, untested = test.panel, test.untested
-    if not untested:
-        return counted([panel.n_tested], "rater")
-    names = [*untested[:MAX_UNTESTED]]
-    if (n_more := len(untested) - MAX_UNTESTED) > 0:
-        names.append(f"{n_more} more")
-    return f"{panel.n_tested} of {panel.n_raters} raters (not tested: {listed(names)})"
+    panel, unbeaten = test.panel, test.counted_as_unbeaten
+    left_out = tuple(rater for rater in test.untested if rater not in unbeaten)
+    notes = (("not tested", left_out), ("without a test, so counted as not beaten", unbeaten))
+    note = "; ".join(f"{what}: {_some(raters)}" for what, raters in notes if raters)
+    if panel.n_tested == panel.n_raters:
+        raters = counted([panel.n_tested], "rater")
+    else:
+        raters = f"{panel.n_tested} of {panel.n_raters} raters"
+    return f"{raters} ({note})" if note else raters
+
+
+def _some(raters: Sequence[str]) -> str:
+    """List the first raters, and count the others."""
+    n_more = len(raters) - MAX_UNTESTED
+    return listed([*raters[:MAX_UNTESTED], *([f"{n_more} more"] if n_more > 0 else ())])
 
 
 def _published(v: Validation) -> str:

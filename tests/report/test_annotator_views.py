@@ -13,6 +13,7 @@ from harness.gates import check_requirements
 from harness.judging.parsing.verdict import Verdict
 from harness.report import judge_card, page
 from harness.report.recommendation import sentences
+from harness.report.recommendation import tested_raters as raters_in_words
 from harness.tasks import Rating
 
 N = 60
@@ -54,6 +55,23 @@ def test_a_test_over_some_raters_was_shown_as_one_over_the_panel(validation):
     assert (check.passed, check.value) == (test.passes, test.panel.p)
     [result] = check_requirements(validation, ["m: annotator_test<=0.05"])
     assert (result.value, result.n, result.passed) == (test.panel.p, 4, test.panel.p <= 0.05)
+
+
+def test_a_rater_without_a_test_was_counted_as_tested_and_named_as_not_tested(validation):
+    """One of the counted raters has too few groups, so it counts as not beaten: both are said."""
+    test = validation.evidence_of("m").annotator_test
+    raters = {**test.raters, "r3": replace(test.raters["r3"], p=None, reason="too_few_groups")}
+    untested = replace(test, raters=raters, untested=("r3", "r4", "r5"))
+    assert untested.counted_as_unbeaten == ("r3",)
+    assert raters_in_words(untested) == (
+        "4 of 6 raters (not tested: r4 and r5; without a test, so counted as not beaten: r3)"
+    )
+    full = replace(test.panel, n_raters=4)
+    assert raters_in_words(replace(untested, panel=full, untested=("r3",))) == (
+        "4 raters (without a test, so counted as not beaten: r3)"
+    )
+    [line] = [text for text in sentences(validation) if "alternative annotator test" in text]
+    assert "for beating at least 2 among 4 of 6 raters (not tested: r4 and r5)" in line
 
 
 def test_advantage_meant_a_mean_difference_in_one_sentence_and_a_probability_in_the_next(

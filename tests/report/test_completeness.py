@@ -65,3 +65,12 @@ def test_a_share_of_replies_was_shown_as_a_share_of_items(validation):
         [result] = check_requirements(validation, [f"refusing: {name}>=0.5"])
         assert (result.value, result.passed) == (value, True)
         assert_judge(validation, "refusing").metric(name).at_least(0.5)
+
+
+def test_the_checklist_called_usable_replies_the_answered_share(validation):
+    """It gives both shares by name, and says whose replies the counts of answers are."""
+    lines = judge_card(validation).splitlines()
+    [share] = [line for line in lines if "report the answered share" in line]
+    assert "refusing: 100.0% of 60 items answered, 68.0% of 600 replies usable" in share
+    [matrix] = [line for line in lines if "Report the confusion matrix" in line]
+    assert "by the most frequent of each judge's replies" in matrix

@@ -217,6 +217,12 @@ class DecidingAnnotatorTest:
     low: float | None
     high: float | None
 
+    @property
+    def counted_as_unbeaten(self) -> tuple[str, ...]:
+        """Raters without a p-value among those whom ``panel`` counts: their groups are too few."""
+        tests = self.raters
+        return tuple(r for r in self.untested if r in tests and tests[r].n >= MIN_ITEMS)
+
 
 def deciding_annotator_test(
     panel: Panel,
