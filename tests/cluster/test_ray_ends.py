@@ -116,7 +116,11 @@ def test_cluster_of_a_killed_run_ends_and_its_folder_is_removed(
     run.kill()
     run.wait()
     wait_until(lambda: not (folder.exists() or servers_in(folder)), 20)
+    time.sleep(5)  # until its actors have seen that
+    n_requests = stub.stats()["requests"]
     stub.release()
+    time.sleep(3)
+    assert stub.stats()["requests"] == n_requests
 
 
 def test_connecting_ends_after_15_seconds_in_run_and_doctor(machine, stub, database):
