@@ -61,12 +61,18 @@ class LabelStudioResult(BaseModel):
         value = self.value or {}
         return next((value[name] for name in VALUE_FIELDS if name in value), None)
 
+    @property
+    def typed(self) -> object:
+        """What was typed, which may be a comment; None where nothing was."""
+        return (self.value or {}).get("text")
+
 
 class LabelStudioAnnotation(BaseModel):
     """The ratings of a task by a person."""
 
     was_cancelled: bool | None = None
     created_at: str | None = None
+    updated_at: str | None = None
     completed_by: int | str | JsonObject | None = None
     result: list[LabelStudioResult] | None = None
 

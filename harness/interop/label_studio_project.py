@@ -6,16 +6,16 @@ are told apart by their keys (``alias``), whatever their labels are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import msgspec
-from msgspec import Struct
+from pydantic import TypeAdapter, ValidationError
 
-from harness.errors import TaskError
+from harness.errors import TaskError, fault_of
+from harness.interop.annotation_tools import LabelStudioTask
 from harness.interop.screens import question_of, shown_data
 from harness.interop.team_answers import ScreenData, TeamAnswer
-from harness.json_values import JsonObject
 from harness.plain_text import visible
 from harness.tasks import CANNOT_ASSESS
 from harness.tasks.model import ASKED_ON
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.interop.screens import TeamScreen
+    from harness.json_values import JsonObject
     from harness.tasks import Task
     from harness.tasks.model import HumanElicitation, JudgeElicitation
 
@@ -140,25 +141,6 @@ def image_address(task: Task, screen: TeamScreen) -> str:
     return image.data_url() if image else ""
 
 
-class _Result(Struct, frozen=True):
-    from_name: str | None = None
-    value: JsonObject | None = None
-
-
-class _Annotation(Struct, frozen=True):
-    completed_by: int | str | JsonObject | None = None
-    result: tuple[_Result, ...] | None = None
-    was_cancelled: bool | None = None
-    created_at: str | None = None
-    updated_at: str | None = None
-
-
-class _Task(Struct, frozen=True):
-    data: ScreenData
-    id: int | str | None = None
-    annotations: tuple[_Annotation, ...] = ()
-
-
 def is_export(content: bytes) -> bool:
     """Whether a file is an export (JSON) of a project that was written here."""
     return b'"harness_items"' in content and b'"annotations"' in content
@@ -173,48 +155,38 @@ def read_export(content: bytes, where: str) -> list[TeamAnswer]:
         If it is none; the message names the place.
     """
     try:
-        tasks = msgspec.json.decode(content, type=list[_Task])
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        tasks = TypeAdapter(list[LabelStudioTask]).validate_json(content)
+        return [
+            answer
+            for number, task in enumerate(tasks, 1)
+            for answer in _given(task, f"{where}: task {task.id or number}")
+        ]
+    except (ValidationError, msgspec.ValidationError) as error:
+        parts = fault_of(error)[:2] if isinstance(error, ValidationError) else (str(error),)
         raise TaskError(
             f"{where}: this is not an export (JSON) of a project of `harness curate export --to "
-            f"label-studio`: {error}."
+            f"label-studio`: {': '.join(filter(None, parts))}."
         ) from None
-    return [
-        answer
-        for number, task in enumerate(tasks, 1)
-        for answer in _given(task, f"{where}: task {task.id or number}")
-    ]
 
 
-def _given(task: _Task, where: str) -> Iterator[TeamAnswer]:
-    n_items = len(task.data.harness_items)
+def _given(task: LabelStudioTask, where: str) -> Iterator[TeamAnswer]:
+    screen = msgspec.convert(task.data, ScreenData)
+    n_items = len(screen.harness_items)
     controls = {
         control_name(elicitation, number, n_items): (number, elicitation)
         for number in range(n_items)
         for elicitation in NAMES
     }
-    for annotation in task.annotations:
-        by_name = {r.from_name: _chosen(r.value or {}) for r in annotation.result or ()}
+    for annotation in task.annotations or ():
+        by_name = {r.from_name: r.typed or r.chosen for r in annotation.result or ()}
         comment = by_name.get("comment") or []
         yield TeamAnswer(
             where=where,
-            screen=task.data,
-            rater=_name(annotation.completed_by),
+            screen=screen,
+            rater=annotation.who,
             values={controls[n]: v for n, v in by_name.items() if n in controls},
             made_at=annotation.updated_at or annotation.created_at or "",
             comment="\n".join(map(str, comment)) if isinstance(comment, list) else str(comment),
             flagged="flag" in by_name,
             skipped=bool(annotation.was_cancelled),
         )
-
-
-def _chosen(value: Mapping[str, Any]) -> object:
-    """Return what was chosen or typed."""
-    return next((value[name] for name in ("choices", "number", "text") if name in value), None)
-
-
-def _name(completed_by: int | str | JsonObject | None) -> str:
-    """Return the name of a person: an address, or the number of the account."""
-    if isinstance(completed_by, dict):
-        completed_by = completed_by.get("email") or completed_by.get("id")
-    return str(completed_by)
