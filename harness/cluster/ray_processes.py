@@ -32,10 +32,8 @@ from harness.open_units import ask_open_units
 from harness.stopping import StopRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from harness.cluster.ray_launcher import SharedRun
-    from harness.judging.storage.reply_store import Store
+    from harness.runs import RunFolder
 
 STORE_AGAIN_S = 1.0
 VERSION = version("judge-harness")
@@ -57,14 +55,9 @@ class RunProcess:
         run: SharedRun = pickle.loads(pickled)  # noqa: S301 -- of the run that started it
         with TemporaryDirectory() as name:
             try:
-                ask_open_units(
-                    run.plan,
-                    start(run.plan, Path(name)),
-                    self._opened(run.open_store),
-                    observer=NoObserver(),
-                    retry=run.retry,
-                    stop=self._stop,
-                )
+                folder = start(run.plan, Path(name))
+                while not self._has_asked(run, folder):
+                    time.sleep(STORE_AGAIN_S)
             except HarnessError as error:
                 return str(error)
         return ""
@@ -73,15 +66,22 @@ class RunProcess:
         """Send nothing more; calls in flight end."""
         self._stop.request()
 
-    def _opened(self, open_store: Callable[[], Store]) -> Store:
-        """Open the store; wait while the database is away."""
-        while True:
-            try:
-                return open_store()
-            except StoreAway:
-                if self._stop.signals:
-                    raise
-                time.sleep(STORE_AGAIN_S)
+    def _has_asked(self, run: SharedRun, folder: RunFolder) -> bool:
+        """Ask what is open; return whether that could be done: the database may be away."""
+        try:
+            ask_open_units(
+                run.plan,
+                folder,
+                run.open_store(),
+                observer=NoObserver(),
+                retry=run.retry,
+                stop=self._stop,
+            )
+        except StoreAway:
+            if self._stop.signals:
+                raise
+            return False
+        return True
 
 
 def main() -> None:
