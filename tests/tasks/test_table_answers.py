@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.tasks.answer_rules import AnswerRules
 from harness.tasks.columns.table_answers import AnswerSettings, TableAnswers
 from harness.tasks.options import CANNOT_ASSESS
-from harness.tasks.schema import MAX_ANSWER_CHARS
+from harness.tasks.schema import MAX_ANSWER_CHARS, TaskFile
 
 KEYS = {"yes": "A", "no": "B", "n/a": CANNOT_ASSESS, "draft": "draft"}
 
@@ -78,3 +79,52 @@ def test_sets_keep_their_members(named, data):
     written = [data.draw(st.sampled_from([label, label.upper(), label.title()])) for label in named]
     value = READER.read(json.dumps(written)).value
     assert value == tuple(KEYS[label] for label in named)
+
+
+KINDS = ("forced_choice", "response_set")
+SAID = st.fixed_dictionaries(
+    {
+        "scale": st.sampled_from(["nominal", "ordinal", "continuous", "text"]),
+        "ignore": st.sampled_from([(), ("draft",), ("2",)]),
+        "abstain": st.sampled_from([(), ("n/a",)]),
+        "bounds": st.sampled_from([None, (0.0, 4.5)]),
+    }
+)
+LABELS = st.sampled_from(
+    [
+        "yes",
+        "No",
+        "n/a",
+        "draft",
+        "2",
+        "2.0",
+        "2.50",
+        "-1",
+        "CANNOT_ASSESS",
+        "a; b",
+        "a b",
+        " ",
+        "5",
+    ]
+)
+CELLS = st.one_of(LABELS, st.lists(LABELS, max_size=3).map(json.dumps), st.text(max_size=9))
+
+
+@given(said=SAID, cell=CELLS, elicitation=st.sampled_from(["", *KINDS, "paired", "pairwise"]))
+def test_what_a_table_says_is_an_answer_of_its_task(said, cell, elicitation):
+    """A value that is read has to be one that the files of the same task may hold."""
+    is_open = said["scale"] in {"continuous", "text"}
+    if not is_open:
+        steps = said["scale"] == "ordinal"
+        said["options"] = ("1", "2.5", "5") if steps else ("yes", "no", "a; b")
+    if said["scale"] != "continuous":
+        said["bounds"] = None
+    answers = TableAnswers.of(AnswerSettings(**said), "table.csv", abstain=True)
+    reading = answers.read(cell, elicitation)
+    if reading.problem:
+        assert reading.value == ""
+        return
+    task = TaskFile(name="t", property="p", **answers.fields())
+    value = list(reading.value) if isinstance(reading.value, tuple) else reading.value
+    read, _ = AnswerRules.of(task).read(value, reading.elicitation)
+    assert {*read} == {*reading.value} if isinstance(read, tuple) else read == reading.value

@@ -16,6 +16,7 @@ from harness.option_declarations import IMPORT, Lists, Options, Repeated, option
 from harness.tasks.columns.cell_values import label_of, labels_of
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
 from harness.tasks.schema import (
+    ANSWER_KINDS,
     MAX_ANSWER_CHARS,
     MAX_POWERSET_OPTIONS,
     MAX_RESPONSE_SETS,
@@ -172,7 +173,7 @@ def check_labels(
     """
     if not any(named.values()):
         return
-    labels = {label.casefold(): label for label in cells.labels(whole=scale == "text")}
+    labels = {label.casefold(): label for label in sorted(cells.labels(whole=scale == "text"))}
     for place, names in named.items():
         if absent := [name for name in names if name.casefold() not in labels]:
             shown = [] if scale == "text" else filter(looks_like_label, sorted(labels))
@@ -329,6 +330,8 @@ class TableAnswers:
         """Read a cell; ``elicitation`` is what the table says of it."""
         labels, is_list = self._labels(text)
         elicitation = elicitation or ("response_set" if is_list else "forced_choice")
+        if elicitation not in ANSWER_KINDS:
+            return _of_no_kind(elicitation)
         if not labels:
             return LabelReading(elicitation, "", "the label is empty")
         keys = [self.key(label) for label in labels]
@@ -343,6 +346,8 @@ class TableAnswers:
             problem = f"{CANNOT_ASSESS} stands beside other labels"
         elif elicitation == "forced_choice" and len(named) > 1:
             problem = "several labels where one was asked for"
+        elif elicitation == "response_set" and self.scale in OPEN_SCALES:
+            problem = f"a {self.scale} scale has no response sets"
         elif self.scale == "text" and len(named[0]) > MAX_ANSWER_CHARS:
             problem = f"the text has {len(named[0])} characters; at most {MAX_ANSWER_CHARS}"
         return LabelReading(elicitation, "" if problem else _value(named, elicitation), problem)
@@ -351,6 +356,8 @@ class TableAnswers:
         """Read the cell of a judge; a label that is not an option stays as it is, to be counted."""
         labels, is_list = self._labels(text)
         elicitation = elicitation or ("response_set" if is_list else "forced_choice")
+        if elicitation not in ANSWER_KINDS:
+            return _of_no_kind(elicitation)
         named = tuple(dict.fromkeys(self.key(label) or label for label in labels))
         return LabelReading(elicitation, _value(named, elicitation) if named else "")
 
@@ -404,6 +411,11 @@ def _option_keys(names: Sequence[str]) -> list[str]:
             key, number = f"{key[: MAX_KEY_CHARS - 4]} {number}", number + 1
         keys.append(key)
     return keys
+
+
+def _of_no_kind(elicitation: str) -> LabelReading:
+    problem = f"{quoted('elicitation', elicitation)} is none of {', '.join(ANSWER_KINDS)}"
+    return LabelReading(elicitation, "", problem)
 
 
 def _value(named: tuple[str, ...], elicitation: str) -> str | tuple[str, ...]:

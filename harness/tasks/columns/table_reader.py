@@ -340,7 +340,9 @@ class TableReader:
                 reason = "no rater rated this item, so its verdict is not used"
                 yield Rejected(row, answer.column, reason)
             return
-        elicitation, value, _ = self._reading(answer)
+        elicitation, value, problem = self._reading(answer)
+        if problem:
+            yield Rejected(row, answer.column, problem)
         if not value:
             return
         key = (item, answer.name, elicitation)
