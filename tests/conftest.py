@@ -56,6 +56,11 @@ def pytest_collection_finish():
     gc.set_threshold(50_000)
 
 
+def pytest_xdist_auto_num_workers():
+    """One more than processors: a fifth of a worker's time goes into waiting for processes."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_addoption(parser):
     """`--update-golden` rewrites the golden files from the present output."""
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")

@@ -7,7 +7,7 @@ import json
 
 import pytest
 from support.processes import invoke
-from support.task_folders import make_task_folder
+from support.task_folders import copy_place, make_task_folder
 
 from harness.errors import RunError, TaskError
 
@@ -16,24 +16,34 @@ TABLE = "id,text,ann,bob\n" + "".join(
 )
 
 
-@pytest.fixture
-def place(tmp_path, stub, monkeypatch):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, stub):
     """A folder with tasks, a table, a run with a holdout and one with two looks at its judge."""
-    stub.reset()
-    make_task_folder(tmp_path / "task", 8)
+    place = tmp_path_factory.mktemp("made")
+    make_task_folder(place / "task", 8)
     judge = {"model": "stub", "base_url": stub.url(), "price": {"input": 1, "output": 2}}
     judge |= {"samples": 2, "concurrency": 4}
-    (tmp_path / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}), encoding="utf-8")
-    (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
+    (place / "judges.yaml").write_text(json.dumps({"judges": {"far": judge}}), encoding="utf-8")
+    (place / "table.csv").write_text(TABLE, encoding="utf-8")
+    make_task_folder(place / "held", 20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.setenv("HARNESS_JUDGES", "judges.yaml")
+        asked = ("--judges", "far", "--judges-file", "judges.yaml")
+        assert invoke("run", "--task", "task", *asked).exit_code == 0
+        held_out = ("--judges", "random", "--holdout", "0.5", "--out", "held-runs")
+        assert invoke("run", "--task", "held", *held_out).exit_code == 0
+        for _ in range(2):
+            assert invoke("revalidate").exit_code == 0
+    return place
+
+
+@pytest.fixture
+def place(made, tmp_path, stub, monkeypatch):
+    """A copy of it, which is the working folder."""
+    copy_place(made, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_JUDGES", "judges.yaml")
-    asked = ("--judges", "far", "--judges-file", "judges.yaml")
-    assert invoke("run", "--task", "task", *asked).exit_code == 0
-    make_task_folder(tmp_path / "held", 20)
-    held_out = ("--judges", "random", "--holdout", "0.5", "--out", "held-runs")
-    assert invoke("run", "--task", "held", *held_out).exit_code == 0
-    for _ in range(2):
-        assert invoke("revalidate").exit_code == 0
     stub.reset()
     return tmp_path
 

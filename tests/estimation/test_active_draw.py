@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.processes import call_harness, invoke
-from support.task_folders import make_task_folder
+from support.task_folders import copy_place, make_task_folder
 
 from harness.tasks import load_task
 
@@ -18,11 +18,11 @@ DRAW = (
 )
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """A run of a word list whose ratings agree with its yes alone, and unlabelled items."""
-    monkeypatch.chdir(tmp_path)
-    folder = make_task_folder(tmp_path / "small", N, response_sets=False)
+    place = tmp_path_factory.mktemp("made")
+    folder = make_task_folder(place / "small", N, response_sets=False)
     with (folder / "task.yaml").open("a", encoding="utf-8") as file:
         file.write("lexicon: {positive: B, negative: A}\n")
     texts = [{"id": f"i{i}", "text": text(i)} for i in range(N)]
@@ -30,10 +30,17 @@ def run(tmp_path, monkeypatch):
     labels = ["A" if i % 4 else "AB"[i % 8 > 0] for i in range(N)]
     ratings = [{"item": f"i{i}", "rater": "bea", "value": labels[i]} for i in range(N)]
     write(folder / "ratings.jsonl", ratings)
-    write(tmp_path / "new.jsonl", [{"id": f"u{i}", "text": text(i)} for i in range(N_NEW)])
-    ran = invoke("run", "--task", folder, "--judges", "lexicon", "--out", "runs", "-q")
+    write(place / "new.jsonl", [{"id": f"u{i}", "text": text(i)} for i in range(N_NEW)])
+    ran = invoke("run", "--task", folder, "--judges", "lexicon", "--out", place / "runs", "-q")
     assert ran.exit_code == 0, ran.output
-    return next((tmp_path / "runs").iterdir()).name
+    return place
+
+
+@pytest.fixture
+def run(made, tmp_path, monkeypatch):
+    """The name of a copy of it, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    return copy_place(made, tmp_path)
 
 
 def text(i):

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from support.processes import call_harness, invoke
-from support.task_folders import make_task_folder, write_jsonl
+from support.task_folders import copy_place, make_task_folder, write_jsonl
 
 import harness
 from harness.errors import HarnessError
@@ -18,18 +18,25 @@ from harness.tasks import load_task
 N = 40
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """The name of a run of a word list on a task with three raters per item."""
-    monkeypatch.chdir(tmp_path)
-    folder = make_task_folder(tmp_path / "small", N, response_sets=False)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run of a word list on a task with three raters per item."""
+    place = tmp_path_factory.mktemp("made")
+    folder = make_task_folder(place / "small", N, response_sets=False)
     with (folder / "task.yaml").open("a", encoding="utf-8") as file:
         file.write("lexicon: {positive: B, negative: A}\n")
     items = [{"id": f"u{i}", "text": f"This is comment number {i}."} for i in range(N, 300)]
-    write_jsonl(tmp_path / "new.jsonl", items)
-    result = invoke("run", "--task", folder, "--judges", "lexicon", "--out", "runs", "-q")
+    write_jsonl(place / "new.jsonl", items)
+    result = invoke("run", "--task", folder, "--judges", "lexicon", "--out", place / "runs", "-q")
     assert result.exit_code == 0, result.output
-    return next((tmp_path / "runs").iterdir()).name
+    return place
+
+
+@pytest.fixture
+def run(made, tmp_path, monkeypatch):
+    """The name of a copy of it, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    return copy_place(made, tmp_path)
 
 
 def looked(run, *arguments):

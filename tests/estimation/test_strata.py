@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.processes import call_harness, invoke
-from support.task_folders import make_task_folder, write_jsonl
+from support.task_folders import copy_place, make_task_folder, write_jsonl
 
 import harness
 
@@ -32,12 +32,12 @@ def rows_of(language, n, prefix, rng):
     ]
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """A run on 20 rated items of each language; beside it 400 unlabelled ones, most English."""
-    monkeypatch.chdir(tmp_path)
+    place = tmp_path_factory.mktemp("made")
     rng = random.Random(4)
-    folder = make_task_folder(tmp_path / "small", 2, response_sets=False)
+    folder = make_task_folder(place / "small", 2, response_sets=False)
     with (folder / "task.yaml").open("a", encoding="utf-8") as file:
         file.write("lexicon: {positive: A, negative: B}\n")
     items = [row for name in LANGUAGES for row in rows_of(name, RATED, "r", rng)]
@@ -49,10 +49,17 @@ def run(tmp_path, monkeypatch):
     write_jsonl(folder / "ratings.jsonl", ratings)
     rows = [row for name, n in UNLABELLED.items() for row in rows_of(name, n, "u", rng)]
     rng.shuffle(rows)
-    write_jsonl(tmp_path / "new.jsonl", rows)
-    result = invoke("run", "--task", folder, "--judges", "lexicon", "--out", "runs", "-q")
+    write_jsonl(place / "new.jsonl", rows)
+    result = invoke("run", "--task", folder, "--judges", "lexicon", "--out", place / "runs", "-q")
     assert result.exit_code == 0, result.output
-    return next((tmp_path / "runs").iterdir()).name
+    return place
+
+
+@pytest.fixture
+def run(made, tmp_path, monkeypatch):
+    """The name of a copy of it, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    return copy_place(made, tmp_path)
 
 
 def read(path):

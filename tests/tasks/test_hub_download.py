@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pyarrow.parquet as pq
 import pytest
 from support.hub_server import NAME, REVISION, serve
-from support.processes import invoke
+from support.processes import invoke, run_harness
 
 from harness.errors import TaskError
 
@@ -24,14 +22,7 @@ def run_download(address, folder, *words):
         "HF_HOME": str(folder / "hf"),
         "HF_HUB_OFFLINE": "0",
     }
-    return subprocess.run(
-        [sys.executable, "-m", "harness", "curate", "download", NAME, *words],
-        cwd=folder,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_harness("curate", "download", NAME, *words, cwd=folder, env=env)
 
 
 def test_split_of_a_commit_becomes_a_file_to_import(tmp_path):
