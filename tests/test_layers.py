@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.edges import EDGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HARNESS = Path(__file__).resolve().parent.parent / "harness"
 
@@ -114,6 +118,8 @@ class Module:
     n_lines: int
     functions: dict[str, int]  # without their docstrings
     parameters: dict[str, int]  # of each function, ``self`` aside
+    imported_when_run: set[tuple[str, str]]  # module and name; imports for types aside
+    names_of_modules: set[str]  # texts that begin like one
 
 
 @cache
@@ -135,6 +141,12 @@ def read(path: Path) -> Module:
         n_lines=len(text.splitlines()),
         functions=function_lengths(nodes),
         parameters=parameter_counts(nodes),
+        imported_when_run=set(imported_when_run(tree)),
+        names_of_modules={
+            node.value
+            for node in nodes
+            if isinstance(node, ast.Constant) and str(node.value).startswith("harness.")
+        },
     )
 
 
@@ -217,13 +229,10 @@ def test_the_core_names_an_edge_in_one_table():
     """Other than by ``harness.edges``, only the registered formats are loaded by name."""
     pattern = re.compile(rf"harness\.({'|'.join(EDGES)})(\.\w+)*")
     found = {
-        module_name(path)
-        for path in HARNESS.rglob("*.py")
-        if "_bundled" not in path.parts and path.relative_to(HARNESS).parts[0] not in EDGES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and pattern.fullmatch(node.value)
+        module.name
+        for module in modules()
+        if module.name.split(".")[0] not in EDGES
+        and any(map(pattern.fullmatch, module.names_of_modules))
     }
     assert found == {"tasks.tables.formats"}
 
@@ -315,31 +324,26 @@ def test_stats_runs_where_only_numpy_and_scipy_can_be_imported():
     assert result.returncode == 0, result.stderr
 
 
-def needed_modules(path: Path, names: set[str]) -> set[str]:
-    """Modules of the package that a file imports when it runs; imports for types aside."""
-    needed: set[str] = set()
-
-    def visit(node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
-                continue
-            if isinstance(child, ast.ImportFrom) and child.module:
-                for alias in child.names:
-                    full = f"{child.module}.{alias.name}"
-                    needed.add(full if full in names else child.module)
-            visit(child)
-
-    visit(ast.parse(path.read_text(encoding="utf-8")))
-    return needed & names
+def imported_when_run(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield module and name of each import below a node; those for types aside."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.ImportFrom) and child.module:
+            yield from ((child.module, alias.name) for alias in child.names)
+        yield from imported_when_run(child)
 
 
 def test_no_files_import_each_other():
     """There is an order in which every file comes after those it imports."""
-    paths = {
-        f"harness.{module_name(path)}".rstrip("."): path
-        for path in HARNESS.rglob("*.py")
-        if "_bundled" not in path.parts
-    }
-    graph = {name: needed_modules(path, set(paths)) - {name} for name, path in paths.items()}
+    names = {f"harness.{module.name}".rstrip(".") for module in modules()}
+    graph = {}
+    for module in modules():
+        imports = {
+            whole if (whole := f"{owner}.{name}") in names else owner
+            for owner, name in module.imported_when_run
+        }
+        own = f"harness.{module.name}".rstrip(".")
+        graph[own] = imports & names - {own}
     assert sum(map(len, graph.values())) > 300
     TopologicalSorter(graph).prepare()  # raises CycleError

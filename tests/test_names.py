@@ -112,7 +112,8 @@ def test_a_type_has_a_name_of_its_own():
 
 def fixed_sets(path):
     """Yield the sets of two words or more that a module spells as a ``Literal``."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if "Literal" in text else ():
         if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal"):
             elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             words = {part.value for part in elements if isinstance(part, ast.Constant)}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,16 +22,57 @@ OF_OPTIONS = {  # records whose fields are those of another class, or a table of
 }
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+class Annotation(NamedTuple):
+    """What is written behind the colon of a parameter, a field or an alias, or of what is returned.
+
+    Attributes
+    ----------
+    module : str
+        Below ``harness``.
+    kind : str
+        ``parameter``, ``returned``, ``field`` or ``alias``.
+    owner : str
+        The function or class.
+    name : str
+        Of the parameter, field or alias; else "".
+    text : str
+        Without quotes; of an alias, what it stands for.
+    """
+
+    module: str
+    kind: str
+    owner: str
+    name: str
+    text: str
+
+
+@cache
+def annotations() -> tuple[Annotation, ...]:
+    """Return those of all modules, which are parsed once."""
+    found: list[Annotation] = []
     for path in sorted(HARNESS.rglob("*.py")):
         if "_bundled" not in path.parts:
-            name = ".".join(path.relative_to(HARNESS).with_suffix("").parts)
-            yield name, ast.parse(path.read_text(encoding="utf-8"))
+            module = ".".join(path.relative_to(HARNESS).with_suffix("").parts)
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            found += (Annotation(module, *row) for row in rows_of(tree))
+    return tuple(found)
 
 
-def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    yield from (node for node in ast.walk(tree) if isinstance(node, kinds))
+def rows_of(tree: ast.Module) -> Iterator[tuple[str, str, str, str]]:
+    """Yield kind, owner, name and text of the annotations of a module."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield "returned", node.name, "", written(node.returns)
+                for part in parameters(node):
+                    yield "parameter", node.name, part.arg, written(part.annotation)
+            case ast.ClassDef():
+                fields = (part for part in node.body if isinstance(part, ast.AnnAssign))
+                for part in fields:
+                    yield "field", node.name, ast.unparse(part.target), written(part.annotation)
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and written(node.annotation) == "TypeAlias":
+            yield "alias", "", ast.unparse(node.target), written(node.value)
 
 
 def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.arg]:
@@ -47,11 +89,9 @@ def written(annotation: ast.expr | None) -> str:
 def test_no_parameter_is_of_type_any():
     """It is `object` where anything is taken; `Any` is for objects of untyped libraries alone."""
     untyped = {
-        f"{name}:{function.name}:{parameter.arg}"
-        for name, tree in modules()
-        for function in functions(tree)
-        for parameter in parameters(function)
-        if written(parameter.annotation) == "Any"
+        f"{a.module}:{a.owner}:{a.name}"
+        for a in annotations()
+        if a.kind == "parameter" and a.text == "Any"
     }
     assert untyped == OF_UNTYPED_LIBRARIES
 
@@ -59,15 +99,7 @@ def test_no_parameter_is_of_type_any():
 def test_no_record_is_a_dict_of_anything():
     """What a function takes or returns and what an object holds has named fields, or is a
     `JsonObject`: JSON that others write."""
-    found = set()
-    for name, tree in modules():
-        for function in functions(tree):
-            annotations = [function.returns, *(p.annotation for p in parameters(function))]
-            found |= {name for annotation in annotations if RECORD in written(annotation)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
-                found |= {name for field in fields if RECORD in written(field.annotation)}
+    found = {a.module for a in annotations() if a.kind != "alias" and RECORD in a.text}
     assert found == OF_OPTIONS
 
 
@@ -134,34 +166,17 @@ SENTENCES = {  # in the words of the reader, with what was found
 
 def test_a_value_with_a_fixed_set_of_words_has_that_type():
     """`elicitation: str` stood at 23 places, `reason: str` at 90: any word passed."""
-    found = set()
-    for name, tree in modules():
-        fields = [
-            (part.target.id, part.annotation)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ClassDef)
-            for part in node.body
-            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
-        ]
-        taken = [
-            (p.arg, p.annotation) for function in functions(tree) for p in parameters(function)
-        ]
-        found |= {
-            f"{name}:{word}"
-            for word, annotation in (*fields, *taken)
-            if word in FIXED_WORDS and written(annotation) in {"str", "str | None"}
-        }
+    found = {
+        f"{a.module}:{a.name}"
+        for a in annotations()
+        if a.kind in {"parameter", "field"}
+        and a.name in FIXED_WORDS
+        and a.text in {"str", "str | None"}
+    }
     assert found == WRITTEN_BY_OTHERS | OPEN_SETS | OF_REQUESTS | SENTENCES
 
 
 def test_json_of_others_has_one_type():
     """Written once, so that it is found where it is read."""
-    aliases = {
-        name
-        for name, tree in modules()
-        for node in tree.body
-        if isinstance(node, ast.AnnAssign)
-        and written(node.annotation) == "TypeAlias"
-        and written(node.value) == RECORD
-    }
+    aliases = {a.module for a in annotations() if a.kind == "alias" and a.text == RECORD}
     assert aliases == {"json_values"}
