@@ -248,6 +248,17 @@ def test_parts_that_items_share_are_shared_byte_for_byte():
     assert f"\n{own}\nsentence:\nSentence 0.\n{own}\n" in first
 
 
+def test_a_changed_item_is_shown_as_it_is_now():
+    """Texts of a task are held ready; an item with the same id and another text has its own."""
+    task = make_task()
+    prompts = Prompts.load(task)
+    item = replace(task.items[0], fields={"text": "You are kind."})
+    assert "You are great." in prompts.messages(task.items[0], "forced_choice")[-1].content
+    assert "You are kind." in prompts.messages(item, "forced_choice")[-1].content
+    with pytest.raises(TaskError, match="lacks one of the fields"):
+        prompts.messages(replace(item, fields={}), "forced_choice")
+
+
 def test_no_part_holds_the_fence_of_another():
     """A sentence that knows its article's fence changes it."""
     article = "The article."

@@ -495,6 +495,20 @@ def test_max_cost_stops_before_it_is_exceeded(run, task):
     assert budget.spent_usd == pytest.approx(0.05)
 
 
+def test_costs_are_counted_without_a_limit(run, task):
+    """A budget without a limit holds up no call, and says afterwards what replies have cost."""
+
+    async def costly(judge, request):
+        return {"text": "A", "cost_usd": 0.01}
+
+    judge = Acting(spec(price=Price(input=0, output=1000)), task, costly)
+    budget = CostBudget(None, 1.0)
+    _, log, _ = run(judge, budget=budget)
+    assert len(log.final) == sum(judge.asked.values()) > 0
+    assert budget.spent_usd == pytest.approx(1.0 + 0.01 * len(log.final))
+    assert not budget.exhausted
+
+
 def test_max_cost_cuts_items_and_not_response_sets(run, task):
     """Asked by elicitation, a limited run had every forced choice and no response set at all."""
 
