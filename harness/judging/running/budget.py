@@ -59,7 +59,7 @@ class CallBill:
 class CostBudget:
     """Budget of one run, shared by all judges.
 
-    Calls pass it under a limit alone; without one it is told afterwards what replies have cost.
+    Calls pass it under a limit alone; without one it counts what replies have cost afterwards.
 
     Parameters
     ----------
@@ -195,6 +195,11 @@ class CostBudget:
             if not ended.done():
                 ended.set_result(None)
         self._waiting.clear()
+
+    def count(self, received_usd: float) -> None:
+        """Count what the replies of a session have cost, unless each was booked under a limit."""
+        if self.limit_usd is None:
+            self.spent_usd += received_usd
 
     async def return_allowance(self) -> None:
         """Give back what is held for calls to come, while none is: other processes may need it."""

@@ -131,8 +131,7 @@ class Session:
         finally:
             showing.cancel()
             await self.recorder.close()
-            if self.budget.limit_usd is None:
-                self.budget.spent_usd += self.recorder.received_usd
+            self.budget.count(self.recorder.received_usd)
             await asyncio.gather(*(judge.judge.aclose() for judge in self._judges))
         return {judge.name: judge.stop_reason for judge in self._judges}
 
