@@ -170,10 +170,6 @@ class Facts:
         kept = {label: n for label, n in labels.items() if not is_remark(label)}
         return kept or labels
 
-    def is_scores(self, name: str) -> bool:
-        """Whether a column holds numbers that are too many for labels."""
-        return self.is_numbers(name) and not self.is_labels(name)
-
     def is_name(self, name: str) -> bool:
         """Whether a column may name items or people: filled, short, no date, list or text."""
         column = self[name]
