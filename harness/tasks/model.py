@@ -341,7 +341,7 @@ def _json_of_texts(rows: list[object]) -> str:
     """Return what `_JSON` does of rows of texts, ten times as quickly where these are ASCII."""
     try:
         text = _QUICK_JSON(rows)
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except (UnicodeEncodeError, TypeError):  # half of a surrogate pair; numpy's texts
         return _JSON(rows)
     return text.decode() if text.isascii() and DELETE not in text else _JSON(rows)
 

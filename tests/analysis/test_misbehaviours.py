@@ -10,6 +10,7 @@ from msgspec import structs
 from support.analysis_inputs import indeterminate_source, indeterminate_task, source_of, task_of
 
 from harness.analysis import validate
+from harness.analysis.decision import decide
 from harness.report import judge_card, page, render
 from harness.report.recommendation import sentences
 from harness.tasks import CANNOT_ASSESS
@@ -198,6 +199,26 @@ def test_the_comparison_with_one_human_has_a_reason_only_where_it_fails():
         answers = {f"i{i}": t if rng.random() < accuracy else wrong[t] for i, t in enumerate(truth)}
         check = validate(source_of(task, {"judge": answers})).decision.checks["one_human"]
         assert (check.passed, check.reason, check.n) == (passed, reason, 200)
+
+
+def test_a_leader_that_answered_too_few_items_fails_that_check_alone():
+    """The check compares the answered share with the least one; a limit that is met passes."""
+    task, truth, _ = rated_items(23, n=100)
+    answers = {f"i{i}": str(answer) for i, answer in enumerate(truth)}
+    result = validate(source_of(task, {"judge": answers}))
+    for fraction, passed in ((0.9, True), (0.89, False)):
+        leader = replace(result.evidence.judges[0], answered_fraction=fraction)
+        evidence = replace(result.evidence, judges=(leader,))
+        decision = decide(result.humans, result.judges, evidence)
+        assert decision.checks["answered"].passed is passed
+        assert ("answered" in decision.missing) is not passed
+
+
+def test_answers_that_are_numpy_texts_had_no_content_hash():
+    """A task made in memory of numpy's texts is the one made of the same texts."""
+    plain = {rater: {f"i{i}": "AB"[i % 2] for i in range(4)} for rater in RATERS}
+    array = {rater: {i: np.array([x])[0] for i, x in row.items()} for rater, row in plain.items()}
+    assert task_of(array).content_hash == task_of(plain).content_hash
 
 
 def test_the_annotator_test_is_repeated_without_each_rater():

@@ -76,6 +76,16 @@ def test_the_most_that_a_judge_may_cost_is_that_of_tokens_at_their_price(place, 
     assert 1.0 < prompts["cost_usd"] / (prompts["prompt_tokens"] * 3.0 / 1e6) < 10.0
 
 
+def test_replies_with_a_set_are_expected_to_be_longer_than_choices(place, stub):
+    """By hand, a token per word or mark: A or B is one; A, B and "A, B" are 5 / 3, rounded up."""
+    file = judges_file(place, far=local(stub))
+    words = ("run", "--task", "task", "--judges", "far", "--judges-file", file)
+    for elicitation, tokens in (("forced_choice", 1), ("response_set", 2)):
+        shown = invoke(*words, "--elicitation", elicitation, "--dry-run", "--json").stdout
+        [quote] = json.loads(shown)
+        assert quote["expected_completion_tokens"] == 8 * 3 * tokens
+
+
 class Heard(Lines):
     """The lines of a run's progress."""
 

@@ -25,7 +25,7 @@ from benchmarks.racing import (
 )
 from harness.stats.racing.betting import Draws, draw_order, log_growth
 from harness.stats.racing.losses import hit_loss, loss_table, random_rater_loss, squared_loss
-from harness.stats.racing.race import RaceDesign, advance, start
+from harness.stats.racing.race import RaceDesign, Standing, advance, start
 
 ALPHA = 0.05
 
@@ -249,3 +249,11 @@ def test_races_of_stored_answers_cost_what_is_claimed(within, bound):
 def test_one_rating_is_the_whole_distribution():
     """The squared loss is 0 for the only rater's answer and 1 for the other."""
     np.testing.assert_array_equal(squared_loss(np.array([[1, 0], [0, 1]])), [[0, 1], [1, 0]])
+
+
+def test_a_standing_says_how_many_judges_run_or_why_the_race_ended():
+    """In one line, with the leader and the units drawn."""
+    facts = {"n_asked": np.array([40, 10]), "suspended": np.array([False, True]), "leaders": (0,)}
+    assert repr(Standing(**facts)) == "Standing(1 running, leader 0, 40 units drawn)"
+    ended = Standing(**facts, ending="unique")
+    assert repr(ended) == "Standing(unique, leader 0, 40 units drawn)"

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.stats.selection.rank_sets import rank_sets, skewed_values, winner_interval
+from harness.stats.selection.rank_sets import (
+    better_than,
+    rank_sets,
+    skewed_values,
+    winner_interval,
+)
 
 
 def drawn(losses, spread=0.01, n_resamples=2000, seed=0):
@@ -93,3 +98,23 @@ def test_judges_that_differ_on_fewer_than_six_units_are_not_told_apart(n_discord
     differing = np.array([[0, n_discordant], [n_discordant, 0]])
     ranks = rank_sets(losses, drawn(losses), n_units=100, n_discordant=differing)
     assert ranks.ranks[0] == (1, worst)
+
+
+@pytest.mark.parametrize("unit", [0.001, 1.0, 1000.0])
+def test_who_beats_a_rival_does_not_depend_on_the_unit_of_the_loss(unit):
+    """Of three pairs at 95 %, one-sided and all at once: 2.1 standard errors are too few, 2.8
+    enough (the normal value of one pair is 1.64, of three 2.13, and of 50 units a little more)."""
+    errors = np.array([1.0, 2.0, 4.0]) * unit
+    noise = np.random.default_rng(0).normal(size=(3, 4000))
+    noise = (noise - noise.mean(axis=1)[:, None]) / noise.std(axis=1)[:, None]
+    gains = np.array([2.1, 2.8, 2.1]) * errors
+    better = better_than(
+        np.zeros(1),
+        np.zeros((1, 4000)),
+        gains,
+        gains[:, None] + errors[:, None] * noise,
+        level=0.95,
+        n_units=50,
+        freedom=np.full((1, 3), 49.0),
+    )
+    assert better.tolist() == [[False, True, False]]
