@@ -222,6 +222,23 @@ def test_rows_that_cannot_be_used_are_named(caplog):
         harness.load_task(many, mapping=WHOLE)
 
 
+@pytest.mark.parametrize(
+    "said", [{}, {"scale": "binary", "options": ["y", "n"], "positive": ["y"]}]
+)
+def test_a_judge_that_is_no_rater_is_refused(said):
+    """Of ``gpt4``, where the table has ``gpt-4``, the verdicts counted as ratings of a person."""
+    rows = [row | {"who": "gpt-4"} if row["who"] == "eve" else row for row in PLAIN]
+    mapping = {"id": "post", "text": "text", "rater": "who", "label": "label", **said}
+    for name in ("gpt-4", "GPT-4"):
+        task = harness.load_task(rows, mapping=mapping | {"judges": [name]})
+        assert {rating.rater for rating in task.ratings} == {"ann", "bob"}
+    message = (
+        r"judges'\]: no column and no rater is called 'gpt4'; the nearest in 'who' are 'gpt-4',"
+    )
+    with pytest.raises(HarnessError, match=message):
+        harness.load_task(rows, mapping=mapping | {"judges": ["gpt4"]})
+
+
 def test_an_unknown_elicitation_is_refused(tmp_path, monkeypatch):
     """In memory it was a forced choice; an import wrote a folder that could not be loaded."""
     rows = [row | {"elicitation": "pairwise"} for row in PLAIN]

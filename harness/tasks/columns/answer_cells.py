@@ -13,6 +13,7 @@ from harness.errors import TaskError
 from harness.tasks.columns.cell_values import (
     ballots_by_rater,
     counts_of,
+    folded_name,
     is_number,
     label_of,
     labels_of,
@@ -155,10 +156,10 @@ class AnswerReader:
         mapping, table = self.mapping, self.table
         criteria = self.criteria()
         judges = self._judge_cells()
-        model_names = set(mapping.judge_names(table))
+        judge_names = {folded_name(name) for name in mapping.judge_names(table)}
         spellings = same_names(table.columns[mapping.rater])
         raters = [spellings[text] for text in table.columns[mapping.rater].texts]
-        is_judge = [name in model_names for name in raters]
+        is_judge = [folded_name(name) in judge_names for name in raters]
         several = bool(mapping.criteria)
         names = mapping.criteria or tuple(filter(None, (mapping.label, mapping.set)))
         columns = [(name, _cells(table.columns[name])) for name in names]

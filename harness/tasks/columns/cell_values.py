@@ -6,15 +6,17 @@ import ast
 import json
 import re
 from datetime import datetime
+from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from harness.tasks.columns.column_words import LABELS, RATERS, contains_word
 from harness.tasks.schema import as_number
 from harness.tasks.tables import parse_json
-from harness.tasks.tables.checks import as_text
+from harness.tasks.tables.checks import as_text, looks_like_label
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 MISSING = frozenset({"", "nan", "NaN", "null", "NULL", "<NA>", "None", "NaT"})
 WHOLE = re.compile(r"-?\d+\.0+")
@@ -25,6 +27,7 @@ DATE = re.compile(
 )
 DECIMAL_COMMA = re.compile(r"(-?\d+),(\d+)", re.ASCII)
 MAX_LITERAL_CHARS = 100_000
+N_NEAREST, N_COMPARED = 3, 1000  # names that a message lists for one that is absent, and looks at
 
 
 def text_of(value: object) -> str:
@@ -45,6 +48,31 @@ def name_of(value: object) -> str:
     if text.isprintable():
         return text
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def folded_name(text: str) -> str:
+    """Return what names have in common that differ by case or blanks alone.
+
+    Examples
+    --------
+    >>> folded_name(" Anna  B."), folded_name("anna b.")
+    ('anna b.', 'anna b.')
+    """
+    return " ".join(name_of(text).split()).casefold()
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """List the names that are most like one, for a message; long ones, which may be texts, are not.
+
+    Examples
+    --------
+    >>> nearest("gpt4", ["ann", "bob", "gpt-4"]), nearest("gpt4", [])
+    ("'gpt-4', 'bob', 'ann'", '')
+    """
+    by_fold = {other.casefold(): other for other in sorted(filter(looks_like_label, names))}
+    compared = list(islice(by_fold, N_COMPARED))
+    close = get_close_matches(name.casefold(), compared, N_NEAREST, cutoff=0)
+    return ", ".join(repr(by_fold[other]) for other in close)
 
 
 def label_of(value: object) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from harness.errors import TaskError
+from harness.tasks.columns.cell_values import folded_name, nearest
 from harness.tasks.columns.column_words import parts
 from harness.tasks.columns.rater_names import are_people
 from harness.tasks.dataset_fields import RESERVED
@@ -333,8 +334,7 @@ def check(mapping: ColumnMapping, table: Table) -> None:
             "--rater and --label (a row per rating), --criteria (a column per criterion), --counts "
             f"(a column per option) or --votes (a column of lists). The columns are {columns}."
         )
-    for name in mapping.judges if not mapping.rater else ():
-        _check_column("judges", name, table)
+    _check_judges(mapping, table)
     used = [
         name
         for role, names in mapping.by_role().items()
@@ -344,6 +344,21 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     repeated = {name for name in used if used.count(name) > 1} - {*mapping.id, mapping.group}
     if repeated:
         raise TaskError(f"{where}: column {min(repeated)!r} is given two roles; give it one.")
+
+
+def _check_judges(mapping: ColumnMapping, table: Table) -> None:
+    """Check that judges are columns or, with a row per rating, names of raters."""
+    if not mapping.rater or mapping.votes:
+        for name in mapping.judges:
+            _check_column("judges", name, table)
+        return
+    raters = {folded_name(text): text for text in table.columns[mapping.rater].values}
+    for name in mapping.judge_names(table):
+        if folded_name(name) not in raters:
+            problem = f"{table.path}: --judges: no column and no rater is called {name!r}"
+            near = nearest(name, raters.values())
+            listed = f"; the nearest in {mapping.rater!r} are {near}" if near else ""
+            raise TaskError(problem + listed, "correct the name, or leave it out.")
 
 
 def _check_beside(mapping: ColumnMapping, where: str) -> None:

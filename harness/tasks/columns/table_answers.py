@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
-from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
@@ -13,7 +11,7 @@ from pydantic import field_validator, model_validator
 
 from harness.errors import OptionError, TaskError
 from harness.option_declarations import IMPORT, Lists, Options, Repeated, option
-from harness.tasks.columns.cell_values import label_of, labels_of
+from harness.tasks.columns.cell_values import label_of, labels_of, nearest
 from harness.tasks.options import CANNOT_ASSESS, MAX_KEY_CHARS, PUNCTUATION
 from harness.tasks.schema import (
     ANSWER_KINDS,
@@ -28,7 +26,7 @@ from harness.tasks.schema import (
     number_text,
     numeric_keys,
 )
-from harness.tasks.tables.checks import looks_like_label, quoted, short
+from harness.tasks.tables.checks import quoted, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 
 READING = (IMPORT,)
 LINE_END = re.compile(r"\r\n?")
-N_NEAREST, N_COMPARED = 3, 1000  # labels that are named, and compared, for one that is absent
 
 
 class AnswerSettings(Options):
@@ -176,13 +173,10 @@ def check_labels(
     labels = {label.casefold(): label for label in sorted(cells.labels(whole=scale == "text"))}
     for place, names in named.items():
         if absent := [name for name in names if name.casefold() not in labels]:
-            shown = [] if scale == "text" else filter(looks_like_label, sorted(labels))
-            compared = list(islice(shown, N_COMPARED))
-            near = get_close_matches(absent[0].casefold(), compared, N_NEAREST, 0.0)
-            listed = ", ".join(repr(labels[name]) for name in near)
-            nearest = f"; the nearest labels are {listed}" if near else ""
+            near = "" if scale == "text" else nearest(absent[0], labels.values())
+            listed = f"; the nearest labels are {near}" if near else ""
             raise TaskError(
-                f"{where}: {place}: no answer is {short(absent[0])}{nearest}",
+                f"{where}: {place}: no answer is {short(absent[0])}{listed}",
                 "correct the label, or leave it out.",
             )
 
