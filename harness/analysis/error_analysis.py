@@ -10,7 +10,7 @@ import numpy as np
 from harness.analysis.option_scale import drawn_modes
 from harness.analysis.rater_agreement import agreement_sums
 from harness.stats import BINARY, Estimate, Exclusion, ensemble_agreement
-from harness.stats.data.arrays import row_shares
+from harness.stats.data.arrays import remembered, row_shares
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import NO_POSITIVE
 from harness.stats.inference.engine import Engine
@@ -330,8 +330,9 @@ def _sums(p: Prepared, cells: FloatArray, excluded: tuple[Exclusion, ...]) -> di
     )
     if positive:
         mask = np.array([option in positive for option in options], dtype=np.bool_)
+        of_positive = remembered(lambda totals: against_rest(excluding(totals), mask))
         metrics = tuple(
-            reading(metric, lambda totals: against_rest(excluding(totals), mask))
+            reading(metric, of_positive)
             for metric in (*BINARY, *DIAGNOSTICS)
             if metric.name in LENIENCY
         )

@@ -111,7 +111,7 @@ def student(
     squares: FloatArray,
     weight_squares: FloatArray,
     *,
-    eps: float,
+    eps: float | FloatArray,
     weighted: bool = False,
 ) -> Moments:
     """Do one-sided t-tests from sums, all of one shape.
@@ -120,8 +120,8 @@ def student(
     ----------
     weight, total, squares, weight_squares : arrays of one shape
         Sums over items of w, w d, w d^2 and w^2, with w the weight and d the difference.
-    eps : float
-        Null: the mean is at least eps.
+    eps : float or array
+        Null: the mean is at least eps. An array is broadcast with the sums.
     weighted : bool
         False: all weights are 1; the spread divides by n - 1. True: the paper's weighted form; the
         spread divides by the sum of weights, n is ``weight^2 / weight_squares``, and the degrees of

@@ -110,9 +110,9 @@ class RaterSums:
     reasons: tuple[Reason, ...]
     quality: FloatArray
 
-    def p(self, eps: float) -> FloatArray:
-        """Test each rater at a margin: p-values (m,), nan where skipped."""
-        return p_values(self.sums, self.tests, eps)
+    def p(self, margins: FloatArray) -> FloatArray:
+        """Test each rater at (E,) margins: p-values (E, m), nan where skipped."""
+        return p_values(self.sums, self.tests, margins)
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -243,7 +243,7 @@ def decide(test: AltTest, decisions: FalseDiscoveries, n_family: int | None = No
     n_family : int
         How many p-values were adjusted together. Default: those tested.
     """
-    rate = share_won(decisions.rejected, test.p, test.rater_sums.quality)
+    rate = float(share_won(decisions.rejected, test.p, test.rater_sums.quality))
     passes = None if isnan(rate) else bool(rate >= test.threshold - TOLERANCE)
     return replace(
         test,

@@ -207,7 +207,7 @@ def _undecided(design: AltTestDesign, entering: Entering, raters: RaterSums) -> 
         wins=0,
         n_tested=n_tested,
         passes=None,
-        p=frozen(raters.p(design.eps)),
+        p=frozen(raters.p(np.array([design.eps]))[0]),
         p_adjusted=np.full(len(raters.tests), np.nan),
         rejected=np.zeros(len(raters.tests), dtype=np.bool_),
         answered_fraction=n_answered / entering.n_eligible if entering.n_eligible else None,

@@ -12,6 +12,7 @@ from harness.stats.alt_test.margin_tests import signed_rank, student
 from harness.stats.alt_test.panel import UNANSWERED, Coded
 from harness.stats.alt_test.scoring import OtherRatings, aligner
 from harness.stats.data.arrays import (
+    TOLERANCE,
     BoolArray,
     FloatArray,
     IntArray,
@@ -284,23 +285,41 @@ def advantages(sums: FloatArray) -> FloatArray:
     return ratio(sums[MINUS] + sums[TIED], weight_of(sums))
 
 
-def moments(sums: FloatArray, eps: float) -> Moments:
-    """Do the one-sided t-test of each rater: sums (3 or 4, m) to arrays (m,)."""
+def moments(sums: FloatArray, eps: float | FloatArray) -> Moments:
+    """Do the one-sided t-test of each rater: sums (3 or 4, m) to arrays (m,).
+
+    p-values are (E, m) at (E, 1) margins.
+    """
     weighted = len(sums) > N_OUTCOMES
     weight, minus, plus = weight_of(sums), sums[MINUS], sums[PLUS]
     squares = sums[SQUARES] if weighted else weight
     return student(weight, plus - minus, plus + minus, squares, eps=eps, weighted=weighted)
 
 
-def p_values(sums: FloatArray, tests: Sequence[Test], eps: float) -> FloatArray:
-    """Test each rater: sums (3 or 4, m) to p-values (m,); nan where there is no test."""
-    p = np.full(len(tests), np.nan)
+def p_values(sums: FloatArray, tests: Sequence[Test], margins: FloatArray) -> FloatArray:
+    """Test each rater at (E,) margins: sums (3 or 4, m) to p-values (E, m).
+
+    They are nan where there is no test.
+    """
+    p = np.full((len(margins), len(tests)), np.nan)
     by_t = np.array([test == "t" for test in tests], dtype=np.bool_)
-    p[by_t] = moments(sums[:, by_t], eps).p
+    p[:, by_t] = moments(sums[:, by_t], margins[:, None]).p
     for j, test in enumerate(tests):
         if test == "wilcoxon":
-            p[j] = _exact_p(*sums[:, j].astype(int).tolist(), eps)
+            counts = sums[:, j].astype(int).tolist()
+            p[:, j] = [_exact_p(*counts, _alike(eps)) for eps in margins.tolist()]
     return p
+
+
+def _alike(eps: float) -> float:
+    """Return a margin at which differences of -1, 0 and 1 have the same signed ranks.
+
+    These change at 0 and at 1/2 alone.
+    """
+    for low in (0.0, 0.5):
+        if low + TOLERANCE < eps < low + 0.5 - TOLERANCE:
+            return low + 0.25
+    return eps
 
 
 @lru_cache(maxsize=1 << 16)
@@ -309,6 +328,6 @@ def _exact_p(minus: int, tied: int, plus: int, eps: float) -> float:
     return signed_rank(minus, tied, plus, eps).p_exact
 
 
-def share_won(rejected: BoolArray, p: FloatArray, quality: FloatArray) -> float:
-    """Divide the quality of the raters beaten by that of the raters with a p-value: all (m,)."""
-    return float(ratio(rejected @ quality, ~np.isnan(p) @ quality))
+def share_won(rejected: BoolArray, p: FloatArray, quality: FloatArray) -> FloatArray:
+    """Divide the quality (m,) of the raters beaten by that of those with a p-value: (..., m)."""
+    return ratio(rejected @ quality, ~np.isnan(p) @ quality)

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
     from harness.stats.alt_test.panel import Coded
     from harness.stats.alt_test.procedure import AltTestDesign
+    from harness.stats.data.arrays import BoolArray, FloatArray
 
 RESOLUTION = 1e-9
 # Between these margins a signed-rank p-value does not move, and the p-value of a t-test only falls.
 PIECES = ((0.0, 0.0), (0.0, 0.5 - RESOLUTION), (0.5, 0.5), (0.5, 1.0 - RESOLUTION))
+HALVINGS = 5  # that are tested together
 MAX_PAIRINGS = 100
 
 
@@ -63,7 +65,16 @@ def eps_sweep(test: AltTest, eps: Iterable[float]) -> tuple[EpsPoint, ...]:
     ValueError
         If one is out of range: "eps_out_of_range".
     """
-    return tuple(_at(test, margin) for margin in eps)
+    margins = tuple(eps)
+    for margin in margins:
+        check_eps(margin)
+    advantage, least = test.advantage.value, test.threshold - TOLERANCE
+    return tuple(
+        EpsPoint(margin, None, advantage, None)
+        if np.isnan(rate)
+        else EpsPoint(margin, rate, advantage, rate >= least)
+        for margin, rate in zip(margins, _winning_rates(test, np.array(margins)), strict=True)
+    )
 
 
 def smallest_eps(test: AltTest) -> float | None:
@@ -79,30 +90,38 @@ def smallest_eps(test: AltTest) -> float | None:
     Rejections only grow in number as p-values fall. The p-value of a t-test falls as the margin
     grows; that of a signed-rank test changes only at 0 and 1/2, where it may jump either way.
     """
-    for low, high in PIECES:
-        if _at(test, high).passes:
-            return _bisect(test, low, high)
-    return None
+    passes = _passes(test, np.array([high for _, high in PIECES]))
+    piece = next((piece for piece, at_end in zip(PIECES, passes, strict=True) if at_end), None)
+    return None if piece is None else _bisect(test, *piece)
 
 
 def _bisect(test: AltTest, low: float, high: float) -> float:
-    if _at(test, low).passes:
+    """Halve the span in which the judge begins to pass; several halvings are tested together."""
+    if _passes(test, np.array([low]))[0]:
         return low
     while high - low > RESOLUTION:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if _at(test, middle).passes else (middle, high)
+        ends = np.array([low, high])
+        for _ in range(HALVINGS):
+            ends = np.insert(ends, range(1, len(ends)), (ends[:-1] + ends[1:]) / 2.0)
+        passes, first, last = _passes(test, ends), 0, len(ends) - 1
+        while last - first > 1 and ends[last] - ends[first] > RESOLUTION:
+            middle = (first + last) // 2
+            first, last = (first, middle) if passes[middle] else (middle, last)
+        low, high = ends[[first, last]].tolist()
     return high
 
 
-def _at(test: AltTest, eps: float) -> EpsPoint:
-    check_eps(eps)
-    p = test.rater_sums.p(eps)
-    rejected = benjamini_yekutieli(p, test.q).rejected
-    rate = share_won(rejected, p, test.rater_sums.quality)
-    if np.isnan(rate):
-        return EpsPoint(eps, None, test.advantage.value, None)
-    passes = rate >= test.threshold - TOLERANCE
-    return EpsPoint(eps, rate, test.advantage.value, passes)
+def _passes(test: AltTest, margins: FloatArray) -> BoolArray:
+    """Return (E,) bool: whether the judge passes at each margin."""
+    least = test.threshold - TOLERANCE
+    return np.array([rate >= least for rate in _winning_rates(test, margins)], dtype=np.bool_)
+
+
+def _winning_rates(test: AltTest, margins: FloatArray) -> list[float]:
+    """Return the winning rate at each of (E,) margins, nan where no rater is tested."""
+    p, quality = test.rater_sums.p(margins), test.rater_sums.quality
+    rates: list[float] = share_won(benjamini_yekutieli(p, test.q).rejected, p, quality).tolist()
+    return rates
 
 
 def adjust_jointly(tests: Mapping[str, AltTest], q: float = 0.05) -> dict[str, AltTest]:

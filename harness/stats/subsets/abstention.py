@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.data.arrays import FloatArray, ratio, remembered
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS, NO_POSITIVE, OUTCOMES
 from harness.stats.inference.estimate import ItemSums, exclusions
@@ -129,24 +129,23 @@ def mode_sums(
     mask = np.array([name in positive for name in names], dtype=np.bool_)
     disagreements = None if weights is None else check_weights(weights)
     of_answers = disagreements is not None and len(disagreements) == len(names)
+    kept = remembered(excluding)
     answered = (*_mode_metrics(mask), *(weighted_metrics(disagreements) if of_answers else ()))
     batches = {
         "rates": ItemSums(contributions=sums, metrics=RATES, excluded=excluded),
         "exclude": ItemSums(
             contributions=sums,
-            metrics=tuple(reading(metric, excluding) for metric in answered),
+            metrics=tuple(reading(metric, kept) for metric in answered),
             used=np.asarray(excluding(sums).any(axis=1), dtype=np.bool_),
             excluded=(*excluded, *_abstainers(sums)),
             nothing="all_abstained" if sums.any() else "no_items",
         ),
     }
     if recode_to is not None:
-        to = names.index(recode_to)
+        recoded = remembered(partial(recoding, to=names.index(recode_to)))
         batches["recode"] = ItemSums(
             contributions=sums,
-            metrics=tuple(
-                reading(metric, lambda cells: recoding(cells, to)) for metric in _mode_metrics(mask)
-            ),
+            metrics=tuple(reading(metric, recoded) for metric in _mode_metrics(mask)),
             excluded=excluded,
         )
     classes = _class_metrics(names, None if of_answers else disagreements)
@@ -194,8 +193,10 @@ def against_rest(totals: FloatArray, mask: BoolArray) -> FloatArray:
     return np.stack([tp, fn, fp, tn], axis=-1)
 
 
-def _of_positive(name: str, mask: BoolArray, reason: Reason) -> Metric:
-    if not mask.any():
+def _of_positive(
+    name: str, of_positive: Callable[[FloatArray], FloatArray] | None, reason: Reason
+) -> Metric:
+    if of_positive is None:
         return _metric(
             name=name,
             value=lambda totals: np.full(totals.shape[:-1], np.nan),
@@ -204,15 +205,16 @@ def _of_positive(name: str, mask: BoolArray, reason: Reason) -> Metric:
     row = find_metric(name, BINARY)
     return _metric(
         name=name,
-        value=lambda totals: row.value(against_rest(totals, mask)),
+        value=lambda totals: row.value(of_positive(totals)),
         reason=unless_empty(reason),
         bounds=row.bounds,
     )
 
 
 def _mode_metrics(mask: BoolArray) -> tuple[Metric, ...]:
-    f1, phi = _of_positive("f1", mask, "no_positives"), _of_positive("phi", mask, "constant_labels")
-    return _ACCURACY, f1, _KAPPA, phi
+    of_positive = remembered(partial(against_rest, mask=mask)) if mask.any() else None
+    f1 = _of_positive("f1", of_positive, "no_positives")
+    return _ACCURACY, f1, _KAPPA, _of_positive("phi", of_positive, "constant_labels")
 
 
 def _class_metrics(names: tuple[str, ...], weights: FloatArray | None) -> tuple[Metric, ...]:

@@ -88,6 +88,33 @@ def test_smallest_eps_passes_and_nothing_smaller_does():
         assert run(panel, verdicts, design_at_least).passes
 
 
+@pytest.mark.parametrize(("seed", "n"), [(1, 80), (2, 200), (3, 20)])
+def test_smallest_eps_is_found_by_halving(seed, n):
+    """Testing several margins together gives the number of one halving after another."""
+    result = run(*noisy_panel(seed, n=n))
+
+    def passes(eps):
+        return eps_sweep(result, [eps])[0].passes
+
+    low, high = (0.0, 0.5 - 1e-9) if passes(0.5 - 1e-9) else (0.5, 1.0 - 1e-9)
+    while high - low > 1e-9:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    assert smallest_eps(result) == high
+
+
+def test_signed_ranks_are_tested_at_each_margin():
+    """p-values of few items, where they are shared between margins, are those of each margin."""
+    result = run(*noisy_panel(3, n=20))
+    assert set(result.rater_sums.tests) == {"wilcoxon"}
+    margins = np.array([0.0, 1e-12, 1e-9, 0.1, 0.4, 0.5 - 1e-9, 0.5, 0.5 + 1e-9, 0.7, 1 - 1e-9])
+    wanted = [
+        [signed_rank(*counts, eps).p_exact for counts in result.rater_sums.counts.tolist()]
+        for eps in margins.tolist()
+    ]
+    np.testing.assert_array_equal(result.rater_sums.p(margins), wanted)
+
+
 def test_smallest_eps_is_zero_for_a_judge_who_beats_everybody():
     """Such a judge needs no margin; one who always loses has none that helps."""
     right = {f"i{i:03}": "a" for i in range(50)}
