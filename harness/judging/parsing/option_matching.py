@@ -10,7 +10,6 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.tasks import CANNOT_ASSESS
@@ -41,6 +40,10 @@ WRAPPERS = (
     ("[", "]"),
     ("{", "}"),
 )
+WRAPPERS_BY_START = {
+    first: tuple((start, end) for start, end in WRAPPERS if start[0] == first)
+    for first in {start[0] for start, _ in WRAPPERS}
+}
 BULLETS = ("- ", "* ", "\u2022 ")
 ENDINGS = ".:)\u3002"
 DASHES = "-\u2013\u2014"
@@ -70,7 +73,7 @@ def peel(text: str) -> str:
     """Remove a layer of decoration; "" when there is none."""
     if text.startswith(BULLETS):
         return text[2:]
-    for opening, closing in WRAPPERS:
+    for opening, closing in WRAPPERS_BY_START.get(text[0], ()):
         if (
             text.startswith(opening)
             and text.endswith(closing)
@@ -188,11 +191,16 @@ def _key_and_label(text: str, names: OptionNames) -> OptionIndices:
     for i, key in enumerate(names.folded_keys):
         rest = after_joint(folded, key)
         label_first = after_joint(folded, names.tails[i][0]) if not rest else ""
-        if rest.rstrip(JOINT) in {tail.strip(JOINT) for tail in names.tails[i]} - {""} or (
+        if (rest and rest.rstrip(JOINT) in _without_joints(names.tails[i])) or (
             label_first and label_first.rstrip(JOINT) == key
         ):
             matches.add(i)
     return OptionIndices(matches)
+
+
+@lru_cache(maxsize=256)
+def _without_joints(tails: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(tail.strip(JOINT) for tail in tails) - {""}
 
 
 def after_joint(folded: str, name: str) -> str:
@@ -246,6 +254,8 @@ def _lines(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndic
 def _in_line(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionIndices]:
     """Return the readings of a list on a line; a separator may also be part of a label."""
     cuts = list(names.separator.finditer(text))
+    if not cuts:
+        return _extend({OptionIndices()}, mention(text, names, keys_only=keys_only))
     if len(cuts) > names.max_separators:
         return set()
     starts = [0, *(cut.end() for cut in cuts)]
@@ -260,14 +270,20 @@ def _in_line(text: str, names: OptionNames, *, keys_only: bool) -> set[OptionInd
 
 
 def _extend(readings: set[OptionIndices], matches: OptionIndices) -> set[OptionIndices]:
+    if not matches:
+        return set()
     extended = {reading | {option} for reading in readings for option in matches}
     return set(sorted(extended, key=sorted)[:MAX_READINGS])
 
 
 def _letters(text: str, names: OptionNames) -> set[OptionIndices]:
     """Return the reading of concatenated single-letter keys in order, ``AB`` or ``A B``."""
-    indices = (
-        [names.keys.get(letter, -1) for letter in text.replace(" ", "")] if names.letters else []
-    )
-    is_rising = all(a < b for a, b in pairwise(indices))
-    return {OptionIndices(indices)} if len(indices) > 1 and is_rising and indices[0] >= 0 else set()
+    if not names.letters:
+        return set()
+    indices: list[int] = []
+    for letter in text.replace(" ", ""):
+        index = names.keys.get(letter, -1)
+        if index <= (indices[-1] if indices else -1):  # no key, or out of order
+            return set()
+        indices.append(index)
+    return {OptionIndices(indices)} if len(indices) > 1 else set()
