@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict, get_args
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from harness.stats.data.labels import majority_shares, modes
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.estimate import estimate_all
+from harness.stats.metrics.alpha import alpha_name
 from harness.stats.metrics.binned_divergence import (
     BinBy,
     binned_metrics,
@@ -153,7 +154,8 @@ def _number(value: object) -> float | None:
 
 
 MAX_POINTS, DIGITS = 101, 4  # of a curve, as it is drawn
-MEASURES = ("krippendorff_alpha_nominal", "krippendorff_alpha_ordinal", "agreement")  # of a stratum
+LEVELS: tuple[Ordering, ...] = get_args(Ordering)
+MEASURES = (*map(alpha_name, LEVELS), "agreement")  # of a stratum
 NO_SCORE: Final = "no_confidence"
 NO_OVERLAP: Final = "no_overlap"
 
@@ -250,6 +252,11 @@ class Certainty:
     strata: tuple[StratumResult, ...]
     bins: tuple[PerceptionBin, ...]
     judges: tuple[JudgeCertainty, ...]
+
+    @property
+    def alpha(self) -> str:
+        """The coefficient of the charts and of the table of strata: alpha on the level."""
+        return alpha_name(self.level)
 
 
 def section(p: Prepared) -> Certainty:

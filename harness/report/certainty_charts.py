@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.human_certainty import JudgeBin, JudgeCertainty, PerceptionBin
     from harness.report.charts import Chart, RowKind
-    from harness.stats import Estimate
     from harness.stats.subsets.selective_prediction import CalibrationCurve, RiskCoverage
     from harness.stats.subsets.strata import Stratum, StratumResult
 
@@ -48,12 +47,12 @@ STRATA = {
 
 def strata_charts(v: Validation) -> list[tuple[str, list[Chart]]]:
     """Draw alpha in each stratum of the raters, of each judge, and of a random rater."""
-    strata = v.certainty.strata if v.certainty else ()
+    strata, alpha = (v.certainty.strata, v.certainty.alpha) if v.certainty else ((), "")
     rows = {
         i: [
-            interval_row("raters", _alpha(row.hh), "rater"),
-            *judge_rows(v, {r.judge: _alpha(r.strata[i].hw_mw) for r in _ranked_results(v)}),
-            interval_row("random rater", _alpha(row.random), "baseline"),
+            interval_row("raters", row.hh[alpha], "rater"),
+            *judge_rows(v, {r.judge: r.strata[i].hw_mw[alpha] for r in _ranked_results(v)}),
+            interval_row("random rater", row.random[alpha], "baseline"),
         ]
         for i, row in enumerate(strata)
         if row.n_items
@@ -96,18 +95,6 @@ def _over_strata(
                 width=SMALL_CHART_WIDTH,
             )
             yield i, chart
-
-
-def _alpha(measures: Mapping[str, Estimate]) -> Estimate:
-    return next(e for name, e in measures.items() if name.startswith("krippendorff_alpha"))
-
-
-def strata_measures(v: Validation) -> list[str]:
-    """Return the coefficients that the table of strata shows."""
-    judges = v.certainty.judges if v.certainty else ()
-    of_strata = (stratum.hw_mw for judge in judges for stratum in judge.strata)
-    names = dict.fromkeys(name for measures in of_strata for name in measures)
-    return [name for name in names if name.startswith("krippendorff_alpha")]
 
 
 def _ranked_results(v: Validation) -> list[JudgeCertainty]:

@@ -9,6 +9,9 @@ from harness.report.confusion_charts import ranked_errors
 from harness.report.formatting import counted, estimate, number, options, percent, share, tenths
 from harness.report.judge_charts import metric_label
 from harness.report.words import LEVELS, MODES
+from harness.stats.inference.metric import find_metric
+from harness.stats.metrics import confusion
+from harness.stats.metrics.ordinal import WEIGHTED_KAPPAS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 PracticeState = Literal["given", "missing", "not needed"]
 PracticeAnswer: TypeAlias = tuple[PracticeState, str]
-SAME_ON_BINARY = ("pearson", "spearman", "kendall", "phi", "mcc")
+SAME_ON_BINARY = {"phi", *find_metric("phi", confusion.BINARY).also}  # kinds
 BINARY = 2  # options or classes
 KAPPA = "cohen_kappa(h/h)"
 
@@ -66,7 +69,7 @@ def _scale(v: Validation) -> PracticeAnswer:
 def _single_association(v: Validation) -> PracticeAnswer:
     if len(v.task.options) != BINARY:
         return "not needed", f"{len(v.task.options)} options, so not binary"
-    printed = [metric_label(v, name) for name in _metrics(v) if name.startswith(SAME_ON_BINARY)]
+    printed = [metric_label(v, name) for name in _metrics(v) if _kind(v, name) in SAME_ON_BINARY]
     if len(printed) > 1:
         return "given", f"{', '.join(printed)} are one number on binary labels and marked so"
     return "given", f"{printed[0] if printed else 'none of them'} is reported"
@@ -158,7 +161,7 @@ def _coverage(v: Validation) -> PracticeAnswer:
 def _weights(v: Validation) -> PracticeAnswer:
     if len(v.task.options) + (v.settings.mode == "third_class") <= BINARY:
         return "not needed", "two classes"
-    weighted = [name for name in _metrics(v) if "weighted" in name]
+    weighted = [name for name in _metrics(v) if _kind(v, name) in WEIGHTED_KAPPAS]
     text = "every confusion weighs the same (nominal)"
     if weighted:
         text += f", but for {', '.join(weighted)}, whose weights are those of the options' order"
@@ -208,6 +211,11 @@ def _joined(parts: list[str], missing: str) -> PracticeAnswer:
 
 def _metrics(v: Validation) -> list[str]:
     return list(v.judges[0].metrics) if v.judges else []
+
+
+def _kind(v: Validation, name: str) -> str:
+    metric = v.metric(name)
+    return metric.kind if metric else ""
 
 
 def _value(judge: JudgeResult, metric: str) -> float | None:

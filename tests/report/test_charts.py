@@ -9,7 +9,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from support.analysis_inputs import indeterminate_source, indeterminate_task
+from support.analysis_inputs import (
+    indeterminate_source,
+    indeterminate_task,
+    source_of,
+    task_of,
+)
 
 from harness.analysis import validate
 from harness.report import all_charts, page
@@ -378,6 +383,26 @@ def test_strata_share_their_axis(validated):
             [(m.text, m.attributes["x"]) for m in with_classes(c, "tick", "x")] for c in charts
         ]
         assert all(axis == ticks[0] for axis in ticks)
+
+
+def _by_item(options):
+    return {f"i{i}": option for i, option in enumerate(options)}
+
+
+def test_raters_had_nominal_alpha_beside_the_ordinal_one_of_judges():
+    """On an ordered scale all rows of a stratum show alpha on that level."""
+    of_raters = ("11344123", "21344214", "12444332")
+    ratings = {name: _by_item(text) for name, text in zip("abc", of_raters, strict=True)}
+    task = task_of(ratings, options=tuple("1234"), scale="ordinal", positive=())
+    validation = validate(source_of(task, {"z": _by_item("11342224")}))
+    alpha, certainty = "krippendorff_alpha_ordinal", validation.certainty
+    assert certainty.alpha == alpha
+    [(_, [everything, *_]), *_] = strata_charts(validation)
+    whole = certainty.strata[0]
+    assert whole.hh[alpha].value != whole.hh["krippendorff_alpha_nominal"].value
+    shown = {row[0]: row[1] for row in everything.rows}
+    assert shown["raters"] == whole.hh[alpha].value
+    assert shown["z"] == certainty.judges[0].strata[0].hw_mw[alpha].value
 
 
 def test_options_of_perception_charts_are_named_in_full(validated):

@@ -210,19 +210,19 @@ def _sensitivity(v: Validation) -> str:
 def _strata(v: Validation) -> str:
     """Name the strata where the first judge agrees best and worst with the raters."""
     certainty, leader = v.certainty, v.decision.leader
-    results = [r for r in certainty.judges if r.judge == leader] if certainty else []
+    if certainty is None:
+        return "not computed"
+    results = [r for r in certainty.judges if r.judge == leader]
     alphas = [
         (round(estimate.value, 2), stratum_words(row.stratum))
         for result in results
         for row in result.strata
-        for name, estimate in row.hw_mw.items()
-        if name.startswith("krippendorff_alpha")
-        and estimate.value is not None
-        and row.n_items
-        and row.stratum.by != "n_labels"
+        if row.n_items and row.stratum.by != "n_labels"
+        for estimate in [row.hw_mw[certainty.alpha]]
+        if estimate.value is not None
     ]
     if not alphas:
-        return "not computed" if certainty is None else "no stratum has a defined agreement"
+        return "no stratum has a defined agreement"
     (worst, where_worst), (best, where_best) = min(alphas), max(alphas)
     if worst == best:
         return f"{leader}: agreement {number(best, 2)} wherever it is defined"

@@ -100,6 +100,11 @@ def distances(level: Level, n_c: FloatArray, scale: FloatArray | None = None) ->
     return np.broadcast_to(apart**2, (*n_c.shape, K))
 
 
+def alpha_name(level: Level) -> str:
+    """Return the name of alpha on a level of measurement, without its forms."""
+    return f"krippendorff_alpha_{level}"
+
+
 def alpha_metric(
     level: Level | None = None,
     *,
@@ -141,7 +146,7 @@ def alpha_metric(
         return alpha(n_c.sum(axis=-1), observed, expected)
 
     return Metric(
-        name=f"krippendorff_alpha_{level or 'weighted'}",
+        name=alpha_name(level) if level else "krippendorff_alpha_weighted",
         value=value,
         reason=_reason_no_alpha,
         paper=_PAPER,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from harness.stats.metrics.alpha import Level
 
 Steps: TypeAlias = Literal["linear", "quadratic"]
+WEIGHTED_KAPPAS = ("weighted_kappa_linear", "weighted_kappa_quadratic")
 _COHEN = "Cohen 1968; recommended for ordinal scores by Rao and Callison-Burch 2026, table 1"
 _ELANGOVAN = "Elangovan et al. 2025, section 2.3"
 
@@ -127,13 +128,13 @@ def ordinal_metrics(scale: ArrayLike | None = None) -> tuple[Metric, ...]:
     numbers = None if scale is None else np.asarray(scale, dtype=np.float64).tolist()
     rows: list[tuple[str, str, Callable[[FloatArray], FloatArray], str]] = [
         (
-            "weighted_kappa_linear",
+            WEIGHTED_KAPPAS[0],
             "agreement beyond chance, near misses count less (weighted kappa)",
             _kappa_of("linear"),
             _COHEN,
         ),
         (
-            "weighted_kappa_quadratic",
+            WEIGHTED_KAPPAS[1],
             "agreement beyond chance, near misses count much less (quadratic kappa)",
             _kappa_of("quadratic"),
             _COHEN,

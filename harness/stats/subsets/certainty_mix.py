@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.stats.data.arrays import FloatArray, row_shares
 from harness.stats.data.labels import medians, modes, numbers_of
+from harness.stats.metrics.alpha import alpha_name
 from harness.stats.subsets.strata import Stratum, against_random, among, pair_metrics
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ SHARES = tuple(k / 10 for k in range(11))
 N_ITEMS, N_DRAWS = 100, 100
 RATERS, HELD_OUT, RANDOM = "raters", "one rater", "random rater"
 MIN_OF_KIND = 10  # items with or without full agreement, drawn with replacement
-ALPHA = "krippendorff_alpha_"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -141,7 +141,7 @@ def _measures(
     h: FloatArray, judges: Mapping[str, FloatArray], level: Level, scale: ArrayLike | None
 ) -> Iterator[tuple[str, tuple[FloatArray, Metric]]]:
     """Yield what each item adds, (n, d), and alpha as a function of the sums."""
-    name = f"{ALPHA}{level}"
+    name = alpha_name(level)
     for sums in among(h, level, scale):
         for metric in sums.metrics:
             if metric.name == name:
