@@ -23,14 +23,14 @@ OF_OPTIONS = {  # records whose fields are those of another class, or a table of
 
 
 class Annotation(NamedTuple):
-    """What is written behind the colon of a parameter, a field or an alias, or of what is returned.
+    """What is written behind the colon of a parameter, field, variable or alias, or of what is returned.
 
     Attributes
     ----------
     module : str
         Below ``harness``.
     kind : str
-        ``parameter``, ``returned``, ``field`` or ``alias``.
+        ``parameter``, ``returned``, ``field``, ``variable`` or ``alias``.
     owner : str
         The function or class.
     name : str
@@ -70,6 +70,8 @@ def rows_of(tree: ast.Module) -> Iterator[tuple[str, str, str, str]]:
                 fields = (part for part in node.body if isinstance(part, ast.AnnAssign))
                 for part in fields:
                     yield "field", node.name, ast.unparse(part.target), written(part.annotation)
+            case ast.AnnAssign():  # fields once more
+                yield "variable", "", ast.unparse(node.target), written(node.annotation)
     for node in tree.body:
         if isinstance(node, ast.AnnAssign) and written(node.annotation) == "TypeAlias":
             yield "alias", "", ast.unparse(node.target), written(node.value)
@@ -97,8 +99,11 @@ def test_no_parameter_is_of_type_any():
 
 
 def test_no_record_is_a_dict_of_anything():
-    """What a function takes or returns and what an object holds has named fields, or is a
-    `JsonObject`: JSON that others write."""
+    """A value has named fields, or is a `JsonObject`: JSON that others write.
+
+    That holds for what a function takes or returns, for fields, and for variables, in which the
+    options of a call were put together.
+    """
     found = {a.module for a in annotations() if a.kind != "alias" and RECORD in a.text}
     assert found == OF_OPTIONS
 

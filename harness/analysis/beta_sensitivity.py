@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -339,12 +339,19 @@ def _why_no_sweep(p: Prepared) -> Reason:
     return "" if p.compared.human.forced_choice.any() else "no_forced_choices"
 
 
+class _Sweep(TypedDict):
+    adds: Mapping[str, tuple[str, ...]]
+    positive: Sequence[str]
+    n_replies: float | None
+    times: IntArray | None
+
+
 def _with_sweep(section: Sensitivity, p: Prepared, distinguishable: Sequence[str]) -> Sensitivity:
     """Add which judge is best at each beta."""
     tables = (p.compared.human, *p.ranked_tables())
     units = Units.of(len(p.compared.human.items), None)
     (human, *judges), units, _ = one_of_each_kind(tables, units, {})
-    settings: dict[str, Any] = {
+    settings: _Sweep = {
         "adds": p.task.sensitivity,
         "positive": p.compared.positive,
         "n_replies": _replies_to_sets(p),

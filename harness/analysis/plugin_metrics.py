@@ -14,8 +14,6 @@ from harness.stats.reasons import NAReason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GUARDED = ("contributions", "value", "reason", "counts")  # that compute something
-
 
 def plugin_metric_names() -> tuple[str, ...]:
     """Return the names of registered metrics, those of built-in ones left out; none is loaded."""
@@ -40,13 +38,13 @@ def plugin_metric(name: str) -> Metric:
     metric = plugins.load(plugins.METRICS, name)
     if not isinstance(metric, Metric) or metric.name != name:
         raise PluginError(f"plug-in {name!r}: found {metric!r}; it must be a Metric of that name.")
-    functions = {field: getattr(metric, field) for field in GUARDED}
-    guarded: dict[str, Any] = {
-        field: _guarded(function, name, field)
-        for field, function in functions.items()
-        if not _is_built_in(function)
-    }
-    return replace(metric, **guarded)
+    return replace(
+        metric,
+        contributions=_guarded(metric.contributions, name, "contributions"),
+        value=_guarded(metric.value, name, "value"),
+        reason=_guarded(metric.reason, name, "reason"),
+        counts=_guarded(metric.counts, name, "counts"),
+    )
 
 
 def _is_built_in(function: Callable[..., Any]) -> bool:
@@ -54,6 +52,10 @@ def _is_built_in(function: Callable[..., Any]) -> bool:
 
 
 def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..., Any]:
+    """Let a function of a plug-in raise `PluginError`; return a built-in one as it is."""
+    if _is_built_in(function):
+        return function
+
     @wraps(function)
     def call(*arguments: Any) -> Any:  # noqa: ANN401 -- whatever the field takes and returns
         try:

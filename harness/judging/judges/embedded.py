@@ -43,7 +43,7 @@ class EmbeddedJudge(Judge):
         sets = () if task.is_open else task.space.sets
         self._sets: list[tuple[str, ...]] = [tuple(members) for members in sets]
         schema = json.dumps([[option.model_dump() for option in task.options], self._sets])
-        self._params: dict[str, Any] = {"options": digest(schema)}
+        self._params: dict[str, JsonValue] = {"options": digest(schema)}
 
     @classmethod
     def check(cls, spec: JudgeSpec, task: Task | None = None) -> None:

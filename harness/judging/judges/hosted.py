@@ -13,7 +13,7 @@ import asyncio
 import json
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -44,17 +44,16 @@ WARNINGS = (".*using the `ReadOnly` qualifier", "Pydantic serializer warnings") 
 NOT_SENT = frozenset(
     {"host", "content-length", "accept-encoding", "connection", "transfer-encoding"}
 )
-STOPS_JUDGE: dict[str, Any] = {"stops_judge": True}
-BY_CLASS: dict[str, tuple[str, dict[str, Any]]] = {  # errors of litellm before anything is sent
-    "AuthenticationError": ("unauthorized", STOPS_JUDGE),
-    "PermissionDeniedError": ("forbidden", STOPS_JUDGE),
-    "NotFoundError": ("not_found", STOPS_JUDGE),
-    "UnsupportedParamsError": ("unsupported_params", STOPS_JUDGE),
-    "ContentPolicyViolationError": ("content_filter", {}),
-    "ContextWindowExceededError": ("context_length", {}),
-    "BadRequestError": ("bad_request", {}),
-    "UnprocessableEntityError": ("bad_request", {}),
-    "RateLimitError": ("rate_limited", {"retry": True}),
+BY_CLASS = {  # errors of litellm before anything is sent
+    "AuthenticationError": partial(CallFailed, "unauthorized", stops_judge=True),
+    "PermissionDeniedError": partial(CallFailed, "forbidden", stops_judge=True),
+    "NotFoundError": partial(CallFailed, "not_found", stops_judge=True),
+    "UnsupportedParamsError": partial(CallFailed, "unsupported_params", stops_judge=True),
+    "ContentPolicyViolationError": partial(CallFailed, "content_filter"),
+    "ContextWindowExceededError": partial(CallFailed, "context_length"),
+    "BadRequestError": partial(CallFailed, "bad_request"),
+    "UnprocessableEntityError": partial(CallFailed, "bad_request"),
+    "RateLimitError": partial(CallFailed, "rate_limited", retry=True),
 }
 
 
@@ -288,6 +287,5 @@ def _classify(error: Exception, exchange: Exchange) -> CallFailed:
         return CallFailed("bad_body", retry=True, paid=True, hint="litellm cannot read the reply")
     for cls in type(error).__mro__:
         if cls.__name__ in BY_CLASS:
-            reason, flags = BY_CLASS[cls.__name__]
-            return CallFailed(reason, **flags)
+            return BY_CLASS[cls.__name__]()
     return CallFailed("provider_error", retry=True, hint=type(error).__name__)

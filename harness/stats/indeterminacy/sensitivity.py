@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -512,13 +512,16 @@ def break_even(
     The inversions of Guerdan et al. 2025, figure 7. Decisions flip one item at a time, at values of
     beta that have a closed form.
     """
-    settings: dict[str, Any] = {
-        "adds": adds,
-        "positive": positive,
-        "n_replies": n_replies,
-        "times": times,
-    }
-    [at_tau] = winning_regions(human, judges, goal, taus=(tau,), **settings)
+    [at_tau] = winning_regions(
+        human,
+        judges,
+        goal,
+        adds=adds,
+        taus=(tau,),
+        positive=positive,
+        n_replies=n_replies,
+        times=times,
+    )
     return at_tau
 
 

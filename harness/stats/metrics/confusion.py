@@ -306,7 +306,7 @@ def _decision_counts(totals: FloatArray, options: Sequence[str]) -> dict[str, fl
     return dict(zip(CELLS, map(float, totals), strict=True))
 
 
-_SIGNED: dict[str, Any] = {"bounds": (-1.0, 1.0)}
+_SIGNED = (-1.0, 1.0)
 _CONSTANT: Final = "constant_labels"
 _PHI_IS_ALSO = ("mcc", "pearson", "spearman", "kendall_tau_b")
 BINARY: tuple[Metric, ...] = (
@@ -319,8 +319,8 @@ BINARY: tuple[Metric, ...] = (
     ),
     _decision_metric("recall_negative", _negative(_recall), "no_negative_labels", "section 3"),
     _decision_metric("f1_negative", _negative(_f1), "no_negatives", "footnote 2"),
-    _decision_metric("kappa", cohen_kappa, _CONSTANT, "Eq. 3 and 4", **_SIGNED),
-    _decision_metric("phi", _phi, _CONSTANT, "Eq. 5 to 8", also=_PHI_IS_ALSO, **_SIGNED),
+    _decision_metric("kappa", cohen_kappa, _CONSTANT, "Eq. 3 and 4", bounds=_SIGNED),
+    _decision_metric("phi", _phi, _CONSTANT, "Eq. 5 to 8", also=_PHI_IS_ALSO, bounds=_SIGNED),
 )
 DIAGNOSTICS: tuple[Metric, ...] = (
     _decision_metric("prevalence", _prevalence, "", "section 2"),
@@ -331,7 +331,7 @@ DIAGNOSTICS: tuple[Metric, ...] = (
         "",
         "section 5: predicted rate - prevalence",
         better="zero",
-        **_SIGNED,
+        bounds=_SIGNED,
     ),
     _decision_metric("p_e", _expected, "", "Eq. 3"),
     _decision_metric("kappa_over_phi", _kappa_over_phi, _CONSTANT, "Eq. 11"),
@@ -341,7 +341,7 @@ DIAGNOSTICS: tuple[Metric, ...] = (
         _CONSTANT,
         "section 5: phi - kappa",
         better="zero",
-        **_SIGNED,
+        bounds=_SIGNED,
     ),
 )
 _ON_MODES = {*(metric.name for metric in BINARY), "marginal_drift", "kappa_phi_gap"}

@@ -480,11 +480,16 @@ def footing_of(
         replicates = replicates + noise
         drawn = drawn + metric.loss_signs(values)[:, None] * noise
     judges = losses[:R], drawn[:R]
-    settings: dict[str, Any] = {"level": resampling.level, "n_units": n_units}
     ranks, winner = None, None
     if defined:
         pairs, single = freedom[:R, :R], np.diag(freedom)[:R]
-        ranks = rank_sets(*judges, freedom=pairs, n_discordant=n_discordant, **settings)
+        ranks = rank_sets(
+            *judges,
+            freedom=pairs,
+            n_discordant=n_discordant,
+            level=resampling.level,
+            n_units=n_units,
+        )
         winner = winner_interval(
             values[:R],
             replicates[:R],
@@ -493,7 +498,8 @@ def footing_of(
             freedom=single,
             bounds=metric.bounds,
             further=further,
-            **settings,
+            level=resampling.level,
+            n_units=n_units,
         )
     beats = np.zeros((R, len(values) - R), dtype=np.bool_)
     usable = np.isfinite(losses) & np.isfinite(drawn).all(axis=1)

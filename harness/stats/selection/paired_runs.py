@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isinf
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 import numpy as np
 
@@ -145,30 +145,32 @@ def paired_runs(
     n_items = int(shared.sum())
     is_defined = bool(np.isfinite(first) and np.isfinite(second))
     units = resampling.units(len(shared))
-    ends: tuple[float, float] | None = None
-    facts: dict[str, Any] = {"reason": "undefined" if n_items else "no_items"}
-    if is_defined and metric.is_item_mean:
-        values = [side[shared, 0] / side[shared, 1] for side in sums]
-        clusters = units.of_item[shared]
-        ends = cluster_mean(values[1] - values[0], clusters).interval(resampling.level)
-        drawn = [scoring.sums(side, shared, n_replies) for side in _drawn(replies, n_replies)]
-        single = [side[shared, 0] / side[shared, 1] for side in drawn]
-        facts = {"unit": units.kind, **_signs(metric, single, clusters)}
-        if facts["n_better"] + facts["n_worse"] < MIN_DIFFERING:
-            ends, facts["interval_reason"] = None, FEW_DIFFER
-    elif is_defined:
-        ends, facts = _bootstrap(metric, sums, units, resampling), {"reason": NO_MEAN}
-    low, high = ends or (None, None)
-    return PairedRuns(
+    result = PairedRuns(
         n_items=n_items,
         n_replies=n_replies,
         first=_number(first),
         second=_number(second),
         difference=second - first if is_defined else None,
-        low=low,
-        high=high,
-        **facts,
+        reason="undefined" if n_items else "no_items",
     )
+    if not is_defined:
+        return result
+    if not metric.is_item_mean:
+        low, high = _bootstrap(metric, sums, units, resampling) or (None, None)
+        return replace(result, low=low, high=high, reason=NO_MEAN)
+    values = [side[shared, 0] / side[shared, 1] for side in sums]
+    clusters = units.of_item[shared]
+    drawn = [scoring.sums(side, shared, n_replies) for side in _drawn(replies, n_replies)]
+    single = [side[shared, 0] / side[shared, 1] for side in drawn]
+    signs = _signs(metric, single, clusters)
+    result = replace(result, unit=units.kind, reason="", **signs)
+    if signs["n_better"] + signs["n_worse"] < MIN_DIFFERING:
+        return replace(result, interval_reason=FEW_DIFFER)
+    low, high = cluster_mean(values[1] - values[0], clusters).interval(resampling.level) or (
+        None,
+        None,
+    )
+    return replace(result, low=low, high=high)
 
 
 def _drawn(replies: Sequence[Replies], n_replies: float) -> list[Replies]:
