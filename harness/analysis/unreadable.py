@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 from harness.judging.parsing.grammar import REASONS
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
+from harness.tasks.schema import ELICITATIONS, Elicitation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from harness.analysis.inputs import JudgeFacts, Source
     from harness.judging.parsing.verdict import Verdict
+    from harness.judging.storage.verdict_columns import VerdictColumns
+    from harness.stats.data.arrays import BoolArray
 
 MAX_SHARE = 0.05  # of the replies; above it they are reported
 N_EXAMPLES = 3
@@ -38,6 +41,8 @@ class UnreadableReplies:
     ----------
     n, n_replies : int
         Refused and invalid replies, of all that came.
+    by_elicitation : dict of Elicitation to (int, int)
+        The same two numbers of each elicitation that the judge was asked for.
     causes : dict of str to int
         How many have which cause, the most frequent first.
     options, strategies : tuple of str
@@ -52,6 +57,7 @@ class UnreadableReplies:
     n: int
     n_replies: int
     causes: dict[str, int]
+    by_elicitation: dict[Elicitation, tuple[int, int]] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     strategies: tuple[str, ...] = ()
     reword: bool = False
@@ -72,7 +78,8 @@ def unreadable_replies(source: Source) -> tuple[UnreadableReplies, ...]:
 def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
     replies = source.own_replies(facts.name)
     columns = columns_of(replies)
-    n_replies = int(columns.of_kinds(lambda kind: kind.outcome in CAME).sum())
+    came = columns.of_kinds(lambda kind: kind.outcome in CAME)
+    n_replies = int(came.sum())
     is_unreadable = columns.of_kinds(lambda kind: kind.outcome in UNREADABLE)
     if is_unreadable.sum() <= MAX_SHARE * n_replies:
         return None
@@ -85,12 +92,22 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
         judge=facts.name,
         n=len(unreadable),
         n_replies=n_replies,
+        by_elicitation={
+            elicitation: (int(is_unreadable[asked].sum()), int(came[asked].sum()))
+            for elicitation in ELICITATIONS
+            for asked in [_of(columns, elicitation)]
+            if came[asked].any()
+        },
         causes=dict(sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))),
         options=_more_tokens(facts) if is_cut_off and is_asked else (),
         strategies=facts.other_strategies if is_cut_off or is_other else (),
         reword=is_asked and any(verdict.outcome == "refused" for verdict in unreadable),
         examples=tuple(_examples(source, facts, unreadable)),
     )
+
+
+def _of(columns: VerdictColumns, elicitation: Elicitation) -> BoolArray:
+    return columns.of_kinds(lambda kind: kind.elicitation == elicitation)
 
 
 def _more_tokens(facts: JudgeFacts) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.plain_text import visible
-from harness.report.formatting import percent
+from harness.report.formatting import listed, percent
+from harness.report.words import RATINGS
 
 if TYPE_CHECKING:
     from harness.analysis import Validation
@@ -17,9 +18,14 @@ REWORD = "another wording (`prompts:` in judges.yaml)"
 def sentence(replies: UnreadableReplies) -> str:
     """Say how many replies of a judge are unreadable, and why."""
     causes = ", ".join(f"{n} {cause}" for cause, n in replies.causes.items())
+    parts = [
+        f"{n} of {n_asked} {RATINGS[elicitation]}"
+        for elicitation, (n, n_asked) in replies.by_elicitation.items()
+    ]
+    of_which = listed(parts) if len(parts) > 1 else percent(replies.share)
     return (
-        f"{replies.judge}: {replies.n} of {replies.n_replies} replies ({percent(replies.share)}) "
-        f"are unreadable: {causes}."
+        f"{replies.judge}: {replies.n} of {replies.n_replies} replies ({of_which}) are "
+        f"unreadable: {causes}."
     )
 
 

@@ -10,12 +10,17 @@ from harness.analysis.injection import NOT_PROBED
 if TYPE_CHECKING:
     from harness.analysis.decision import CheckKind
     from harness.analysis.result import FixedRatersReason
+    from harness.command_options import Elicitation
     from harness.stats.reasons import Reason
 
 READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
 GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias": "prevalence bias"}
 METRIC_WORDS = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "kappa"}
-RATINGS = {"forced_choice": "forced choices", "response_set": "response sets"}
+RATINGS: dict[Elicitation, str] = {
+    "forced_choice": "forced choices",
+    "response_set": "response sets",
+    "paired": "pairs",
+}
 ONE_RATING = {"forced_choice": "a forced choice", "response_set": "a response set"}
 UNITS = {"item": "items", "group": "groups", "criterion": "criteria"}
 MODES = {

@@ -60,8 +60,8 @@ def look_text(look: Look, baseline: Baseline, *, details: bool = False) -> str:
         n_items += f" of {baseline.n_items_in_run}"
     occasions = counted([baseline.n_occasions], "occasion")
     head = (
-        f"look {look.number}  {n_items}  {replies_of(replies_per_item(look.streams))} each now  "
-        f"baseline {baseline.number}: {replies_of(baseline.n_replies)} each on {occasions}"
+        f"Look {look.number}: {n_items}, {replies_of(replies_per_item(look.streams))} each. "
+        f"Baseline {baseline.number}: {replies_of(baseline.n_replies)} each, on {occasions}."
     )
     parts = [paragraph(line) for line in (head, *notes(look, baseline))]
     parts += [

@@ -11,7 +11,7 @@ from support.verdicts import verdict_from
 
 import harness
 from harness.analysis import JudgeFacts, validate
-from harness.analysis.unreadable import unreadable_replies
+from harness.analysis.unreadable import UnreadableReplies, unreadable_replies
 from harness.app import finish
 from harness.judging.judges.config import JudgeSpec, with_max_tokens
 from harness.judging.judges.judge_registry import easier_strategies
@@ -20,6 +20,7 @@ from harness.report import page
 from harness.report.rebuild import report_run
 from harness.report.recommendation import next_steps, sentences
 from harness.report.text import render
+from harness.report.unreadable_text import sentence
 from harness.runs import RunFolder
 
 CUT_OFF = "The answer to this"  # of the stub's fault "length"
@@ -73,7 +74,8 @@ def test_the_cause_of_unreadable_replies_was_hidden_while_the_page_talked_about_
     run = cut_off()
     text, html = render(run.validation), page(run.validation)
     for shown in (" ".join(text.split()), html):
-        assert "stub: 40 of 40 replies (100.0%) are unreadable: 40 cut off at 32 tokens" in shown
+        parts = "20 of 20 forced choices and 20 of 20 response sets"
+        assert f"stub: 40 of 40 replies ({parts}) are unreadable: 40 cut off at 32 tokens" in shown
         assert "--max-tokens 512" in shown
         assert "stub@json" in shown
         assert "stub@logprob" in shown
@@ -83,6 +85,27 @@ def test_the_cause_of_unreadable_replies_was_hidden_while_the_page_talked_about_
     assert step.startswith("Make the replies of stub readable (100.0% are not): try")
     said = " ".join([*sentences(run.validation), step])
     assert not any(word in said for word in ("more items", "raters each", "power", "would show"))
+
+
+def test_share_of_all_replies_stood_beside_usable_replies_of_one_kind():
+    """Of 120 response sets 115 were usable (95.8%), and "11.7% are unreadable" of 240 replies."""
+    parts = {"forced_choice": (23, 120), "response_set": (5, 120)}
+    replies = UnreadableReplies(
+        judge="m", n=28, n_replies=240, causes={"cut off": 28}, by_elicitation=parts
+    )
+    assert sentence(replies) == (
+        "m: 28 of 240 replies (23 of 120 forced choices and 5 of 120 response sets) are "
+        "unreadable: 28 cut off."
+    )
+
+
+def test_unreadable_replies_are_counted_by_elicitation():
+    """A judge that was asked in one way has one pair of numbers."""
+    [replies] = unreadable_replies(
+        source_with([("A", "answered", "", "stop"), ("", "invalid", "empty", "stop")])
+    )
+    assert replies.by_elicitation == {"forced_choice": (1, 2)}
+    assert "1 of 2 replies (50.0%)" in sentence(replies)
 
 
 def test_texts_of_replies_are_in_no_log_and_no_json_and_nowhere_without_item_texts(cut_off, caplog):

@@ -181,7 +181,7 @@ def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
         yield Finding(
             kind="same_answer_raters",
             what=f"{counted([len(same)], 'rater')} always chose the same option, where "
-            f"interchangeable raters would not (any false flag: at most {LEVEL:.0%})",
+            f"interchangeable raters would not (chance of any false flag: at most {LEVEL:.0%})",
             why="Such ratings carry no information about the items.",
             action="Ask whether they rated in earnest; leave their ratings out if not.",
             n=len(same),
@@ -189,10 +189,12 @@ def rater_findings(facts: Iterable[RaterFacts]) -> Iterator[Finding]:
         )
     low = tuple(fact.rater for fact in facts if is_low(fact))
     if low:
+        agree = "agrees" if len(low) == 1 else "agree"
         yield Finding(
             kind="deviating_raters",
-            what=f"{len(low)} of {counted([len(facts)], 'rater')} in less agreement with the "
-            f"others than interchangeable raters are (any false flag: at most {LEVEL:.0%})",
+            what=f"{len(low)} of {counted([len(facts)], 'rater')} {agree} "
+            "less with the others than interchangeable raters would (chance of any false flag: at "
+            f"most {LEVEL:.0%})",
             why="They may have misread the instructions; or they see what the others do not.",
             action="Read some of their items with them before anything is left out.",
             n=len(low),
@@ -247,7 +249,7 @@ def _pairs_in_words(pairs: Iterable[tuple[str, str, ExcessAgreement]]) -> str:
         f"nobody else on more than {pair.next_highest:.0%}"
         for first, second, pair in pairs
     )
-    return f"{agreements} (any false flag: at most {LEVEL:.0%})"
+    return f"{agreements} (chance of any false flag: at most {LEVEL:.0%})"
 
 
 def is_low(fact: RaterFacts) -> bool:
@@ -286,7 +288,7 @@ def drift_findings(
         yield Finding(
             kind="drifting_raters",
             what=f"{counted([len(drifting)], 'rater')} whose agreement with the others changes "
-            f"over time: {trends} (correlation; any false flag: at most {LEVEL:.0%})",
+            f"over time: {trends} (correlation; chance of any false flag: at most {LEVEL:.0%})",
             why="They tire, or learned the task while rating, so early and late ratings differ.",
             action="Have the less agreeing part of their items rated again.",
             n=len(drifting),

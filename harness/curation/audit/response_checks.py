@@ -115,7 +115,7 @@ def _always(
         yield Finding(
             kind=kind,
             what=f"{counted([len(always)], 'rater')} {what}, where interchangeable raters would "
-            f"not (any false flag: at most {LEVEL:.0%})",
+            f"not (chance of any false flag: at most {LEVEL:.0%})",
             why="Such sets say nothing about which options are reasonable.",
             action=action,
             n=len(always),
