@@ -13,6 +13,7 @@ from harness.analysis.option_scale import OptionScale
 from harness.analysis.rater_replacement import design_of, why_no_test
 from harness.stats.alt_test.procedure import AltTestDesign
 from harness.stats.planning.annotator_power import power_from_panel
+from harness.stats.reasons import Reason
 from harness.stats.subsets.certainty_mix import CertaintyMix, certainty_mix
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class TaskFigures:
     """Figures of one task; None with the reason where one is not defined."""
 
     items: ItemsCurve | None
-    items_reason: str
+    items_reason: Reason
     certainty: CertaintyMix | None
     certainty_reason: str
 
@@ -60,8 +61,12 @@ def task_figures(source: Source, validation: Validation) -> TaskFigures:
     """Compute the figures of a task from its ratings and verdicts; the seed is that of the run."""
     task = source.task
     if not task.options:
-        reason = "the scale has no options"
-        return TaskFigures(items=None, items_reason=reason, certainty=None, certainty_reason=reason)
+        return TaskFigures(
+            items=None,
+            items_reason="no_options",
+            certainty=None,
+            certainty_reason="the scale has no options",
+        )
     prepared = prepare(source, with_intervals=False)
     items, items_reason = _items_curve(prepared, validation)
     certainty, certainty_reason = _certainty(prepared)
@@ -73,9 +78,9 @@ def task_figures(source: Source, validation: Validation) -> TaskFigures:
     )
 
 
-def _items_curve(p: Prepared, validation: Validation) -> tuple[ItemsCurve | None, str]:
+def _items_curve(p: Prepared, validation: Validation) -> tuple[ItemsCurve | None, Reason]:
     if reason := why_no_test(p.task, p.judges):
-        return None, reason.replace("_", " ")
+        return None, reason
     scale = OptionScale.of(p.task)
     annotators = Annotators.of(p, scale)
     tests = validation.replacement.judges if validation.replacement else ()
@@ -85,11 +90,11 @@ def _items_curve(p: Prepared, validation: Validation) -> tuple[ItemsCurve | None
         if row.test.advantage.value is not None and row.judge in annotators.verdicts
     }
     if not advantages:
-        return None, "no judge could be tested"
+        return None, "no_judge_tested"
     judge = max(advantages, key=advantages.__getitem__)
     n_raters = min(N_RATERS, len(annotators.panel.raters))
     if n_raters < 2:  # noqa: PLR2004 -- a rater is compared with another
-        return None, "there is one rater"
+        return None, "one_rater"
     score = design_of(p.task, scale).score
     by_margin = {
         eps: power_from_panel(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.report.annotator_charts import winning_rate_by_eps
 from harness.report.charts import Series, Titles, line_chart
-from harness.report.formatting import counted, number
+from harness.report.formatting import counted, number, reason_words
 from harness.report.judge_charts import unique_slug
 from harness.stats.subsets.certainty_mix import HELD_OUT, RANDOM, RATERS
 
@@ -46,7 +46,9 @@ def figure_groups(
     figures: Mapping[str, TaskFigures], validations: Mapping[str, Validation]
 ) -> list[tuple[str, str, list[Chart], list[str]]]:
     """Return heading, note, charts, and why a task has none, of each figure; keys are tasks."""
-    items = [(task, found.items, found.items_reason) for task, found in figures.items()]
+    items = [
+        (task, found.items, reason_words(found.items_reason)) for task, found in figures.items()
+    ]
     mixes = [(task, found.certainty, found.certainty_reason) for task, found in figures.items()]
     margins = [
         replace(chart, name=f"{chart.name}-{unique_slug(task)}", title=task)

@@ -17,6 +17,7 @@ from harness.report.formatting import (
     percent,
     raters_covered,
     reason,
+    reason_words,
     translation_cells,
     with_bounds,
 )
@@ -30,12 +31,13 @@ from harness.report.words import LEVELS, UNITS
 from harness.stats.inference.metric import DESIGN_VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from harness.analysis import JudgeResult, Validation
     from harness.analysis.systems import SideResult, SystemRanking
     from harness.report.formatting import TranslationCells
     from harness.stats import Ranking
+    from harness.stats.reasons import Reason
 
 
 READING = (
@@ -64,7 +66,7 @@ def translation_text(v: Validation, judge: JudgeResult) -> str:
     """Return F-hat from pairs, else by maximum likelihood from independent calls, or NA."""
     if judge.F is not None:
         n_endorsed = judge.n_endorsed
-        reasons = ("never_endorsed",) * len(v.task.response_sets)
+        reasons: list[Reason] = ["never_endorsed"] * len(v.task.response_sets)
         columns = _columns(v, translation_cells(judge), reasons, n_endorsed)
         return f"from pairs ({counted([sum(n_endorsed)], 'pair')}): {'; '.join(columns)}"
     fit = v.sensitivity.judge_translations.get(judge.name) if v.sensitivity else None
@@ -78,7 +80,7 @@ def translation_text(v: Validation, judge: JudgeResult) -> str:
 def _columns(
     v: Validation,
     cells: TranslationCells,
-    reasons: tuple[str, ...],
+    reasons: Sequence[Reason],
     n_endorsed: tuple[int, ...] = (),
 ) -> Iterator[str]:
     """Yield each set of several options with its choices, then how many are NA and why."""
@@ -90,7 +92,7 @@ def _columns(
         if len(keys) == 1:
             continue
         if any(share is None for share, _, _ in shares):
-            undefined[reasons[i].replace("_", " ")] += 1
+            undefined[reason_words(reasons[i])] += 1
             continue
         chances = dict(zip(labels, shares, strict=True))
         n = f" ({counted([n_endorsed[i]], 'pair')})" if n_endorsed else ""
