@@ -23,7 +23,7 @@ OF_OPTIONS = {  # records whose fields are those of another class, or a table of
 
 
 class Annotation(NamedTuple):
-    """What is written behind the colon of a parameter, field, variable or alias, or of what is returned.
+    """The text of an annotation: of a parameter, field, variable or alias, or of what is returned.
 
     Attributes
     ----------
