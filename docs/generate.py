@@ -31,6 +31,7 @@ from harness.judging.parsing.verdict import (
     verdict_schema,
 )
 from harness.report.glossary import GLOSSARY, PAPER_SYMBOLS
+from harness.report.words import REASONS
 from harness.stats.data.option_space import OptionSpace
 from harness.stats.metrics import confusion
 from harness.stats.metrics.advantage import ADVANTAGE
@@ -280,6 +281,15 @@ def metrics() -> str:
         "With numbers, whose width is the greatest minus the least of the scale, and texts:",
         "",
         *_bounds((*numeric, SIMILARITY)),
+        "## Reasons of NA",
+        "",
+        "`reason` says why there is no value, and `interval_reason` why there is no interval, as",
+        "csv and JSON have them; the terminal, the page and the card say it in words.",
+        "",
+        "| reason | in words |",
+        "| --- | --- |",
+        *(f"| `{reason}` | {words} |" for reason, words in sorted(REASONS.items())),
+        "",
     ]
     return "\n".join(parts)
 

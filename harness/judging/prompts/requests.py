@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 FENCE_DIGITS = 16
 CACHE_KEY_DIGITS = 16
 OPEN_TEMPLATES = {"continuous": "number", "text": "text"}  # where there are no options
+TWO_TURNS: tuple[TemplateName, ...] = ("paired", "paired_cot")
 MAX_FORMS = 1024  # orders of the options and criteria, whose prompts are kept
 RECENT_ITEMS = 64  # whose fenced texts are kept for other elicitations and orders of the options
 NO_FILES: Mapping[TemplateName, str] = MappingProxyType({})
@@ -500,7 +501,7 @@ def _checked_template(
 
     A second turn must not show the options where each sample has its own order.
     """
-    needed = ("user", "follow_up") if name.startswith("paired") else ("user",)
+    needed = ("user", "follow_up") if name in TWO_TURNS else ("user",)
     template = read_template(file_name, folders, needed)
     if name == "endorsement" and "{{option}}" not in template.parts["user"]:
         raise PromptError(f"{template.path}: part [user] must show {{{{option}}}}, asked about.")
