@@ -120,7 +120,9 @@ def test_a_metric_fails_beyond_its_limit_and_where_it_is_undefined():
     assert failures(read_conditions("kappa<0.45"), look, BASELINE) == [
         "a: kappa is 0.4 on 10 items (kappa<0.45)"
     ]
-    assert failures(read_conditions("f1<0.1"), look, BASELINE) == ["a: f1 is NA (no_items; f1<0.1)"]
+    assert failures(read_conditions("f1<0.1"), look, BASELINE) == [
+        "a: f1 is NA (no item has both sides; f1<0.1)"
+    ]
 
 
 def look_at(**reported: float | None):
