@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -112,3 +113,12 @@ def test_na_says_why_in_words():
     na = Estimate(value=None, reason="no_positives", n_used=5)
     assert estimate(na) == "NA (neither side has a positive label)"
     assert reason_words("") == ""
+
+
+def test_no_view_makes_words_of_a_code():
+    """Words with spaces for underscores are code, too: "fewer than two replies" of what?"""
+    spaced = re.compile(r"reasons?\w*(\[\w+\])?\)?\s*(\|\s*spaced|\.replace\(.{1,3}_)")
+    files = [path for end in ("*.py", "*.jinja") for path in HARNESS.rglob(end)]
+    assert len(files) > 400
+    found = [path.name for path in files if spaced.search(path.read_text(encoding="utf-8"))]
+    assert found == []
