@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypedDict, get_args
 
 import numpy as np
 
-from harness.analysis.option_scale import OptionScale, shares
+from harness.analysis.option_scale import OptionScale
 from harness.judging.storage.verdict_columns import columns_of, verdicts_at
 from harness.stats import (
     Estimate,
@@ -20,7 +20,7 @@ from harness.stats import (
     risk_coverage,
     stratify,
 )
-from harness.stats.data.arrays import FloatArray, ratio
+from harness.stats.data.arrays import FloatArray, ratio, row_shares
 from harness.stats.data.labels import majority_shares, modes
 from harness.stats.inference.bootstrap import Units
 from harness.stats.inference.engine import Engine
@@ -372,7 +372,7 @@ def _binned(
 def _bins(human: FloatArray, by: BinBy, scale: OptionScale) -> tuple[PerceptionBin, ...]:
     members, labels = bins_of(human, by, options=scale.options, scale=scale.numbers)
     n = members.sum(axis=0)
-    pooled = shares(members.T @ human)
+    pooled = row_shares(members.T @ human)
     return tuple(
         PerceptionBin(
             label=_label(labels[b]),
@@ -397,7 +397,7 @@ def _judge_bins(
     )
     members, labels = bins_of(human, by, options=scale.options, scale=scale.numbers)
     column = {label: b for b, label in enumerate(labels)}
-    pooled = shares(members.T @ judge)
+    pooled = row_shares(members.T @ judge)
     return tuple(
         JudgeBin(
             label=_label(row.label),
@@ -438,7 +438,7 @@ def _risk(p: Prepared, table: RatingTable) -> _Risk:
         )
         for name, score in scores.items()
     }
-    raters, own = (shares(side.forced_choice.astype(np.float64)) for side in (p.human, table))
+    raters, own = (row_shares(side.forced_choice.astype(np.float64)) for side in (p.human, table))
     agreement = np.asarray((raters * own).sum(axis=1))
     clusters, level = Units.of(len(agreement), p.groups).of_item, p.settings.confidence
     calibration = tuple(

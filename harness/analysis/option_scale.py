@@ -62,11 +62,6 @@ class OptionScale:
         return np.asarray(table.forced_choice[:, self.order], dtype=np.float64)
 
 
-def shares(counts: FloatArray) -> FloatArray:
-    """Return each row's shares; nan where it is empty."""
-    return ratio(counts, counts.sum(axis=1, keepdims=True))
-
-
 def drawn_modes(
     counts: FloatArray, items: Sequence[str], *, judge: str, seed: int
 ) -> tuple[FloatArray, int]:

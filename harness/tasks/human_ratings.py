@@ -75,7 +75,7 @@ def check_ratings(
         names = cells.items.names[item], cells.raters.names[rater]
         elicitation, value, is_foreign = cells.answer(row, names, place)
         rating = Rating(*names, elicitation, value, made)
-        key = item << 33 | rater << 1 | (elicitation == "response_set")
+        key = (rater << 1 | (elicitation == "response_set")) << 33 | item
         if key in keys:
             problem = "this rating is there twice; keep one row"
             _refuse(_at(where, place), rating, "duplicate_rating", problem)

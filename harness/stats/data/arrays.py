@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import wraps
+from functools import reduce, wraps
 from math import prod
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from weakref import ref
@@ -31,6 +31,7 @@ MANY = 1 << 18  # items from which on what they add is made a block at a time, a
 STEPS = (2.0**-10, 2.0**-36, 2.0**-62)  # what numbers are split into multiples of, to be added
 N_SUMS = len(STEPS) + 1  # one per step, and that of what is left
 SUMMED_CELLS = 1 << 14  # numbers split at once: what stays in the processor's cache
+IN_ORDER = 8  # numbers in a row that numpy adds one after the other, of fewer than so many
 SHORT = 1 << 10  # whole numbers that lie no further apart are counted, not sorted
 
 
@@ -86,6 +87,17 @@ def remembered(function: Callable[[Asked], Made]) -> Callable[[Asked], Made]:
     return cached
 
 
+def reduced(ufunc: np.ufunc, rows: NDArray[Any]) -> NDArray[Any]:
+    """Return (n,): (n, K) rows reduced by a function of two numbers, such as `numpy.add`.
+
+    As ``ufunc.reduce(rows, axis=1)``, to the last bit; that takes ten times as long where K is
+    small.
+    """
+    if 1 < rows.shape[1] < IN_ORDER:
+        return np.asarray(reduce(ufunc, rows.T))
+    return np.asarray(ufunc.reduce(rows, axis=1))
+
+
 def row_sums(rows: FloatArray) -> FloatArray:
     """Add up (n, K) along the rows; a product is quicker than a sum where K is small."""
     return rows @ np.ones(rows.shape[1])
@@ -93,7 +105,7 @@ def row_sums(rows: FloatArray) -> FloatArray:
 
 def row_shares(counts: Counts) -> FloatArray:
     """Divide each row of (n, K) counts by its sum; nan where that is 0."""
-    return ratio(counts, counts.sum(axis=1, keepdims=True))
+    return ratio(counts, reduced(np.add, counts)[:, None])
 
 
 def row_products(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -314,8 +326,11 @@ def _varying(tables: Iterable[Counts]) -> Iterator[Counts]:
     for table in tables:
         columns = table.reshape(len(table), prod(table.shape[1:]))
         if columns.size:
-            for k in np.flatnonzero(columns.max(axis=0) != columns.min(axis=0)).tolist():
-                yield columns[:, k]
+            if columns.shape[1] < IN_ORDER:  # as in `reduced`
+                differs = [column.max() != column.min() for column in columns.T]
+            else:
+                differs = columns.max(axis=0) != columns.min(axis=0)
+            yield from (columns[:, k] for k in np.flatnonzero(differs).tolist())
 
 
 def _numbered(code: IntArray, width: int) -> tuple[IntArray, int]:

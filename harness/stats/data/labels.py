@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import FloatArray, ratio, row_shares
+from harness.stats.data.arrays import FloatArray, ratio, reduced, row_shares
 from harness.stats.data.rating_table import hard
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def modes(counts: Counts) -> FloatArray:
 def majority_shares(counts: Counts) -> FloatArray:
     """Return (n,): share of the most frequent label; nan where nobody rated."""
     c = np.asarray(counts, dtype=np.float64)
-    return ratio(c.max(axis=1, initial=0.0), c.sum(axis=1))
+    return ratio(c.max(axis=1, initial=0.0), reduced(np.add, c))
 
 
 def median_shares(

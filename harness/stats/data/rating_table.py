@@ -15,6 +15,7 @@ from harness.stats.data.arrays import (
     IntArray,
     frozen,
     ratio,
+    reduced,
     row_shares,
 )
 
@@ -282,7 +283,7 @@ class Distributions:
             forced choices if no response set was given at all: both then say the same.
         """
         sets, is_exact = answers_to(table, "response_set")
-        sums = sets.sum(axis=1).astype(np.float64)
+        sums = reduced(np.add, sets).astype(np.float64)
         endorsed = sets @ table.space.membership.T.astype(np.int64)
         return cls(
             space=table.space,
@@ -314,7 +315,7 @@ def answers_to(table: RatingTable, elicitation: AnswerKind) -> tuple[Counts, boo
 
 def _numbers(counts: Counts, *, is_exact: bool) -> FloatArray:
     """Return (n,): the sums of counts; of distributions infinite, or 0 where there is none."""
-    n = counts.sum(axis=1).astype(np.float64)
+    n = reduced(np.add, counts).astype(np.float64)
     return np.where(n > 0, np.inf, 0.0) if is_exact else n
 
 
@@ -415,7 +416,7 @@ def hard(O: FloatArray) -> FloatArray:
     """
     if not O.size:
         return np.array(O, dtype=np.float64)
-    greatest = O.max(axis=1, keepdims=True)
+    greatest = reduced(np.maximum, O)[:, None]
     modal = (greatest - O <= TOLERANCE).astype(np.float64)  # all 0 in a nan row
     return row_shares(modal)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from harness.stats.data.arrays import how_many, median
+from harness.stats.data.arrays import how_many, median, reduced
 from harness.stats.inference.bootstrap import ResampledUnit, Units
 from harness.stats.inference.engine import Engine
 from harness.stats.inference.interval_methods import (
@@ -249,7 +249,7 @@ class ItemSums:
         """Which items enter: (n,)."""
         if self.used is not None:
             return self.used
-        return np.asarray(np.asarray(self.contributions).any(axis=1), dtype=np.bool_)
+        return reduced(np.logical_or, np.asarray(self.contributions))
 
     def only(self, rows: BoolArray) -> ItemSums:
         """Keep some of the items, (n,) bool."""

@@ -16,6 +16,7 @@ from harness.stats.data.arrays import (
     frozen,
     median,
     ratio,
+    reduced,
     row_shares,
     weighted_total,
 )
@@ -631,7 +632,7 @@ class Scoring:
     @property
     def rated(self) -> BoolArray:
         """Return (n,) bool: which items the raters rated."""
-        return np.asarray(~np.isnan(self.human_vectors).any(axis=1), dtype=np.bool_)
+        return ~reduced(np.logical_or, np.isnan(self.human_vectors))
 
     def sums(self, replies: Replies, shared: BoolArray, n_replies: float) -> FloatArray:
         """Return the (n, d) contributions of a judge at r replies, zeros off the shared items."""

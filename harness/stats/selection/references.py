@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, row_shares
+from harness.stats.data.arrays import TOLERANCE, FloatArray, ratio, reduced, row_shares
 from harness.stats.inference.bootstrap import weighted_totals
 from harness.stats.selection.replies import MAX_DRAWS, Replies, draw_probability
 
@@ -297,8 +297,8 @@ def one_human(
     """
     counts = np.asarray(counts, dtype=np.float64)
     n, W = counts.shape
-    m = counts.sum(axis=1)
-    used = (m >= MIN_RATINGS) & ~np.isnan(judge_shares).any(axis=1)
+    m = reduced(np.add, counts)
+    used = (m >= MIN_RATINGS) & ~reduced(np.logical_or, np.isnan(judge_shares))
     human_sums, judge_sums = np.zeros(n), np.zeros(n)
     answers = np.flatnonzero(
         (counts > 0).any(axis=0) | (np.nan_to_num(judge_shares) > 0).any(axis=0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from harness.stats.data.arrays import BoolArray, FloatArray, frozen
+from harness.stats.data.arrays import BoolArray, FloatArray, frozen, reduced
 from harness.stats.data.rating_table import (
     ELICITATION_OF,
     Distributions,
@@ -111,7 +111,7 @@ class Replies:
     @classmethod
     def of_counts(cls, counts: IntArray) -> Replies:
         """Make them of (n, W) counts of answered samples."""
-        n_samples = np.asarray(counts, dtype=np.float64).sum(axis=1)
+        n_samples = reduced(np.add, np.asarray(counts, dtype=np.float64))
         shares = np.full(np.shape(counts), np.nan)
         np.divide(counts, n_samples[:, None], out=shares, where=n_samples[:, None] > 0)
         return cls(shares, n_samples)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.stats.data.arrays import Kinds, ratio, row_shares
+from harness.stats.data.arrays import Kinds, ratio, reduced, row_shares
 from harness.stats.inference.estimate import EMPTY, Estimate, ItemSums, estimate_sums, exclusions
 from harness.stats.inference.metric import SHARE, Metric, always
 from harness.stats.metrics.human_agreement import MIN_FOR_AGREEMENT
@@ -118,7 +118,7 @@ def _of_judge(
     left_out: Sequence[FloatArray],
     resampling: Resampling,
 ) -> tuple[HeldOutStratum, ...]:
-    answered = np.asarray(judge.sum(axis=1) > 0, dtype=np.bool_)
+    answered = np.asarray(reduced(np.add, judge) > 0, dtype=np.bool_)
     sums = {
         stratum.name: _sums(h, judge, ratings, answered)
         for stratum, ratings in zip(strata, left_out, strict=True)
@@ -136,7 +136,7 @@ def _of_judge(
 
 
 def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, answered: BoolArray) -> ItemSums:
-    inside = np.asarray(left_out.any(axis=1), dtype=np.bool_)
+    inside = reduced(np.logical_or, left_out)
     n_unanswered = int((inside & ~answered).sum())
     return ItemSums(
         contributions=_contributions(h, judge, np.where(answered[:, None], left_out, 0.0)),
@@ -151,15 +151,16 @@ def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, answered: Bool
 def _contributions(h: FloatArray, judge: FloatArray, left_out: FloatArray) -> FloatArray:
     """Return (n, 3): agreement of held-out ratings, of the judge in their place, and ratings."""
     shares = np.nan_to_num(row_shares(judge))
-    remaining = h.sum(axis=1, keepdims=True) - 1.0
+    remaining = reduced(np.add, h)[:, None] - 1.0
     hh = left_out * (h - 1.0)
-    hm = left_out * ((shares * h).sum(axis=1, keepdims=True) - shares)
-    agreeing = np.stack([hh.sum(axis=1), hm.sum(axis=1)], axis=1)
-    return np.column_stack([np.nan_to_num(ratio(agreeing, remaining)), left_out.sum(axis=1)])
+    hm = left_out * (reduced(np.add, shares * h)[:, None] - shares)
+    agreeing = np.stack([reduced(np.add, hh), reduced(np.add, hm)], axis=1)
+    n_ratings = reduced(np.add, left_out)
+    return np.column_stack([np.nan_to_num(ratio(agreeing, remaining)), n_ratings])
 
 
 def _nothing(h: FloatArray, left_out: FloatArray) -> NAReason:
-    if h.sum(axis=1).max(initial=0.0) < MIN_RATINGS:
+    if reduced(np.add, h).max(initial=0.0) < MIN_RATINGS:
         return "too_few_raters"
     return "no_overlap" if left_out.any() else EMPTY
 
