@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.data.arrays import SHORT, distinct, median, ratio, remembered, total
+from harness.stats.data.arrays import SHORT, distinct, median, ratio, reduced, remembered, total
 
 steps = st.lists(st.integers(-5, 5), max_size=12)
 
@@ -81,3 +81,19 @@ def test_median_of_counted_numbers_is_that_of_repeated_ones(counted):
     if len(repeated):
         assert median(values, times) == median(repeated) == np.median(repeated)
     assert median(values[:0]) is None
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.logical_or])
+@pytest.mark.parametrize("kind", ["float64", "int64", "bool"])
+@pytest.mark.parametrize("n_columns", [0, 1, 2, 3, 5, 7, 8, 9, 20])
+def test_short_rows_are_reduced_as_numpy_does(ufunc, kind, n_columns):
+    """To the last bit, nan and -0.0 included, and never to a view of the rows."""
+    rng = np.random.default_rng(n_columns)
+    rows = rng.choice([0.1, 0.7, 1e-17, -3.3, 1e9, 0.0, np.nan], size=(500, n_columns))
+    rows = rows if kind == "float64" else np.nan_to_num(rows).astype(kind)
+    if kind == "bool" and ufunc is np.add:  # of which numpy makes counts
+        rows = rows.astype(np.int64)
+    if n_columns or ufunc is not np.maximum:  # which has no value for nothing
+        result = reduced(ufunc, rows)
+        np.testing.assert_array_equal(result, ufunc.reduce(rows, axis=1), strict=True)
+        assert not np.shares_memory(result, rows)
