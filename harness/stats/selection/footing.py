@@ -839,7 +839,7 @@ class Scoring:
         """
         if not (self.can_leave_out and self.metric.is_item_mean):
             return NO_REFERENCE
-        sides = self.one_human(replies, shared, self.counts)
+        sides = self.one_human_by_kind(replies, shared)
         if not sides.used.any():
             return NO_REFERENCE
         differences = self.metric.losses(sides.difference[sides.used, 0])
@@ -877,6 +877,22 @@ class Scoring:
             replies.shares,
             human_vectors=self.human_form,
             judge_vectors=self.judge_form,
+        )
+
+    def one_human_by_kind(self, replies: Replies, shared: BoolArray) -> OneHuman:
+        """As `one_human`, with items that are rated and answered alike looked at once."""
+        answers = (np.nan_to_num(array, nan=-1.0) for array in (replies.shares, replies.n_samples))
+        kinds = Kinds.of(self.counts, shared.astype(np.float64), *answers)
+        at = kinds.first
+        of_kinds = Replies(replies.shares[at], replies.n_samples[at])
+        sides = self.one_human(of_kinds, shared[at], self.counts[at])
+        used = sides.used[kinds.of_item]
+        return replace(
+            sides,
+            human=sides.human[kinds.of_item],
+            judge=sides.judge[kinds.of_item],
+            used=used,
+            n_ratings=int(self.counts[used].sum()),
         )
 
     def one_human_of_counts(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from harness.stats.data.arrays import BoolArray, Counts, FloatArray
+    from harness.stats.data.arrays import Counts, FloatArray, IntArray
     from harness.stats.inference.bootstrap import Resampling
     from harness.stats.reasons import NAReason
     from harness.stats.subsets.strata import Stratum
@@ -89,13 +89,25 @@ def held_out_strata(
         ``no_overlap`` if the judge answered no item of the stratum, else ``empty_stratum``.
     """
     h = np.asarray(human, dtype=np.float64)
-    kinds = Kinds.of(h)
-    of_kind = [_left_out(h[kinds.first], stratum, scale) for stratum in strata]
-    left_out = [ratings[kinds.of_item] for ratings in of_kind]
-    return {
-        name: _of_judge(h, np.asarray(judge, dtype=np.float64), strata, left_out, resampling)
-        for name, judge in judges.items()
-    }
+    results = {}
+    for name, counts in judges.items():
+        judge = np.asarray(counts, dtype=np.float64)
+        kinds = Kinds.of(h, judge)
+        sides = h[kinds.first], judge[kinds.first]
+        sums = {
+            stratum.name: _sums(*sides, _left_out(sides[0], stratum, scale), kinds.of_item)
+            for stratum in strata
+        }
+        results[name] = tuple(
+            HeldOutStratum(
+                stratum=stratum,
+                n_items=int(sums[stratum].entered.sum()),
+                n_ratings=int(np.asarray(sums[stratum].contributions)[:, 2].sum()),
+                **parts,
+            )
+            for stratum, parts in estimate_sums(sums, resampling=resampling).items()
+        )
+    return results
 
 
 def _left_out(h: FloatArray, stratum: Stratum, scale: ArrayLike | None) -> FloatArray:
@@ -111,38 +123,17 @@ def _without(h: FloatArray, k: int) -> FloatArray:
     return np.where(h[:, [k]] > 0, remaining, 0.0)
 
 
-def _of_judge(
-    h: FloatArray,
-    judge: FloatArray,
-    strata: Sequence[Stratum],
-    left_out: Sequence[FloatArray],
-    resampling: Resampling,
-) -> tuple[HeldOutStratum, ...]:
-    answered = np.asarray(reduced(np.add, judge) > 0, dtype=np.bool_)
-    sums = {
-        stratum.name: _sums(h, judge, ratings, answered)
-        for stratum, ratings in zip(strata, left_out, strict=True)
-    }
-    estimates = estimate_sums(sums, resampling=resampling)
-    return tuple(
-        HeldOutStratum(
-            stratum=name,
-            n_items=int(sums[name].entered.sum()),
-            n_ratings=int(ratings[answered].sum()),
-            **parts,
-        )
-        for (name, parts), ratings in zip(estimates.items(), left_out, strict=True)
-    )
-
-
-def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, answered: BoolArray) -> ItemSums:
+def _sums(h: FloatArray, judge: FloatArray, left_out: FloatArray, of_item: IntArray) -> ItemSums:
+    """Return what n items add, given the (n,) place of each among the kinds of items here."""
+    answered = reduced(np.add, judge) > 0
     inside = reduced(np.logical_or, left_out)
-    n_unanswered = int((inside & ~answered).sum())
+    n_unanswered = int((inside & ~answered)[of_item].sum())
+    contributions = _contributions(h, judge, np.where(answered[:, None], left_out, 0.0))
     return ItemSums(
-        contributions=_contributions(h, judge, np.where(answered[:, None], left_out, 0.0)),
+        contributions=contributions[of_item],
         metrics=_METRICS,
-        used=inside & answered,
-        inside=inside,
+        used=(inside & answered)[of_item],
+        inside=inside[of_item],
         excluded=exclusions([("no_overlap", n_unanswered)]),
         nothing=_nothing(h, left_out),
     )

@@ -328,7 +328,7 @@ def stratify(
             stratum=stratum,
             n_items=int(inside.sum()),
             share_of_items=float(inside.mean()) if len(h) else None,
-            n_labels_seen=int(h[inside].any(axis=0).sum()),
+            n_labels_seen=int(np.count_nonzero(inside.astype(np.float64) @ h)),
             delta={
                 name: hh[name].minus(hw_mw[other], engine)
                 for name, other in counterparts(hh, hw_mw).items()
