@@ -330,10 +330,15 @@ def test_more_response_sets_than_can_be_listed(tmp_path, monkeypatch):
         ({"options": ["y", "n", "x"]}, "a binary scale has 2 options, found 3"),
         ({"scale": "fuzzy"}, "scale"),
         ({"positive": ["z"]}, "'z' is none of y, n"),
+        ({"positive": ["y", "n"]}, "^rows: positive: every option is positive"),
+        ({"abstain": ["y"]}, "^abstain='y': it stands in options too; give it one meaning"),
         ({"rename": ["y"]}, "label=option"),
-        ({"rename": ["Y=yes"]}, r"mapping\['rename'\]: 'yes' is none of y, n"),
+        (
+            {"options": ["n", "x"], "positive": ["n"], "rename": ["Y=yes"]},
+            r"mapping\['rename'\]: 'yes' is none of n, x",
+        ),
         ({"ignore": ["N/A"]}, r"mapping\['ignore'\]: no answer is 'N/A'; the nearest labels are"),
-        ({"abstain": ["y", "?"]}, r"mapping\['abstain'\]: no answer is '\?'; the nearest"),
+        ({"abstain": ["?"]}, r"mapping\['abstain'\]: no answer is '\?'; the nearest"),
         (
             {"rename": ["yes=y"]},
             r"\['rename'\]: no answer is 'yes'; the nearest labels are 'y', 'n'",

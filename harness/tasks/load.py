@@ -126,7 +126,7 @@ def task_from(subject: TableTask) -> TableContent:
         file = TaskFile.model_validate(described)
     except ValidationError as error:
         place, problem = fault_of(error)[:2]
-        raise TaskError(f"{where}: {place}: {problem}.") from None
+        raise TaskError(f"{': '.join(filter(None, (where, place, problem)))}.") from None
     rated = tuple(rating for rating in ratings if foreign.isdisjoint(rating.labels))
     ignored = tuple(rating for rating in ratings if not foreign.isdisjoint(rating.labels))
     task = _made(Path(file.name), file, (tuple(items), rated, ignored))

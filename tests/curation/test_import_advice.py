@@ -122,7 +122,7 @@ def test_shares_of_an_unknown_number_of_raters_print_no_command_line(tmp_path, m
         (("--ignore", "bda"), "t.csv: --ignore: no answer is 'bda'; the nearest labels are 'bad'"),
         (("--abstain", "n/a"), "t.csv: --abstain: no answer is 'n/a'; the nearest labels are"),
         (("--rename", "k=ok"), "t.csv: --rename: no answer is 'k'; the nearest labels are 'ok'"),
-        (("--rename", "OK=o", "--options", "ok,bad"), "t.csv: --rename: 'o' is none of ok, bad"),
+        (("--rename", "OK=o", "--options", "a,bad"), "t.csv: --rename: 'o' is none of a, bad"),
         (("--sheet", "one"), "--sheet goes with a workbook"),
     ],
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.errors import OptionError
 from harness.tasks.answer_rules import AnswerRules
 from harness.tasks.columns.table_answers import AnswerSettings, TableAnswers
 from harness.tasks.options import CANNOT_ASSESS
@@ -64,6 +66,29 @@ def test_a_long_text_is_refused_and_not_cut():
     """An import wrote the first 2,000 characters in silence."""
     reading = answers_of("text", {}).read("x" * (MAX_ANSWER_CHARS + 1))
     assert (reading.value, reading.problem[:12]) == ("", "the text has")
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"options": ("y", "n"), "ignore": ("Y",)}, "ignore='Y': it stands in options too"),
+        ({"options": ("y", "n"), "abstain": ("n",)}, "abstain='n': it stands in options too"),
+        ({"ignore": ("?",), "abstain": ("?",)}, "abstain='?': it stands in ignore too"),
+        ({"ignore": ("?",), "rename": ("?=y",)}, "rename='?': it stands in ignore too"),
+        ({"rename": ("?=y", "?=n")}, "rename='?': it stands in rename too"),
+    ],
+)
+def test_a_label_has_one_meaning(said, message):
+    """The last one counted, so that all ratings of an option became abstentions in silence."""
+    with pytest.raises(OptionError, match=re.escape(f"{message}; give it one meaning")):
+        AnswerSettings(**said)
+
+
+def test_several_labels_may_have_the_same_meaning():
+    """Also another case of an option, which means it anyway."""
+    said = {"options": ("y", "n"), "rename": ("yes=y", "YES=Y", "Y=y", "no=n")}
+    answers = TableAnswers.of(AnswerSettings(**said, scale="nominal"), "t.csv", abstain=False)
+    assert [answers.key(label) for label in ("Yes", "Y", "no", "N")] == ["y", "y", "n", "n"]
 
 
 def test_steps_are_matched_by_their_value():

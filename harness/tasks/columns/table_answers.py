@@ -99,6 +99,23 @@ class AnswerSettings(Options):
             raise OptionError("bounds", "it goes with {scale} continuous", "add that one")
         return self
 
+    @model_validator(mode="after")
+    def _give_one_meaning(self) -> Self:
+        """Refuse a label that is said to mean two things; one of them would count in silence."""
+        said = [("options", label, "") for label in self.options]
+        said += [("ignore", label, "") for label in self.ignore]
+        said += [("abstain", label, "") for label in self.abstain]
+        said += [("rename", label, option_.casefold()) for label, option_ in self._renamed()]
+        meanings: dict[str, tuple[str, str]] = {}
+        for name, label, meaning in said:
+            if label.casefold() == meaning:  # another case of the option
+                continue
+            before = meanings.setdefault(label.casefold(), (name, meaning))
+            if before != (name, meaning):
+                problem = f"it stands in {{{before[0]}}} too"
+                raise OptionError(name, problem, "give it one meaning", found=label)
+        return self
+
     def meanings(self) -> dict[str, str]:
         """Return what labels, in lower case, stand for where that is not their own option."""
         meanings = {label.casefold(): label for label in self.ignore}
