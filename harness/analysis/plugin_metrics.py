@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 def plugin_metric_names() -> tuple[str, ...]:
     """Return the names of registered metrics, those of built-in ones left out; none is loaded."""
+    registered = plugins.names(plugins.METRICS)
+    if not registered:
+        return ()
     any_task = OptionSpace.singletons(("a", "b", "c"))
     built_in = {row.name for row in metrics_for(any_task, scale="ordinal", positive=("a",))}
-    return tuple(name for name in plugins.names(plugins.METRICS) if name not in built_in)
+    return tuple(name for name in registered if name not in built_in)
 
 
 def plugin_metric(name: str) -> Metric:

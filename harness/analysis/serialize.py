@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from math import isnan
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
@@ -39,7 +40,7 @@ def rows_of(values: FloatArray, *, digits: int | None = None) -> Matrix:
     """
     rounded = values if digits is None else np.round(values, digits)
     rows = (rounded + 0.0).tolist()  # + 0.0: no negative zero
-    return tuple(tuple(None if np.isnan(cell) else cell for cell in row) for row in rows)
+    return tuple(tuple(None if isnan(cell) else cell for cell in row) for row in rows)
 
 
 def shared_fields(type_: type, source: object) -> JsonObject:
@@ -74,6 +75,8 @@ def indented(text: str) -> str:
 
 
 def _short(value: object) -> object:
+    if value is None or isinstance(value, str | int | float):  # most members, told apart quickly
+        return value
     if isinstance(value, Estimate | Interval):
         members = {field.name: getattr(value, field.name) for field in fields(value)}
         return {
