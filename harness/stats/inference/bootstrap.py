@@ -219,14 +219,18 @@ class Resamples:
         units = np.flatnonzero(by_column.any(axis=0))
         few = len(units) < by_column.shape[1] / 2
         by_column = by_column[:, units] if few else by_column
-        step = max(1, CACHED_CELLS // max(len(filled), 1))
+        step = min(max(1, CACHED_CELLS // max(len(filled), 1)), self.n_replicates)
         sums = np.zeros((len(filled), step))
         for weights in self.blocks():
             by_unit = weights.T[units] if few else weights.T
             for start in range(0, len(weights), step):
                 drawn = by_unit[:, start : start + step]
-                sums[filled, : drawn.shape[1]] = by_column @ drawn
-                yield sums[:, : drawn.shape[1]].T
+                resampled = sums[:, : drawn.shape[1]]
+                if filled.all():
+                    np.matmul(by_column, drawn, out=resampled)
+                else:
+                    resampled[filled] = by_column @ drawn
+                yield resampled.T
 
     def _block_sums(self, parts: Sequence[Summands]) -> tuple[FloatArray, FloatArray]:
         """As `sums`: first how many units each block gives to a replicate, then which of them."""
