@@ -217,15 +217,12 @@ class Anthropic:
 
     async def find(self, pending: PendingBatch, taken: set[str]) -> str:
         """Return a batch of that size that is not taken and not older than ours."""
+        n_requests = len(pending.requests)
         for batch in _listed(await self._http.call("GET", f"{self._url}?limit=100")):
             counts = batch.get("request_counts")
             n = sum(v for v in counts.values() if isinstance(v, int)) if counts else 0
             since = _seconds(batch.get("created_at")) - pending.created
-            if (
-                n == len(pending.requests)
-                and since > -CLOCKS_APART_S
-                and batch.get("id") not in taken
-            ):
+            if n == n_requests and since > -CLOCKS_APART_S and batch.get("id") not in taken:
                 return _id(batch)
         return ""
 
