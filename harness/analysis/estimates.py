@@ -279,17 +279,17 @@ def prepare(source: Source, *, ranking_only: bool = False, with_intervals: bool 
             compared,
             sets=sets,
             implied=implied,
-            panel=panel if with_intervals else None,
         )
         footing = _footing(source, compared, row, sets=sets, implied=implied, panel=panel)
         common = _common_items(source, compared, row, footing) if footing else {}
         ranked = [table for table in compared.judges if footing and table.name in footing.judges]
         others = [table for table in compared.judges if table not in ranked]
-        evaluation = evaluated(ranked, common=common)
+        widening = panel if with_intervals and source.settings.n_resamples else None
+        evaluation = evaluated(ranked, common=common, panel=widening)
         estimates = dict(evaluation.estimates)
         if others:
-            estimates |= evaluated(others, common=common).estimates
-        own = evaluated(compared.judges, rows=(row,))
+            estimates |= evaluated(others, common=common, panel=widening).estimates
+        own = evaluated(compared.judges, rows=(row,), panel=panel if with_intervals else None)
     except ValueError as error:
         raise TaskError(f"task {task.name}: {error}") from None
     return Prepared(

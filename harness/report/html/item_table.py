@@ -24,6 +24,7 @@ from harness.report.judge_charts import option_label
 from harness.stats.data.labels import modes
 from harness.stats.data.rating_table import ELICITATIONS
 from harness.stats.subsets.abstention import NO_VERDICT, with_abstention, with_outcomes
+from harness.stats.subsets.strata import members_of
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ def _strata(source: Source, human: RatingTable, strata: Sequence[Stratum]) -> Bo
     """Return (S, n): which items each stratum holds."""
     scale = OptionScale.of(source.task)
     counts = scale.counts(human)
-    members = [stratum.members(counts, scale.numbers) for stratum in strata]
+    members = members_of(strata, counts, scale.numbers)
     return np.array(members, dtype=np.bool_).reshape(len(strata), len(counts))
 
 

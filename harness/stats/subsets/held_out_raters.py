@@ -15,6 +15,7 @@ from harness.stats.data.arrays import Kinds, ratio, reduced, row_shares
 from harness.stats.inference.estimate import EMPTY, Estimate, ItemSums, estimate_sums, exclusions
 from harness.stats.inference.metric import SHARE, Metric, always
 from harness.stats.metrics.human_agreement import MIN_FOR_AGREEMENT
+from harness.stats.subsets.strata import members_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,9 +95,10 @@ def held_out_strata(
         judge = np.asarray(counts, dtype=np.float64)
         kinds = Kinds.of(h, judge)
         sides = h[kinds.first], judge[kinds.first]
+        left_out = _left_out(sides[0], strata, scale)
         sums = {
-            stratum.name: _sums(*sides, _left_out(sides[0], stratum, scale), kinds.of_item)
-            for stratum in strata
+            stratum.name: _sums(*sides, ratings, kinds.of_item)
+            for stratum, ratings in zip(strata, left_out, strict=True)
         }
         results[name] = tuple(
             HeldOutStratum(
@@ -110,10 +112,12 @@ def held_out_strata(
     return results
 
 
-def _left_out(h: FloatArray, stratum: Stratum, scale: ArrayLike | None) -> FloatArray:
-    """Count the ratings (n, K) whose item is in the stratum by its other ratings."""
-    inside = [stratum.members(_without(h, k), scale) for k in range(h.shape[1])]
-    return np.where(np.stack(inside, axis=1), h, 0.0)
+def _left_out(
+    h: FloatArray, strata: Sequence[Stratum], scale: ArrayLike | None
+) -> list[FloatArray]:
+    """Count the ratings (n, K) whose item is in each stratum by its other ratings."""
+    by_option = [members_of(strata, _without(h, k), scale) for k in range(h.shape[1])]
+    return [np.where(np.stack(inside, axis=1), h, 0.0) for inside in zip(*by_option, strict=True)]
 
 
 def _without(h: FloatArray, k: int) -> FloatArray:

@@ -181,17 +181,30 @@ class Stratum:
 
     def members(self, human: Counts, scale: ArrayLike | None = None) -> BoolArray:
         """Return (n,) bool: which items with two ratings or more lie in the stratum."""
-        certainty = {
-            "majority_share": lambda: majority_shares(human),
-            "median_share": lambda: median_shares(human, scale),
-            "median_share_floor": lambda: median_shares(human, scale, floor=True),
-            "n_labels": lambda: n_distinct(human),
-        }[self.by]()
-        certainty = np.where(np.asarray(human).sum(axis=1) >= MIN_FOR_AGREEMENT, certainty, np.nan)
+        [inside] = members_of([self], human, scale)
+        return inside
+
+    def holds(self, certainty: FloatArray) -> BoolArray:
+        """Return which of (n,) certainties lie in the stratum; nan does not."""
         inside = certainty >= self.at_least - TOLERANCE
         if self.below is not None:
             inside &= certainty < self.below - TOLERANCE
         return np.asarray(inside, dtype=np.bool_)
+
+
+def members_of(
+    strata: Sequence[Stratum], human: Counts, scale: ArrayLike | None = None
+) -> list[BoolArray]:
+    """Return (n,) bool of each stratum: which items with two ratings or more lie in it."""
+    certainty_by: dict[StratifiedBy, Callable[[], FloatArray]] = {
+        "majority_share": lambda: majority_shares(human),
+        "median_share": lambda: median_shares(human, scale),
+        "median_share_floor": lambda: median_shares(human, scale, floor=True),
+        "n_labels": lambda: n_distinct(human),
+    }
+    several = np.asarray(human).sum(axis=1) >= MIN_FOR_AGREEMENT
+    certainty = {by: np.where(several, certainty_by[by](), np.nan) for by in {s.by for s in strata}}
+    return [stratum.holds(certainty[stratum.by]) for stratum in strata]
 
 
 def default_strata(K: int, *, ordinal: bool) -> tuple[Stratum, ...]:
@@ -301,7 +314,7 @@ def stratify(
     if not strata:
         raise ValueError("strata is empty; give at least one, e.g. Stratum('all', 'n_labels')")
     engine = Engine.draw(resampling.units(len(h)), resampling).kept()
-    members = [stratum.members(h, scale) for stratum in strata]
+    members = members_of(strata, h, scale)
     different = {inside.tobytes(): inside for inside in members}  # "PA = 1" is "unique = 1"
 
     def estimates(parts: _Parts, *tables: FloatArray) -> dict[bytes, _Estimates]:
