@@ -9,8 +9,6 @@ from itertools import chain, count
 from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO
 
-from charset_normalizer import from_bytes
-
 from harness.tasks.tables.checks import PlaceError, Row, check_columns, check_lengths, short
 from harness.tasks.tables.strict_json import parse_flat_lines, parse_json
 
@@ -186,6 +184,8 @@ def _lines(file: BinaryIO, limits: Limits, first: int = 1) -> Iterator[tuple[int
 
 def encoding_of(raw: bytes) -> str:
     """Say which encoding bytes that are no UTF-8 may have, with the option that reads them."""
+    from charset_normalizer import from_bytes  # noqa: PLC0415 -- for this message alone
+
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1::2].count(0) > len(raw) // 4:
         name = "utf-16"
     elif b"\0" in raw or (best := from_bytes(raw).best()) is None:
