@@ -41,6 +41,7 @@ LARGER = 20  # times the items of the design, at least
 LARGE_RESAMPLES = 20  # its intervals are not used
 N_BISECTIONS = 25
 TRUTH, PLANTED, GUESSING, TIED, MARGIN = range(5)  # first word of a seed
+DIFFERENCES = "differences from the first judge, all at once"
 USE, BASELINE, REPLACE, NEXT = (
     "use",
     "better than every baseline",
@@ -297,7 +298,7 @@ def _truth_of(design: Design, planted: PlantedJudge, name: str, truth: _Truth) -
     gain = planted.fidelity * planted.insight * (raters.certainty - raters.by_chance)
     return PlantedTruth(
         judge=name,
-        value=truth.values.get(f"metric of {name}"),
+        value=truth.values.get(metric_of(name)),
         agreement=raters.by_chance + gain,
         abstention=planted.abstention,
         n_replies=next(judge.n_replies for judge in design.judges if judge.name == name),
@@ -402,7 +403,7 @@ def _planted(validation: Validation, truth: _Truth) -> Iterator[tuple[tuple[Clai
         if target is not None and interval is not None:
             yield ("coverage", name), interval[0] <= target <= interval[1]
     if (held := _differences_hold(validation, truth)) is not None:
-        yield ("coverage", "differences from the first judge, all at once"), held
+        yield ("coverage", DIFFERENCES), held
 
 
 def _differences_hold(validation: Validation, truth: _Truth) -> bool | None:
@@ -503,7 +504,7 @@ def _values(validation: Validation) -> Iterator[tuple[str, float]]:
             yield name, estimate.value
     for row in _rows(validation):
         if row.human is not None and row.human.difference is not None:
-            yield f"difference of {row.judge} from one human", row.human.difference
+            yield difference_of(row.judge), row.human.difference
 
 
 def _intervals(validation: Validation) -> Iterator[tuple[str, tuple[float, float] | None]]:
@@ -513,7 +514,22 @@ def _intervals(validation: Validation) -> Iterator[tuple[str, tuple[float, float
     for row in _rows(validation):
         human = row.human
         if human is not None and human.low is not None and human.high is not None:
-            yield f"difference of {row.judge} from one human", (human.low, human.high)
+            yield difference_of(row.judge), (human.low, human.high)
+
+
+def metric_of(judge: str) -> str:
+    """Return what the value of a judge on the metric that ranks is called among the claims."""
+    return f"metric of {judge}"
+
+
+def difference_of(judge: str) -> str:
+    """Return what its difference from one human is called."""
+    return f"difference of {judge} from one human"
+
+
+def of_raters(coefficient: str) -> str:
+    """Return what a coefficient of agreement among raters is called."""
+    return f"{coefficient} of the raters"
 
 
 def _rows(validation: Validation) -> Iterable[JudgeEvidence]:
@@ -524,9 +540,10 @@ def _estimates(validation: Validation) -> Iterator[tuple[str, Estimate]]:
     for judge in validation.judges:
         metric = validation.ranking_metric
         for name, estimate in judge.metrics.items():
-            yield f"{'metric' if name == metric else name} of {judge.name}", estimate
+            is_ranking = name == metric
+            yield metric_of(judge.name) if is_ranking else f"{name} of {judge.name}", estimate
     for name, estimate in validation.humans.agreement.items():
-        yield f"{name} of the raters", estimate
+        yield of_raters(name), estimate
 
 
 def _shares(world: int, held: Iterable[Held]) -> Iterator[Share]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.experiments.self_test import DIFFERENCES, difference_of, metric_of, of_raters
 from harness.report.text_table import draw_table
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from harness.experiments.self_test import ClaimKind, Selftest, Share
 
+FLEISS = ("fleiss_kappa", "fleiss_kappa_pooled_pairs", "fleiss_kappa_mean_over_items")
 SHARE_HEADS = ("what", "planted", "share", "95 % interval", "n", "wanted")
 WANTED = {"choice": "", "power": "", "size": "at most 5 %", "coverage": "95 %"}
 HEADS: dict[ClaimKind, str] = {
@@ -69,11 +71,13 @@ def judge_rows(result: Selftest) -> list[tuple[str, ...]]:
 
 def shown_shares(result: Selftest, kind: ClaimKind) -> list[Share]:
     """Return the shares of a kind; of the many intervals, those of what ranks and of agreement."""
+    judges = [truth.judge for truth in result.truths]
+    main = {DIFFERENCES, *map(metric_of, judges), *map(difference_of, judges)}
+    main |= {*map(of_raters, FLEISS)}
     return [
         row
         for row in result.shares
-        if row.kind == kind
-        and (kind != "coverage" or row.name.startswith(("metric of", "difference", "fleiss")))
+        if row.kind == kind and (kind != "coverage" or row.name in main)
     ]
 
 

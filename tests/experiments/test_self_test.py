@@ -134,6 +134,9 @@ def test_every_share_has_its_n_and_interval(tmp_path, monkeypatch):
     for row in result["shares"]:
         if row["kind"] in {"choice", "power", "size"}:
             assert row["name"] in page
+        else:
+            main = ("metric of ", "difference of ", "differences ", "fleiss_kappa")
+            assert (row["name"] in page) == row["name"].startswith(main), row["name"]
     for kind in {row["kind"] for row in result["shares"]}:
         assert f'id="chart-shares-{kind}"' in page
     assert result["cost_usd"] == pytest.approx(0.6)
