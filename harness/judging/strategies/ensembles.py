@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from hashlib import sha256
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from harness.judging.parsing.verdict import PairValue
 from harness.judging.prompts.demonstrations import group_of
@@ -18,13 +18,13 @@ from harness.judging.strategies.voting import (
     majority,
     votes_by_unit,
 )
+from harness.stats.modes import AnswerKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harness.judging.parsing.verdict import Value, Verdict
     from harness.tasks import Item, Task
-    from harness.tasks.schema import AnswerKind
 
 MIN_RATED_IN_HALF = 10  # items; with fewer, all members weigh the same
 
@@ -104,8 +104,8 @@ class Weighted(Majority):
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterator[str]:
         """Yield how the members count; ``replies`` are the members' verdicts."""
         fitted = self.fit(replies, of)
-        for kind in dict.fromkeys(place.partition(" ")[0] for place in fitted):
-            halves = [w for place, w in fitted.items() if place.startswith(f"{kind} ")]
+        for kind in get_args(AnswerKind):
+            halves = [fitted[_place(kind, half)] for half in range(2)]
             if any(set(weights.values()) != {1.0} for weights in halves):
                 shown = " and ".join(
                     ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
