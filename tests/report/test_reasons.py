@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from support.analysis_inputs import (
+    indeterminate_source,
+    indeterminate_task,
+    source_of,
+    task_of,
+)
 
+from harness.analysis import validate
 from harness.analysis.decision import CheckKind, CheckReason
 from harness.analysis.result import FixedRatersReason
+from harness.report import judge_card, page, render
 from harness.report.formatting import estimate, reason_words
 from harness.report.words import (
     CHECK_REASONS,
@@ -122,3 +130,19 @@ def test_no_view_makes_words_of_a_code():
     assert len(files) > 400
     found = [path.name for path in files if spaced.search(path.read_text(encoding="utf-8"))]
     assert found == []
+
+
+@pytest.mark.parametrize("answers", ["ranked", "constant"])
+def test_no_view_shows_a_code(answers):
+    """A judge that always gives one answer has a dozen undefined numbers."""
+    source = indeterminate_source(indeterminate_task(n=12))
+    if answers == "constant":
+        ratings = {rater: dict.fromkeys(map(str, range(12)), "A") for rater in "abc"}
+        source = source_of(task_of(ratings), {"z": dict.fromkeys(map(str, range(12)), "A")})
+    validation = validate(source)
+    undefined = [e for judge in validation.judges for e in judge.metrics.values() if e.reason]
+    assert undefined
+    codes = {code for code in ALL if "_" in code}
+    for view in (page(validation), render(validation), judge_card(validation).replace("\\", "")):
+        words = set(re.findall(r"\w+", view))
+        assert not codes & words
