@@ -250,8 +250,9 @@ def compared_on(validation: Validation) -> str:
 def _left_out(evidence: Evidence) -> str:
     """Return how many rated items are not compared, and why."""
     n_ranked = sum(row.ranked for row in evidence.judges)
+    one_rating = ONE_RATING[evidence.ranks_by] if evidence.ranks_by else "a rating"
     reasons = {
-        "human_not_asked": f"without {ONE_RATING.get(evidence.ranks_by, 'a rating')}",
+        "human_not_asked": f"without {one_rating}",
         "human_abstained": f"rated {CANNOT_ASSESS} by all",
         "human_single_rating": "with a single rating",
         "no_positive_option": "without a positive option",

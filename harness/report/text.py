@@ -122,7 +122,8 @@ def rubric_table(
         met = "" if row.met is None else percent(row.met)
         kappas = [row.kappa[judge] for judge in judges]
         cells = [estimate(k, 2) if intervals else number(k.value, 2) for k in kappas]
-        rows.append([row.name or LEVELS[row.level], weight, str(row.n), met, *cells])
+        name = row.name if row.level == "criterion" else LEVELS[row.level]
+        rows.append([name, weight, str(row.n), met, *cells])
     title = f"Kappa with most raters, by criterion. An item is met where {share}."
     return title, ["criterion", "weight", "rated", "met", *judges], rows
 

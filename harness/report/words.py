@@ -10,10 +10,17 @@ from harness.analysis.injection import NOT_PROBED
 if TYPE_CHECKING:
     from harness.analysis.decision import CheckKind
     from harness.analysis.result import FixedRatersReason
-    from harness.command_options import Elicitation
+    from harness.command_options import AggregationLevel, Elicitation
+    from harness.stats.inference.bootstrap import ResampledUnit
+    from harness.stats.inference.metric import Better
+    from harness.stats.modes import AbstentionMode, AnswerKind
     from harness.stats.reasons import Reason
 
-READING = {"higher": "higher is better", "lower": "lower is better", "zero": "0 is best"}
+READING: dict[Better, str] = {
+    "higher": "higher is better",
+    "lower": "lower is better",
+    "zero": "0 is best",
+}
 GOAL_WORDS = {"decision_consistency": "decision consistency", "prevalence_bias": "prevalence bias"}
 METRIC_WORDS = {"hit_rate(h/h)": "hit rate", "cohen_kappa(h/h)": "kappa"}
 RATINGS: dict[Elicitation, str] = {
@@ -21,14 +28,17 @@ RATINGS: dict[Elicitation, str] = {
     "response_set": "response sets",
     "paired": "pairs",
 }
-ONE_RATING = {"forced_choice": "a forced choice", "response_set": "a response set"}
-UNITS = {"item": "items", "group": "groups", "criterion": "criteria"}
-MODES = {
+ONE_RATING: dict[AnswerKind, str] = {
+    "forced_choice": "a forced choice",
+    "response_set": "a response set",
+}
+UNITS: dict[ResampledUnit, str] = {"item": "items", "group": "groups", "criterion": "criteria"}
+MODES: dict[AbstentionMode, str] = {
     "exclude": "left out of the metrics (exclude)",
     "recode": "taken for the opposite of the positive options (recode)",
     "third_class": "an option of its own (third class)",
 }
-LEVELS = {
+LEVELS: dict[AggregationLevel, str] = {
     "micro": "all decisions pooled (micro)",
     "macro": "mean over criteria (macro)",
     "item": "one verdict per item",

@@ -18,19 +18,29 @@ from support.analysis_inputs import (
 from harness.analysis import validate
 from harness.analysis.decision import CheckKind, CheckReason
 from harness.analysis.result import FixedRatersReason
+from harness.command_options import AggregationLevel, Elicitation
 from harness.report import judge_card, page, render
 from harness.report.formatting import estimate, reason_words
 from harness.report.words import (
     CHECK_REASONS,
     FIXED_RATERS,
+    LEVELS,
+    MODES,
     NO_TEST,
     NOT_LEFT_OUT,
     NOT_PASSED,
+    ONE_RATING,
     OTHER_RATINGS,
+    RATINGS,
+    READING,
     REASONS,
     UNDECIDED,
+    UNITS,
 )
 from harness.stats import Estimate
+from harness.stats.inference.bootstrap import ResampledUnit
+from harness.stats.inference.metric import Better
+from harness.stats.modes import AbstentionMode, AnswerKind
 from harness.stats.reasons import ExclusionReason, NAReason
 
 HARNESS = Path(__file__).resolve().parents[2] / "harness"
@@ -82,6 +92,19 @@ def test_each_reason_has_words():
         assert table.keys() <= CHECK_REASONS.keys()
     for by_kind in (NOT_PASSED, UNDECIDED):
         assert by_kind.keys() <= values(CheckKind)
+
+
+def test_tables_of_settings_have_a_phrase_for_each_word():
+    """A new mode, level, unit, direction or kind of rating needs its words."""
+    for table, kind in (
+        (READING, Better),
+        (RATINGS, Elicitation),
+        (ONE_RATING, AnswerKind),
+        (UNITS, ResampledUnit),
+        (MODES, AbstentionMode),
+        (LEVELS, AggregationLevel),
+    ):
+        assert table.keys() == values(kind)
 
 
 @pytest.mark.parametrize("words", [REASONS, CHECK_REASONS, FIXED_RATERS])
