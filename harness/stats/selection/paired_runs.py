@@ -156,6 +156,8 @@ def paired_runs(
     if not is_defined:
         return result
     if not metric.is_item_mean:
+        if _n_differing(sums, units.of_item) < MIN_DIFFERING:
+            return replace(result, interval_reason=FEW_DIFFER, reason=NO_MEAN)
         low, high = _bootstrap(metric, sums, units, resampling) or (None, None)
         return replace(result, low=low, high=high, reason=NO_MEAN)
     values = [side[shared, 0] / side[shared, 1] for side in sums]
@@ -209,6 +211,12 @@ def _signs(metric: Metric, values: Sequence[FloatArray], clusters: IntArray) -> 
         "test": "mcnemar" if is_binary else "sign",
         "p": sign_test(n_worse, n_better),
     }
+
+
+def _n_differing(sums: Sequence[FloatArray], unit: IntArray) -> int:
+    """Count the units to which the two runs gave different answers."""
+    differs = (np.abs(sums[1] - sums[0]) > TOLERANCE).any(axis=1)
+    return len(np.unique(unit[differs]))
 
 
 def _bootstrap(

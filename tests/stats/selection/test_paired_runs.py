@@ -118,6 +118,18 @@ def test_a_coefficient_of_sums_has_an_interval_and_no_test():
     assert 0 < result.low < result.difference < result.high
 
 
+@pytest.mark.parametrize(("n_differing", "has_interval"), [(0, False), (5, False), (6, True)])
+def test_a_coefficient_of_equal_runs_had_an_interval_of_zero_width(n_differing, has_interval):
+    """As for means over items, it takes six items that differ; in groups, six groups."""
+    truth = [0, 1] * 30
+    worse = [1 - answer if i < n_differing else answer for i, answer in enumerate(truth)]
+    result = compared(truth, truth, worse, "cohen_kappa(h/h)")
+    assert (result.low is not None) == has_interval
+    assert (result.interval_reason == "") == has_interval
+    of_pairs = compared(truth, truth, worse, "cohen_kappa(h/h)", [f"g{i // 2}" for i in range(60)])
+    assert (of_pairs.low, of_pairs.interval_reason) == (None, "fewer_than_six_differ")
+
+
 def test_nothing_shared_is_na():
     """With the reason, and no number."""
     result = compared([0, 1], [0, -1], [-1, 1])
