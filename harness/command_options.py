@@ -157,8 +157,8 @@ class Choices(Options):
     interval: IntervalMethod | None = option(None, "Method of the intervals.", (RUN, *VALIDATING))
     replies: RepliesCompared = option(
         None,
-        "Replies per item at which judges are compared, or inf to remove reply noise; the fewest "
-        "samples by default.",
+        "Replies per item at which judges are compared, or inf to remove reply noise; by default, "
+        "as many as every judge has of most items.",
         (RUN, *VALIDATING),
     )
     min_answered: float | None = option(

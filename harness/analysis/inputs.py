@@ -114,7 +114,8 @@ class Settings:
     interval : str
         How they are made; each interval says how it was, as some are always percentiles.
     replies : int or "inf" or None
-        Replies per item at which judges are compared; None for the fewest of any judge.
+        Replies per item at which judges are compared; None for as many as every judge has of at
+        least ``min_answered`` of the items.
     min_answered : float
         Share of the items that a ranked judge must have answered.
     worth : float

@@ -281,8 +281,7 @@ class ComparisonRules:
     Attributes
     ----------
     n_replies : int or inf, optional
-        Replies per item. Default: the smallest number of samples among the judges, see
-        `samples_per_item`.
+        Replies per item. Default: `replies_in_common`.
     min_answered : float
         Share of the rated items that a ranked judge has answered, at least.
     margin : Margin, optional
