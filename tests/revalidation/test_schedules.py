@@ -225,7 +225,7 @@ def test_a_clock_that_ran_ahead_was_not_said(tmp_path, stub):
     history.write_bytes(b"".join([*lines, with_checksum(json.dumps(record).encode())]))
     ended = invoke("revalidate", schedule.run, "--if-due", "week")
     assert ended.exit_code == 0
-    assert "look 2" in ended.stdout
+    assert "Look 2: 20 items" in ended.stdout
     assert "Look 1 is dated 2999-01-01T00:00:00+00:00, which is ahead" in ended.stderr
 
 
