@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from harness.analysis import validate
 from harness.command_options import ALL_ITEMS, HERE, NO_CHOICES, check_place, check_probing
 from harness.edges import edge
+from harness.elicitation_items import blank_lines
 from harness.embeddings import embed, embedded, probe_cost_usd, run_cost_usd
 from harness.errors import (
     ExitCode,
@@ -220,6 +221,8 @@ def _folder_of(
     check_probing(plan.config, place)
     check_race(plan.config, place)
     check_judges(plan)
+    for line in blank_lines(plan.task, plan.config):
+        observer.say(line)
     for judge, reason in plan.skipped.items():
         observer.say(f"{judge} skipped: {reason}")
     for overshoot in overshoots(plan):

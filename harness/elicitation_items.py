@@ -7,30 +7,80 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from harness.analysis import compares_response_sets
+from harness.errors import TaskError
 from harness.judging.prompts.presentation_orders import OptionOrders
 from harness.ratings import select_items
 from harness.tasks import CANNOT_ASSESS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from harness.judging.judges.config import JudgeSpec
     from harness.runs import RunConfig
     from harness.tasks import Item, Task
     from harness.tasks.schema import Elicitation
 
+MAX_NAMED = 5  # items of a kind
 ItemsByElicitation = dict["Elicitation", tuple["Item", ...]]
 
 
 def items_of(task: Task, config: RunConfig) -> tuple[Item, ...]:
-    """Return the items of a run; see `select_items`."""
+    """Return the items of a run, without those that are blank; see `select_items`."""
     return select_items(
         task,
         criterion=config.criterion,
         limit=config.limit,
         holdout=config.holdout,
         held_out=bool(config.confirms),
+        blank=frozenset(config.blank),
     )
+
+
+def without_blank(config: RunConfig, task: Task) -> RunConfig:
+    """Return options of a run that leave out the items of a task that are blank.
+
+    Raises
+    ------
+    TaskError
+        If all of them are.
+    """
+    blank = tuple(item.id for item in task.items if not task.has_text(item))
+    if len(blank) == len(task.items):
+        raise TaskError(
+            f"{task.folder}: the task has labels but no texts, so judges have nothing to judge. "
+            f"Describe its ratings with: harness validate --task {config.task}"
+        )
+    return config.model_copy(update={"blank": blank})
+
+
+def blank_items(task: Task, config: RunConfig) -> list[str]:
+    """Return the ids of the blank items that a run leaves out, those after its limit aside."""
+    whole = items_of(task, config.model_copy(update={"blank": (), "limit": None}))
+    if config.limit is not None:
+        whole = whole[: whole.index(items_of(task, config)[-1])]
+    return [item.id for item in whole if item.id in set(config.blank)]
+
+
+def blank_lines(task: Task, config: RunConfig) -> Iterator[str]:
+    """Count the blank items that a run leaves out, and those of which one text of several is."""
+    if left_out := blank_items(task, config):
+        yield f"The run leaves out {_named(left_out, 'blank item')}."
+    partly = [item.id for item in items_of(task, config) if task.has_blank_part(item)]
+    if partly:
+        yield f"One of the texts is blank in {_named(partly, 'item')}: judges see it as empty."
+
+
+def blank_note(task: Task, config: RunConfig) -> Iterator[str]:
+    """Count the blank items that a run left out, as a note on its results."""
+    if left_out := blank_items(task, config):
+        verb = "is" if len(left_out) == 1 else "are"
+        yield f"{_named(left_out, 'blank item')} {verb} left out"
+
+
+def _named(ids: Sequence[str], noun: str) -> str:
+    """Return the number of some items and the first of their ids."""
+    more = ", ..." if len(ids) > MAX_NAMED else ""
+    return f"{len(ids):,} {noun}{'s' * (len(ids) > 1)} ({', '.join(ids[:MAX_NAMED])}{more})"
 
 
 def items_by_elicitation(task: Task, config: RunConfig) -> ItemsByElicitation:

@@ -1,4 +1,4 @@
-"""Escaping of control characters on terminals, on pages and in JSON."""
+"""Characters that a reader can't see: escaped on terminals, pages and in JSON; blank texts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,22 @@ _OTHERS = (  # C1, marks of direction and of width, halves of surrogate pairs, t
 )
 CONTROL = re.compile(f"[\0-\x1f{_OTHERS}]")
 CONTROL_IN_LINES = re.compile(f"[\0-\t\x0b-\x1f{_OTHERS}]")  # all but line breaks
+_UNSEEN = (  # with spaces and _OTHERS: Unicode's Default_Ignorable_Code_Point, and blank braille
+    "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0080-\U000e0fff"
+)
+SEEN = re.compile(f"[^\\s\0-\x1f{_OTHERS}{_UNSEEN}]|[\ud800-\udfff]")  # half a pair is a box
+
+
+def is_blank(text: str) -> bool:
+    r"""Return whether a reader sees nothing of a text: no characters, or only invisible ones.
+
+    Examples
+    --------
+    >>> is_blank(" \u200b\xa0"), is_blank("no")
+    (True, False)
+    """
+    return SEEN.search(text) is None
 
 
 def visible(text: str) -> str:

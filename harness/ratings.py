@@ -27,7 +27,7 @@ from harness.tasks.rating_columns import is_choice, is_set, places
 from harness.tasks.schema import ELICITATIONS, AnswerKind, Elicitation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,10 +46,12 @@ def select_items(
     limit: int | None,
     holdout: float | None = None,
     held_out: bool = False,
+    blank: Collection[str] = (),
 ) -> tuple[Item, ...]:
     """Select the items of a run: those with a criterion, then the first ``limit`` of them.
 
-    Without the ``holdout``, a share of all items, or of it alone where ``held_out``.
+    Without the ``holdout``, a share of all items, or of it alone where ``held_out``; and without
+    items that are ``blank``, by their ids.
 
     Raises
     ------
@@ -72,6 +74,11 @@ def select_items(
                 f"task {task.name}: {n_held_out} of {len(items)} items are held out; choose "
                 "another --holdout."
             )
+    if blank and not (selected := [item for item in selected if item.id not in blank]):
+        raise TaskError(
+            f"task {task.name}: all of these items are blank, so there is nothing to judge. "
+            "Choose others."
+        )
     return tuple(selected[:limit])
 
 

@@ -15,7 +15,13 @@ from harness.command_options import (
     check_probing,
 )
 from harness.edges import edge
-from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of, orders_of
+from harness.elicitation_items import (
+    elicitations_of,
+    items_by_elicitation,
+    items_of,
+    orders_of,
+    without_blank,
+)
 from harness.embeddings import embedder_of
 from harness.errors import (
     JudgeError,
@@ -183,6 +189,7 @@ def plan_run(
         changed_by=changed_by,
         **dict(options) | {"holdout": holdout, "reply_cap": options.added_cap},
     )
+    config = without_blank(config, loaded)
     registry = load_judges(server.judges_file)
     resolved = resolve(judges, loaded, registry, server)
     asked = resolved.specs
@@ -537,12 +544,8 @@ def _plan(
     prompts: Prompts,
     **fields: Any,  # noqa: ANN401 -- the other ones of the plan
 ) -> Plan:
+    config = without_blank(config, task)
     items = items_of(task, config)
-    if not any(task.has_text(item) for item in items):
-        raise TaskError(
-            f"{task.folder}: the task has labels but no texts, so no judge can be asked; "
-            f"`harness validate --task {config.task}` describes its ratings."
-        )
     check_choices(task, items, config.choices)
     planned = items_by_elicitation(task, config)
     if not planned:

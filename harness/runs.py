@@ -95,6 +95,8 @@ class RunConfig(RunOptions):
     changed_by : str
         Name of the probe that changed the items, so that judges are not ranked on them; "" for a
         run that is not a probe.
+    blank : tuple of str
+        Ids of the items that show judges nothing. The run leaves them out.
     """
 
     task: str
@@ -102,6 +104,7 @@ class RunConfig(RunOptions):
     judges_from: str | None = None
     confirms: str = ""
     changed_by: str = ""
+    blank: tuple[str, ...] = ()
 
 
 ASKED = {  # fields of the configuration that decide which requests are made

@@ -12,7 +12,7 @@ from harness.analysis.inputs import shared_items
 from harness.analysis.race_result import RACED
 from harness.command_options import ALL_ITEMS, NO_CHOICES, Validating
 from harness.edges import edge
-from harness.elicitation_items import elicitations_of, items_by_elicitation, items_of
+from harness.elicitation_items import blank_note, elicitations_of, items_by_elicitation, items_of
 from harness.errors import RunError
 from harness.injection_flips import injection_flips
 from harness.judging.computed_verdicts import computed_verdicts, is_computed, notes_on
@@ -87,6 +87,7 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
         settings=Settings(seed=config.seed, **config.choices.explicit()),
         notes=(
             *_on_holdout(folder, task),
+            *blank_note(task, config),
             *_notes(manifest, replies),
             *notes_on(manifest.judges, replies, task),
             *_damaged(log),

@@ -159,6 +159,7 @@ def print_costs(*plans: Plan, as_json: bool) -> None:
     JudgeUnavailable
         If the cost limit of a plan cannot be kept.
     """
+    from harness.elicitation_items import blank_lines
     from harness.plan_checks import check_limits, overshoots
     from harness.run_plans import estimate_costs
 
@@ -168,6 +169,8 @@ def print_costs(*plans: Plan, as_json: bool) -> None:
         echo_json([asdict(quote) for plan in plans for quote in estimate_costs(plan)])
         return
     for plan in plans:
+        for line in blank_lines(plan.task, plan.config):
+            echo(line)
         quotes = estimate_costs(plan)
         show(list(map(_cost_row, quotes)))
         counts = quotes[0].n_items if quotes else {}

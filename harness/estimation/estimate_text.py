@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.report.formatting import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -66,6 +68,9 @@ def _left_out(result: Estimation) -> Iterator[str]:
             f"{result.n_unanswered} of {result.n_unlabelled:,} answers are not usable; they count "
             f"as {as_what}."
         )
+    if result.n_blank:
+        verb = "is" if result.n_blank == 1 else "are"
+        yield f"{counted([result.n_blank], 'blank item')} {verb} left out."
     if result.n_left_out:
         why = "no rating or no answer of this judge"
         if result.strata is not None:

@@ -21,7 +21,7 @@ OF_SAMPLES = {INCLUSION_PROBABILITY, SOURCE_ITEM}  # fields that no prompt shows
 
 
 def read_parts(path: Path, task: Task, limit: int | None = None) -> Iterator[tuple[Item, ...]]:
-    """Yield items in parts of 2,000.
+    """Yield items in parts of 2,000, without those that are blank.
 
     Parameters
     ----------
@@ -37,14 +37,41 @@ def read_parts(path: Path, task: Task, limit: int | None = None) -> Iterator[tup
     ------
     TaskError
         If there is no table, or an item has not the fields of the task's items or an id of theirs.
+        A text of an item may be blank.
     """
-    fields = [set(item.fields) - OF_SAMPLES for item in task.items]
-    wanted = set.intersection(*fields) if fields else set()
-    items = islice((item for file in _tables(path) for item in item_rows(file)), limit)
+    items = (item for item in _checked(path, task, limit) if task.has_text(item))
     while part := tuple(islice(items, PART)):
-        for item in part:
-            _check(item, path, task, wanted)
         yield part
+
+
+def count_blank(path: Path, task: Task, limit: int | None = None) -> int:
+    """Check all items before the first request, and count those that are blank.
+
+    Parameters and errors are those of `read_parts`, which needs one item that isn't blank.
+    """
+    n_items = n_blank = 0
+    for item in _checked(path, task, limit):
+        n_items += 1
+        n_blank += not task.has_text(item)
+    if n_blank == n_items:
+        raise TaskError(f"{path}: no item has a text to judge. Add items that have one.")
+    return n_blank
+
+
+def _checked(path: Path, task: Task, limit: int | None) -> Iterator[Item]:
+    """Yield items that can be used with a task; each text that its items have must occur."""
+    fields = [set(item.fields) - OF_SAMPLES for item in task.items if task.has_text(item)]
+    wanted = set.intersection(*fields) if fields else set()
+    texts = set(task.text) & set[str]().union(*fields)
+    for item in islice((item for file in _tables(path) for item in item_rows(file)), limit):
+        _check(item, path, task, wanted - set(task.text))
+        texts -= item.fields.keys()
+        yield item
+    if texts:
+        raise TaskError(
+            f"{path}: no item has the field {min(texts)!r}. Judges are shown that field of task "
+            f"{task.name}, so add it."
+        )
 
 
 def _tables(path: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from harness.errors import ExitCode, OptionError, RunError, TaskError
 from harness.estimation.anytime import AnytimeLook, Stopping, check_order, look_at
 from harness.estimation.item_strata import Strata, strata_of
 from harness.estimation.quantity import Quantity
-from harness.estimation.unlabelled import OF_SAMPLES, read_parts
+from harness.estimation.unlabelled import OF_SAMPLES, count_blank, read_parts
 from harness.ledger import tried_in_run
 from harness.ratings import human_table
 from harness.run_plans import plan_other_items
@@ -101,6 +101,8 @@ class Estimation:
     n_left_out : int
         Items of the task without a rating, about which the judge was not asked, or of a stratum
         without unlabelled items.
+    n_blank : int
+        Unlabelled items that are blank, and left out.
     strata : Strata or None
         By which the rated items are weighted; None without.
     needed : NeededLabels or None
@@ -128,6 +130,7 @@ class Estimation:
     n_unlabelled: int
     n_unanswered: int
     n_left_out: int
+    n_blank: int
     strata: Strata | None
     needed: NeededLabels | None
     look: AnytimeLook | None
@@ -222,6 +225,7 @@ def estimate(
     if wanted.options.until_width is not None:
         check_order(labelled)
     beta = pairs_of(source, labelled) if wanted.options.paired_beta else None
+    n_blank = count_blank(items, source.task, wanted.n_items)
     judged = _Judged(quantity, strata)
     path = folder.path / FOLDER
     exit_code = ExitCode.DONE
@@ -256,6 +260,7 @@ def estimate(
         n_unlabelled=judged.n,
         n_unanswered=judged.n_unanswered,
         n_left_out=len(source.items) - len(labelled.labels),
+        n_blank=n_blank,
         strata=strata,
         beta_range=wanted.options.beta_range,
         paired_beta=beta,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from harness.errors import TaskError
+from harness.plain_text import is_blank
 from harness.tasks.folders import path_inside
 from harness.tasks.images import Image, read_images
 from harness.tasks.schema import (
@@ -269,8 +270,14 @@ class Task(TaskFields):
         return f"{criterion} - {described}" if described else criterion or ""
 
     def has_text(self, item: Item) -> bool:
-        """Whether the item has every field that judges are to be shown."""
-        return all(item.fields.get(name, "").strip() for name in self.text)
+        """Return whether an item shows judges anything: a text that isn't blank, or an image."""
+        has_image = bool(self.image and item.fields.get(self.image))
+        return has_image or not all(is_blank(item.fields.get(name, "")) for name in self.text)
+
+    def has_blank_part(self, item: Item) -> bool:
+        """Return whether one of the texts that judges are shown is blank, and the item isn't."""
+        blank = any(is_blank(item.fields.get(name, "")) for name in self.text)
+        return blank and self.has_text(item)
 
     def text_of(self, item: Item) -> str:
         """Return the text that judges are shown; see `parts_of`.
@@ -278,29 +285,31 @@ class Task(TaskFields):
         Raises
         ------
         TaskError
-            If the item lacks one of the fields in ``text``.
+            If the item is blank.
         """
         return "\n\n".join(self.parts_of(item))
 
     def parts_of(self, item: Item) -> tuple[str, ...]:
         """Return the parts of the text that judges are shown.
 
-        With one field, its value; with several, each value under the name of its field.
+        With one field, its value; with several, each value under the name of its field. A field
+        that the item lacks is an empty text.
 
         Raises
         ------
         TaskError
-            If the item lacks one of the fields in ``text``.
+            If the item is blank.
         """
         if not self.has_text(item):
-            names = ", ".join(self.text)
             raise TaskError(
-                f"task {self.name}: item {item.id!r} lacks one of the fields that judges are shown "
-                f"({names}); add it, or name the fields that hold text under 'text' in task.yaml."
+                f"task {self.name}: item {item.id!r} is blank: it has no text in "
+                f"{' or '.join(self.text)}. Add one, or name the fields that contain text under "
+                "'text' in task.yaml."
             )
-        if len(self.text) == 1:
-            return (item.fields[self.text[0]],)
-        return tuple(f"{name}:\n{item.fields[name]}" for name in self.text)
+        texts = [item.fields.get(name, "") for name in self.text]
+        if len(texts) == 1:
+            return (texts[0],)
+        return tuple(f"{name}:\n{text}" for name, text in zip(self.text, texts, strict=True))
 
     def with_swapped_answers(self, item: Item) -> Item:
         """Return an item of a pairwise task with its two answers swapped."""
@@ -313,7 +322,7 @@ class Task(TaskFields):
         Raises
         ------
         TaskError
-            If the item lacks one of the fields in ``text``.
+            If the item is blank.
         """
         assert self.verbalised is not None, "checked with the strategy"
         self.parts_of(item)

@@ -129,7 +129,7 @@ class Wording(Frozen):
 
     def filled(self, fields: Mapping[str, str]) -> str:
         """Return the template with the fields of an item."""
-        return FIELD_NAME.sub(lambda match: fields[match[1]], self.template)
+        return FIELD_NAME.sub(lambda match: fields.get(match[1], ""), self.template)
 
     def shares(self, probabilities: Mapping[str, float]) -> dict[str, float]:
         """Return the options' shares of their words' weighted probabilities."""

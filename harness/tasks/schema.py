@@ -274,7 +274,8 @@ class TaskFields(Frozen):
     verbalised : Wording or None
         The sentence that judges with ``@verbalised`` finish, with a word for each option.
     text : tuple of str
-        Fields that judges are shown, in this order.
+        Fields that judges are shown, in this order. A run leaves out items in which all of them
+        are blank, unless they have an image; judges see a single blank field as empty.
     image : str or None
         Field of the items that names an image: a file in the task's folder, which judges are sent
         after the text.

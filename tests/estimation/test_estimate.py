@@ -217,7 +217,7 @@ def test_wrong_arguments_are_refused(run, tmp_path, arguments, message):
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [({"id": "i0"}, "is an item of task"), ({"text": None}, "has no field 'text'")],
+    [({"id": "i0"}, "is an item of task"), ({"text": None}, "no item has the field 'text'")],
 )
 def test_items_that_do_not_fit_are_refused(run, tmp_path, fields, message):
     """Items of the task itself, or without its fields, end with 2, and nothing is asked."""

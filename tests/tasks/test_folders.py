@@ -110,7 +110,7 @@ def test_a_task_without_items_takes_them_from_its_ratings(tmp_path):
     task = load_task(make(tmp_path, items=None, ratings="item,rater,value\nb,1,A\na,1,B\nb,2,B\n"))
     assert task.items == (Item("b", {}), Item("a", {}))
     assert not any(task.has_text(item) for item in task.items)
-    with pytest.raises(TaskError, match="item 'b' lacks one of the fields that judges are shown"):
+    with pytest.raises(TaskError, match="item 'b' is blank: it has no text in text"):
         task.text_of(task.items[0])
 
 
@@ -197,7 +197,9 @@ def test_one_field_is_shown_bare_and_several_with_their_names(tmp_path):
     items = [{"id": "a", "q": "Q", "r": "R", "text": "T"}, {"id": "b", "q": " ", "r": "R"}]
     task = load_task(make(tmp_path, SAID | {"text": ["r", "q"]}, items=items))
     assert task.text_of(task.items[0]) == "r:\nR\n\nq:\nQ"
-    assert not task.has_text(task.items[1])
+    assert task.text_of(task.items[1]) == "r:\nR\n\nq:\n "
+    assert task.has_blank_part(task.items[1])
+    assert not task.has_blank_part(task.items[0])
     assert load_task(make(tmp_path, SAID, items=items)).text_of(task.items[0]) == "T"
 
 
