@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from tenacity import AsyncRetrying, retry_if_result
 from tenacity.wait import wait_exponential
 
@@ -143,7 +144,7 @@ class BatchedJudge(Judge):
             return
         call.is_sent = True
         if result := self._early.pop(call.request.hash, None):
-            await self._deliver(call, result)
+            await self._deliver(call, result, batch)
         else:
             self._collect_soon(batch)
 
@@ -274,15 +275,15 @@ class BatchedJudge(Judge):
             left.discard(result.request)
             call = self._waiting.get(result.request)
             if call is not None:
-                await self._deliver(call, result)
+                await self._deliver(call, result, batch)
             else:
                 self._early[result.request] = result
         self._ledger.settle(left)
         self._end(left, CallFailed("batch_unanswered", retry=True))
         self._collected.add(batch.token)
 
-    async def _deliver(self, call: _Call, result: BatchResult) -> None:
-        """Hand a result to the call that waits for it."""
+    async def _deliver(self, call: _Call, result: BatchResult, batch: PendingBatch) -> None:
+        """Hand a result to the call that waits for it; its reply is as old as the batch."""
         if call.reply.done():
             return
         failure = CallFailed(result.reason, retry=True)
@@ -293,7 +294,7 @@ class BatchedJudge(Judge):
                 failure = unreadable
             else:
                 if not call.reply.done():
-                    call.reply.set_result(reply)
+                    call.reply.set_result(replace(reply, received_at=round(batch.created, 3)))
                 return
         self._ledger.settle([call.request.hash])
         self._end([call.request.hash], failure)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,10 @@ from harness.revalidation.causes import (
 )
 from harness.revalidation.history import FILE, HistoryFile, HistoryReading, read_history
 from harness.revalidation.metric_changes import Yardstick
+from harness.revalidation.next_occasion import NextOccasion, next_occasion
 from harness.revalidation.occasion import (
     OccasionAnswers,
+    answers_of_occasion,
     ask_occasion,
     occasion_verdicts,
     replies_of_occasions,
@@ -51,9 +53,15 @@ if TYPE_CHECKING:
     LeftOutJudges = dict[str, tuple[JudgeVerdict, str]]  # judges without replies, with the reason
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sitting:
-    """A re-validation that goes on; without a ``file`` nothing is written."""
+    """A re-validation that goes on; without a ``file`` nothing is written.
+
+    Attributes
+    ----------
+    occasion : NextOccasion
+        The one that replies are asked for on. It stays until its replies are recorded.
+    """
 
     run: RunFolder
     setup: Setup
@@ -61,6 +69,10 @@ class Sitting:
     file: HistoryFile | None
     history: HistoryReading
     stop: StopRequests | None = None
+    occasion: NextOccasion = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.occasion = next_occasion(self.run, self.history.first_unused_occasion)
 
     @classmethod
     @contextmanager
@@ -101,6 +113,8 @@ class Sitting:
             self.file.append(records)
         for record in records:
             self.history.add(record)
+        if self.history.first_unused_occasion > self.occasion.number:
+            self.occasion = next_occasion(self.run, self.history.first_unused_occasion)
 
     def check_fixed(self) -> None:
         """Refuse an anchor or baseline replies that are not those of the baseline.
@@ -141,8 +155,7 @@ class Sitting:
 
     def asked_streams(self, baseline: Baseline, answers: OccasionAnswers) -> list[StreamReplies]:
         """Return the replies of the next occasion to the items of a baseline."""
-        occasion = self.history.next_occasion
-        verdicts = self.verdicts_on(answers.verdicts, baseline.fitted, occasion)
+        verdicts = self.verdicts_on(answers.verdicts, baseline.fitted, self.occasion.number)
         return [
             stream_of(verdicts, s.judge, s.elicitation, baseline.items, self.setup.task)
             for s in baseline.streams
@@ -150,8 +163,10 @@ class Sitting:
 
     def ask(self, plan: Plan, observer: Observer) -> OccasionAnswers:
         """Ask what the next occasion has not answered yet."""
-        store, occasion = self.options.store, self.history.next_occasion
-        return ask_occasion(self.run, plan, occasion, observer, store=store, stop=self.stop)
+        if self.occasion.is_complete:
+            return answers_of_occasion(self.run, self.occasion.number)
+        store, number = self.options.store, self.occasion.number
+        return ask_occasion(self.run, plan, number, observer, store=store, stop=self.stop)
 
     def comparable(self, baseline: Baseline) -> Comparable:
         """Return the items that can be compared with a baseline, or why none can."""
@@ -204,7 +219,7 @@ class Sitting:
             else:
                 if config.max_cost is not None:
                     check_limited(spec, is_soft=config.max_cost_soft)
-                jobs.append(make(spec, items, planned, look=self.history.next_occasion))
+                jobs.append(make(spec, items, planned, look=self.occasion.number))
         if skipped and not jobs:
             raise JudgeUnavailable("; ".join(skipped.values()))
         return Plan(self.setup.task, config, self.setup.prompts, tuple(jobs), skipped)

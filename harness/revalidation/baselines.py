@@ -78,7 +78,7 @@ def fill(sitting: Sitting, baseline: Baseline, plan: Plan, observer: Observer) -
     more = sitting.asked_streams(baseline, answers)
     whole = replace(
         baseline,
-        occasion=sitting.history.next_occasion,
+        occasion=sitting.occasion.number,
         n_occasions=baseline.n_occasions + 1,
         providers=baseline.providers | providers_of(answers.verdicts),
         streams=tuple(map(joined, zip(baseline.streams, more, strict=True))),
@@ -127,8 +127,8 @@ def first_baseline(sitting: Sitting) -> Baseline:
         n_items_in_run=len(items),
         sampled=sampling_weights(items) is not None,
         hashes=hashes_of(setup),
-        item_hashes=item_hashes(setup, ids),
-        ratings_hash=ratings_hash(setup, ids),
+        item_hashes=item_hashes(setup.task, ids),
+        ratings_hash=ratings_hash(setup.task, ids),
         grammar_version=GRAMMAR_VERSION,
         providers=providers_of(logged),
         alpha=ALPHA,

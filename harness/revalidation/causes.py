@@ -57,6 +57,11 @@ class Setup:
     prompts: Prompts
     current_prompts: str
 
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The task that judges are asked about, and the maintained one if that's another."""
+        return (self.task,) if self.task is self.current else (self.task, self.current)
+
 
 def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
     """Read task and prompts of a run, and what they are where the task is maintained."""
@@ -117,14 +122,16 @@ def validate_anew(run: RunFolder, judges_file: Path | None = None) -> str:
 
 def hashes_of(setup: Setup) -> dict[str, str]:
     """Return the hashes of question and prompts in use now, a part for each of `CAUSES`."""
-    described = setup.current.described()
-    question = {name: value for name, value in described.items() if name in QUESTION}
-    return {"question": _digest(question), "prompts": setup.current_prompts}
+    return {"question": _question_hash(setup.current), "prompts": setup.current_prompts}
 
 
-def item_hashes(setup: Setup, items: Sequence[str]) -> tuple[str, ...]:
+def _question_hash(task: Task) -> str:
+    described = task.described()
+    return _digest({name: value for name, value in described.items() if name in QUESTION})
+
+
+def item_hashes(task: Task, items: Sequence[str]) -> tuple[str, ...]:
     """Return the hash of the content of each item; "" for one that the task does not have."""
-    task = setup.current
     by_id = task.by_id
     return tuple(
         _digest([item.group, item.criterion, item.fields, _image_digest(task, item)])
@@ -134,15 +141,11 @@ def item_hashes(setup: Setup, items: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def ratings_hash(setup: Setup, items: Sequence[str]) -> str:
+def ratings_hash(task: Task, items: Sequence[str]) -> str:
     """Return the hash of the ratings of some items."""
     wanted = set(items)
     return _digest(
-        sorted(
-            (r.item, r.rater, r.elicitation, r.value)
-            for r in setup.current.ratings
-            if r.item in wanted
-        )
+        sorted((r.item, r.rater, r.elicitation, r.value) for r in task.ratings if r.item in wanted)
     )
 
 
@@ -210,6 +213,9 @@ def compare_content(
 ) -> Comparable:
     """Compare question, prompts, items and the reading of replies with those of a baseline.
 
+    Both the texts that judges are asked about and those of the maintained task are compared: a
+    run's own copy can be edited, too.
+
     Parameters
     ----------
     baseline : Baseline
@@ -223,10 +229,17 @@ def compare_content(
     anew : str
         The command that validates what is in use now.
     """
-    now = hashes_of(setup)
     same = SAME.format(anew=anew)
-    causes = [CAUSES[name] + same for name in CAUSES if baseline.hashes[name] != now[name]]
-    left_out = _changed_items(baseline, setup)
+    now = {
+        "question": {_question_hash(task) for task in setup.tasks},
+        "prompts": {setup.current_prompts},
+    }
+    causes = [CAUSES[name] + same for name in CAUSES if now[name] != {baseline.hashes[name]}]
+    left_out = {
+        item: reason
+        for task in setup.tasks
+        for item, reason in _changed_items(baseline, task).items()
+    }
     if baseline.grammar_version != GRAMMAR_VERSION:
         if any(verdict.reply for verdict in verdicts):
             left_out |= _read_otherwise(readers, verdicts)
@@ -242,9 +255,9 @@ def compare_content(
     return Comparable(tuple(causes), left_out)
 
 
-def _changed_items(baseline: Baseline, setup: Setup) -> dict[str, str]:
+def _changed_items(baseline: Baseline, task: Task) -> dict[str, str]:
     """Return the items whose content is not that of the baseline, with the reason."""
-    now = item_hashes(setup, baseline.items)
+    now = item_hashes(task, baseline.items)
     hashes = zip(baseline.items, baseline.item_hashes, now, strict=True)
     return {
         item: "its content has changed" if after else "the task no longer has it"

@@ -11,7 +11,7 @@ from harness.judging.storage.verdict_log import read_log
 from harness.report.html.item_table import answer_text, item_text, option_labels
 from harness.revalidation.causes import setup_of
 from harness.revalidation.changed_answers import answer_label
-from harness.revalidation.occasion import occasion_path
+from harness.revalidation.next_occasion import occasion_path
 from harness.revalidation.reply_categories import Category, category_of
 
 if TYPE_CHECKING:

@@ -71,8 +71,8 @@ class HistoryReading:
         return HistoryReading(self.baselines, looks, self.n_damaged)
 
     @property
-    def next_occasion(self) -> int:
-        """Number of the next occasion on which judges are asked."""
+    def first_unused_occasion(self) -> int:
+        """The first number that no occasion in it has."""
         asked = [line.occasion for line in self.baselines] + [look.occasion for look in self.looks]
         return (
             1 + max(asked, default=0) + self.n_damaged

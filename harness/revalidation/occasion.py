@@ -7,6 +7,7 @@ that a look that was killed goes on where it ended. Its number is part of each r
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
@@ -14,6 +15,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from harness.analysis.judge_costs import cost_of, median_latency_s
+from harness.analysis.reply_dates import reply_dates
 from harness.errors import ExitCode, RunError
 from harness.files import writing_to
 from harness.judging.computed_verdicts import computed_verdicts
@@ -22,12 +24,12 @@ from harness.judging.storage.response_cache import CacheUnusable, ResponseCache
 from harness.judging.storage.verdict_log import read_log
 from harness.open_units import ask_open_units, shared_store
 from harness.revalidation.history import KEPT
+from harness.revalidation.next_occasion import occasion_path
 from harness.revalidation.records import ProviderReport
 from harness.runs import FolderUnwritable, Manifest, RunFolder, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from harness.judging.judges.config import JudgeSpec
     from harness.judging.parsing.verdict import Verdict
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from harness.tasks import Task
 
 
-FOLDER = "looks"
 CACHE = "cache"
 STOPPED = frozenset({ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.COST_LIMIT})
 
@@ -101,6 +102,13 @@ def ask_occasion(
     return OccasionAnswers(verdicts, {**plan.skipped, **folder.manifest.ended}, asked.exit_code)
 
 
+def answers_of_occasion(run: RunFolder, occasion: int) -> OccasionAnswers:
+    """Return what an occasion received, without sending anything."""
+    folder = RunFolder.open(occasion_path(run, occasion))
+    verdicts = list(folder.read_verdicts().final.values())
+    return OccasionAnswers(verdicts, folder.manifest.ended, ExitCode.DONE)
+
+
 def replies_of_occasions(run: RunFolder, occasions: Iterable[int]) -> list[Verdict]:
     """Return the replies of occasions, 0 for the run itself; none where a log is not kept."""
     paths = [occasion_path(run, occasion) if occasion else run.path for occasion in occasions]
@@ -111,8 +119,13 @@ def replies_of_occasions(run: RunFolder, occasions: Iterable[int]) -> list[Verdi
 
 
 def close_occasion(run: RunFolder, occasion: int) -> None:
-    """Remove the cache of an occasion whose replies are recorded; of an export, the texts too."""
+    """Mark an occasion as recorded and remove its cache; of an export, the texts too.
+
+    No later look continues it, even if the history is lost.
+    """
     path = occasion_path(run, occasion)
+    with suppress(RunError):  # nothing was asked, or the disk is full
+        RunFolder.open(path).update(state="done")
     shutil.rmtree(path / CACHE if run.verdicts.exists() else path, ignore_errors=True)
 
 
@@ -142,9 +155,9 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def occasion_path(run: RunFolder, occasion: int) -> Path:
-    """Return the folder of an occasion."""
-    return run.path / FOLDER / f"{occasion:04d}"
+def date_of(verdicts: Sequence[Verdict]) -> str:
+    """Return the date of an occasion: when its newest reply was received; now without replies."""
+    return reply_dates([verdicts]).newest or now()
 
 
 def _folder(run: RunFolder, plan: Plan, occasion: int) -> RunFolder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, TypeAlias
 
+from harness.analysis.reply_dates import reply_dates
 from harness.app import how_to_resume
 from harness.errors import ExitCode, HarnessError, RunError
 from harness.files import read_file, write_file, writing_to
@@ -28,13 +29,13 @@ from harness.revalidation.causes import ratings_hash
 from harness.revalidation.ending import LookEnding
 from harness.revalidation.fail_on import check_conditions, read_conditions
 from harness.revalidation.history import FILE, HistoryReading, read_history
+from harness.revalidation.next_occasion import FOLDER, MAX_SPAN
 from harness.revalidation.notification import check_notify_url, notify
 from harness.revalidation.occasion import (
-    FOLDER,
     STOPPED,
     OccasionAnswers,
     close_occasion,
-    now,
+    date_of,
     providers_of,
     with_ensembles,
 )
@@ -159,9 +160,11 @@ def _look(sitting: Sitting, watching: Watching, conditions: tuple[Condition, ...
                 f"Look {history.looks[-1].number} is dated {history.looks[-1].at}, which is ahead "
                 "of the clock of this machine; one of the two clocks is wrong."
             )
+        for line in sitting.occasion.passed_over:
+            observer.say(line)
         for line in seeded_judges(sitting) if history.baseline is None else ():
             observer.say(line)
-        stopped = ensure_baseline(sitting, observer) or _ask(sitting, observer)
+        stopped = ensure_baseline(sitting, observer) or _ask_today(sitting, observer)
         if stopped:
             return _stopped(sitting, stopped, observer)
     return LookEnding.after(sitting.run.path, history.looks[-1], sitting.baseline, conditions)
@@ -176,6 +179,23 @@ def _stopped(sitting: Sitting, code: ExitCode, observer: Observer) -> LookEnding
     return LookEnding(sitting.run.path, int(code), (("", what),))
 
 
+def _ask_today(sitting: Sitting, observer: Observer) -> ExitCode | None:
+    """Ask a look; after one that only an earlier day's replies completed, ask another.
+
+    Return why asking was stopped.
+    """
+    is_late = sitting.occasion.is_late
+    stopped = _ask(sitting, observer)
+    if stopped or not is_late:
+        return stopped
+    look = sitting.history.looks[-1]
+    observer.say(
+        f"Look {look.number} is recorded with the date of its replies, {look.at[:10]}. The next "
+        "look follows now."
+    )
+    return _ask(sitting, observer)
+
+
 def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
     """Ask a look, assess and record it; return why asking was stopped."""
     baseline, earlier = sitting.baseline, sitting.history.looks_since_baseline
@@ -188,6 +208,9 @@ def _ask(sitting: Sitting, observer: Observer) -> ExitCode | None:
         answers = sitting.ask(plan, observer)
         if answers.exit_code in STOPPED:
             return answers.exit_code
+    dates = reply_dates([answers.verdicts])
+    if dates.is_longer_than(MAX_SPAN):
+        observer.say(f"The replies of this look were received {dates.dates}.")
     look = _replies_of(sitting, answers, content, left_out)
     kept = [item for item in baseline.items if item not in content.left_out]
     sitting.append(assess(baseline, earlier, look, sitting.yardstick(kept)))
@@ -218,14 +241,17 @@ def _replies_of(
         judges.append(JudgeLook(judge=name, verdict=verdict, reason=reason, provider=provider))
     return Look(
         number=1 + max((look.number for look in sitting.history.looks), default=0),
-        occasion=sitting.history.next_occasion,
+        occasion=sitting.occasion.number,
         baseline=baseline.number,
-        at=now(),
+        at=date_of(answers.verdicts),
         causes=content.causes,
         left_out=content.left_out,
         excluded=earlier[-1].excluded if earlier else {},
         margin=sitting.options.margin,
-        other_ratings=baseline.ratings_hash != ratings_hash(sitting.setup, baseline.items),
+        other_ratings=any(
+            baseline.ratings_hash != ratings_hash(task, baseline.items)
+            for task in sitting.setup.tasks
+        ),
         judges=tuple(judges),
         ended=answers.ended,
         streams=tuple(stream for stream in streams if stream.judge in replied),

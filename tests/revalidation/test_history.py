@@ -60,7 +60,7 @@ def test_what_was_written_is_read(tmp_path):
     reading = read_history(write(tmp_path, BASELINE, LOOK))
     assert reading.baselines == [BASELINE]
     assert reading.looks == reading.looks_since_baseline == [LOOK]
-    assert reading.next_occasion == 2
+    assert reading.first_unused_occasion == 2
     assert BASELINE.n_replies == 2
 
 

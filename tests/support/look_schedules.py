@@ -7,11 +7,16 @@ import json
 import os
 import random
 import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from msgspec.structs import replace
 from support.processes import invoke
 from support.task_folders import make_task_folder
+
+from harness.checksummed_log import encode
+from harness.judging.parsing.verdict import HEADER, decode, log_lines
 
 JUDGE = """\
   {name}:
@@ -126,6 +131,22 @@ class Schedule:
         result = invoke("revalidate", self.run, "--json", "--quiet", *arguments)
         assert result.exit_code in ({0, 1} if code is None else {code}), result.stderr
         return json.loads(result.stdout)
+
+
+def aged(folder: Path, days: float) -> None:
+    """Rewrite a run folder as if it had been made so many days earlier."""
+    seconds = timedelta(days=days)
+    manifest = folder / "manifest.json"
+    fields = json.loads(manifest.read_bytes())
+    created = datetime.fromisoformat(fields["created"]) - seconds
+    manifest.write_text(json.dumps(fields | {"created": created.isoformat()}), "utf-8")
+    log = folder / "verdicts.jsonl"
+    lines = []
+    for _, line in log_lines(log):
+        verdict = decode(line)
+        at = verdict.reply.received_at - seconds.total_seconds()
+        lines.append(encode(replace(verdict, reply=replace(verdict.reply, received_at=at))))
+    log.write_bytes(HEADER + b"".join(lines))
 
 
 def verdicts(look) -> dict[str, str]:

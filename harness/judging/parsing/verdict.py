@@ -92,6 +92,9 @@ class Reply(_Record, frozen=True, kw_only=True):
         Whether it was derived from another elicitation by rule.
     cache_key : str
         Key that the requests for all samples share, `Request.cache_key`; empty if unknown.
+    received_at : float or None
+        When it was received, in seconds since 1970. For a reply from a batch, when the batch was
+        handed in: the provider doesn't say when it answered. None in replies of earlier versions.
     """
 
     request: str
@@ -107,6 +110,7 @@ class Reply(_Record, frozen=True, kw_only=True):
     fingerprint: str | None = None
     derived: bool = False
     cache_key: str = ""
+    received_at: float | None = None
 
 
 class PairValue(_Record, frozen=True, kw_only=True):

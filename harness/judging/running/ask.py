@@ -509,8 +509,11 @@ class Asker:
         finally:
             gate.leave()
         replies = [without_key(reply, spec.key_env) for reply in replies]
+        received_at = round(time.time(), 3)
         for reply in replies:
             force_setattr(reply, "cache_key", requests[0].cache_key)
+            if reply.received_at is None:
+                force_setattr(reply, "received_at", received_at)
         return replies
 
     async def _send(self, requests: Sequence[Request]) -> list[Reply]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.tasks.schema import Elicitation
 
 READ_AT_ONCE = 1000  # verdicts that are read again
-_PACKED = struct.Struct("<IqIqddqqq")
+_PACKED = struct.Struct("<IqIqdddqqq")
 _ROW = np.dtype(
     [
         ("item", "<u4"),
@@ -33,6 +33,7 @@ _ROW = np.dtype(
         ("offset", "<i8"),
         ("cost_usd", "<f8"),
         ("latency_s", "<f8"),
+        ("received_at", "<f8"),
         ("prompt_tokens", "<i8"),
         ("completion_tokens", "<i8"),
         ("cached_tokens", "<i8"),
@@ -110,7 +111,7 @@ class VerdictColumns:
         In the order in which they occur first.
     kind : (N,) int array
         Place of the kind of each verdict there.
-    cost_usd, latency_s : (N,) array
+    cost_usd, latency_s, received_at : (N,) array
         Of the reply; nan where it is unknown.
     prompt_tokens, completion_tokens, cached_tokens : (N,) int array
         Of the reply; 0 where unknown.
@@ -133,6 +134,7 @@ class VerdictColumns:
         self.kind: NDArray[np.int32] = place[rows["kind"]]
         self.cost_usd = rows["cost_usd"]
         self.latency_s = rows["latency_s"]
+        self.received_at = rows["received_at"]
         self.prompt_tokens = rows["prompt_tokens"]
         self.completion_tokens = rows["completion_tokens"]
         self.cached_tokens = rows["cached_tokens"]
@@ -169,11 +171,12 @@ class _ColumnsWriter:
     def add(self, verdict: Verdict, offset: int = 0) -> None:
         """Add a verdict; `struct.error` if a number is too large for a log of this version."""
         reply = verdict.reply
-        cost = latency = nan
+        cost = latency = received_at = nan
         prompt = completion = cached = 0
         if reply is not None:
             cost = nan if reply.cost_usd is None else reply.cost_usd
             latency = nan if reply.latency_s is None else reply.latency_s
+            received_at = nan if reply.received_at is None else reply.received_at
             prompt = reply.prompt_tokens or 0
             completion = reply.completion_tokens or 0
             cached = reply.cached_tokens or 0
@@ -184,6 +187,7 @@ class _ColumnsWriter:
             offset,
             cost,
             latency,
+            received_at,
             prompt,
             completion,
             cached,
@@ -285,7 +289,7 @@ class CountedLog(NamedTuple):
 
 
 def count_log(path: Path, items: Iterable[str] = ()) -> CountedLog:
-    """Read a log as columns; as `read_log`, but a verdict takes some 70 bytes.
+    """Read a log as columns; as `read_log`, but a verdict takes some 80 bytes.
 
     Parameters
     ----------

@@ -218,6 +218,17 @@ def test_second_turn_in_a_batch_of_another_run_is_not_asked_again(one_cache, pro
     assert (end, len(log.final), provider.stats()["requests"]) == ("in_a_batch", 0, before)
 
 
+def test_replies_of_a_batch_are_as_old_as_the_batch(one_cache, provider, tmp_path):
+    """One that is collected weeks later doesn't bring today's replies."""
+    one_cache("first", provider, sleep=leaving)
+    handed_in = round(time.time() - 25 * 86400, 3)
+    book = BatchLedger(tmp_path / "first" / "batches.json")
+    book.put(book.batches[0]._replace(created=handed_in))
+    log, end = one_cache("first", provider)
+    assert (end, len(log.final)) == ("", N_ITEMS * 2)
+    assert {verdict.reply.received_at for verdict in log.final.values()} == {handed_in}
+
+
 @pytest.mark.parametrize("why", ["gone", "old"])
 def test_batches_that_nobody_can_get_any_more_are_asked_again(one_cache, provider, tmp_path, why):
     """Their run was deleted, or the provider no longer keeps their results: one line says so."""

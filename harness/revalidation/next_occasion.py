@@ -1,0 +1,144 @@
+"""The occasion that a look sends requests on: one that began in the last hours, or a new one.
+
+An occasion stands for one moment of a judge. Its replies are received within `MAX_SPAN`, which is
+shorter than the time after which a daily look is due again, and its date is that of its newest
+reply. A look that was interrupted continues its occasion only within that time. One that received
+all of its replies is recorded at any time, with their date.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from harness.errors import RunError
+from harness.files import read_file
+from harness.report.formatting import counted
+from harness.revalidation.schedule import MAX_AHEAD
+from harness.runs import RunFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+FOLDER = "looks"
+MAX_SPAN = timedelta(hours=20)  # of the replies of an occasion
+
+Unusable = Literal["finished", "interrupted", "ahead", "unreadable"]
+WHY: Mapping[Unusable, str] = {
+    "interrupted": (
+        "The look that began on {date} was interrupted. Its replies stay in {folder} and are too "
+        "old to continue with."
+    ),
+    "ahead": (
+        "{folder} is dated {date}, which is ahead of this machine's clock, so the age of its "
+        "replies is unknown."
+    ),
+    "unreadable": "{folder} has replies but no readable manifest.json, so their age is unknown.",
+}
+LOST = (
+    "history.jsonl doesn't list {looks} of this run (newest: {folder}, {date}). The file was "
+    "deleted, cut short or replaced, so an earlier alarm is forgotten. Restore the file "
+    "if you can."
+)
+AGAIN = "This look sends all of its requests again."
+
+
+@dataclass(frozen=True, slots=True)
+class NextOccasion:
+    """The occasion of the next look.
+
+    Attributes
+    ----------
+    number : int
+        From 1; part of each request's key.
+    is_late : bool
+        Whether its replies were received, or its batches handed in, longer than `MAX_SPAN` ago.
+    is_complete : bool
+        Whether it is late and has all of its replies: they are recorded, and nothing is sent.
+    passed_over : tuple of str
+        What is wrong with the folders of earlier occasions that no look can use, as sentences.
+    """
+
+    number: int
+    is_late: bool = False
+    is_complete: bool = False
+    passed_over: tuple[str, ...] = ()
+
+
+def next_occasion(run: RunFolder, first: int) -> NextOccasion:
+    """Return the next occasion of a run.
+
+    Parameters
+    ----------
+    run : RunFolder
+        The run, or an exported baseline.
+    first : int
+        The first number that its history doesn't use.
+    """
+    unusable: list[tuple[Unusable, str, str]] = []
+    number = first
+    while (begun := _begun(occasion_path(run, number))).why is not None:
+        unusable.append((begun.why, f"{FOLDER}/{number:04d}", begun.date))
+        number += 1
+    passed_over = tuple(_sentences(unusable))
+    return NextOccasion(number, begun.is_late, begun.is_complete, passed_over)
+
+
+def occasion_path(run: RunFolder, occasion: int) -> Path:
+    """Return the folder of an occasion."""
+    return run.path / FOLDER / f"{occasion:04d}"
+
+
+def is_within_span(at: str) -> bool:
+    """Return whether a time is at most `MAX_SPAN` ago, and not ahead of this machine's clock."""
+    return -MAX_AHEAD <= datetime.now(UTC) - datetime.fromisoformat(at) <= MAX_SPAN
+
+
+class _Begun(NamedTuple):
+    """What an earlier look left in the folder of an occasion; ``why`` it can't be used, if so."""
+
+    why: Unusable | None = None
+    date: str = ""
+    is_late: bool = False
+    is_complete: bool = False
+
+
+def _begun(path: Path) -> _Begun:
+    """Return what the folder of an occasion holds; nothing if none was begun there."""
+    try:
+        folder = RunFolder.open(path)
+        created = folder.manifest.created
+        is_recent = is_within_span(created)
+    except (RunError, ValueError, TypeError):
+        return _Begun("unreadable" if (path / "verdicts.jsonl").exists() else None)
+    state, date = folder.manifest.state, created[:10]
+    if state == "done":
+        return _Begun("finished", date)
+    if is_recent:
+        return _Begun()
+    if datetime.fromisoformat(created) > datetime.now(UTC):
+        return _Begun("ahead", date)
+    if state == "asked" or _waits_for_batches(folder):
+        return _Begun(is_late=True, is_complete=state == "asked")
+    return _Begun("interrupted", date)
+
+
+def _waits_for_batches(folder: RunFolder) -> bool:
+    """Return whether batches were handed in whose replies weren't collected."""
+    with suppress(OSError):
+        return read_file(folder.batches).strip() not in {b"", b"[]"}
+    return False
+
+
+def _sentences(unusable: Sequence[tuple[Unusable, str, str]]) -> Iterator[str]:
+    """Yield a sentence for each folder; those that the history lost have one together."""
+    for why, folder, date in unusable:
+        if why != "finished":
+            yield f"{WHY[why].format(folder=folder, date=date)} {AGAIN}"
+    if lost := [(folder, date) for why, folder, date in unusable if why == "finished"]:
+        folder, date = lost[-1]
+        looks = counted([len(lost)], "look")
+        yield f"Warning: {LOST.format(looks=looks, folder=folder, date=date)} {AGAIN}"
