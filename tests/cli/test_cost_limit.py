@@ -223,10 +223,36 @@ def test_calls_in_flight_of_a_killed_run_were_free(place, stub):
     assert 0 < paid_usd(stub) <= 0.15 + ROUNDING_USD
 
 
-def test_reasoning_outside_of_the_reply_was_not_paid_for():
-    """Some servers leave it out of completion_tokens and count it in total_tokens alone."""
-    usage = {"prompt_tokens": 2341, "completion_tokens": 31, "total_tokens": 3108}
-    assert token_counts(usage).completion == 3108 - 2341
+@pytest.mark.parametrize(
+    ("usage", "billed"),
+    [
+        ({"completion_tokens": 31, "total_tokens": 3108}, 767),
+        ({"completion_tokens": 31, "total_tokens": 3108, "reasoning_tokens": 736}, 767),
+        ({"completion_tokens": 1, "completion_tokens_details": {"reasoning_tokens": 386}}, 387),
+        ({"completion_tokens": 9, "total_tokens": 2350, "reasoning_tokens": 500}, 509),
+        ({"completion_tokens": 9, "output_tokens_details": {"thinking_tokens": 500}}, 509),
+        ({"completion_tokens": 767, "completion_tokens_details": {"reasoning_tokens": 736}}, 767),
+        ({"completion_tokens": 40, "completion_tokens_details": {"reasoning_tokens": 40}}, 40),
+        ({"completion_tokens": 0, "completion_tokens_details": {"reasoning_tokens": 736}}, 736),
+        ({"completion_tokens": 31, "completion_tokens_details": {"reasoning_tokens": None}}, 31),
+        ({"completion_tokens_details": {"reasoning_tokens": 736}}, None),
+    ],
+    ids=[
+        "in the total only",
+        "in the total, as xAI",
+        "in the details only",
+        "left out of the total, as Perplexity",
+        "in the details, as Anthropic",
+        "in the reply, as OpenAI",
+        "nothing but reasoning",
+        "no reply",
+        "unknown",
+        "reply unknown",
+    ],
+)
+def test_reasoning_is_paid_for_wherever_a_server_counts_it(usage, billed):
+    """Once: it's added if the tokens of the reply or the total can't contain it."""
+    assert token_counts({"prompt_tokens": 2341} | usage).completion == billed
 
 
 @pytest.mark.parametrize("text", ["a" * 1000, "\N{SNOWMAN}" * 300, "\ufdfa" * 100, "é" * 77])

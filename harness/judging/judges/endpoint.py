@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 REST_S = 10.0  # for which a server that cannot be reached is skipped
 GONE = frozenset({502, 503, 504})  # what a gateway says of a server that does not reply
 NO_SERVER = frozenset({"unreachable", "connection_lost"})
+REPLY_DETAILS = ("completion_tokens_details", "output_tokens_details")
+REASONING_NAMES = frozenset(  # of OpenAI and most others, Anthropic, Gemini
+    {"reasoning_tokens", "thinking_tokens", "thoughts_tokens", "thoughts_token_count"}
+)
 _DECODER = msgspec.json.Decoder()
 
 
@@ -351,10 +355,32 @@ def token_counts(usage: JsonObject) -> TokenCounts:
     prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     if prompt == 0:
         return TokenCounts(None, None, None)
-    total = _count(usage.get("total_tokens"))
-    if total is not None and prompt is not None and completion is not None:
-        completion = max(completion, total - prompt)  # some leave reasoning out of the reply's
+    if prompt is not None and completion is not None:
+        completion = _with_reasoning(completion, prompt, usage)
     return TokenCounts(prompt, completion, cached, written)
+
+
+def _with_reasoning(completion: int, prompt: int, usage: JsonObject) -> int:
+    """Return the tokens of a reply with those of its reasoning, which are billed as well.
+
+    OpenAI counts reasoning in ``completion_tokens``. xAI and Gemini's OpenAI-compatible interface
+    count it in ``total_tokens`` only, Perplexity's deep research in neither. Reasoning longer than
+    its reply is not part of it, and is added.
+    """
+    counted = max(completion, (_count(usage.get("total_tokens")) or 0) - prompt)
+    reasoning = _reasoning_tokens(usage)
+    return counted if reasoning <= counted else completion + reasoning
+
+
+def _reasoning_tokens(usage: JsonObject) -> int:
+    """Return the number of reasoning tokens in a usage or in its details of the reply."""
+    most = 0
+    details = [usage.get(name) for name in REPLY_DETAILS]
+    for source in (usage, *details):
+        if isinstance(source, dict):
+            for name in REASONING_NAMES & source.keys():
+                most = max(most, _count(source[name]) or 0)
+    return most
 
 
 def split_counts(counts: TokenCounts, n: int) -> list[TokenCounts]:
