@@ -7,13 +7,11 @@ them. Messages contain nothing of the body: servers quote the prompt, some the k
 from __future__ import annotations
 
 import json
-import math
 import re
-import time
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import CallFailed
+from harness.judging.judges.requested_waits import requested_wait_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -153,7 +151,7 @@ def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFail
     An error in a body with status 200 counts by its own code.
     """
     codes, message = _error_in(body)
-    return _failure_by_body(status, codes, message) or _failure_by_status(status, headers)
+    return _failure_by_body(status, codes, message) or _failure_by_status(status, headers, body)
 
 
 def _failure_by_body(status: int, codes: frozenset[str], message: str) -> CallFailed | None:
@@ -172,13 +170,13 @@ def _failure_by_body(status: int, codes: frozenset[str], message: str) -> CallFa
     return None
 
 
-def _failure_by_status(status: int, headers: Mapping[str, str]) -> CallFailed:
+def _failure_by_status(status: int, headers: Mapping[str, str], body: bytes) -> CallFailed:
     if status in STOPS or status in REDIRECTS:
         reason = STOPS.get(status, "redirect_refused")
         return CallFailed(reason, stops_judge=True, hint=MEANINGS[reason])
     if status == TOO_MANY or status in BUSY or status >= SERVER_ERROR:
         reason = "rate_limited" if status == TOO_MANY else f"http_{status}"
-        return CallFailed(reason, retry=True, retry_after_s=retry_after_s(headers))
+        return CallFailed(reason, retry=True, retry_after_s=requested_wait_s(headers, body))
     if status == TOO_LARGE:
         return CallFailed("context_length", hint="the request exceeds the server's size limit")
     if status == OK:
@@ -189,36 +187,6 @@ def _failure_by_status(status: int, headers: Mapping[str, str]) -> CallFailed:
 def is_filtered(status: int, body: bytes) -> bool:
     """Whether a provider's content filter refused the prompt: a refusal, not a failure."""
     return status == BAD_REQUEST and bool(_error_in(body)[0] & FILTER_CODES)
-
-
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the wait in seconds that a server asks for.
-
-    ``retry-after-ms`` goes before ``Retry-After``, which is seconds or an HTTP date. A wait that is
-    past, zero or unreadable is None.
-    """
-    waits = {name.lower(): value for name, value in headers.items() if name.lower()[:5] == "retry"}
-    wait = _number(waits.get("retry-after-ms", "")) / 1000
-    if not wait > 0:
-        retry_after = waits.get("retry-after", "")
-        wait = _number(retry_after)
-        if math.isnan(wait):
-            wait = _until(retry_after)
-    return wait if 0 < wait < math.inf else None
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _until(date: str) -> float:
-    try:
-        return parsedate_to_datetime(date).timestamp() - time.time()
-    except (ValueError, TypeError, OverflowError):
-        return math.nan
 
 
 def _error_in(body: bytes) -> tuple[frozenset[str], str]:

@@ -3,8 +3,9 @@
 The number of calls in flight increases additively and is halved once per episode of 429, or of
 files that cannot be opened: of the calls in flight when it is halved, no other halves it again.
 Requests and tokens per minute are spread evenly by the judge's own limits. A server that does not
-reply is probed by one call at a time, each after a longer wait, then given up. `Rate` takes the
-time as an argument, so that it can be tested on a simulated clock; `RateGate` waits on it.
+reply is probed by one call at a time, each after a longer wait, then given up. While a server asks
+for a wait, no call is sent. `Rate` takes the time as an argument, so that it can be tested on a
+simulated clock; `RateGate` waits on it.
 """
 
 from __future__ import annotations
@@ -87,8 +88,9 @@ class Rate:
         Calls in flight that are allowed now, in [1, ceiling].
     n_started : int
         Calls so far.
-    next_probe_s : float
-        When the next call may be sent, on the caller's clock; minus infinity while it replies.
+    next_call_s : float
+        When the next call may be sent, on the caller's clock: after a probe's wait, or the one that
+        a server asked for.
     history : list of RateEvent
         What changed, and when; at most `MOST_EVENTS`.
     """
@@ -111,7 +113,7 @@ class Rate:
         self._requests, self._tokens = _Spacing(rpm), _Spacing(tpm)
         self.n_started = 0
         self._cut_at = 0  # calls started before the last cut
-        self.next_probe_s = float("-inf")
+        self._next_probe_s = self._refused_until_s = float("-inf")
         self._probe_s, self._longest_probe_s = probe_s, longest_probe_s
         self._n_unanswered = self._n_probes = 0
         self._probed_at = 0  # calls started before the last probe was planned
@@ -126,6 +128,11 @@ class Rate:
     def is_probing(self) -> bool:
         """Whether calls are sent one at a time, to see whether the server replies."""
         return self._n_probes > 0
+
+    @property
+    def next_call_s(self) -> float:
+        """When the next call may be sent, on the caller's clock."""
+        return max(self._next_probe_s, self._refused_until_s)
 
     @property
     def n_places(self) -> int:
@@ -150,7 +157,7 @@ class Rate:
         self.in_flight += 1
         self.n_started += 1
         wait_s = max(self._requests.reserve(now, 1.0), self._tokens.reserve(now, tokens))
-        return self.n_started, max(wait_s, self.next_probe_s - now)
+        return self.n_started, max(wait_s, self.next_call_s - now)
 
     def leave(self) -> None:
         """Give a place back."""
@@ -163,15 +170,19 @@ class Rate:
         """
         if self._n_unanswered:
             self._n_unanswered = self._n_probes = 0
-            self.next_probe_s = float("-inf")
+            self._next_probe_s = float("-inf")
         if self.limit >= self.ceiling:
             return
         self.limit = min(self.ceiling, self.limit + (1 / self.limit if self._cut_at else 1.0))
         if self.limit >= self.ceiling:
             self._note(now, "ceiling")
 
-    def limited(self, now: float, ticket: int) -> None:
-        """Halve the limit, unless the call was under way when it was last cut."""
+    def limited(self, now: float, ticket: int, wait_s: float = 0.0) -> None:
+        """Halve the limit, unless the call was under way when it was last cut.
+
+        The server asked for a wait of ``wait_s``, for which no call is sent.
+        """
+        self._refused_until_s = max(self._refused_until_s, now + wait_s)
         if ticket > self._cut_at:
             self.limit = max(1.0, self.limit * CUT)
             self._cut_at = self.n_started
@@ -185,7 +196,7 @@ class Rate:
         self._n_unanswered += 1
         if self._n_unanswered < OPENS_AFTER or (self.is_probing and ticket <= self._probed_at):
             return False
-        self.next_probe_s = now + min(self._probe_s * 2.0**self._n_probes, self._longest_probe_s)
+        self._next_probe_s = now + min(self._probe_s * 2.0**self._n_probes, self._longest_probe_s)
         self._probed_at = self.n_started
         self._n_probes += 1
         return self._n_probes > PROBES
@@ -232,7 +243,7 @@ class RateGate:
             while wait_s > 0:
                 await self.sleep(wait_s)
                 now = time.monotonic()
-                wait_s = rate.next_probe_s - now
+                wait_s = rate.next_call_s - now
         except BaseException:
             self.leave()
             raise
@@ -281,7 +292,7 @@ class RateGate:
         now = time.monotonic()
         self.n_unreadable += failure.paid
         if failure.reason in CUTTING:
-            self.rate.limited(now, ticket)
+            self.rate.limited(now, ticket, failure.retry_after_s or 0.0)
         if is_unanswered(failure) and self.rate.unanswered(now, ticket):
             return CallFailed(failure.reason, stops_judge=True, hint="the server does not reply")
         return failure

@@ -7,7 +7,6 @@ import json
 import socket
 import time
 import traceback
-from email.utils import formatdate
 from pathlib import Path
 
 import msgspec
@@ -32,7 +31,6 @@ from harness.errors import CallFailed
 from harness.judging.judges.config import JudgeSpec, load_judges
 from harness.judging.judges.endpoint import REST_S, ServerList
 from harness.judging.judges.pricing import Price
-from harness.judging.judges.response_errors import retry_after_s
 from harness.tasks import load_task
 
 
@@ -178,36 +176,6 @@ def test_tracebacks_hold_neither_key_nor_text(stub):
         shown = "".join(traceback.format_exception(failure))
         assert KEY not in shown
         assert TEXT not in shown
-
-
-@pytest.mark.parametrize(
-    ("headers", "wait"),
-    [
-        ({"Retry-After": "7"}, 7.0),
-        ({"retry-after": "0.25"}, 0.25),
-        ({"Retry-After-Ms": "250", "Retry-After": "9"}, 0.25),
-        ({"retry-after-ms": "rubbish", "Retry-After": "9"}, 9.0),
-        ({"retry-after-ms": "0", "Retry-After": "9"}, 9.0),
-        ({"Retry-After": "0"}, None),
-        ({"Retry-After": "-3"}, None),
-        ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "inf"}, None),
-        ({"Retry-After": "soon"}, None),
-        ({"Retry-After": ""}, None),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
-        ({"Retry-After": "Wed, 99 Oct 2015 07:28:00 GMT"}, None),
-        ({}, None),
-    ],
-)
-def test_retry_after_is_read_in_all_its_forms(headers, wait):
-    """Milliseconds first, then seconds; what is past, zero or unreadable leaves the wait to us."""
-    assert retry_after_s(headers) == wait
-
-
-def test_retry_after_may_be_a_date():
-    """An HTTP date is counted from now."""
-    wait = retry_after_s({"Retry-After": formatdate(time.time() + 30, usegmt=True)})
-    assert wait == pytest.approx(30, abs=2)
 
 
 def spec(*urls, **fields):

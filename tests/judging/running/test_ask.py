@@ -185,7 +185,7 @@ def test_backoff_holds_no_slot(run, task):
     async def first_fails(judge, request):
         if judge.asked[request.hash] == 1 and not failing:
             failing.append(request.hash)
-            raise CallFailed("rate_limited", retry=True, retry_after_s=0.2)
+            raise CallFailed("http_503", retry=True, retry_after_s=0.2)
         order.append(request.hash)
         return {"text": "A"}
 
@@ -209,6 +209,26 @@ def test_retry_after_is_waited_for(run, task):
 
     _, log, _ = run(Acting(spec(), task, once))
     assert {v.outcome for v in log.final.values()} == {"answered"}
+
+
+def test_no_call_is_sent_while_a_server_asks_to_wait(run, task):
+    """Of its other units none either: 62 requests were sent for 12 items, one judge's limit."""
+    refused_s, sent_s = [], []
+
+    async def closed_at_first(judge, request):
+        now = asyncio.get_running_loop().time()
+        sent_s.append(now)
+        await asyncio.sleep(0.01)
+        if not refused_s or now < refused_s[0] + 0.2:
+            refused_s.append(now)
+            raise CallFailed("rate_limited", retry=True, retry_after_s=refused_s[0] + 0.2 - now)
+        return {"text": "A"}
+
+    ends, log, _ = run(Acting(spec(concurrency=2), task, closed_at_first))
+    assert ends == {"j": ""}
+    assert {v.outcome for v in log.final.values()} == {"answered"}
+    assert len(refused_s) == 2, "those in flight when the server first refused one"
+    assert len(sent_s) == 12 + 2
 
 
 def test_too_long_a_retry_after_stops_the_judge(run, task):
@@ -244,7 +264,9 @@ def test_a_judge_that_stops_waits_for_none_of_its_calls(run, task):
     """Those who were told to come back in a minute are woken; their units stay unasked."""
 
     async def busy_then_locked(judge, request):
-        if sum(judge.asked.values()) < 4:
+        number = sum(judge.asked.values())
+        await asyncio.sleep(0.01)
+        if number < 4:
             raise CallFailed("rate_limited", retry=True, retry_after_s=50.0)
         raise CallFailed("unauthorized", stops_judge=True)
 

@@ -61,6 +61,17 @@ def test_one_episode_cuts_once():
     assert [event.reason for event in rate.history] == ["start", "cut", "cut"]
 
 
+def test_longest_wait_that_a_server_asked_for_holds_for_every_call():
+    """Also for a call that begins to wait in between; afterwards calls are sent as before."""
+    rate = Rate(4)
+    ticket, wait_s = rate.enter(0.0)
+    assert wait_s <= 0
+    rate.limited(1.0, ticket, 6.0)
+    rate.limited(2.0, ticket, 1.0)
+    assert rate.enter(3.0)[1] == 4.0
+    assert rate.enter(7.5)[1] <= 0
+
+
 def test_after_a_cut_growth_is_one_per_round():
     """As many replies as may be in flight allow about one more call."""
     rate = Rate(100)

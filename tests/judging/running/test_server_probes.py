@@ -27,7 +27,7 @@ def test_failures_in_a_row_open_it_and_a_reply_starts_the_count_again():
             rate.unanswered(0.0, ticket)
         assert not rate.is_probing
         assert not rate.is_settled
-        assert rate.next_probe_s == float("-inf")
+        assert rate.next_call_s == float("-inf")
         rate.succeeded(0.0)
         assert rate.is_settled
 
@@ -48,7 +48,7 @@ def test_calls_from_before_it_opened_are_no_probes():
     rate = probing_at(0.0, 64)
     for ticket in range(OPENS_AFTER, 65):
         assert not rate.unanswered(0.5, ticket)
-    assert rate.next_probe_s == 1.0
+    assert rate.next_call_s == 1.0
 
 
 def test_reply_closes_it():
@@ -57,7 +57,7 @@ def test_reply_closes_it():
     rate.succeeded(5.0)
     assert not rate.is_probing
     assert rate.n_places == 20
-    assert rate.next_probe_s == float("-inf")
+    assert rate.next_call_s == float("-inf")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""The wait that a server asks for when it refuses a request, in a header or in words."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+READ_BYTES = 1 << 16  # of a body; errors are short
+UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+UNIT = (
+    r"(?:(?P<ms>ms|msecs?|milliseconds?)|(?P<s>s|secs?|seconds?)|(?P<m>m|mins?|minutes?)"
+    r"|(?P<h>h|hrs?|hours?)|(?P<d>d|days?))(?![a-z])"
+)
+TIME = re.compile(rf"(?P<n>\d+(?:\.\d+)?)\s*{UNIT}", re.IGNORECASE)
+_DURATION = re.sub(r"\?P<\w+>", "?:", TIME.pattern)
+MEMBER = re.compile(  # retryDelay of Google, retry_after of many, quoted once or several times
+    r"retry[-_ ]?(?:after|delay|in)[-_ ]?(?P<unit>ms|milliseconds|s|seconds)?"
+    r"[\\\"']*\s*[:=]\s*[\\\"']*"
+    rf"(?:(?P<duration>{_DURATION})|(?P<number>\d+(?:\.\d+)?)(?![\w.]))",
+    re.IGNORECASE,
+)
+PHRASE = re.compile(  # "try again in 1m2.5s", "retry after 6 seconds", "available in 9 seconds"
+    r"\b(?:retry(?:ing)?|try(?: \w+){0,2} again|wait|available|resets?)\b[^\d.!?;{}]{0,24}"
+    rf"(?P<duration>{_DURATION}(?:(?:,|\s|and)*{_DURATION})*)",
+    re.IGNORECASE,
+)
+
+
+def requested_wait_s(headers: Mapping[str, str], body: bytes) -> float | None:
+    """Return the wait in seconds that a server asks for; None if it names none.
+
+    Parameters
+    ----------
+    headers : mapping of str to str
+        Names in any case. ``retry-after-ms`` goes before ``Retry-After``, which is seconds or an
+        HTTP date.
+    body : bytes
+        The error, which is read if no header names a wait: a member such as ``retryDelay`` or
+        ``retry_after``, or words such as "try again in 6.2s". The longest wait counts.
+
+    Examples
+    --------
+    >>> requested_wait_s({"Retry-After": "6"}, b"")
+    6.0
+    >>> requested_wait_s({}, b"Rate limit reached: 3 per min. Please try again in 1m2s.")
+    62.0
+    """
+    wait_s = _wait_in_headers(headers)
+    return _wait_in_text(body[:READ_BYTES].decode(errors="replace")) if wait_s is None else wait_s
+
+
+def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
+    """Return the wait in headers; None for one that is past, zero or unreadable."""
+    waits = {name.lower(): value for name, value in headers.items() if name.lower()[:5] == "retry"}
+    wait = _number(waits.get("retry-after-ms", "")) / 1000
+    if not wait > 0:
+        retry_after = waits.get("retry-after", "")
+        wait = _number(retry_after)
+        if math.isnan(wait):
+            wait = _until(retry_after)
+    return wait if 0 < wait < math.inf else None
+
+
+def _wait_in_text(text: str) -> float | None:
+    waits = [_seconds(match["duration"]) for match in PHRASE.finditer(text)]
+    for match in MEMBER.finditer(text):
+        if match["duration"]:
+            waits.append(_seconds(match["duration"]))
+        else:
+            unit = "ms" if (match["unit"] or "s").lower().startswith("m") else "s"
+            waits.append(float(match["number"]) * UNITS_S[unit])
+    return max((wait for wait in waits if 0 < wait < math.inf), default=None)
+
+
+def _seconds(duration: str) -> float:
+    """Return the seconds in a duration such as "1m2.5s" or "2 minutes and 5 seconds"."""
+    return sum(
+        float(part["n"]) * next(UNITS_S[unit] for unit in UNITS_S if part[unit])
+        for part in TIME.finditer(duration)
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _until(date: str) -> float:
+    try:
+        return parsedate_to_datetime(date).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
