@@ -271,7 +271,7 @@ def execute(
         validation = finish(folder, task=plan.task if plan.config.item_text else None)
     except KeyboardInterrupt:
         observer.say(
-            "interrupted; the replies are kept. Compute the results with: "
+            "interrupted. The replies are kept. Compute the results with: "
             f"harness validate {folder.path}"
         )
         raise
@@ -372,7 +372,7 @@ def _probe_folder(folder: RunFolder, probe: Plan) -> RunFolder:
     if begun.manifest.hashes != {"task": probe.task.content_hash, "prompts": probe.prompts.hash}:
         raise RunError(
             f"{path}: the changes of the probe, or the prompts, have changed since it was started",
-            f"remove {path} to ask it from the start.",
+            f"Remove {path} to ask it from the start.",
         )
     return begun
 
@@ -402,7 +402,7 @@ def _launched(
     if place.executor == "local":
         return None
     if place.store is None:
-        raise RunError("processes on a cluster need a shared store; name one, postgresql://...")
+        raise RunError("processes on a cluster need a shared store. Name one, postgresql://...")
     follow: Callable[[Store, Observer, StopRequests], str] = edge("cluster").launcher(
         plan, folder, place, retry
     )
@@ -462,7 +462,7 @@ def validate_run(
     if new_ledger:
         raise RunError(
             f"{folder.path}: with other choices, or beside metrics of another version, nothing is "
-            "written; start a new ledger without them."
+            "written. Start a new ledger without them."
         )
     return validate(source_of(folder).with_settings(**chosen))
 
@@ -478,7 +478,7 @@ def validate_verdicts(
     The judges are counted in the ledger of the ratings; see `source_of_verdicts`.
     """
     if options.holdout is not None and verdicts is None:
-        raise OptionError("holdout", "without verdicts, no judge is tried", "leave {holdout} out")
+        raise OptionError("holdout", "without verdicts, no judge is tried", "Leave {holdout} out")
     source = embedded(source_of_verdicts(task, verdicts, options, choices))
     tried = count_verdicts(
         source, options.criterion, holdout=options.holdout, new_ledger=options.new_ledger
@@ -512,7 +512,7 @@ def confirm_verdicts(
 def how_to_resume(command: str, exit_code: ExitCode, max_cost: float | None) -> str:
     """Return why asking ended early, and the command that asks the rest."""
     if exit_code in {ExitCode.INTERRUPTED, ExitCode.TERMINATED}:
-        return f"interrupted; the replies are kept. Resume with: {command}"
+        return f"interrupted. The replies are kept. Resume with: {command}"
     if exit_code == ExitCode.COST_LIMIT:
         more = f"{2 * max_cost:g}" if max_cost else "1"
         return (

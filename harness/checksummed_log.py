@@ -78,8 +78,8 @@ def without_checksum(line: bytes) -> bytes:
     if checksum == CRC % zlib.crc32(body):
         return body
     if checksum.startswith(CRC[:CRC_PLACE]) and checksum.endswith(b'"}'):
-        raise DamagedLine("the line's checksum does not fit; it was changed or damaged")
-    raise DamagedLine("the line has no checksum at its end; it is incomplete or not of a log")
+        raise DamagedLine("the line's checksum does not fit. It was changed or damaged")
+    raise DamagedLine("the line has no checksum at its end. It is incomplete or not of a log")
 
 
 class ChecksummedLog:

@@ -353,7 +353,7 @@ class Asking(ItemText, Shuffling, Samples, Elicitations):
         if values.get("elicitations") is None:
             return values | {"pairs": N_PAIRS} if values.get("pairs") is None else values
         if values.get("pairs") is not None:
-            raise ValueError("{elicitations} asks about all items; leave it or {pairs} out")
+            raise ValueError("{elicitations} asks about all items. Leave it or {pairs} out")
         return values
 
 
@@ -433,7 +433,7 @@ class BudgetOptions(Limit):
 def check_limit(limit: Limit) -> None:
     """Refuse a soft limit without a limit."""
     if limit.max_cost_soft and limit.max_cost is None:
-        raise OptionError("", "{max_cost_soft} needs a limit", "add {max_cost}")
+        raise OptionError("", "{max_cost_soft} needs a limit", "Add {max_cost}")
 
 
 class Probing(Options):
@@ -531,10 +531,10 @@ class Place(StoreOption, Cache):
 def check_place(place: Place) -> None:
     """Refuse a store beside a cache, and a cluster without a store."""
     if place.store is None and place.executor != "local":
-        raise OptionError("", "processes on a cluster need a shared store", "add {store}")
+        raise OptionError("", "processes on a cluster need a shared store", "Add {store}")
     if place.store is not None and (place.cache is not None or not place.use_cache):
         name = "use_cache" if place.cache is None else "cache"
-        raise OptionError("", "a store takes the place of the cache", f"leave {{{name}}} out")
+        raise OptionError("", "a store takes the place of the cache", f"Leave {{{name}}} out")
 
 
 class TaskOption(Options):
@@ -753,4 +753,4 @@ def check_probing(options: RunOptions, place: Place = HERE) -> None:
     if options.probe and any(uses.values()):
         name = next(name for name, is_used in uses.items() if is_used)
         problem = f"{{probe}} cannot be used with {{{name}}}"
-        raise OptionError("", problem, "leave one of the two out")
+        raise OptionError("", problem, "Leave one of the two out")

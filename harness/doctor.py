@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from harness.command_options import HERE, NO_SERVER
 from harness.edges import edge
-from harness.errors import HarnessError, JudgeUnavailable, RunError
+from harness.errors import HarnessError, JudgeUnavailable, RunError, capitalised
 from harness.judging.judges.base import key_of
 from harness.judging.judges.config import load_judges, user_file
 from harness.judging.judges.judge_registry import check, check_server_is_used, look_up
@@ -154,10 +154,12 @@ def _contact(spec: JudgeSpec, url: str) -> str:
     """Check that a server answers and accepts the judge's key."""
     status = asyncio.run(_status_of(f"{url}/models", spec))
     if status is None:
-        raise RunError(f"{url}: no answer within {CONTACT_S:g} s", MEANINGS["unreachable"])
+        raise RunError(
+            f"{url}: no answer within {CONTACT_S:g} s", capitalised(MEANINGS["unreachable"])
+        )
     reason = failure_of(status, {}, b"").reason
     if reason in {"unauthorized", "forbidden", "redirect_refused"}:
-        raise RunError(f"{url}: HTTP {status}", MEANINGS[reason])
+        raise RunError(f"{url}: HTTP {status}", capitalised(MEANINGS[reason]))
     return f"{url}: answers" + (f", but has no {url}/models (HTTP {status})" * (status != OK))
 
 
@@ -186,7 +188,7 @@ def _cache(folder: Path) -> str:
     if not folder.exists():
         return "empty; the first run creates it"
     if not folder.is_dir():
-        raise RunError("not a folder", "choose another with --cache DIR")
+        raise RunError("not a folder", "Choose another with --cache DIR")
     n_replies = measure_cache(folder, timeout_s=LOCK_TIMEOUT_S).n_replies
     if (path := folder / "cache.db").exists():
         with closing(sqlite3.connect(path, LOCK_TIMEOUT_S, isolation_level=None)) as connection:

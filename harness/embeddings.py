@@ -52,7 +52,7 @@ def embedder_of(task: Task, registry: Mapping[str, JudgeSpec]) -> JudgeSpec | No
     if spec is None or spec.kind != EMBEDDING:
         raise JudgeError(
             f"task {task.name}: similarity: {task.embedding!r} is not a model of kind {EMBEDDING} "
-            "in judges.yaml; add it there."
+            "in judges.yaml. Add it there."
         )
     return spec
 
@@ -134,13 +134,13 @@ def _check_complete(
     if n_missing > 0 and budget.exhausted:
         raise BudgetSpent(
             f"{spec.name}: {n_missing} of {n_texts} texts have no embedding, since --max-cost "
-            f"{budget.limit_usd:g} is reached; the replies are kept, so resume the run with more."
+            f"{budget.limit_usd:g} is reached. The replies are kept, so resume the run with more."
         )
     if n_missing > 0:
         reason = end or next(iter(failed), "stopped")
         raise RunError(
             f"{spec.name}: {n_missing} of {n_texts} texts have no embedding "
-            f"({explain(reason)}); the replies are kept, so resume the run."
+            f"({explain(reason)}). The replies are kept, so resume the run."
         )
 
 

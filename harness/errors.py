@@ -12,7 +12,7 @@
     ├── OptionError              exit 2   an option has a wrong value, or does not apply
     └── RunError                 exit 2   a run folder is missing, locked, damaged or of another version
 
-Messages say where, what was found, what was expected and what to do. They never hold a key, the text
+Messages say where, what was found, what was expected, full stop, and what to do. They never hold a key, the text
 of an item or a reply. `harness.stats` raises `ValueError` alone.
 """  # noqa: E501 -- the tree is the documentation
 
@@ -61,6 +61,17 @@ PRECEDENCE = (
 )
 
 
+def in_sentences(*texts: str) -> str:
+    """Join texts, such as a problem and its advice, with a full stop where one is missing."""
+    *before, last = [text for text in texts if text] or [""]
+    return " ".join((*(t if t.endswith((".", "?", "!")) else f"{t}." for t in before), last))
+
+
+def capitalised(text: str) -> str:
+    """Return a text that begins with a capital; unlike `str.capitalize`, change nothing else."""
+    return text[:1].upper() + text[1:]
+
+
 class HarnessError(Exception):
     """Base of every error raised on purpose; ``exit_code`` is what the command line returns.
 
@@ -69,20 +80,20 @@ class HarnessError(Exception):
     problem : str
         Where it is and what was found.
     advice : str
-        What to do about it; empty where that is said with the problem, or clear from it.
+        What to do about it, as a sentence; empty if the problem says it or it's clear from that.
     """
 
     exit_code = ExitCode.WRONG_INPUT
 
     def __init__(self, problem: str, advice: str = "") -> None:
-        super().__init__(f"{problem}; {advice}" if advice else problem)
+        super().__init__(in_sentences(problem, advice))
         self.problem = problem
         self.advice = advice
 
     def reword(self, change: Callable[[str], str]) -> None:
         """Change how the problem and the advice are worded."""
         self.problem, self.advice = change(self.problem), change(self.advice)
-        self.args = (f"{self.problem}; {self.advice}" if self.advice else self.problem,)
+        self.args = (in_sentences(self.problem, self.advice),)
 
 
 class OptionError(HarnessError):

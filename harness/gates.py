@@ -47,7 +47,7 @@ LIMIT = re.compile(
 )
 ABSOLUTE = re.compile(r"abs\((?P<name>.*)\)")
 FORM = (
-    "write it as decision=use, 'mse(srs/srs)<0.1', 'cohen_kappa(h/h)>0.6:lower', "
+    "Write it as decision=use, 'mse(srs/srs)<0.1', 'cohen_kappa(h/h)>0.6:lower', "
     "'abs(prevalence_bias)<0.1' or 'JUDGE: usable_replies>=0.95'"
 )
 HEADS = ("requirement", "judge", "value", "n", "result")
@@ -150,7 +150,7 @@ def read_requirement(text: str, judges: Collection[str], metrics: Collection[str
         return Requirement(text, verdicts)
     match = LIMIT.fullmatch(text.strip())
     if match is None:
-        raise HarnessError(f"requirement {text!r} cannot be read; {FORM}.")
+        raise HarnessError(f"requirement {text!r} cannot be read. {FORM}.")
     judge, name = _split_judge(match["name"], {*metrics, *OTHER_NUMBERS})
     absolute = ABSOLUTE.fullmatch(name)
     name = absolute["name"].strip() if absolute else name
@@ -174,7 +174,7 @@ def _check_name(text: str, name: str, names: Collection[str], noun: str) -> None
     if name in names:
         return
     close = get_close_matches(name, names, n=3, cutoff=0.4) or sorted(names)[:3]
-    hint = f"; did you mean {' or '.join(close)}?" if close else "; the run has none."
+    hint = f". Did you mean {' or '.join(close)}?" if close else ". The run has none."
     raise HarnessError(f"requirement {text!r}: no {noun} {name!r}{hint}")
 
 

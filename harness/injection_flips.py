@@ -78,7 +78,7 @@ def _measured(file: Path) -> dict[str, InjectionFlips]:
         return {}
     except (OSError, ValueError) as error:
         raise RunError(
-            f"{file}: cannot be read ({error}); remove it, and resume the run to write it again."
+            f"{file}: cannot be read ({error}). Remove it, and resume the run to write it again."
         ) from None
     return {
         row.judge: InjectionFlips(flipped=row.perturbed.flipped, control=row.control.flipped)

@@ -68,7 +68,7 @@ def keywords(
             for name in values:
                 if name not in signature.parameters and name not in taken:
                     near = get_close_matches(name, taken, n=1)
-                    advice = f"did you mean {{{near[0]}}}?" if near else ""
+                    advice = f"Did you mean {{{near[0]}}}?" if near else ""
                     problem = f"harness.{function.__name__} has no such option"
                     raise OptionError(name, problem, advice, found=values[name])
 

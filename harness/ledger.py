@@ -184,7 +184,7 @@ def _check_unspent(lines: Sequence[LedgerLine]) -> None:
             run = f" of {line.run}" if line.run else ""
             raise RunError(
                 f"the held-out items were used at {line.at}, to confirm {names}{run}, and "
-                "cannot be used again; to confirm another judge, have more items rated."
+                "cannot be used again. To confirm another judge, have more items rated."
             )
 
 
@@ -215,12 +215,12 @@ def holdout_of(
         return recorded
     if recorded is not None:
         raise RunError(
-            f"{file}: a holdout of {recorded:g} is fixed for these ratings; leave --holdout out."
+            f"{file}: a holdout of {recorded:g} is fixed for these ratings. Leave --holdout out."
         )
     if tried := [name for line in current for name in line.judges.values()]:
         n_tried = "1 judge was" if len(tried) == 1 else f"{len(tried)} judges were"
         raise RunError(
-            f"{file}: {n_tried} tried on all of these items, e.g. {tried[0]}; hold items out "
+            f"{file}: {n_tried} tried on all of these items, e.g. {tried[0]}. Hold items out "
             "before the first judge is tried, or have more items rated."
         )
     select_items(task, criterion=criterion, limit=None, holdout=wanted, held_out=True)
@@ -390,7 +390,7 @@ def read_ledger(file: Path) -> tuple[LedgerLine, ...]:
                     lines.append(_DECODE(line))
                 except (ValueError, RecursionError):
                     raise RunError(
-                        f"{file}: line {number} is not a line of a ledger; restore it, or remove "
+                        f"{file}: line {number} is not a line of a ledger. Restore it, or remove "
                         "the file to count from the next validation on."
                     ) from None
     except (FileNotFoundError, NotADirectoryError):
@@ -451,6 +451,6 @@ def _locked(file: Path) -> ChecksummedLog:
 
 def _unusable(file: Path, error: OSError) -> RunError:
     return RunError(
-        f"{file}: the judges tried on these ratings cannot be counted ({error.strerror}); name "
+        f"{file}: the judges tried on these ratings cannot be counted ({error.strerror}). Name "
         "another folder with $XDG_DATA_HOME, or create ledger.jsonl in the task's folder."
     )

@@ -142,7 +142,7 @@ def shared_store(
         If it cannot be used.
     """
     if plan.config.batch:
-        raise RunError("--batch cannot be used with --store; leave one of the two out.")
+        raise RunError("--batch cannot be used with --store. Leave one of the two out.")
     longest_call_s = max(spec.deadline_s for spec in plan.specs)
     store: Store = edge("cluster").open_store(
         address,

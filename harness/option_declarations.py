@@ -311,7 +311,7 @@ def check_use(given: Iterable[str], use: str, *models: type[BaseModel]) -> None:
     for name in given:
         if name in known and not known[name].goes_with(use):
             problem, instead = REASONS.get(use) or (_only_with(known[name], use), "")
-            raise OptionError("", problem, f"leave {{{name}}} out{instead}")
+            raise OptionError("", problem, f"Leave {{{name}}} out{instead}")
 
 
 def _only_with(declared: DeclaredOption, use: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.command_options import HERE
 from harness.edges import edge
-from harness.errors import JudgeError, JudgeUnavailable, OptionError, TaskError
+from harness.errors import JudgeError, JudgeUnavailable, OptionError, TaskError, in_sentences
 from harness.judging.judges.cost_limit import Overshoot, check_limited, overshoot_of
 from harness.judging.judges.judge_registry import check
 from harness.judging.judges.pricing import price_of
@@ -38,16 +38,16 @@ def check_race(options: RunOptions, place: Place = HERE) -> None:
         given = {"within": options.within is not None, "complete_winner": options.complete_winner}
         for name, is_given in given.items():
             if is_given:
-                raise OptionError("", f"{{{name}}} goes with a race", "add {race}, or leave it out")
+                raise OptionError("", f"{{{name}}} goes with a race", "Add {race}, or leave it out")
         return
     if options.batch:
         problem = "a race decides after each few items whom to ask next, and batches take hours"
-        raise OptionError("", problem, "leave {batch} or {race} out")
+        raise OptionError("", problem, "Leave {batch} or {race} out")
     if options.probe:
         problem = "a race asks about no items that are changed"
-        raise OptionError("", problem, "leave {probe} or {race} out")
+        raise OptionError("", problem, "Leave {probe} or {race} out")
     if place.store is not None:
-        raise OptionError("", "a race runs in one process", "leave {store} or {race} out")
+        raise OptionError("", "a race runs in one process", "Leave {store} or {race} out")
 
 
 def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
@@ -56,7 +56,7 @@ def check_property(task: Task, specs: Sequence[JudgeSpec]) -> None:
     if remote and task.property == DEFAULT_PROPERTY:
         raise TaskError(
             f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}, and {remote} "
-            "would be asked for that; describe there what was rated, as a phrase."
+            "would be asked for that. Describe there what was rated, as a phrase."
         )
 
 
@@ -69,12 +69,12 @@ def check_strategies(
             task.require_options(spec.name)
     in_order = [spec.strategy for spec in specs if spec.asking.keeps_order]
     if prompts.orders and in_order:
-        raise JudgeError(f"{min(in_order)} is for one order of the options; drop --shuffle-options")
+        raise JudgeError(f"{min(in_order)} is for one order of the options. Drop --shuffle-options")
     for spec in (job.judge.spec for job in jobs if not job.elicitations):
         raise JudgeError(
-            f"{spec.name} endorses options one by one; add --elicitation response_set"
+            f"{spec.name} endorses options one by one. Add --elicitation response_set"
             if spec.asking.asks_each_option
-            else f"{spec.name} gives probabilities of single options; add --elicitation "
+            else f"{spec.name} gives probabilities of single options. Add --elicitation "
             "forced_choice"
         )
 
@@ -92,7 +92,7 @@ def check_replies(replies: int | str | None, jobs: Sequence[Job], n_options: int
     if needed > most:
         raise JudgeError(
             f"--replies {replies} needs {needed} samples per item, but no judge is asked more than "
-            f"{most}; ask for more with --samples {needed}."
+            f"{most}. Ask for more with --samples {needed}."
         )
 
 
@@ -112,7 +112,7 @@ def check_judges(plan: Plan) -> None:
         except JudgeUnavailable as reason:
             reasons.append(str(reason))
     if reasons:
-        raise JudgeUnavailable("; ".join(reasons))
+        raise JudgeUnavailable(in_sentences(*reasons))
     check_limits(plan)
 
 

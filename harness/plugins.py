@@ -81,7 +81,7 @@ def load(group: str, name: str, own: Mapping[str, EntryPoint] | None = None) -> 
         problem = in_one_line(error)
         source = entry.dist.name if entry.dist else entry.value
     raise PluginError(
-        f"plug-in {name!r} of {source} cannot be loaded ({problem}); fix or remove it."
+        f"plug-in {name!r} of {source} cannot be loaded ({problem}). Fix or remove it."
     )
 
 

@@ -62,8 +62,8 @@ def select_items(
     if not selected:
         criteria = sorted({item.criterion for item in task.items if item.criterion})
         raise TaskError(
-            f"task {task.name}: no item has criterion {criterion!r}; "
-            f"known are {', '.join(criteria) if criteria else 'none'}."
+            f"task {task.name}: no item has criterion {criterion!r}. "
+            f"Known are {', '.join(criteria) if criteria else 'none'}."
         )
     if holdout is not None:
         items = selected
@@ -71,7 +71,7 @@ def select_items(
         if not selected:
             n_held_out = 0 if held_out else len(items)
             raise TaskError(
-                f"task {task.name}: {n_held_out} of {len(items)} items are held out; choose "
+                f"task {task.name}: {n_held_out} of {len(items)} items are held out. Choose "
                 "another --holdout."
             )
     if blank and not (selected := [item for item in selected if item.id not in blank]):
@@ -423,7 +423,7 @@ def judge_table(
     except ValueError:
         raise VerdictError(
             f"judge {name}, item {builder.items[at[0]]}: the verdict is not an option or response "
-            f"set of task {task.name}; was it made for another task?"
+            f"set of task {task.name}. Was it made for another task?"
         ) from None
     return builder.table(name)
 

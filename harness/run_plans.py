@@ -260,11 +260,11 @@ def _check_probe(folder: RunFolder, probe: str) -> None:
     if changed_by == probe:
         return
     if not changed_by:
-        raise RunError(f"{folder.path}: this run is not a probe; resume it with harness run.")
+        raise RunError(f"{folder.path}: this run is not a probe. Resume it with harness run.")
     command = resume_command(folder.path, None, f"probe {changed_by}")
     raise RunError(
         f"{folder.path}: this run is a probe, whose items are changed, so judges are not ranked on "
-        f"them; resume it with: {command}"
+        f"them. Resume it with: {command}"
     )
 
 
@@ -294,7 +294,7 @@ def _asked_judge(folder: RunFolder, judge: str) -> JudgeSpec:
     """Return a judge of a run by its name."""
     asked = {spec.name: spec for spec in folder.manifest.asked_judges}
     if judge not in asked:
-        raise RunError(f"{folder.path}: {judge!r} was not asked; name one of {', '.join(asked)}.")
+        raise RunError(f"{folder.path}: {judge!r} was not asked. Name one of {', '.join(asked)}.")
     return asked[judge]
 
 
@@ -305,8 +305,8 @@ def _plan_rest(folder: RunFolder, task: Task, limit: Limit, server: Server) -> P
     prompts = prompts_of(folder, task)
     if prompts.hash != manifest.hashes["prompts"]:
         raise RunError(
-            f"{folder.prompts}: the prompts have changed since this run was started; "
-            "restore them, or start a new run."
+            f"{folder.prompts}: the prompts have changed since this run was started. "
+            "Restore them, or start a new run."
         )
     return _plan(
         task,
@@ -341,7 +341,7 @@ def plan_confirmation(
     """
     manifest = folder.manifest
     if manifest.config.holdout is None or manifest.config.confirms:
-        raise RunError(f"{folder.path}: holds no items out; start a run with --holdout 0.3.")
+        raise RunError(f"{folder.path}: holds no items out. Start a run with --holdout 0.3.")
     spec = _asked_judge(folder, judge)
     if (folder.path / CONFIRMATION / "manifest.json").exists():
         begun = RunFolder.open(folder.path / CONFIRMATION)
@@ -494,13 +494,13 @@ def request_for(plan: Plan, item: str, sample: int = 0) -> Request:
     """
     job = plan.jobs[0]
     if plan.ensembles:
-        raise JudgeError(f"{plan.ensembles[0].name} is sent nothing; name one of its members")
+        raise JudgeError(f"{plan.ensembles[0].name} is sent nothing. Name one of its members")
     if item not in plan.task.by_id:
-        raise TaskError(f"task {plan.task.name}: no item has id {item!r}; name one of its items.")
+        raise TaskError(f"task {plan.task.name}: no item has id {item!r}. Name one of its items.")
     if item not in {planned.id for planned in job.items}:
         raise TaskError(
             f"task {plan.task.name}: item {item!r} is not among those asked with this --limit and "
-            "--criterion; choose others."
+            "--criterion. Choose others."
         )
     return job.judge.request(Unit(item, job.elicitations[0], sample))
 
@@ -552,7 +552,7 @@ def _plan(
         task.require_options(", ".join(config.elicitations or ()))
         raise TaskError(
             f"{task.folder}: {', '.join(config.elicitations or ())} is not possible with "
-            f"{len(task.options)} options; use --elicitation forced_choice."
+            f"{len(task.options)} options. Use --elicitation forced_choice."
         )
     jobs = tuple(
         make_job(
@@ -602,6 +602,6 @@ def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[
     added = spec.asking.extra_items(task, items)
     if taken := [item.id for item in added if item.id in task.by_id]:
         raise TaskError(
-            f"task {task.name}: {spec.name} needs the id {taken[0]!r}; rename the item."
+            f"task {task.name}: {spec.name} needs the id {taken[0]!r}. Rename the item."
         )
     return (*added, *items)

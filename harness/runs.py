@@ -261,7 +261,7 @@ class RunFolder:
         except OSError as error:
             folder.remove()
             raise RunError(
-                f"{path}: cannot be written ({error.strerror}); choose another with --out DIR."
+                f"{path}: cannot be written ({error.strerror}). Choose another with --out DIR."
             ) from None
         return folder
 
@@ -284,13 +284,13 @@ class RunFolder:
         except OSError as error:
             raise RunError(f"{file}: cannot be read ({error.strerror}).") from None
         except (ValueError, AttributeError, RecursionError):
-            raise RunError(f"{file}: not a manifest; the run cannot be read.") from None
+            raise RunError(f"{file}: not a manifest. The run cannot be read.") from None
         if schema_version is True or schema_version != SCHEMA_VERSION:
             writer = fields.get("versions")
             needed = writer.get("harness") if isinstance(writer, dict) else None
             raise RunError(
                 f"{file}: schema version {schema_version}, but this version of harness reads "
-                f"{SCHEMA_VERSION}; read it with judge-harness {needed or '(unknown)'}, or make a "
+                f"{SCHEMA_VERSION}. Read it with judge-harness {needed or '(unknown)'}, or make a "
                 "new one: harness run"
             )
         _check_entries(path)
@@ -326,12 +326,12 @@ class RunFolder:
                 raise
             raise RunError(
                 f"{self.path}: keeps no item texts, and task {shlex.quote(config.task)} is missing",
-                "name the task that has them with --task.",
+                "Name the task that has them with --task.",
             ) from None
         if task.content_hash != self.manifest.hashes["task"]:
             raise RunError(
-                f"{task.folder}: the task has changed since {self.path.name} was started; "
-                "start a new run, or restore the task."
+                f"{task.folder}: the task has changed since {self.path.name} was started. "
+                "Start a new run, or restore the task."
             )
         self.check_judges(task)
         return task
@@ -340,8 +340,8 @@ class RunFolder:
         """Raise `RunError` if there are too many judges for the options of the task."""
         if len(self.manifest.judges) > (most := max_judges(task)):
             raise RunError(
-                f"{self.path}: {len(self.manifest.judges)} judges and {len(task.options)} options; "
-                f"at most {most} judges make a run of that task."
+                f"{self.path}: {len(self.manifest.judges)} judges and {len(task.options)} options. "
+                f"At most {most} judges make a run of that task."
             )
 
     def read_verdicts(self) -> LogReading:
@@ -460,13 +460,13 @@ def _run_id(
 def _check_entries(path: Path) -> None:
     """Refuse a folder with links, FIFOs or devices in it, and one that is itself a link."""
     if path.is_symlink():
-        raise RunError(f"{path}: is a link; name the run folder itself.")
+        raise RunError(f"{path}: is a link. Name the run folder itself.")
     try:
         problem = unsafe_entry(path)
     except OSError as error:
         raise RunError(f"{path}: cannot be listed ({error.strerror}).") from None
     if problem:
-        raise RunError(f"{path}: cannot be used as a run folder: {problem}; remove it.")
+        raise RunError(f"{path}: cannot be used as a run folder: {problem}. Remove it.")
 
 
 class _Header(msgspec.Struct):
@@ -557,9 +557,9 @@ def find_run(out: Path | None, name: str | None, *, unfinished: bool = False) ->
     if matches:
         return matches[0]
     message = (
-        "no unfinished run to resume; name a run, or start one without --resume."
+        "no unfinished run to resume. Name a run, or start one without --resume."
         if unfinished
-        else "no runs yet; start with `harness run --task toxicity`."
+        else "no runs yet. Start with `harness run --task toxicity`."
     )
     raise RunError(" ".join(filter(None, [f"{out}: {message}", runs.warning])))
 

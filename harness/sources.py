@@ -61,8 +61,8 @@ def source_of(folder: RunFolder, task: Task | None = None) -> Source:
     config = manifest.config
     if config.changed_by:
         raise RunError(
-            f"{folder.path}: its items are changed by a probe, so judges are not ranked on them; "
-            f"its flip rates: harness probe {config.changed_by} --resume {folder.path}"
+            f"{folder.path}: its items are changed by a probe, so judges are not ranked on them. "
+            f"Its flip rates: harness probe {config.changed_by} --resume {folder.path}"
         )
     task = task or load_task(str(folder.path / "task"))
     folder.check_judges(task)
@@ -117,9 +117,9 @@ def compared_source(folder: RunFolder) -> Source:
     if source.race is not None and not source.judges:
         raise RunError(
             f"{folder.path}: {RACED}",
-            f"ask the one returned about the rest: {resume_command(folder.path)} --complete-winner"
+            f"Ask the one returned about the rest: {resume_command(folder.path)} --complete-winner"
             if source.race.judge
-            else f"end the race first: {resume_command(folder.path)}",
+            else f"End the race first: {resume_command(folder.path)}",
         )
     return source
 
@@ -207,14 +207,14 @@ def _by_judge(
     for spec in folder.manifest.judges:
         if not asked.keys() >= set(spec.members):
             raise RunError(
-                f"{folder.path}: {spec.name} has a member that is not a judge of this run; "
-                "restore manifest.json."
+                f"{folder.path}: {spec.name} has a member that is not a judge of this run. "
+                "Restore manifest.json."
             )
     for judge in logged:
         if judge not in asked:
             raise RunError(
-                f"{folder.verdicts}: judge {judge!r} is not a judge of this run; "
-                "restore the run's own verdicts."
+                f"{folder.verdicts}: judge {judge!r} is not a judge of this run. "
+                "Restore the run's own verdicts."
             )
     return {name: logged.get(name, ()) for name in asked}
 
@@ -315,8 +315,8 @@ def source_of_verdicts(
     if confirmed is not None:
         if confirmed not in by_judge:
             raise RunError(
-                f"{verdicts}: no judge {confirmed!r} with verdicts on the held-out items; "
-                f"name one of {', '.join(by_judge) or 'those that have some'}."
+                f"{verdicts}: no judge {confirmed!r} with verdicts on the held-out items. "
+                f"Name one of {', '.join(by_judge) or 'those that have some'}."
             )
         by_judge = {confirmed: by_judge[confirmed]}
         n_left_out.clear()
@@ -345,7 +345,7 @@ def _holdout(task: Task, options: Validating, confirmed: str | None) -> float | 
     recorded = recorded_holdout(task, criterion)
     if recorded is None:
         raise RunError(
-            f"task {task.name}: no items of these ratings are held out; hold some out before the "
+            f"task {task.name}: no items of these ratings are held out. Hold some out before the "
             "first judge is tried, with --holdout 0.3."
         )
     return recorded
@@ -386,7 +386,7 @@ def source_on_task(task: Task, verdicts: Path, *, seed: int = 0) -> Source:
         what = "options" if len(items) == len(source.items) else "items"
         raise RunError(
             f"{verdicts}: the {what} of this run of task {source.task.name} are not those of task "
-            f"{task.name}; give verdicts on the same items."
+            f"{task.name}. Give verdicts on the same items."
         )
     return replace(source.with_settings(seed=seed), task=task, items=items)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TableRows: TypeAlias = Any  # a list of dicts, a pandas or polars DataFrame, or a pyarrow Table
 TaskLike: TypeAlias = str | Path | Task | TableRows
-NO_MAPPING = "a mapping describes a table of ratings; leave it out for a task folder"
+NO_MAPPING = "a mapping describes a table of ratings. Leave it out for a task folder"
 ANSWER_KEYS = ("scale", "options", "positive", "abstain", "ignore", "rename")
 NO_ROLES = {"name", "property", "kind", "rater_ids", *ANSWER_KEYS}
 ROWS = "rows"  # what errors are about
@@ -130,7 +130,7 @@ def read_task(task: TaskLike, mapping: TableMapping | None) -> tuple[Task, list[
         return (task if isinstance(task, Task) else load_task_folder(task)), []
     if unknown := sorted(map(str, {*(mapping or {})} - TableMapping.__annotations__.keys())):
         known = ", ".join(TableMapping.__annotations__)
-        raise HarnessError(f"mapping has no key {unknown[0]!r}", f"known are {known}")
+        raise HarnessError(f"mapping has no key {unknown[0]!r}", f"Known are {known}")
     records = list(_records(task))
     try:
         return _import_rows(records, mapping or {})
@@ -232,7 +232,7 @@ def _guessed(
     plan, *others = edge("curation").make_plans(name, table, roles, settings=settings, rated=rated)
     if others:
         criteria = ", ".join(each.columns.criterion or "" for each in (plan, *others))
-        raise TaskError(f"{ROWS}: {criteria} have scales of their own; give the rows of one.")
+        raise TaskError(f"{ROWS}: {criteria} have scales of their own. Give the rows of one.")
     settings.check_labels(plan.cells)
     plan.check()
     return cast("TableTask", plan)

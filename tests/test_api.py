@@ -301,7 +301,7 @@ def test_a_batch_on_a_cluster_is_refused_before_the_store_is_opened(tmp_path):
     """It ended in an internal error after the run folder was made."""
     options = {"batch": True, "executor": "ray", "store": "postgresql://127.0.0.1:1/none"}
     with pytest.raises(
-        harness.HarnessError, match="batch cannot be used with store; leave one of the two out"
+        harness.HarnessError, match=r"batch cannot be used with store\. Leave one of the two out"
     ):
         harness.run("toxicity", judges=["lexicon"], limit=2, out=tmp_path, **options)
     assert not list(tmp_path.iterdir())
@@ -324,7 +324,7 @@ def test_repr_of_a_run_with_many_judges_was_as_long_as_their_names(tmp_path):
             {"raters": ["ann"]},
             "Give mapping['text'] = ['text', 'bob', 'cy'], or",
         ),
-        ({"people": "ann"}, "mapping has no key 'people'; known are name, property, id,"),
+        ({"people": "ann"}, "mapping has no key 'people'. Known are name, property, id,"),
     ],
 )
 def test_errors_of_rows_name_keys_of_the_mapping_and_no_flags(mapping, message):

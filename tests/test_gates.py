@@ -67,9 +67,9 @@ def test_a_requirement_names_judge_number_sign_limit_and_end(text, parts):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("decision=used", "did you mean use"),
-        ("hitrate(h/h)>0.6", r"did you mean hit_rate\(h/h\)"),
-        ("gtp: usable_replies>0.9", "did you mean gpt"),
+        ("decision=used", "Did you mean use"),
+        ("hitrate(h/h)>0.6", r"Did you mean hit_rate\(h/h\)"),
+        ("gtp: usable_replies>0.9", "Did you mean gpt"),
         ("mse(srs/srs)", "cannot be read"),
         ("mse(srs/srs)>high", "cannot be read"),
         ("mse(srs/srs)>0.1:middle", "cannot be read"),
@@ -180,7 +180,7 @@ def test_gate_without_judges_names_none(tmp_path, monkeypatch):
     """A requirement on a judge that the run does not have says that there is none."""
     make_task_folder(tmp_path / "task", 8)
     validation = harness.validate(tmp_path / "task")
-    with pytest.raises(HarnessError, match="the run has none"):
+    with pytest.raises(HarnessError, match="The run has none"):
         check_requirements(validation, ["gpt: usable_replies>0.9"])
 
 

@@ -128,7 +128,7 @@ def test_options_were_ignored_where_a_run_is_validated(place, flag, argument):
     """`validate RUN --limit 5` ended with 0 and all items, where the API refused it."""
     refused = invoke("validate", place, *flag)
     assert refused.exit_code == 2
-    reason = "a run is validated with its own verdicts, items and seed; leave"
+    reason = "a run is validated with its own verdicts, items and seed. Leave"
     assert f"{reason} {flag[0]} out" in " ".join(refused.output.split())
     with pytest.raises(HarnessError, match=f"{reason} {next(iter(argument))} out"):
         harness.validate(harness.load_run(place), **argument)
@@ -182,7 +182,7 @@ def test_an_option_of_another_use_is_refused_by_every_command(place):
     for line, flag in REFUSED.items():
         done = invoke(*(str(place) if word == "RUN" else word for word in line.split()))
         assert done.exit_code == 2, (line, done.output)
-        assert f"leave {flag} out" in " ".join(done.output.split()), (line, done.output)
+        assert f"Leave {flag} out" in " ".join(done.output.split()), (line, done.output)
     assert sorted(path for path in place.parent.parent.rglob("*")) == before
 
 
@@ -190,8 +190,10 @@ def test_one_rule_says_what_goes_with_resume(place):
     """The command line and the API had a list each, and these differed."""
     allowed = {name for name, o in options_of(RunOptions).items() if RESUME in o.uses}
     assert allowed == {"max_cost", "max_cost_soft", "complete_winner"}
-    assert "leave --samples out" in invoke("run", "--resume", "--samples", "3").output
-    with pytest.raises(HarnessError, match="keeps its options; leave samples out, or start a new"):
+    assert "Leave --samples out" in invoke("run", "--resume", "--samples", "3").output
+    with pytest.raises(
+        HarnessError, match=r"keeps its options\. Leave samples out, or start a new"
+    ):
         harness.run(resume=place, samples=3)
 
 
@@ -199,8 +201,8 @@ def test_an_option_of_another_use_is_refused_by_name():
     """The error knows the option by its name in Python, and words it for its reader."""
     with pytest.raises(OptionError) as refused:
         check_use(["limit"], RESUME, RunOptions)
-    assert refused.value.advice == "leave limit out, or start a new run"
-    assert refused.value.worded(lambda name: f"--{name}")[1].startswith("leave --limit out")
+    assert refused.value.advice == "Leave limit out, or start a new run"
+    assert refused.value.worded(lambda name: f"--{name}")[1].startswith("Leave --limit out")
     check_use(["max_cost"], RESUME, BudgetOptions)
 
 
@@ -208,8 +210,8 @@ def test_an_option_of_another_use_is_refused_by_name():
     ("message", "shown"),
     [
         (
-            "--replies 5 needs 5 samples; ask for more with --samples 5.",
-            "replies=5 needs 5 samples; ask for more with samples=5.",
+            "--replies 5 needs 5 samples. Ask for more with --samples 5.",
+            "replies=5 needs 5 samples. Ask for more with samples=5.",
         ),
         ("use --elicitation forced_choice.", "use elicitations='forced_choice'."),
         ("first: harness run --resume x", "first: harness run --resume x"),
@@ -225,5 +227,7 @@ def test_errors_of_the_api_name_arguments(message, shown):
 
 def test_a_misspelt_argument_is_named_with_the_one_that_was_meant():
     """Nothing runs with an option that does nothing."""
-    with pytest.raises(HarnessError, match=r"limt=3: harness.run has no such option; .*limit"):
+    with pytest.raises(
+        HarnessError, match=r"limt=3: harness.run has no such option. Did you mean .*limit"
+    ):
         harness.run("toxicity", limt=3)

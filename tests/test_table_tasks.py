@@ -233,7 +233,7 @@ def test_a_judge_that_is_no_rater_is_refused(said):
         task = harness.load_task(rows, mapping=mapping | {"judges": [name]})
         assert {rating.rater for rating in task.ratings} == {"ann", "bob"}
     message = (
-        r"judges'\]: no column and no rater is called 'gpt4'; the nearest in 'who' are 'gpt-4',"
+        r"judges'\]: no column and no rater is called 'gpt4'. The nearest in 'who' are 'gpt-4',"
     )
     with pytest.raises(HarnessError, match=message):
         harness.load_task(rows, mapping=mapping | {"judges": ["gpt4"]})
@@ -331,17 +331,17 @@ def test_more_response_sets_than_can_be_listed(tmp_path, monkeypatch):
         ({"scale": "fuzzy"}, "scale"),
         ({"positive": ["z"]}, "'z' is none of y, n"),
         ({"positive": ["y", "n"]}, "^rows: positive: every option is positive"),
-        ({"abstain": ["y"]}, "^abstain='y': it stands in options too; give it one meaning"),
+        ({"abstain": ["y"]}, "^abstain='y': it stands in options too. Give it one meaning"),
         ({"rename": ["y"]}, "label=option"),
         (
             {"options": ["n", "x"], "positive": ["n"], "rename": ["Y=yes"]},
             r"mapping\['rename'\]: 'yes' is none of n, x",
         ),
-        ({"ignore": ["N/A"]}, r"mapping\['ignore'\]: no answer is 'N/A'; the nearest labels are"),
-        ({"abstain": ["?"]}, r"mapping\['abstain'\]: no answer is '\?'; the nearest"),
+        ({"ignore": ["N/A"]}, r"mapping\['ignore'\]: no answer is 'N/A'. The nearest labels are"),
+        ({"abstain": ["?"]}, r"mapping\['abstain'\]: no answer is '\?'. The nearest"),
         (
             {"rename": ["yes=y"]},
-            r"\['rename'\]: no answer is 'yes'; the nearest labels are 'y', 'n'",
+            r"\['rename'\]: no answer is 'yes'. The nearest labels are 'y', 'n'",
         ),
         ({"id": 3}, "id"),
     ],

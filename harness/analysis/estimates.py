@@ -536,7 +536,7 @@ def _check_ranking(source: Source, metric: Metric) -> None:
     """Refuse a metric that cannot rank at these replies."""
     if source.settings.replies == "inf" and metric.squared is None:
         raise ValueError(
-            f"replies inf removes the reply noise of squared distances alone; compare by one, such "
+            f"replies inf removes the reply noise of squared distances alone. Compare by one, such "
             f"as mse(s/s), in place of {metric.name}, or at a number of replies"
         )
 
@@ -629,7 +629,7 @@ def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:
     criteria = [item.criterion or "" for item in items]
     if "" in criteria:
         raise ValueError(
-            f"level {level} averages over criteria, and some items have none; give each "
+            f"level {level} averages over criteria, and some items have none. Give each "
             "item its criterion, or use level micro"
         )
     return criteria
@@ -638,7 +638,7 @@ def _criteria(items: Sequence[Item], level: AggregationLevel) -> list[str]:
 def _whole(task: Task, items: Sequence[Item]) -> list[str]:
     """Return the group that each decision is about."""
     if not task.positive:
-        raise ValueError("level item needs positive options; name them in task.yaml")
+        raise ValueError("level item needs positive options. Name them in task.yaml")
     groups = [item.group or "" for item in items]
     if "" in groups:
         raise ValueError(
@@ -686,7 +686,7 @@ def _recoded_to(task: Task) -> str:
     if len(negative) != 1:
         raise ValueError(
             f"mode recode takes CANNOT_ASSESS for the one negative option, but there are "
-            f"{len(negative)}; use mode exclude or third_class"
+            f"{len(negative)}. Use mode exclude or third_class"
         )
     return negative[0]
 
@@ -703,24 +703,24 @@ def _assumed(source: Source, human: RatingTable) -> Distributions:
     """Return the response sets that forced choices and the assumed beta imply."""
     assert source.settings.beta is not None
     if source.settings.level == "item":
-        raise ValueError("beta cannot be assumed at level item; use level micro or macro")
+        raise ValueError("beta cannot be assumed at level item. Use level micro or macro")
     if not source.task.sensitivity:
         raise ValueError(
             "beta says how often options are endorsed along with a negative one, and task.yaml "
-            "names none; add e.g. sensitivity: {NEGATIVE: [POSITIVE]}"
+            "names none. Add e.g. sensitivity: {NEGATIVE: [POSITIVE]}"
         )
     return distributions_at_beta(human, source.settings.beta, source.task.sensitivity)
 
 
 def _check_reconstruction(human: RatingTable, source: Source) -> None:
     if source.settings.beta is not None:
-        raise ValueError("humans reconstructed estimates what beta assumes; leave one of them out")
+        raise ValueError("humans reconstructed estimates what beta assumes. Leave one of them out")
     if source.settings.level == "item":
-        raise ValueError("humans cannot be reconstructed at level item; use level micro or macro")
+        raise ValueError("humans cannot be reconstructed at level item. Use level micro or macro")
     if not pairs_by_item(human).any():
         raise ValueError(
             "humans reconstructed needs pairs: raters who gave both a forced choice and a response "
-            "set of an item, about 100 items; collect them, or leave it out"
+            "set of an item, about 100 items. Collect them, or leave it out"
         )
 
 

@@ -323,17 +323,17 @@ def check_open_choices(task: Task, choices: Mapping[str, object]) -> None:
     for name in OF_OPTIONS:
         if name in choices:
             option = f"--{name}".replace("_", "-")
-            raise TaskError(f"{where}: {option} has no meaning on {scale}; leave it out.")
+            raise TaskError(f"{where}: {option} has no meaning on {scale}. Leave it out.")
     if choices.get("replies", 1) != 1:
-        raise TaskError(f"{where}: judges are compared at one reply on {scale}; drop --replies.")
+        raise TaskError(f"{where}: judges are compared at one reply on {scale}. Drop --replies.")
     metric, names = choices.get("metric"), [row.name for row in metrics_of(task)]
     if metric == ADVANTAGE.name and metric not in names:
         raise TaskError(
-            f"{where}: {metric} compares judges with people, and rater_ids is positional; leave "
+            f"{where}: {metric} compares judges with people, and rater_ids is positional. Leave "
             "--metric out."
         )
     if metric is not None and metric not in names:
-        raise TaskError(f"{where}: {metric!r} is not a metric of {scale}; use {', '.join(names)}.")
+        raise TaskError(f"{where}: {metric!r} is not a metric of {scale}. Use {', '.join(names)}.")
 
 
 def metrics_of(task: Task) -> tuple[Metric, ...]:
@@ -415,6 +415,6 @@ def _probability(item: Item, text: str | None) -> float:
         if 0.0 < (probability := float(text or "")) <= 1.0:
             return probability
     raise ValueError(
-        f"{INCLUSION_PROBABILITY} of item {item.id} is {text!r}; give every item a number above 0 "
+        f"{INCLUSION_PROBABILITY} of item {item.id} is {text!r}. Give every item a number above 0 "
         "and at most 1, or remove the field"
     )

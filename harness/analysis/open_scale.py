@@ -214,7 +214,7 @@ def similarities_of(
         if text != other and (str(text), str(other)) not in table:
             raise TaskError(
                 f"task {task.name}: {task.similarity_file} has no similarity of "
-                f"{str(text)[:60]!r} and {str(other)[:60]!r}; add a row for every answer and "
+                f"{str(text)[:60]!r} and {str(other)[:60]!r}. Add a row for every answer and "
                 "rating of an item."
             )
         return across_items(text, other)
@@ -230,6 +230,6 @@ def _cosine(
         return max(0.0, float(vectors[str(text)] @ vectors[str(other)]))
     except KeyError as absent:
         raise TaskError(
-            f"task {task.name}: {absent.args[0][:60]!r} has no embedding by {task.embedding}; "
-            "resume the run, which asks for it."
+            f"task {task.name}: {absent.args[0][:60]!r} has no embedding by {task.embedding}. "
+            "Resume the run, which asks for it."
         ) from None

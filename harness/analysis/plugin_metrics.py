@@ -40,7 +40,7 @@ def plugin_metric(name: str) -> Metric:
     """
     metric = plugins.load(plugins.METRICS, name)
     if not isinstance(metric, Metric) or metric.name != name:
-        raise PluginError(f"plug-in {name!r}: found {metric!r}; it must be a Metric of that name.")
+        raise PluginError(f"plug-in {name!r}: found {metric!r}. It must be a Metric of that name.")
     return replace(
         metric,
         contributions=_guarded(metric.contributions, name, "contributions"),
@@ -70,7 +70,7 @@ def _guarded(function: Callable[..., Any], name: str, field: str) -> Callable[..
                 return result
             problem = f"{result!r} is not in `harness.stats.reasons`, as 'undefined' is"
         raise PluginError(
-            f"plug-in {name!r}: `{field}` of the metric fails ({problem}); correct it, or use "
+            f"plug-in {name!r}: `{field}` of the metric fails ({problem}). Correct it, or use "
             "another --metric. Replies of a run are kept."
         )
 

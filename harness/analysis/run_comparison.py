@@ -108,7 +108,7 @@ def _check_options(first: Source, second: Source) -> None:
     if ours != theirs:
         raise TaskError(
             f"the first run has the options {ours} (task {first.task.name}) and the second the "
-            f"options {theirs} (task {second.task.name}); compare two runs of one task."
+            f"options {theirs} (task {second.task.name}). Compare two runs of one task."
         )
 
 

@@ -177,7 +177,7 @@ def study(validations: Mapping[str, Validation]) -> Study:
     tasks = [validation.task.name for validation in validations.values()]
     if repeated := sorted({task for task in tasks if tasks.count(task) > 1}):
         raise RunError(
-            f"{len(tasks)} runs, several of task {', '.join(repeated)}; name one run of each task, "
+            f"{len(tasks)} runs, several of task {', '.join(repeated)}. Name one run of each task, "
             "or compare two runs of a task with harness report."
         )
     by_task = dict(zip(tasks, validations.values(), strict=True))

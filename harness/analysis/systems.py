@@ -118,7 +118,7 @@ def rank_systems(source: Source) -> SystemRanking:
     pairwise = source.task.pairwise
     if pairwise is None or pairwise.systems is None:
         raise TaskError(
-            f"{source.task.folder}: the compared systems are unknown; write 'pairwise' with "
+            f"{source.task.folder}: the compared systems are unknown. Write 'pairwise' with "
             "answers, first, second and systems into task.yaml."
         )
     compared = [_systems_of(item, pairwise.systems, source) for item in source.items]
@@ -161,7 +161,7 @@ def _systems_of(item: Item, fields: tuple[str, str], source: Source) -> tuple[st
     if not all(names) or names[0] == names[1]:
         raise TaskError(
             f"{source.task.folder}: item {item.id!r} names no two systems in "
-            f"{' and '.join(fields)}; add them."
+            f"{' and '.join(fields)}. Add them."
         )
     return names[0], names[1]
 

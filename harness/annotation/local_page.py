@@ -294,7 +294,7 @@ async def serve(
     try:
         listener = socket.create_server((LOOPBACK, port))
     except OSError as error:
-        raise TaskError(f"port {port} cannot be used ({error.strerror}); name another.") from None
+        raise TaskError(f"port {port} cannot be used ({error.strerror}). Name another.") from None
     access = Access(listener.getsockname()[1])
     application = RatingPage(session, access).application()
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=SHUTDOWN_S)

@@ -268,7 +268,7 @@ def _is_present(answer: Answer, rater: str, present: Present, where: str) -> boo
     if value is not None and value != answer.value:
         raise TaskError(
             f"{where}: {rater} rated item {answer.item!r} ({answer.elicitation}) otherwise in the "
-            "task's ratings; remove that rating from them to merge this answer."
+            "task's ratings. Remove that rating from them to merge this answer."
         )
     return value is not None
 
@@ -279,7 +279,7 @@ def _row(answer: Answer, rater: str, task: Task, where: str) -> Row:
     except ValueError:
         raise TaskError(
             f"{where}: item {answer.item!r} ({answer.elicitation}): the answer is no longer one of "
-            "the task's options or response sets; restore them in task.yaml."
+            "the task's options or response sets. Restore them in task.yaml."
         ) from None
     row = {name: getattr(answer, name, rater) for name in COLUMNS}
     row |= {"swapped": YES} if answer.swapped else {}

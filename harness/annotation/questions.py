@@ -146,7 +146,7 @@ def make_screens(
         if (item, elicitation) not in rated
     ]
     if not steps:
-        raise TaskError(f"task {task.name}: {rater} has rated all of these items; nothing is left.")
+        raise TaskError(f"task {task.name}: {rater} has rated all of these items. Nothing is left.")
     for step in steps:
         task.text_of(step.item)  # raises where there is none
     steps += _read_checks(checks, task) if checks else ()
@@ -184,13 +184,13 @@ def check_form(form: JudgeElicitation, task: Task) -> None:
     """Refuse a form that the task does not have; `TaskError` with what to do."""
     if task.is_open and form != "forced_choice":
         raise TaskError(
-            f"task {task.name}: a {task.scale} scale has no options, so there is no {form}; "
-            "leave the form out."
+            f"task {task.name}: a {task.scale} scale has no options, so there is no {form}. "
+            "Leave the form out."
         )
     if form not in task.elicitations:
         raise TaskError(
             f"task {task.name}: with {len(task.options)} options the form {form} needs the "
-            "possible sets; list the response_sets in task.yaml, or use forced_choice."
+            "possible sets. List the response_sets in task.yaml, or use forced_choice."
         )
 
 
@@ -202,7 +202,7 @@ def _of_rater(
     forms = {item: asked for item, (asked, named) in rows.items() if not named or rater in named}
     if not forms:
         whose = f"all {len(rows)} items name other raters than {rater!r}" if rows else "no items"
-        raise TaskError(f"{path}: {whose}; nothing is asked.")
+        raise TaskError(f"{path}: {whose}. Nothing is asked.")
     return forms
 
 
@@ -226,7 +226,7 @@ def read_queue(
         wanted = next((name for name in ASKED_ON if name == text), None)
         if wanted is None:
             raise TaskError(
-                f"{where}: elicitation: found {short(text)}; write {', '.join(ASKED_ON)}."
+                f"{where}: elicitation: found {short(text)}. Write {', '.join(ASKED_ON)}."
             )
         named = tuple(_named_raters(row.get("raters")))
         before, raters = rows.get(item, (wanted, named))
@@ -256,10 +256,10 @@ def _read_checks(path: Path, task: Task) -> Iterator[Step]:
         check_id = identifier(row.pop("id"), "id", where)
         expected = as_text(row.pop("answer"))
         if check_id in ids:
-            raise TaskError(f"{where}: id {check_id!r} is an item or given twice; give a new one.")
+            raise TaskError(f"{where}: id {check_id!r} is an item or given twice. Give a new one.")
         if expected not in keys:
             raise TaskError(
-                f"{where}: answer: found {short(expected)}; write one of {', '.join(sorted(keys))}."
+                f"{where}: answer: found {short(expected)}. Write one of {', '.join(sorted(keys))}."
             )
         ids.add(check_id)
         item = Item(check_id, {name: as_text(value) for name, value in row.items()})

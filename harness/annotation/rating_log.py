@@ -128,7 +128,7 @@ def read_answers(path: Path, task: Task) -> LoggedAnswers:
     except OSError as error:
         raise TaskError(f"{path}: cannot be read ({error.strerror}).") from None
     if not lines:
-        raise TaskError(f"{path}: the log is empty; remove it.")
+        raise TaskError(f"{path}: the log is empty. Remove it.")
     return _replayed(lines, path, task)
 
 
@@ -146,8 +146,8 @@ def _replayed(lines: Iterable[bytes], path: Path, task: Task) -> LoggedAnswers:
     header = _header(first, path)
     if header.task != task.name:
         raise TaskError(
-            f"{path}: these are ratings of task {header.task!r}, not of {task.name!r}; "
-            "move the file away."
+            f"{path}: these are ratings of task {header.task!r}, not of {task.name!r}. "
+            "Move the file away."
         )
     logged = LoggedAnswers(header.rater)
     for line in rest:
@@ -162,11 +162,11 @@ def _header(line: bytes, path: Path) -> LogHeader:
     try:
         header = msgspec.json.decode(without_checksum(line), type=LogHeader)
     except (DamagedLine, msgspec.MsgspecError):
-        raise TaskError(f"{path}: line 1 is damaged; correct or remove the file.") from None
+        raise TaskError(f"{path}: line 1 is damaged. Correct or remove the file.") from None
     if header.schema_version != SCHEMA_VERSION:
         raise TaskError(
             f"{path}: written in format {header.schema_version}, this version reads "
-            f"{SCHEMA_VERSION}; use the version of judge-harness that wrote it."
+            f"{SCHEMA_VERSION}. Use the version of judge-harness that wrote it."
         )
     return header
 
@@ -193,7 +193,7 @@ class RatingLog(ChecksummedLog):
             log = cls(path, header=header, mode=OWNER_FILE, durable=True)
         except BlockingIOError:
             raise TaskError(
-                f"{path}: another process is writing to this log; end it, or rate under "
+                f"{path}: another process is writing to this log. End it, or rate under "
                 "another name."
             ) from None
         except OSError as error:
@@ -220,6 +220,6 @@ class RatingLog(ChecksummedLog):
     def unwritable(self, error: OSError) -> TaskError:
         """Say that earlier ratings are kept."""
         return TaskError(
-            f"{self.path}: cannot be written ({error.strerror}); free some space. "
+            f"{self.path}: cannot be written ({error.strerror}). Free some space. "
             "Earlier ratings are safe."
         )

@@ -339,7 +339,7 @@ def _plan_new(asked: _Asked, given: Given) -> Plan:
 
 def _plan_resumed(asked: _Asked, given: Given, out: Path | None) -> Plan:
     if asked.judges is not None or asked.mapping or not isinstance(asked.task, str | Path | None):
-        raise HarnessError("a resumed run keeps its judges and its task; leave them out")
+        raise HarnessError("a resumed run keeps its judges and its task. Leave them out")
     name = None if asked.resume is True else str(asked.resume)
     folder = find_run(out, name, unfinished=True)
     task = None if asked.task is None else str(asked.task)

@@ -62,7 +62,7 @@ class BatchLedger:
                 self.batches = [PendingBatch(**entry) for entry in entries]
             except (OSError, ValueError, TypeError):
                 raise RunError(
-                    f"{path}: cannot be read, so batches might be handed in twice; repair it, "
+                    f"{path}: cannot be read, so batches might be handed in twice. Repair it, "
                     "or remove it when no batch of this run is outstanding."
                 ) from None
         self._left = {batch.token: set(batch.requests) for batch in self.batches}

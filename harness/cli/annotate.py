@@ -74,7 +74,7 @@ def check_own_files(folder: Path) -> None:
 
     if read_task_file(folder / TASK_FILE).datasets:
         raise TaskError(
-            f"{folder}: its ratings are those of a data set; to add others, make files of it with "
+            f"{folder}: its ratings are those of a data set. To add others, make files of it with "
             "`harness curate export` and `harness curate import`."
         )
 
@@ -92,7 +92,7 @@ def _rate(task: Task, name: str, page: PageOptions, seed: int) -> None:
     if rater is None:
         raise typer.BadParameter("name the rater, e.g. --rater ann", param_hint="--rater")
     if task.folder.resolve().is_relative_to(bundled("datasets").resolve()):
-        raise TaskError(f"{name}: a bundled task cannot be rated; copy its folder {task.folder}.")
+        raise TaskError(f"{name}: a bundled task cannot be rated. Copy its folder {task.folder}.")
     identifier(rater, "--rater", "harness annotate")
     check_property(task)
     form = page.asked_form
@@ -117,7 +117,7 @@ def check_property(task: Task) -> None:
 
     if task.property == DEFAULT_PROPERTY:
         raise TaskError(
-            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}; write what is "
+            f"{task.folder}: 'property' in task.yaml is still {DEFAULT_PROPERTY!r}. Write what is "
             "rated, as a phrase that people read."
         )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from harness.errors import OptionError
+from harness.errors import OptionError, in_sentences
 from harness.option_declarations import Options, check_use, flag_of, options_of, read_options
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def takes(
 def usage_error(error: OptionError) -> typer.BadParameter:
     """Return the error of the command line for one about an option."""
     problem, advice = error.worded(flag_of)
-    text, hint = f"{problem}; {advice}" if advice else problem, None
+    text, hint = in_sentences(problem, advice), None
     if error.option:
         hint = flag_of(error.option)
         text = text.removeprefix(hint).removeprefix("=").removeprefix(": ")

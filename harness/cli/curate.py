@@ -184,8 +184,8 @@ def _dataset(name: str, options: dict[str, str]) -> HubDataset:
         return HubDataset.model_validate(fields | options)
     except ValidationError as error:
         fault = fault_of(error)
-        expected = "write OWNER/NAME" if fault.place == "name" else fault.problem
-        raise TaskError(f"{fault.place}: found {fault.found!r}; {expected}.") from None
+        expected = "Write OWNER/NAME" if fault.place == "name" else fault.problem
+        raise TaskError(f"{fault.place}: found {fault.found!r}. {expected}.") from None
 
 
 def _of_recipe(name: str) -> HubDataset:
@@ -194,7 +194,7 @@ def _of_recipe(name: str) -> HubDataset:
 
     recipe = read_recipe(name)
     if recipe.datasets is None:
-        raise TaskError(f"recipe {name!r}: it is not on the hub; get it from {recipe.source}.")
+        raise TaskError(f"recipe {name!r}: it is not on the hub. Get it from {recipe.source}.")
     return recipe.datasets
 
 

@@ -78,7 +78,7 @@ def use_of_resume(values: Mapping[str, Any], new: str, resumed: str) -> str:
     run_name = values["run_name"]
     if run_name is not None and not values["resume"]:
         raise typer.BadParameter(
-            f"to resume a run: --resume {run_name}; to start one: --task NAME", param_hint="RUN"
+            f"to resume a run: --resume {run_name}. To start one: --task NAME", param_hint="RUN"
         )
     return resumed if values["resume"] else new
 
@@ -87,7 +87,7 @@ def check_without_table(ctx: typer.Context) -> None:
     """Refuse options that describe a table where none is given."""
     for option in ctx.args:
         raise typer.BadParameter(
-            f"{option} needs --from FILE, a table; leave it out to write the example"
+            f"{option} needs --from FILE, a table. Leave it out to write the example"
         )
 
 
@@ -98,7 +98,7 @@ def task_folder(name: str) -> Path:
     folder = Path(name).expanduser()
     if not TASK_NAME.fullmatch(folder.name):
         raise TaskError(
-            f"{folder.name!r} is not a task name; use letters, digits, '.', '_' and '-'."
+            f"{folder.name!r} is not a task name. Use letters, digits, '.', '_' and '-'."
         )
     return folder
 

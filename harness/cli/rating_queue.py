@@ -143,7 +143,7 @@ def _write_draw(
     if rated != task.name:
         raise TaskError(
             f"{folder.path}: it is a run of {rated}, not of {task.name}",
-            "name another with --run",
+            "Name another with --run",
         )
     draw = draw_items(folder, judge, source, n_labels, rng=np.random.default_rng(seed))
     write_draw(task, draw, target)

@@ -192,7 +192,7 @@ def history(
 
     last, file = wanted.last, page.page
     if wanted.show_all and last is not None:
-        raise typer.BadParameter("shows all looks; leave --last out", param_hint="--all")
+        raise typer.BadParameter("shows all looks. Leave --last out", param_hint="--all")
     folder = find_run(place.out, run)
     reading = history_of(folder)
     drawn = reading.last(None if wanted.show_all else last or MAX_LOOKS)

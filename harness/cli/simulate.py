@@ -63,7 +63,7 @@ def simulate(
     try:
         rows_of_figures = {number: FIGURES[number].rows(seed.seed, wanted) for number in chosen}
     except ValueError as error:
-        raise HarnessError(f"{error}; change --gammas, --options or the sets.") from None
+        raise HarnessError(f"{error}. Change --gammas, --options or the sets.") from None
     if page.page is not None:
         write(page.page, figures_page(rows_of_figures, wanted, seed.seed))
         echo(str(page.page))

@@ -73,7 +73,7 @@ def _pairs(texts: Sequence[str], option: str, *, needs_value: bool) -> dict[str,
     for text in texts:
         name, sign, value = text.rpartition("=") if "=" in text else (text, "", "")
         if not name or bool(value) != bool(sign) or (needs_value and not sign):
-            raise VerdictError(f"{option}: found {text!r}; write it as name=value.")
+            raise VerdictError(f"{option}: found {text!r}. Write it as name=value.")
         pairs[name] = value
     return pairs
 

@@ -87,7 +87,7 @@ def check_address(address: str) -> None:
         Also if the extra is not installed.
     """
     if not all(map(find_spec, ("psycopg", "psycopg_pool"))):
-        raise RunError("--store needs psycopg and its pool", f"install them: {INSTALL}")
+        raise RunError("--store needs psycopg and its pool", f"Install them: {INSTALL}")
     from harness.cluster.store_address import store_address  # noqa: PLC0415 -- needs it
 
     store_address(address)
@@ -125,7 +125,7 @@ def copy_replies(source: str, target: str) -> int:
     """
     if "://" not in source and not Path(source).is_dir():
         raise RunError(
-            f"{source}: there is no such folder; name a cache, a run or postgresql://..."
+            f"{source}: there is no such folder. Name a cache, a run or postgresql://..."
         )
     n_replies = 0
     with ExitStack() as opened:

@@ -173,7 +173,7 @@ def explained(address: StoreAddress) -> Iterator[None]:
         ) from None
     except psycopg.Error as error:
         raise RunError(
-            f"{address.name}: cannot be used as a store ({address.hide(str(error))}); check the "
+            f"{address.name}: cannot be used as a store ({address.hide(str(error))}). Check the "
             "rights of its user, and that the database is only for this."
         ) from None
 
@@ -187,8 +187,8 @@ def prepare(connection: psycopg.Connection) -> None:
         version = row[0] if row else 0
         if version > len(SCHEMA):
             raise RunError(
-                f"the store has tables of version {version}, this program knows {len(SCHEMA)}; "
-                "update judge-harness."
+                f"the store has tables of version {version}, this program knows {len(SCHEMA)}. "
+                "Update judge-harness."
             )
         for script in SCHEMA[version:]:
             connection.execute(script)

@@ -54,7 +54,7 @@ def cluster_address(executor: str) -> str | None:
     if executor != "ray" and not executor.startswith("ray://"):
         raise RunError("--executor: write local, ray, or ray://HOST:PORT of a cluster.")
     if find_spec("ray") is None or find_spec("psycopg") is None:
-        raise RunError("--executor ray needs Ray", "install it: pip install 'judge-harness[ray]'")
+        raise RunError("--executor ray needs Ray", "Install it: pip install 'judge-harness[ray]'")
     address = os.environ.get("RAY_ADDRESS") if executor == "ray" else executor
     if not address or address in {"auto", "local"}:
         return address if address == "auto" else None
@@ -69,13 +69,13 @@ def _check_private(address: str) -> None:
         hosts = _resolve(host)
     except (ValueError, OSError):
         raise RunError(
-            f"--executor: {address} cannot be resolved; write ray://HOST:PORT."
+            f"--executor: {address} cannot be resolved. Write ray://HOST:PORT."
         ) from None
     public = [str(host) for host in hosts if host.is_global]
     if public and os.environ.get(FORCE) != "1":
         raise RunError(
             f"--executor: {public[0]} is a public address, and whoever reaches a Ray cluster may "
-            f"run programs on it; use a private one, or set {FORCE}=1 if its network is closed."
+            f"run programs on it. Use a private one, or set {FORCE}=1 if its network is closed."
         )
 
 

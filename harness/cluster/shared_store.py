@@ -267,7 +267,7 @@ class SharedStore:
             own = "none" if limit_usd is None else f"{limit_usd:g}"
             raise RunError(
                 f"{self.lease.name}: all processes with the budget {name} share the limit of "
-                f"${row[0]:g}, and this one has {own}; give --max-cost {row[0]:g}, or more to "
+                f"${row[0]:g}, and this one has {own}. Give --max-cost {row[0]:g}, or more to "
                 "raise it for all, or another --budget-name."
             )
 

@@ -49,14 +49,14 @@ def store_address(text: str) -> StoreAddress:
     """
     if not text.startswith(SCHEMES):
         raise RunError(
-            "--store: not an address of PostgreSQL; write postgresql://HOST:PORT/DATABASE, or "
+            "--store: not an address of PostgreSQL. Write postgresql://HOST:PORT/DATABASE, or "
             f"postgresql:// with the whole address in ${VARIABLE}."
         )
     explicit = _parsed(text, "--store")
     if any(name in explicit for name in SECRETS):
         raise RunError(
-            "--store: the address holds a password, which other users of this machine can read; "
-            f"leave it out and set PGPASSWORD, ~/.pgpass, a service file or ${VARIABLE}."
+            "--store: the address holds a password, which other users of this machine can read. "
+            f"Leave it out and set PGPASSWORD, ~/.pgpass, a service file or ${VARIABLE}."
         )
     if text in SCHEMES and VARIABLE in os.environ:
         explicit = _parsed(os.environ[VARIABLE], f"${VARIABLE}")
@@ -67,7 +67,7 @@ def store_address(text: str) -> StoreAddress:
         mode = effective.get("sslmode", "prefer")
         if mode not in {"prefer", VERIFIED}:  # the first is libpq's default
             raise RunError(
-                f"--store: sslmode={mode} does not check who answers; outside this machine it must "
+                f"--store: sslmode={mode} does not check who answers. Outside this machine it must "
                 f"be {VERIFIED}, with sslrootcert where the system does not know the certificate."
             )
         explicit["sslmode"] = VERIFIED
@@ -80,7 +80,7 @@ def _parsed(text: str, source: str) -> dict[str, str]:
         return {name: str(value) for name, value in conninfo_to_dict(text).items()}
     except ProgrammingError:  # its message may repeat a password
         raise RunError(
-            f"{source}: cannot be read; write postgresql://HOST:PORT/DATABASE."
+            f"{source}: cannot be read. Write postgresql://HOST:PORT/DATABASE."
         ) from None
 
 

@@ -93,14 +93,14 @@ def moments_of(source: Source, names: Sequence[str]) -> AgreementMoments:
     task.require_options("a plan from ratings")
     tables = [judge_table(task, items, name, source.verdicts[name]) for name in names]
     if exact := [table.name for table in tables if "forced_choice" in table.exact]:
-        raise TaskError(f"{exact[0]} gives distributions; a plan needs a judge that gives replies.")
+        raise TaskError(f"{exact[0]} gives distributions. A plan needs a judge that gives replies.")
     counts = [table.choice_counts for table in tables]
     grouped = any(item.group is not None for item in items)
     clusters = np.array(unit_numbers(items)) if grouped else None
     try:
         return agreement_moments(human_table(task, items).choice_counts, *counts, groups=clusters)
     except ValueError as error:
-        raise TaskError(f"task {task.name}: {error}; choose other judges or items.") from None
+        raise TaskError(f"task {task.name}: {error}. Choose other judges or items.") from None
 
 
 def planted_raters_of(source: Source) -> PlantedRaters:
@@ -117,7 +117,7 @@ def planted_raters_of(source: Source) -> PlantedRaters:
     if raters is None:
         raise TaskError(
             f"task {task.name}: no item has two forced choices, so that nothing tells how often "
-            "raters agree; assume --rater-agreement."
+            "raters agree. Assume --rater-agreement."
         )
     return raters
 

@@ -250,7 +250,7 @@ def _keep_rejected(part: Path, summary: ImportSummary, max_rejected: MaxRejected
     first = summary.rejected[0]
     raise TaskError(
         f"{summary.folder}: {summary.n_rejected} rows or cells cannot be used, more than "
-        f"{max_rejected}, so nothing was written; {listed} lists them (line {first.line}: "
+        f"{max_rejected}, so nothing was written. {listed} lists them (line {first.line}: "
         f"{first.reason}). Correct them, or raise --max-rejected."
     )
 

@@ -331,7 +331,7 @@ def write_cards(task: Task, folder: Path | None = None) -> tuple[Path, Path]:
     """
     target = folder or task.folder
     if target.resolve().is_relative_to(bundled("datasets").resolve()):
-        raise TaskError(f"{target}: a bundled task is not written into; give a folder with --to.")
+        raise TaskError(f"{target}: a bundled task is not written into. Give a folder with --to.")
     texts = {target / CARD: data_card(task), target / CROISSANT: croissant(task, target)}
     with writing_to(target, TaskError):
         target.mkdir(parents=True, exist_ok=True)

@@ -144,7 +144,7 @@ def _plans(
     counts = count_labels(reader, is_open=settings.scale in OPEN_SCALES)
     where = str(table.path)
     if settings.scales and len(counts) <= 1:
-        raise TaskError(f"{where}: --scales goes with several criteria; leave it out.")
+        raise TaskError(f"{where}: --scales goes with several criteria. Leave it out.")
     shared = len(counts) <= 1 or (
         settings.scales != "own"
         and (settings.scales == "shared" or settings.scale in OPEN_SCALES or _one_scale(counts))
@@ -207,7 +207,7 @@ def _check_effect(settings: AnswerSettings, mapping: ColumnMapping, table: Table
     }
     for fault, is_one in faults.items():
         if is_one:
-            raise TaskError(f"{table.path}: {fault}; leave it out.")
+            raise TaskError(f"{table.path}: {fault}. Leave it out.")
 
 
 def _one_scale(counts: Mapping[str, LabelCounts]) -> bool:
@@ -281,7 +281,7 @@ def _corrected(
     order = table.columns[mapping.rated_at].by_row() if mapping.rated_at else []
     if settings.on_duplicate == "last" and not order:
         raise TaskError(
-            f"{table.path}: --on-duplicate last needs the times of the ratings; give --rated-at."
+            f"{table.path}: --on-duplicate last needs the times of the ratings. Give --rated-at."
         )
     rater = table.columns[mapping.rater]
     people = same_names(rater)

@@ -77,7 +77,7 @@ def read_recipe(name: str) -> Recipe:
     path = Path(name) if name.endswith((".yaml", ".yml")) else BUNDLED / f"{name}.yaml"
     if path.parent == BUNDLED and name not in recipe_names():
         raise TaskError(
-            f"recipe {name!r}: there is none; use one of {', '.join(recipe_names())}, or a file "
+            f"recipe {name!r}: there is none. Use one of {', '.join(recipe_names())}, or a file "
             "that ends in .yaml."
         )
     try:

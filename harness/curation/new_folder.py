@@ -28,7 +28,7 @@ def check_new(folder: Path) -> None:
         If the path exists.
     """
     if folder.exists():
-        raise TaskError(f"{folder}: exists already; choose another name, or remove it yourself.")
+        raise TaskError(f"{folder}: exists already. Choose another name, or remove it yourself.")
 
 
 @contextmanager

@@ -77,8 +77,8 @@ def count_labels(reader: AnswerReader, *, is_open: bool = False) -> dict[str, La
                 ", ".join(mapping.raters or mapping.criteria or mapping.votes) or mapping.label
             )
             raise TaskError(
-                f"{reader.table.path}: found more than {MAX_LABELS} different labels in {columns}; "
-                "say --scale continuous if they are numbers, --scale text if they are free text, "
+                f"{reader.table.path}: found more than {MAX_LABELS} different labels in {columns}. "
+                "Say --scale continuous if they are numbers, --scale text if they are free text, "
                 "or name other columns."
             )
     return counts
@@ -199,12 +199,12 @@ def _open_answers(counts: LabelCounts, settings: AnswerSettings, where: str) -> 
     """Read labels as numbers, of which others are refused row by row, or as texts."""
     if settings.options or settings.positive:
         raise TaskError(
-            f"{where}: a {settings.scale} scale has no options; drop --options and --positive."
+            f"{where}: a {settings.scale} scale has no options. Drop --options and --positive."
         )
     doubts = _decimal_questions(list(counts.humans), settings)
     numbers = (as_number(label) for label in counts.humans)
     if settings.scale == "continuous" and not doubts and all(n is None for n in numbers):
-        raise TaskError(f"{where}: no rating is a number; name other columns, or another --scale.")
+        raise TaskError(f"{where}: no rating is a number. Name other columns, or another --scale.")
     return AnswerGuess(TableAnswers.of(settings, where, abstain=counts.abstains), tuple(doubts))
 
 
@@ -440,10 +440,10 @@ def _check_number(names: Sequence[str], where: str) -> None:
     if len(names) <= 1:
         labels = f"only the label {names[0]!r}" if names else "no labels at all"
         raise TaskError(
-            f"{where}: found {labels}; a task needs two options. Name them with --options."
+            f"{where}: found {labels}. A task needs two options. Name them with --options."
         )
     if len(names) > MAX_LABELS:
-        raise TaskError(f"{where}: found {len(names)} options; a task has at most {MAX_LABELS}.")
+        raise TaskError(f"{where}: found {len(names)} options. A task has at most {MAX_LABELS}.")
 
 
 def _scale(names: Sequence[str], where: str, *, pairs: bool = False) -> Scale:
@@ -457,7 +457,7 @@ def _scale(names: Sequence[str], where: str, *, pairs: bool = False) -> Scale:
         if len(steps) > MAX_STEPS or not all(step.is_integer() for step in steps):
             raise TaskError(
                 f"{where}: found {len(names)} different numbers from {min(steps):g} to "
-                f"{max(steps):g}, which looks continuous; say --scale continuous (and --bounds), "
+                f"{max(steps):g}, which looks continuous. Say --scale continuous (and --bounds), "
                 "or --scale ordinal to use each number as a step."
             )
         return "ordinal"

@@ -142,7 +142,7 @@ def next_ratings(
     n_options = len(task.options)
     if quantity != "annotator-test" and not 0 < len(task.positive) < n_options:
         raise TaskError(
-            f"task {task.name}: no decision depends on more ratings without positive options; name "
+            f"task {task.name}: no decision depends on more ratings without positive options. Name "
             "them under 'positive' in task.yaml."
         )
     human = human_table(task, task.items)

@@ -91,7 +91,7 @@ def draw_sample(
     """
     if task.rubric:
         raise TaskError(
-            f"task {task.name}: a sample would divide the outputs of its rubric; sample from a "
+            f"task {task.name}: a sample would divide the outputs of its rubric. Sample from a "
             "copy of the task without 'rubric'."
         )
     strata: dict[Hashable, list[str]] = defaultdict(list)
@@ -102,8 +102,8 @@ def draw_sample(
     if available < n_items:
         how = f" by {by}" if by else ""
         raise TaskError(
-            f"task {task.name}: {available} of {len(task.items)} items can be sampled{how}; "
-            f"ask for {available} at most."
+            f"task {task.name}: {available} of {len(task.items)} items can be sampled{how}. "
+            f"Ask for {available} at most."
         )
     names = sorted(strata, key=lambda key: (isinstance(key, str), key))
     sizes = _equal_sizes([len(strata[name]) for name in names], n_items, rng)
@@ -196,7 +196,7 @@ def split_by_group(
     n_first = round(share * len(groups))
     if not 0 < n_first < len(groups):
         raise TaskError(
-            f"task {task.name}: {len(groups)} groups cannot be split at {share:g}; sample more."
+            f"task {task.name}: {len(groups)} groups cannot be split at {share:g}. Sample more."
         )
     first = {groups[i] for i in rng.permutation(len(groups))[:n_first]}
     parts = []

@@ -57,7 +57,7 @@ def excel_rows(
             names = next(lines)
             if not sheet and len(names) > 1:
                 raise PlaceError(
-                    f"has the sheets {', '.join(map(repr, names[:8]))}; give --sheet with the one "
+                    f"has the sheets {', '.join(map(repr, names[:8]))}. Give --sheet with the one "
                     "to read, or with several that have the same columns."
                 )
             cells = (
@@ -149,12 +149,12 @@ def _check_unpacked(path: Path, limits: Limits) -> int:
                             n_formulas += _n_formulas(text[:end])
                             tail = text[end:][-CHUNK:]
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise PlaceError(f"cannot be read as xlsx ({error}); save it anew.") from None
+        raise PlaceError(f"cannot be read as xlsx ({error}). Save it anew.") from None
     return n_formulas
 
 
 def _too_large(limits: Limits) -> NoReturn:
-    raise PlaceError(f"unpacks to more than {limits.n_bytes} bytes; split the file.")
+    raise PlaceError(f"unpacks to more than {limits.n_bytes} bytes. Split the file.")
 
 
 def _n_formulas(text: bytes) -> int:
@@ -163,7 +163,7 @@ def _n_formulas(text: bytes) -> int:
     for match in matches:
         if match[2] is None:
             cell = match[1].decode()
-            problem = "holds a formula without a stored value; open the file and save it"
+            problem = "holds a formula without a stored value. Open the file and save it"
             raise PlaceError(f"{problem}, or paste the values.", f"cell {cell}")
     return len(matches)
 
@@ -187,10 +187,10 @@ def _saved_files(path: Path, limits: Limits) -> list[Path]:
         names = [str(entry["filename"]) for entry in state["_data_files"]]
     except (OSError, ValueError, KeyError, TypeError):
         raise PlaceError(
-            f"this folder has no {STATE} of save_to_disk; give a file, or the folder of a split.",
+            f"this folder has no {STATE} of save_to_disk. Give a file, or the folder of a split.",
         ) from None
     if state.get("_indices_files") or any("/" in name or "\\" in name for name in names):
-        raise PlaceError("the data set selects rows of another; save it after flatten_indices().")
+        raise PlaceError("the data set selects rows of another. Save it after flatten_indices().")
     return [path / name for name in names]
 
 
@@ -198,19 +198,19 @@ def _json_rows(path: Path, how: FileOptions, found: Reading) -> Iterator[tuple[i
     """Yield number and row of each entry of a JSON file: a list of rows, or a named format."""
     raw = path.read_bytes().removeprefix(BOM)
     if b"\0" in raw and not how.encoding:
-        raise PlaceError("holds the character NUL; save the file as UTF-8 text.")
+        raise PlaceError("holds the character NUL. Save the file as UTF-8 text.")
     try:
         content = parse_json(raw.decode(how.encoding or "utf-8"))
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} is not UTF-8{encoding_of(raw[:65536])}"
-        raise PlaceError(f"{problem}; save the file as UTF-8.") from None
+        raise PlaceError(f"{problem}. Save the file as UTF-8.") from None
     except ValueError as error:
-        raise PlaceError(f"{error}; write strict JSON.") from None
+        raise PlaceError(f"{error}. Write strict JSON.") from None
     if not (isinstance(content, list) and all(isinstance(row, dict) for row in content)):
         known = format_of(content)
         if known is None:
             raise PlaceError(
-                "this JSON is neither a list of rows nor an export that is read; see the manual."
+                "this JSON is neither a list of rows nor an export that is read. See the manual."
             )
         found.name = known.name
         content = known.rows(content, found)
@@ -302,9 +302,9 @@ def _check_file_options(path: Path, how: FileOptions) -> None:
     """Refuse options of other kinds of files."""
     is_binary = path.is_dir() or path.suffix.lower() in {".xlsx", ".parquet", ".arrow"}
     if how.sheets and path.suffix.lower() != ".xlsx":
-        raise TaskError(f"{path}: --sheet goes with a workbook; leave it out.")
+        raise TaskError(f"{path}: --sheet goes with a workbook. Leave it out.")
     if how.encoding and is_binary:
-        raise TaskError(f"{path}: --encoding goes with files of text; leave it out.")
+        raise TaskError(f"{path}: --encoding goes with files of text. Leave it out.")
 
 
 def source_rows(

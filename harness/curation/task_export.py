@@ -94,10 +94,10 @@ def export_task(task: Task, path: Path) -> ExportSummary:
         If the ending is another, or a file exists or cannot be written.
     """
     if path.suffix.lower() not in ENDINGS:
-        raise TaskError(f"{path}: a task is exported as .csv or .jsonl; choose one of these.")
+        raise TaskError(f"{path}: a task is exported as .csv or .jsonl. Choose one of these.")
     for file in (path, sidecar_of(path), files_of(path)):
         if file.exists():
-            raise TaskError(f"{file}: exists already; choose another name, or remove it yourself.")
+            raise TaskError(f"{file}: exists already. Choose another name, or remove it yourself.")
     names = _file_names(task, (item.fields for item in task.items))
     verdicts = list(_verdict_rows(task))
     rows = [*_rating_rows(task), *verdicts]
@@ -182,10 +182,10 @@ def import_exported(path: Path, folder: Path) -> ExportSummary:
     for line, raw in source_rows(path, LIMITS, []):
         row = {name: undo(as_text(cell)) for name, cell in raw.items()}
         if missing := {"item", "item_number", "elicitation", "value"} - row.keys():
-            raise TaskError(f"{path}: column {min(missing)!r} is missing; export the task anew.")
+            raise TaskError(f"{path}: column {min(missing)!r} is missing. Export the task anew.")
         made |= row.keys() & set(PROVENANCE)
         if not row["item_number"].isdecimal():
-            raise TaskError(f"{path}: line {line}: item_number is not a number; export it anew.")
+            raise TaskError(f"{path}: line {line}: item_number is not a number. Export it anew.")
         items.setdefault(int(row["item_number"]), _item(row))
         answers = verdicts if row.get("judge") else ratings
         answers.append({name: row.get(name, "") for name in (*VERDICT, "rater", *PROVENANCE)})

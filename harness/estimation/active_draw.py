@@ -83,7 +83,7 @@ def draw_items(
     source = compared_source(folder)
     if judge not in source.verdicts:
         names = ", ".join(source.verdicts)
-        raise RunError(f"{folder.path}: no judge {judge!r}", f"name one of {names}")
+        raise RunError(f"{folder.path}: no judge {judge!r}", f"Name one of {names}")
     quantity = Quantity.of(source.task, source.ranking_elicitation)
     labelled, unanswered = filled(labelled_items(source, judge, quantity)[0], quantity)
     parts = []
@@ -93,12 +93,12 @@ def draw_items(
         if asked is None or asked.manifest.state not in ASKED:
             raise RunError(
                 f"{folder.path}: {judge} has not been asked about all items of {items}",
-                f"run `harness estimate {folder.path.name} --judge {judge} --items {items}` first",
+                f"Run `harness estimate {folder.path.name} --judge {judge} --items {items}` first",
             )
         parts.append(quantity.first_verdicts(part, verdicts_of(asked)))
     verdicts = np.concatenate(parts) if parts else np.empty(0)
     if n_labels > len(verdicts):
-        raise TaskError(f"{items}: {len(verdicts)} items", f"draw {len(verdicts)} at most")
+        raise TaskError(f"{items}: {len(verdicts)} items", f"Draw {len(verdicts)} at most")
     verdicts = np.where(np.isnan(verdicts), unanswered, verdicts)
     spreads = label_spreads(labelled.labels, labelled.verdicts, verdicts)
     probabilities = draw_probabilities(spreads, n_labels)

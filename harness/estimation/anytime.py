@@ -76,7 +76,7 @@ def check_order(labelled: Labelled) -> None:
         how = "come in groups" if labelled.weights is None else "were drawn with probabilities"
         raise OptionError(
             "until_width", f"the rated items {how}, and no sequence is known to hold for them",
-            "leave {until_width} out",
+            "Leave {until_width} out",
         )  # fmt: skip
 
 

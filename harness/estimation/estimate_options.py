@@ -60,18 +60,18 @@ class EstimateOptions(Options):
     @model_validator(mode="after")
     def _go_together(self) -> Self:
         if self.until_width is None and self.ratings_per_item is not None:
-            raise OptionError("ratings_per_item", "it goes with {until_width}", "add that one")
+            raise OptionError("ratings_per_item", "it goes with {until_width}", "Add that one")
         if self.paired_beta and self.beta_range is not None:
-            raise OptionError("paired_beta", "beta is estimated or given", "leave {beta_range} out")
+            raise OptionError("paired_beta", "beta is estimated or given", "Leave {beta_range} out")
         if self.strata is not None:
             for name, what in (("until_width", "sequence"), ("paired_beta", "interval of beta")):
                 if getattr(self, name):
                     problem = f"no {what} is known to hold for items that are weighted by strata"
-                    raise OptionError(name, problem, f"leave {{{name}}} or {{strata}} out")
+                    raise OptionError(name, problem, f"Leave {{{name}}} or {{strata}} out")
         for name in ("paired_beta", "beta_range"):
             if self.until_width is not None and getattr(self, name):
                 problem = "no sequence is known for a share that rests on beta"
-                raise OptionError("until_width", problem, f"leave {{{name}}} out")
+                raise OptionError("until_width", problem, f"Leave {{{name}}} out")
         return self
 
     @field_validator("beta_range")

@@ -86,7 +86,7 @@ class Strata:
                 raise OptionError(
                     "strata",
                     f"{n:,} unlabelled items have {self.field} {name!r}, and {n_rated} rated ones",
-                    f"rate at least {MIN_RATED} of them, or leave them out of the items",
+                    f"Rate at least {MIN_RATED} of them, or leave them out of the items",
                 )
         kept = np.isin(names, list(self.n_unlabelled))
         names = names[kept]
@@ -123,7 +123,7 @@ def strata_of(items: Sequence[Item], field: str, where: str) -> list[str]:
         if value is None or value == "":
             raise TaskError(
                 f"{where}: item {item.id!r} has no {field!r}",
-                "name a field that all items have: --strata FIELD",
+                "Name a field that all items have: --strata FIELD",
             )
         names.append(str(value))
     return names

@@ -70,7 +70,7 @@ class Quantity:
             return cls("score", "forced_choice", (), (), scores, ends)
         raise TaskError(
             f"task {task.name}: no option is positive, and its answers are not numbers",
-            "name the positive options in its task.yaml, as in 'positive: [toxic]'",
+            "Name the positive options in its task.yaml, as in 'positive: [toxic]'",
         )
 
     def value(self, answer: str | tuple[str, ...]) -> float:

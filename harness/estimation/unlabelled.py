@@ -80,7 +80,7 @@ def _tables(path: Path) -> list[Path]:
     tables = sorted(file for file in path.iterdir() if file.suffix.lower() in READERS)
     if not tables:
         raise TaskError(
-            f"{path}: no table in this folder", "put a csv, jsonl or parquet file there"
+            f"{path}: no table in this folder", "Put a csv, jsonl or parquet file there"
         )
     return tables
 
@@ -89,11 +89,11 @@ def _check(item: Item, path: Path, task: Task, wanted: set[str]) -> None:
     if missing := sorted(wanted - item.fields.keys()):
         raise TaskError(
             f"{path}: item {item.id!r} has no field {missing[0]!r}",
-            f"give it the fields of task {task.name}: {', '.join(sorted(wanted))}",
+            f"Give it the fields of task {task.name}: {', '.join(sorted(wanted))}",
         )
     rated = task.by_id.get(item.id)
     if rated is not None and INCLUSION_PROBABILITY not in rated.fields:
         raise TaskError(
             f"{path}: item {item.id!r} is an item of task {task.name}, too",
-            "give unlabelled items ids of their own",
+            "Give unlabelled items ids of their own",
         )

@@ -204,17 +204,17 @@ def estimate(
     source = compared_source(folder)
     if judge not in source.verdicts:
         names = ", ".join(source.verdicts)
-        raise RunError(f"{folder.path}: no judge {judge!r}", f"name one of {names}")
+        raise RunError(f"{folder.path}: no judge {judge!r}", f"Name one of {names}")
     given = "paired_beta" if wanted.options.paired_beta else "beta_range"
     of_sets = wanted.options.paired_beta or wanted.options.beta_range is not None
     quantity = Quantity.of(source.task, "forced_choice" if of_sets else source.ranking_elicitation)
     if of_sets and quantity.kind == "score":
-        raise OptionError(given, "mean scores have no beta", f"leave {{{given}}} out")
+        raise OptionError(given, "mean scores have no beta", f"Leave {{{given}}} out")
     if (wanted.options.n_labels or 0.0) >= quantity.bounds[1] - quantity.bounds[0]:
         raise OptionError(
             "n_labels",
             f"the scale itself is {quantity.bounds[1] - quantity.bounds[0]:g} wide",
-            "give a smaller width",
+            "Give a smaller width",
             found=wanted.options.n_labels,
         )
     labelled, rated = labelled_items(source, judge, quantity)
@@ -367,7 +367,7 @@ def labelled_items(
         raise TaskError(
             f"task {source.task.name}: {len(used)} items have ratings ({quantity.answers}) and "
             f"verdicts of {judge}",
-            f"rate at least {MIN_LABELLED}",
+            f"Rate at least {MIN_LABELLED}",
         )
     items = tuple(source.items[i] for i in used)
     groups = np.array(unit_numbers(items))
@@ -406,14 +406,14 @@ def pairs_of(source: Source, labelled: Labelled) -> PairedBeta:
     """
     if labelled.weights is not None:
         problem = "the rated items were drawn with probabilities, for which it is not known"
-        raise OptionError("paired_beta", problem, "leave {paired_beta} out")
+        raise OptionError("paired_beta", problem, "Leave {paired_beta} out")
     task = source.task
     pairs = beta_contributions(human_table(task, source.items), task.positive)
     n_pairs = int(pairs[:, 1].sum())
     if n_pairs < MIN_PAIRS:
         raise TaskError(
             f"task {task.name}: {n_pairs} pairs of a negative choice and a response set",
-            f"collect at least {MIN_PAIRS}, or give a range of beta with --beta-range",
+            f"Collect at least {MIN_PAIRS}, or give a range of beta with --beta-range",
         )
     return paired_beta(pairs[:, 0], pairs[:, 1], np.array(unit_numbers(source.items)))
 

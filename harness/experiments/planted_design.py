@@ -231,7 +231,7 @@ def design_of(source: Source, options: SelftestOptions) -> Design:
     if raters is None:
         raise TaskError(
             f"task {task.name}: no item has two forced choices, so that nothing tells how often "
-            "raters agree; describe a design with --items and --rater-agreement."
+            "raters agree. Describe a design with --items and --rater-agreement."
         )
     names = {name: j for j, name in enumerate(dict.fromkeys(r.rater for r in ratings))}
     judges = tuple(
@@ -300,7 +300,7 @@ def _estimated_judge(
             replies[places[verdict.item], codes[verdict.value]] += 1
     answered = int(replies.sum())
     if not answered:
-        raise TaskError(f"judge {name} made no forced choice; leave its verdicts out.")
+        raise TaskError(f"judge {name} made no forced choice. Leave its verdicts out.")
     each = replies.sum(axis=1)
     compared = float((each * ratings.sum(axis=1)).sum())
     agreement = float((replies * ratings).sum()) / compared if compared else raters.by_chance
@@ -321,7 +321,7 @@ def _raters(shares: tuple[float, ...], agreement: float) -> PlantedRaters:
     try:
         return PlantedRaters(shares, agreement)
     except ValueError as error:
-        raise TaskError(f"{error}; change --rater-agreement or --prevalence.") from None
+        raise TaskError(f"{error}. Change --rater-agreement or --prevalence.") from None
 
 
 def _judge(
@@ -343,4 +343,4 @@ def _judge(
             raters, agreement, self_consistency=self_consistency, abstention=abstention
         )
     except ValueError as error:
-        raise TaskError(f"{error}; change --agreement, --gap or --n-judges.") from None
+        raise TaskError(f"{error}. Change --agreement, --gap or --n-judges.") from None

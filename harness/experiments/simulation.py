@@ -127,7 +127,7 @@ def gamma_for(space: OptionSpace, Gamma: float) -> float:
         if abs(Gamma - end) <= TOLERANCE:
             return steepest
     if not least < Gamma < most:
-        raise ValueError(f"Gamma is {Gamma!r}; {space!r} allows {least:.3g} to {most:.3g}")
+        raise ValueError(f"Gamma is {Gamma!r}, and {space!r} allows {least:.3g} to {most:.3g}")
     return float(brentq(gap, -STEEPEST, STEEPEST))
 
 

@@ -73,25 +73,25 @@ class SimulationOptions(Quick):
         try:
             model.space()
         except ValueError as error:
-            raise HarnessError(f"{error}; change --sets or --options.") from None
+            raise HarnessError(f"{error}. Change --sets or --options.") from None
         return model
 
     def _check(self, figures: Sequence[int]) -> None:
         for name in LISTS:
             values = getattr(self, name) or ()
             if repeated := [value for value in values if values.count(value) > 1]:
-                raise HarnessError(f"--{name}: {repeated[0]} is named twice; name it once.")
+                raise HarnessError(f"--{name}: {repeated[0]} is named twice. Name it once.")
         if self.set_size is not None and self.sets is not None:
-            raise HarnessError("--sets says how large the sets are; leave --set-size out.")
+            raise HarnessError("--sets says how large the sets are. Leave --set-size out.")
         if self.set_size is not None and self.set_size > self.n_options:
             raise HarnessError(
-                f"--set-size {self.set_size} is more than {self.n_options} options; "
-                "raise --options."
+                f"--set-size {self.set_size} is more than {self.n_options} options. "
+                "Raise --options."
             )
         if self.etas and self.epsilons is not None and not max(self.epsilons):
-            raise HarnessError("--etas has no effect without rater error; raise --epsilons.")
+            raise HarnessError("--etas has no effect without rater error. Raise --epsilons.")
         if not any(FIGURES[figure].has_errors for figure in figures):
             for name in ("epsilons", "etas"):
                 if getattr(self, name) is not None:
                     numbers = ", ".join(map(str, figures))
-                    raise HarnessError(f"--{name} has no effect on figure {numbers}; leave it out.")
+                    raise HarnessError(f"--{name} has no effect on figure {numbers}. Leave it out.")

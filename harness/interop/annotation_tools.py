@@ -37,7 +37,7 @@ def _checked(content: object, kind: type[T], name: str) -> T:
     except ValidationError as error:
         place, problem = fault_of(error)[:2]
         raise PlaceError(
-            f"this JSON looks like {name}, but {short(place)}: {problem}; write it as a table."
+            f"this JSON looks like {name}, but {short(place)}: {problem}. Write it as a table."
         ) from None
 
 
@@ -268,7 +268,7 @@ def _argilla_table(content: object, reading: Reading) -> Iterator[Row]:
             lists[2] = lists[2] or ["submitted"] * len(lists[0])
             if len({*map(len, lists)}) > 1:
                 raise PlaceError(
-                    f"record {number}: {mark!r} has answers without users; export anew."
+                    f"record {number}: {mark!r} has answers without users. Export anew."
                 )
             criterion = {"criterion": mark.removesuffix(".responses")} if len(marks) > 1 else {}
             for value, who, status in zip(*lists, strict=True):

@@ -90,7 +90,7 @@ def _task_answers(text: str) -> JsonObject:
     try:
         content = json.loads(text)
     except ValueError:
-        raise PlaceError("Answer.taskAnswers is not JSON; export the batch anew.") from None
+        raise PlaceError("Answer.taskAnswers is not JSON. Export the batch anew.") from None
     first = content[0] if isinstance(content, list) and content else content
     return first if isinstance(first, dict) else {}
 
@@ -125,14 +125,14 @@ def _qualtrics(content: Iterable[Row], reading: Reading) -> Iterator[Row]:
     people = rows[marks[0] + 1 :]
     questions = [name for name in ids if "QID" in as_text(ids[name])]
     if not questions:
-        raise PlaceError("the row of ImportId names no question (QID); export the survey anew.")
+        raise PlaceError("the row of ImportId names no question (QID). Export the survey anew.")
     answers = {q: {as_text(row.get(q)) for row in people} - {""} for q in questions}
     rated = [q for q in questions if 0 < len(answers[q]) <= MAX_ANSWERS]
     options = {label for q in rated for label in answers[q] if not is_remark(label)}
     for question in rated:
         if len(answers[question] & options) < LEAST_SHARED * len(options):
             raise PlaceError(
-                f"question {question!r} has other answers than most; leave columns out with --drop."
+                f"question {question!r} has other answers than most. Leave columns out with --drop."
             )
     finished = [row for row in people if as_text(row.get("Finished")).lower() not in {"0", "false"}]
     _note_left_out(reading, len(people) - len(finished), "responses that were not finished")

@@ -131,7 +131,7 @@ def _divided(
     """Give each screen to those with the fewest screens so far who have not rated it."""
     if per_item > len(raters):
         raise TaskError(
-            f"--per-item {per_item}: there are {len(raters)} raters; name more under --raters."
+            f"--per-item {per_item}: there are {len(raters)} raters. Name more under --raters."
         )
     rated = {(r.item, r.rater, r.elicitation) for r in task.ratings}
     load = dict.fromkeys(raters, 0)

@@ -108,7 +108,7 @@ def read_team_export(path: Path, task: Task, names: Mapping[str, str]) -> TeamAn
     if tool is None:
         raise TaskError(
             f"{path}: this is not an export of a project of `harness curate export --to "
-            f"{'|'.join(TOOLS)}`; export it as JSON."
+            f"{'|'.join(TOOLS)}`. Export it as JSON."
         )
     given = tool.read(content, str(path))
     if others := {g.screen.harness_task for g in given} - {task.name}:

@@ -166,7 +166,7 @@ def probe_of(task: Task) -> ProbeName:
     """Return the probe that a task belongs to; `RunError` if its items are not perturbed."""
     names = {item.fields.get(PROBE_NAME, "") for item in task.items}
     if not all(PROBE_ITEM in item.fields for item in task.items) or not names <= set(PROBES):
-        raise RunError(f"task {task.name}: its items are not changed; this run is not a probe.")
+        raise RunError(f"task {task.name}: its items are not changed. This run is not a probe.")
     return cast("ProbeName", names.pop())
 
 
@@ -181,12 +181,12 @@ def check_judges(plan: Plan) -> None:
     """
     asked = [job.judge.spec for job in plan.jobs]
     if fitted := [spec for spec in asked if spec.asking.is_fitted]:
-        raise JudgeError(f"a probe asks no judge with @{fitted[0].strategy}; use @logprob.")
+        raise JudgeError(f"a probe asks no judge with @{fitted[0].strategy}. Use @logprob.")
     without = [spec for spec in asked if "forced_choice" not in spec.asking.elicitations]
     if without:
-        raise JudgeError(f"a probe compares single choices; leave @{without[0].strategy} out.")
+        raise JudgeError(f"a probe compares single choices. Leave @{without[0].strategy} out.")
     if plan.ensembles:
-        raise JudgeError(f"{plan.ensembles[0].name}: a probe asks single judges; name its members.")
+        raise JudgeError(f"{plan.ensembles[0].name}: a probe asks single judges. Name its members.")
 
 
 def write_probe(folder: RunFolder, plan: Plan) -> Probe:

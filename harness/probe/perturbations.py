@@ -105,10 +105,10 @@ def read_perturbations(probe: TextProbe, path: Path | None = None) -> tuple[Pert
             place, problem = fault_of(error)[:2]
             raise TaskError(f"{file}: line {line}: {place or 'line'}: {problem}.") from None
         if perturbation.id in perturbations:
-            raise TaskError(f"{file}: line {line}: id {perturbation.id!r} is repeated; rename it.")
+            raise TaskError(f"{file}: line {line}: id {perturbation.id!r} is repeated. Rename it.")
         perturbations[perturbation.id] = perturbation
     if all(perturbation.kind == CONTROL for perturbation in perturbations.values()):
-        raise TaskError(f"{file}: all are controls; add one that is not of kind {CONTROL!r}.")
+        raise TaskError(f"{file}: all are controls. Add one that is not of kind {CONTROL!r}.")
     return tuple(perturbations.values())
 
 
@@ -168,7 +168,7 @@ def swapped_task(task: Task, items: Sequence[Item]) -> Task:
     """
     if task.pairwise is None:
         raise TaskError(
-            f"{task.folder}: 'position' needs to know which answer each option prefers; write "
+            f"{task.folder}: 'position' needs to know which answer each option prefers. Write "
             "'pairwise' with answers, first and second into task.yaml (scale: pairwise)."
         )
     pairwise = task.pairwise
@@ -201,7 +201,7 @@ def _task_of_variants(
     if not readable:
         raise TaskError(f"{task.folder}: the task has labels but no texts to change.")
     if any(PROBE_ITEM in item.fields for item in readable):
-        raise TaskError(f"{task.folder}: its items are already changed; name the original task.")
+        raise TaskError(f"{task.folder}: its items are already changed. Name the original task.")
     by_item = _ratings_by_item(task)
     variants: list[Item] = []
     ratings: list[Rating] = []
@@ -210,7 +210,7 @@ def _task_of_variants(
             variants.append(variant)
             ratings += [_rating_of(variant, rating, task) for rating in by_item[item.id]]
     if len({variant.id for variant in variants}) < len(variants):
-        raise TaskError(f"{task.folder}: an item has the id of a changed one; rename it.")
+        raise TaskError(f"{task.folder}: an item has the id of a changed one. Rename it.")
     notice = f"some texts are changed to probe judges ({probe})"
     changes = {
         "name": f"{task.name[: MAX_NAME - len(probe) - 1]}-{probe}",

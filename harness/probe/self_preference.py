@@ -78,7 +78,7 @@ def self_preferences(
     """
     known = [judge.name for judge in source.judges]
     if unknown := [judge for judge in systems if judge not in known]:
-        raise RunError(f"judge {unknown[0]!r} is not in this run; its judges: {', '.join(known)}.")
+        raise RunError(f"judge {unknown[0]!r} is not in this run. Its judges: {', '.join(known)}.")
     favours = _single_favours(source, author) if author else _pairwise_favours(source)
     return [
         (_of_single if author else _of_pairwise)(judge, system, favours, source)
@@ -92,7 +92,7 @@ Favours = dict[str, dict[str, dict[str, float]]]  # by item, system and side
 def _single_favours(source: Source, author: str) -> Favours:
     positive = frozenset(source.task.positive)
     if not positive:
-        raise RunError(f"task {source.task.name}: no option is positive; name it in task.yaml.")
+        raise RunError(f"task {source.task.name}: no option is positive. Name it in task.yaml.")
 
     def favour(item: Item, counts: Counter[str]) -> dict[str, float]:
         share = sum(counts[option] for option in positive) / counts.total()
@@ -105,7 +105,7 @@ def _pairwise_favours(source: Source) -> Favours:
     pairwise = source.task.pairwise
     if pairwise is None or pairwise.systems is None:
         raise RunError(
-            f"task {source.task.name}: who wrote the texts is not known; name the field with "
+            f"task {source.task.name}: who wrote the texts is not known. Name the field with "
             "--author or, on a pairwise scale, 'systems' under 'pairwise' in task.yaml."
         )
     first, second = pairwise.systems
@@ -125,7 +125,7 @@ def _system_of(item: Item, field: str, source: Source) -> str:
     if name := item.fields.get(field, "").strip():
         return name
     raise RunError(
-        f"task {source.task.name}: item {item.id!r} names no system in {field!r}; add it."
+        f"task {source.task.name}: item {item.id!r} names no system in {field!r}. Add it."
     )
 
 
@@ -197,7 +197,7 @@ def _result(judge: str, system: str, rows: FloatArray, source: Source) -> SelfPr
     n_own, n_others = (int(rows[:, column].sum()) for column in (1, 3))
     if not n_own:
         raise RunError(
-            f"judge {judge}: no answered item has a text of {system!r}; say which system it is "
+            f"judge {judge}: no answered item has a text of {system!r}. Say which system it is "
             f"with --own {judge}=SYSTEM."
         )
     groups: Sequence[str | None] = [item.group for item in source.items]

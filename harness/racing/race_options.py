@@ -49,7 +49,7 @@ def loss_of(task: Task, choices: Choices) -> Loss:
         raise OptionError(
             "metric",
             "a race needs a metric that is a mean over items of a loss of one reply",
-            f"name one of {', '.join(LOSS_OF_METRIC)}, or none to race by the disagreement with a "
+            f"Name one of {', '.join(LOSS_OF_METRIC)}, or none to race by the disagreement with a "
             "random rater",
             found=choices.metric,
         )
@@ -72,13 +72,13 @@ def race_options(task: Task, options: RunOptions, choices: Choices) -> RunOption
     for name in AS_GIVEN:
         if getattr(choices, name) is not None:
             problem = "a race counts the ratings as they were given"
-            raise OptionError("", problem, f"leave {{{name}}} or {{race}} out")
+            raise OptionError("", problem, f"Leave {{{name}}} or {{race}} out")
     _, elicitation = loss_of(task, choices)
     asked: tuple[Elicitation, ...] = (elicitation,)
     if options.elicitations not in {None, asked} or options.pairs not in {None, N_PAIRS, 0}:
         name = "pairs" if options.elicitations is None else "elicitations"
         problem = f"this race asks for {elicitation} alone, which its loss is of"
-        raise OptionError("", problem, f"leave {{{name}}} out")
+        raise OptionError("", problem, f"Leave {{{name}}} out")
     if elicitation not in task.elicitations:
         raise TaskError(f"task {task.name}: {elicitation} is not possible with its options.")
     within = WITHIN if options.within is None else options.within

@@ -170,7 +170,7 @@ def pool_of(task: Task, specs: tuple[JudgeSpec, ...], config: RunConfig) -> Race
         If no item was rated.
     """
     if len(specs) < 2:  # noqa: PLR2004 -- a race has two or more runners
-        raise RunError(f"a race needs two judges or more, not {len(specs)}; name more, or no race.")
+        raise RunError(f"a race needs two judges or more, not {len(specs)}. Name more, or no race.")
     loss = loss_of(task, config.choices)
     of_run = items_of(task, config)
     human = human_table(task, of_run)
@@ -179,8 +179,8 @@ def pool_of(task: Task, specs: tuple[JudgeSpec, ...], config: RunConfig) -> Race
     rated = np.flatnonzero(counts.sum(axis=1) > 0)
     if not len(rated):
         raise TaskError(
-            f"task {task.name}: no item of this run has a rating in the form {loss.elicitation}; "
-            "a race compares judges with raters."
+            f"task {task.name}: no item of this run has a rating in the form {loss.elicitation}. "
+            "A race compares judges with raters."
         )
     rows = [of_run[i] for i in rated]
     membership = task.space.membership.astype(np.float64) if is_set else None

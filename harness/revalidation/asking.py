@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.elicitation_items import items_by_elicitation, items_of
-from harness.errors import JudgeUnavailable, RunError
+from harness.errors import JudgeUnavailable, RunError, in_sentences
 from harness.judging.judges.config import load_judges
 from harness.judging.judges.cost_limit import check_limited
 from harness.judging.judges.judge_registry import check, own_judges, reader_of
@@ -134,7 +134,7 @@ class Sitting:
             if number not in {None, stored[option]}:
                 raise RunError(
                     f"{self.run.path / FILE}: {option} {number}: the baseline is fixed with "
-                    f"{stored[option]}; leave {option} out."
+                    f"{stored[option]}. Leave {option} out."
                 )
 
     def check_look(self, option: str, number: int) -> None:
@@ -142,8 +142,8 @@ class Sitting:
         numbers = [look.number for look in self.history.looks_since_baseline]
         if number not in numbers:
             raise RunError(
-                f"{self.run.path / FILE}: {option} {number}: no such look since the last baseline; "
-                f"there are: {', '.join(map(str, numbers)) or 'none'}."
+                f"{self.run.path / FILE}: {option} {number}: no such look since the last baseline. "
+                f"There are: {', '.join(map(str, numbers)) or 'none'}."
             )
 
     def verdicts_on(
@@ -221,7 +221,7 @@ class Sitting:
                     check_limited(spec, is_soft=config.max_cost_soft)
                 jobs.append(make(spec, items, planned, look=self.occasion.number))
         if skipped and not jobs:
-            raise JudgeUnavailable("; ".join(skipped.values()))
+            raise JudgeUnavailable(in_sentences(*skipped.values()))
         return Plan(self.setup.task, config, self.setup.prompts, tuple(jobs), skipped)
 
     def _items_to_ask(

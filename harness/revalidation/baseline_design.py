@@ -39,7 +39,7 @@ def draw_anchor(
     if n_items is None or n_items == len(items):
         return tuple(items)
     if n_items > len(items):
-        raise RunError(f"--anchor {n_items}: the run has {len(items)} items; choose at most those.")
+        raise RunError(f"--anchor {n_items}: the run has {len(items)} items. Choose at most those.")
     strata = _strata(task, items)
     sizes = np.bincount(strata)
     rng = np.random.default_rng(seed)

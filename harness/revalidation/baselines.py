@@ -106,7 +106,7 @@ def first_baseline(sitting: Sitting) -> Baseline:
     manifest, ids = run.manifest, tuple(item.id for item in sitting.draw())
     if manifest.exit_code not in {ExitCode.DONE, ExitCode.INCOMPLETE}:
         raise RunError(
-            f"{run.path}: the run is not finished; first: harness run --resume "
+            f"{run.path}: the run is not finished. First: harness run --resume "
             f"{quote(str(run.path))}"
         )
     setup = as_in_run(sitting.setup, run)
@@ -149,8 +149,8 @@ def completed(sitting: Sitting, baseline: Baseline) -> Baseline:
     if silent:
         since = f" since look {baseline.accepted}" if baseline.accepted else ""
         raise RunError(
-            f"{sitting.run.path}: {silent[0]} has no replies{since} to start from; "
-            + ("look at it first." if since else "start a run without it.")
+            f"{sitting.run.path}: {silent[0]} has no replies{since} to start from. "
+            + ("Look at it first." if since else "Start a run without it.")
         )
     power = power_by_judge(
         streams,

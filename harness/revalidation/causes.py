@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from harness.tasks import Item, Task
 
 MIN_COMPARABLE = 0.8  # of the items of a baseline; with fewer, no judge is comparable
-SAME = "; compare with the same as in the baseline, or validate anew: {anew}"
+SAME = ". Compare with the same as in the baseline, or validate anew: {anew}"
 CAUSES = {
     "question": "the task's question or options have changed",
     "prompts": "the prompts have changed",
 }
 READING_CHANGED = (
     "this version of judge-harness reads replies differently, and the baseline keeps no texts to "
-    "read again; make a new one: {anew}"
+    "read again. Make a new one: {anew}"
 )
 JUDGE_CHANGED = "its {fields} {verb} changed in {file}"
 
@@ -71,7 +71,7 @@ def setup_of(folder: RunFolder, task_name: str | None) -> Setup:
     task = copied or current
     if task is None:
         raise RunError(
-            f"{folder.path}: it holds no item texts; name the task that has them: --task "
+            f"{folder.path}: it holds no item texts. Name the task that has them: --task "
             f"{shlex.quote(config.task)}"
         )
     task.require_options("re-validation")
@@ -99,13 +99,13 @@ def as_in_run(setup: Setup, run: RunFolder) -> Setup:
         kept = run.manifest.config.item_text
         raise RunError(
             f"{run.path / 'task' if kept else setup.task.folder}: the task has changed since the "
-            "run was started, so that its replies cannot be a baseline; restore the task, or "
+            "run was started, so that its replies cannot be a baseline. Restore the task, or "
             f"validate it as it is now: {validate_anew(run)}"
         )
     if setup.prompts.hash != run.manifest.hashes["prompts"]:
         raise RunError(
             f"{run.prompts}: the prompts have changed since the run was started, so that its "
-            f"replies cannot be a baseline; restore them, or validate anew: {validate_anew(run)}"
+            f"replies cannot be a baseline. Restore them, or validate anew: {validate_anew(run)}"
         )
     return Setup(setup.task, setup.task, setup.prompts, setup.prompts.hash)
 

@@ -82,8 +82,8 @@ def check_conditions(conditions: tuple[Condition, ...], sitting: Sitting) -> Non
     if any(condition.name == DECISION for condition in conditions):
         in_use = judges_in_use(run)
         if not in_use or in_use[0] not in [spec.name for spec in sitting.watched]:
-            reason = f"{in_use[0]}, which is, is not watched" if in_use else "none is its best"
-            raise RunError(f"{run.path}: --fail-on {DECISION} needs a judge in use; {reason}.")
+            reason = f"{in_use[0]} is in use and isn't watched" if in_use else "No judge of it is"
+            raise RunError(f"{run.path}: --fail-on {DECISION} needs a judge in use. {reason}.")
     for name in sorted({c.name for c in conditions if c.sign} - {OUTCOME_RATE, BETA, *RELATIVE}):
         check_metric(sitting.setup.task, run.manifest.config.choices, name)
 

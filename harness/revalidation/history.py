@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 FILE = "history.jsonl"
-KEPT = "the replies are kept. Free some space, then repeat the command."
+KEPT = "The replies are kept. Free some space, then repeat the command."
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ def _of_another_version(path: Path) -> RunError:
     if not (folder / "verdicts.jsonl").exists():
         again = " from a finished run, by harness baseline export"
     return RunError(
-        f"{path}: another version of judge-harness wrote this baseline; make a new one{again}"
+        f"{path}: another version of judge-harness wrote this baseline. Make a new one{again}"
     )
 
 
@@ -134,14 +134,14 @@ class HistoryFile(ChecksummedLog):
             return cls(path)
         except BlockingIOError:
             raise RunError(
-                f"{folder}: another process is re-validating this run; nothing was asked here."
+                f"{folder}: another process is re-validating this run. Nothing was asked here."
             ) from None
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
 
     def unwritable(self, error: OSError) -> RunError:
         """Say what is kept."""
-        return RunError(f"{self.path}: cannot be written ({error.strerror}); {KEPT}")
+        return RunError(f"{self.path}: cannot be written ({error.strerror}). {KEPT}")
 
 
 _DECODER = msgspec.json.Decoder(Baseline | Look)

@@ -34,7 +34,7 @@ def use_of_look(values: Mapping[str, Any]) -> str:
         If a look is to be excluded without a reason.
     """
     if (values.get("because") is None) != (values.get("exclude") is None):
-        raise OptionError("", "{exclude} and {because} go together", "give both")
+        raise OptionError("", "{exclude} and {because} go together", "Give both")
     if values.get("exclude") is not None:
         return EXCLUDE
     return REVALIDATE if values.get("accept") is None else ACCEPT

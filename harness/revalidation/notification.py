@@ -33,7 +33,7 @@ def check_notify_url(url: str | None) -> None:
     except ValueError:
         is_address = False
     if not is_address:
-        raise RunError(f"--notify (${VARIABLE}) is not an address; give it as https://HOST/PATH.")
+        raise RunError(f"--notify (${VARIABLE}) is not an address. Give it as https://HOST/PATH.")
 
 
 def notify(url: str | None, sentence: str, ending: Mapping[str, object], run: str) -> str:

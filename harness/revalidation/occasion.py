@@ -94,10 +94,10 @@ def ask_occasion(
             replies = ResponseCache(folder.path / CACHE, observer.say)
         asked = ask_open_units(plan, folder, replies, observer=observer, stop=stop)
     except FolderUnwritable as error:
-        raise RunError(f"{error.problem}; {KEPT}") from None
+        raise RunError(f"{error.problem}. {KEPT}") from None
     except CacheUnusable as error:
         path = occasion_path(run, occasion)
-        raise RunError(f"{path}: cannot be written ({error.cause}); {KEPT}") from None
+        raise RunError(f"{path}: cannot be written ({error.cause}). {KEPT}") from None
     verdicts = list(folder.read_verdicts().final.values())
     return OccasionAnswers(verdicts, {**plan.skipped, **folder.manifest.ended}, asked.exit_code)
 

@@ -361,7 +361,7 @@ def export_baseline(
     cannot be written.
     """
     if target.exists():
-        raise RunError(f"{target}: it exists already; choose another folder, or remove it.")
+        raise RunError(f"{target}: it exists already. Choose another folder, or remove it.")
     with Sitting.at(run, options) as sitting:
         if sitting.history.baseline is None:
             sitting.append(completed(sitting, first_baseline(sitting)))
@@ -401,7 +401,7 @@ def history_of(run: RunFolder) -> HistoryReading:
     history = read_history(run.path / FILE)
     if not history.baselines:
         raise RunError(
-            f"{run.path}: it was never re-validated; start with: harness revalidate "
+            f"{run.path}: it was never re-validated. Start with: harness revalidate "
             f"{quote(str(run.path))}"
         )
     return history

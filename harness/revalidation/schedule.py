@@ -239,7 +239,7 @@ def package_of(target: Target, source: str | None, extra: str = "") -> str:
     elif not parts.scheme.startswith(("http", "git+")):
         if parts.scheme or not source.endswith(".whl"):
             raise RunError(
-                "--package names neither a repository nor a wheel; anyone may claim a name at a "
+                "--package names neither a repository nor a wheel. Anyone may claim a name at a "
                 f"package index, so give {REPOSITORY} or the path of a wheel in your repository."
             )
         _check_inside(Path(source), "name the wheel by its path there.")
@@ -271,7 +271,7 @@ def _task_inside(run: RunFolder) -> str | None:
         if folder.is_relative_to(here):
             return str(folder.relative_to(here))
     raise RunError(
-        f"{run.path}: it holds no item texts, and its task is not in this folder; name a path in "
+        f"{run.path}: it holds no item texts, and its task is not in this folder. Name a path in "
         "the repository with --task, or export the baseline with --item-text."
     )
 
@@ -283,8 +283,8 @@ def _check_judges(run: RunFolder, judges_file: Path | None) -> None:
     except JudgeError as error:
         judge = str(error).partition(":")[0]
         raise RunError(
-            f"{run.path}: a pipeline does not ask {judge} without a judges.yaml that names it; "
-            "commit that file, and name it with --judges-file."
+            f"{run.path}: a pipeline does not ask {judge} without a judges.yaml that names it. "
+            "Commit that file, and name it with --judges-file."
         ) from None
 
 
@@ -335,18 +335,18 @@ def is_ahead(look: Look) -> bool:
 def _check_words(schedule: Schedule, target: Target) -> None:
     for word in (schedule.run, *schedule.options, schedule.package):
         if not word.isprintable() or "${{" in word:
-            raise RunError(f"{word!r} cannot be written into a schedule; rename it.")
+            raise RunError(f"{word!r} cannot be written into a schedule. Rename it.")
     if target in INSIDE_REPOSITORY:
         _check_inside(
             Path(schedule.run),
-            "export the baseline into the repository and name it by its path there: harness "
+            "Export the baseline into the repository and name it by its path there: harness "
             f"baseline export {shlex.quote(schedule.run)} baselines/{schedule.slug}",
         )
 
 
 def _check_inside(path: Path, advice: str) -> None:
     if path.is_absolute() or ".." in path.parts:
-        raise RunError(f"{path}: a pipeline sees its repository alone; {advice}")
+        raise RunError(f"{path}: a pipeline sees its repository alone. {advice}")
 
 
 def _systemd_word(word: str) -> str:

@@ -32,10 +32,10 @@ def watched_judges(run: RunFolder, names: Collection[str] = ()) -> tuple[JudgeSp
         [winner] = compared_source(run).judges
         names = names or (winner.name,)
         if set(names) != {winner.name}:
-            raise RunError(f"{run.path}: {RACED}", f"watch {winner.name} alone")
+            raise RunError(f"{run.path}: {RACED}", f"Watch {winner.name} alone")
     unknown = [name for name in names if name not in specs]
     if unknown:
-        raise RunError(f"{run.path}: no judge is named {unknown[0]!r}; it has {', '.join(specs)}.")
+        raise RunError(f"{run.path}: no judge is named {unknown[0]!r}. It has {', '.join(specs)}.")
     members = {member for name in names for member in specs[name].members}
     wanted = members.union(names) if names else specs.keys()
     return tuple(spec for spec in specs.values() if spec.name in wanted)

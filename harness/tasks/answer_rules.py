@@ -82,7 +82,7 @@ class AnswerRules:
         """
         if self.scale in OPEN_SCALES:
             if elicitation == "response_set":
-                problem = "a response set needs options, and the task has none; write forced_choice"
+                problem = "a response set needs options, and the task has none. Write forced_choice"
                 raise BadAnswerError("set_not_admissible", problem)
             return (_number if self.scale == "continuous" else _text)(value, self)
         return (_response_set if elicitation == "response_set" else _option)(value, self)
@@ -115,7 +115,7 @@ def _text(value: object, rules: AnswerRules) -> tuple[str, bool]:
     """Read a text, or CANNOT_ASSESS, and whether it is a foreign label instead."""
     text, is_foreign = _open_answer(value, rules)
     if len(text) > MAX_ANSWER_CHARS:
-        problem = f"the value has {len(text)} characters; at most {MAX_ANSWER_CHARS}"
+        problem = f"the value has {len(text)} characters. At most {MAX_ANSWER_CHARS}"
         raise BadAnswerError("too_long", problem)
     return text, is_foreign
 
@@ -130,12 +130,12 @@ def _number(value: object, rules: AnswerRules) -> tuple[str, bool]:
         number = float(value)
     if number is None or not isfinite(number):
         problem = (
-            f"{quoted('value', text)} is not a number; write one, or list it under ignore_labels"
+            f"{quoted('value', text)} is not a number. Write one, or list it under ignore_labels"
         )
         raise BadAnswerError("non_numeric_value", problem)
     if rules.bounds and not rules.bounds[0] <= number <= rules.bounds[1]:
         low, high = map(number_text, rules.bounds)
-        problem = f"{quoted('value', text)} is outside {low} to {high}; correct it, or the bounds"
+        problem = f"{quoted('value', text)} is outside {low} to {high}. Correct it, or the bounds"
         raise BadAnswerError("out_of_bounds", problem)
     return number_text(number), False
 
@@ -144,18 +144,18 @@ def _unknown(text: str, rules: AnswerRules, *, numeric: bool) -> BadAnswerError:
     if not text:
         return _empty()
     if text == CANNOT_ASSESS:
-        problem = f"value {text!r} is not allowed here; say 'abstain: true' in task.yaml"
+        problem = f"value {text!r} is not allowed here. Say 'abstain: true' in task.yaml"
         return BadAnswerError("unknown_label", problem)
-    remedy = f"write one of {', '.join(rules.keys)}, or list it under ignore_labels"
+    remedy = f"Write one of {', '.join(rules.keys)}, or list it under ignore_labels"
     if numeric:
         return BadAnswerError(
-            "non_numeric_value", f"{quoted('value', text)} is not a number; {remedy}"
+            "non_numeric_value", f"{quoted('value', text)} is not a number. {remedy}"
         )
-    return BadAnswerError("unknown_label", f"{quoted('value', text)} is not an option; {remedy}")
+    return BadAnswerError("unknown_label", f"{quoted('value', text)} is not an option. {remedy}")
 
 
 def _empty() -> BadAnswerError:
-    problem = "the value is empty; leave the row out if the rater gave none"
+    problem = "the value is empty. Leave the row out if the rater gave none"
     return BadAnswerError("empty_value", problem)
 
 
@@ -175,13 +175,13 @@ def _response_set(value: object, rules: AnswerRules) -> tuple[str | tuple[str, .
 
 def _inadmissible(named: Sequence[str], chosen: tuple[str, ...], rules: AnswerRules) -> str:
     if CANNOT_ASSESS in named:
-        return f"holds {CANNOT_ASSESS}; write it alone or leave it out"
+        return f"holds {CANNOT_ASSESS}. Write it alone or leave it out"
     if len(chosen) < len(named):
-        return "names an option twice; name it once"
+        return "names an option twice. Name it once"
     if rules.sets is None and len(rules.keys) > MAX_POWERSET_OPTIONS:
         return "cannot be placed: list the response_sets in task.yaml, as the options are many"
     if rules.sets is not None and frozenset(chosen) not in rules.sets:
-        return "is not one of the response_sets; add it to them in task.yaml"
+        return "is not one of the response_sets. Add it to them in task.yaml"
     return ""
 
 
@@ -194,9 +194,9 @@ def _parts(value: object) -> list[object]:
         raise _empty()
     if not isinstance(members, list):
         cell = quoted("value", as_text(value))
-        problem = f"{cell} is not a response set; write a JSON array of option keys"
+        problem = f"{cell} is not a response set. Write a JSON array of option keys"
         raise BadAnswerError("unknown_label", problem)
     if not members:
-        problem = "the response set is empty; name its options, or leave the row out"
+        problem = "the response set is empty. Name its options, or leave the row out"
         raise BadAnswerError("empty_response_set", problem)
     return members

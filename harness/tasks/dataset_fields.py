@@ -124,25 +124,25 @@ class DatasetFields(Split):
             raise ValueError("name: name a data set of the hub as OWNER/NAME, or else a file")
         if self.name and self.revision is None:
             raise ValueError(
-                "revision: not found; add the commit that `git ls-remote "
+                "revision: not found. Add the commit that `git ls-remote "
                 f"{HUB}/{self.name} HEAD` prints, 40 hexadecimal digits"
             )
         if self.file and {"configuration", "split", "revision"} & self.model_fields_set:
-            raise ValueError("file: it has no configuration, split or revision; remove them")
+            raise ValueError("file: it has no configuration, split or revision. Remove them")
         layouts = [role for role in LAYOUTS if role in self.columns]
         if len(layouts) != 1:
             named = " and ".join(layouts) or "none"
-            raise ValueError(f"columns: found {named}; name one of {', '.join(LAYOUTS)}")
+            raise ValueError(f"columns: found {named}. Name one of {', '.join(LAYOUTS)}")
         if ("rater" in self.columns) is not ("label" in self.columns):
-            raise ValueError("columns: rater and label go together; name both or none")
+            raise ValueError("columns: rater and label go together. Name both or none")
         for role, names in self.columns.items():
             if len(names) > 1 and role not in SEVERAL:
-                raise ValueError(f"columns: found {len(names)} for {role}; name one")
+                raise ValueError(f"columns: found {len(names)} for {role}. Name one")
         if reserved := RESERVED.intersection(self.columns.get("text", ())):
             name = min(reserved)
-            raise ValueError(f"columns: text: {name!r} is not a field; rename it under 'derive'")
+            raise ValueError(f"columns: text: {name!r} is not a field. Rename it under 'derive'")
         if "rater" in self.columns and "id" not in self.columns:
-            raise ValueError("columns: id not found; name what tells items apart")
+            raise ValueError("columns: id not found. Name what tells items apart")
         return self
 
     @property

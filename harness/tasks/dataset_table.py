@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harness.tasks.schema import TaskFile
     from harness.tasks.tables import Row
 
-REMEDY = "correct 'columns', 'derive', 'rename' or 'n_raters' under 'datasets' in task.yaml"
+REMEDY = "Correct 'columns', 'derive', 'rename' or 'n_raters' under 'datasets' in task.yaml"
 
 
 class DatasetTable:
@@ -86,7 +86,7 @@ class DatasetTable:
         return f"{place}, {column}" if column else place
 
     def _refusal(self, row: int, column: str, reason: str) -> TaskError:
-        return TaskError(f"{self.where}: {self._place(row, column)}: {reason}; {REMEDY}.")
+        return TaskError(f"{self.where}: {self._place(row, column)}: {reason}. {REMEDY}.")
 
 
 def _mapping(source: DatasetFields, table: Table, where: str) -> ColumnMapping:
@@ -95,7 +95,7 @@ def _mapping(source: DatasetFields, table: Table, where: str) -> ColumnMapping:
         for name in names:
             if name not in table.columns:
                 raise TaskError(
-                    f"{where}: found no column {name!r} for {role}; the columns are "
+                    f"{where}: found no column {name!r} for {role}. The columns are "
                     f"{listed_columns(table)}."
                 )
     roles = {str(role): names for role, names in source.columns.items()}

@@ -68,10 +68,10 @@ def find_task(name_or_path: str) -> Path:
     if (path / TASK_FILE).is_file():
         return path
     if path.is_dir():
-        raise TaskError(f"{path}: the folder has no {TASK_FILE}; write one.")
+        raise TaskError(f"{path}: the folder has no {TASK_FILE}. Write one.")
     names = ", ".join(tasks) or "none"
     raise TaskError(
-        f"task {name_or_path!r} was not found; give one of the names ({names}) or the path of a "
+        f"task {name_or_path!r} was not found. Give one of the names ({names}) or the path of a "
         f"folder with a {TASK_FILE}."
     )
 
@@ -89,8 +89,8 @@ def path_inside(folder: Path, name: str, field: str) -> Path:
     climbs = bool(parts.anchor) or ".." in parts.parts
     if climbs or not _resolves_inside(path, folder):
         raise TaskError(
-            f"{folder / TASK_FILE}: {field}: {name!r} leaves the task's folder; "
-            "put the file into the folder and name it from there."
+            f"{folder / TASK_FILE}: {field}: {name!r} leaves the task's folder. "
+            "Put the file into the folder and name it from there."
         )
     return path
 

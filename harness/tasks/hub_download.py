@@ -22,7 +22,7 @@ BUILDERS = ("csv", "json", "parquet", "arrow")  # those that read tables alone
 CACHED = "cache"  # what reads a data set of the library's cache where the hub is out of reach
 
 NOT_CACHED = (
-    "the hub cannot be reached, and this commit is not in the cache; connect once "
+    "the hub cannot be reached, and this commit is not in the cache. Connect once "
     "(HF_HUB_OFFLINE must not be set)."
 )
 
@@ -103,13 +103,13 @@ def _table_of(name: str, split: Split) -> pa.Table:
         raise TaskError(f"{name}: {_problem(error)}") from None
     if is_other:
         raise TaskError(f"{name}: {NOT_CACHED}")
-    raise TaskError(f"{name}: is made of {kind}; only {', '.join(BUILDERS)} are read.")
+    raise TaskError(f"{name}: is made of {kind}. Only {', '.join(BUILDERS)} are read.")
 
 
 def _problem(error: Exception) -> str:
     if "script" in str(error):
-        return "is read by a script of its own, and no code of a data set is run; use another."
+        return "is read by a script of its own, and no code of a data set is run. Use another."
     if isinstance(error, ConnectionError):
         return NOT_CACHED
     kind = type(error).__name__
-    return f"cannot be downloaded ({kind}); check name, configuration, split and revision."
+    return f"cannot be downloaded ({kind}). Check name, configuration, split and revision."

@@ -77,13 +77,13 @@ def check_ratings(
         rating = Rating(*names, elicitation, value, made)
         key = (rater << 1 | (elicitation == "response_set")) << 33 | item
         if key in keys:
-            problem = "this rating is there twice; keep one row"
+            problem = "this rating is there twice. Keep one row"
             _refuse(_at(where, place), rating, "duplicate_rating", problem)
         keys.add(key)
         if item < n_items:
             is_rated[item] = True
         elif items is not None:
-            problem = "the items file has no such item; add it there"
+            problem = "the items file has no such item. Add it there"
             _refuse(_at(where, place), rating, "unknown_item", problem)
         (ignored if is_foreign else ratings).append(rating)
     if not unrated:
@@ -146,7 +146,7 @@ class _Cells:
         elicitation = ELICITATIONS.get(form) if form is None or isinstance(form, str) else None
         where = _at(self._where, place)
         if elicitation is None:
-            problem = f"found {short(form)}; write forced_choice or response_set"
+            problem = f"found {short(form)}. Write forced_choice or response_set"
             raise TaskError(f"{where}: elicitation: {problem}.")
         try:
             return elicitation, *self._rules.read(cell, elicitation)
@@ -158,7 +158,7 @@ class _Cells:
         if not KNOWN_COLUMNS.issuperset(row):
             unknown = short(min(row.keys() - KNOWN_COLUMNS))
             raise TaskError(
-                f"{_at(self._where, place)}: unknown column {unknown}; use item, rater, "
+                f"{_at(self._where, place)}: unknown column {unknown}. Use item, rater, "
                 "elicitation and value only."
             )
         return tuple((name, as_text(row[name])) for name in PROVENANCE if row.get(name))
@@ -172,5 +172,5 @@ def _refuse(where: str, rating: Rating, reason: RatingFault, problem: str) -> No
 def _check_rated(where: str, items: Sequence[Item], is_rated: Sequence[int]) -> None:
     if unrated := [item.id for item, rated in zip(items, is_rated, strict=True) if not rated]:
         more = f" ({len(unrated) - 1} more like it)" if len(unrated) > 1 else ""
-        problem = f"item {unrated[0]!r} has no ratings{more}; rate it or remove it from the items."
+        problem = f"item {unrated[0]!r} has no ratings{more}. Rate it or remove it from the items."
         raise TaskError(f"{where}: {problem}", reason="unrated_item")

@@ -85,7 +85,7 @@ def read_images(folder: Path, field: str, items: Iterable[Item]) -> dict[str, Im
             path = path_inside(folder, name, f"item {item.id!r}: {field}")
             images[item.id] = _image(path, _read(path))
             if len(images) > MAX_IMAGES:
-                raise TaskError(f"{folder}: more than {MAX_IMAGES} images; split the task.")
+                raise TaskError(f"{folder}: more than {MAX_IMAGES} images. Split the task.")
     return images
 
 
@@ -94,7 +94,7 @@ def _image(path: Path, data: bytes) -> Image:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         media_type = "image/webp"
     if not media_type:
-        raise TaskError(f"{path}: it is no PNG, JPEG, GIF or WebP image; convert it.")
+        raise TaskError(f"{path}: it is no PNG, JPEG, GIF or WebP image. Convert it.")
     return Image(path, media_type, len(data), hashlib.sha256(data).hexdigest())
 
 

@@ -119,7 +119,7 @@ def task_from(subject: TableTask) -> TableContent:
     )
     if sets and len(order) > MAX_POWERSET_OPTIONS and "response_sets" not in described:
         raise TaskError(
-            f"{where}: found more than {MAX_RESPONSE_SETS} different response sets; join options "
+            f"{where}: found more than {MAX_RESPONSE_SETS} different response sets. Join options "
             "that mean the same (--rename), or give a table of fewer options."
         )
     try:
@@ -150,7 +150,7 @@ def _check_rejected(where: str, rejected: Sequence[str], n_answers: int) -> None
     if len(rejected) > MAX_REJECTED * (len(rejected) + n_answers):
         raise TaskError(
             f"{where}: {len(rejected)} rows or cells cannot be used, more than {MAX_REJECTED:.0%} "
-            f"of the answers ({rejected[0]}); correct them or leave them out."
+            f"of the answers ({rejected[0]}). Correct them or leave them out."
         )
 
 
@@ -171,11 +171,11 @@ def _from_tables(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
     ratings_path = table_path(folder, "ratings", file.ratings)
     if ratings_path is None and not unrated:
         raise TaskError(
-            f"{folder}: found no ratings; write ratings.csv (or .jsonl, .parquet) with the columns "
+            f"{folder}: found no ratings. Write ratings.csv (or .jsonl, .parquet) with the columns "
             "item, rater and value."
         )
     if groups_path and not items_path:
-        raise TaskError(f"{groups_path}: found groups but no items; write an items file.")
+        raise TaskError(f"{groups_path}: found groups but no items. Write an items file.")
     items = _read_items(items_path, groups_path) if items_path else None
     ratings: tuple[Rating, ...] = ()
     ignored: tuple[Rating, ...] = ()
@@ -194,7 +194,7 @@ def _from_dataset(folder: Path, file: TaskFile, *, unrated: bool) -> Content:
     for kind in TABLES:
         if path := table_path(folder, kind, getattr(file, kind)):
             raise TaskError(
-                f"{path}: {TASK_FILE} names a data set, which holds items and ratings; remove one "
+                f"{path}: {TASK_FILE} names a data set, which holds items and ratings. Remove one "
                 "of the two."
             )
     table = DatasetTable(file, folder)
@@ -218,7 +218,7 @@ def table_path(folder: Path, kind: TableKind, name: str | None) -> Path | None:
     names = [kind + ending for ending in ENDINGS if (folder / (kind + ending)).exists()]
     if len(names) > 1:
         raise TaskError(
-            f"{folder}: found {' and '.join(names)}; say which one under '{kind}' in {TASK_FILE}."
+            f"{folder}: found {' and '.join(names)}. Say which one under '{kind}' in {TASK_FILE}."
         )
     return path_inside(folder, names[0], kind) if names else None
 
@@ -253,7 +253,7 @@ def item_rows(path: Path) -> Iterator[Item]:
         where = f"{path}: line {line}"
         item_id = identifier(row.pop("id"), "id", where)
         if item_id in item_ids:
-            raise TaskError(f"{where}: id {item_id!r} is given twice; give each row its own id.")
+            raise TaskError(f"{where}: id {item_id!r} is given twice. Give each row its own id.")
         item_ids.add(item_id)
         group = _optional(row, "group", where)
         criterion = _optional(row, "criterion", where)
@@ -272,10 +272,10 @@ def _join(path: Path, item: Item, shared: Mapping[str, dict[str, str]]) -> Item:
     where = f"{path}: item {item.id!r}"
     fields = shared.get(item.group)
     if fields is None:
-        raise TaskError(f"{where}: group {item.group!r} is not in the groups file; add it there.")
+        raise TaskError(f"{where}: group {item.group!r} is not in the groups file. Add it there.")
     if repeated := fields.keys() & item.fields.keys():
         raise TaskError(
-            f"{where}: its group has the field {min(repeated)!r} too; rename one of them."
+            f"{where}: its group has the field {min(repeated)!r} too. Rename one of them."
         )
     return Item(item.id, fields | item.fields, item.group, item.criterion)
 
@@ -300,6 +300,6 @@ def _check_text(folder: Path, file: TaskFile, items: Iterable[Item]) -> None:
     missing = [name for name in file.text if name not in names]
     if names and missing and "text" in file.model_fields_set:
         raise TaskError(
-            f"{folder / TASK_FILE}: text: no item has a field {missing[0]!r}; "
-            f"the fields are {', '.join(sorted(names)[:10])}."
+            f"{folder / TASK_FILE}: text: no item has a field {missing[0]!r}. "
+            f"The fields are {', '.join(sorted(names)[:10])}."
         )

@@ -48,7 +48,7 @@ def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
     """Read what texts are worth beside each other, each pair in both orders."""
     path = path_inside(folder, name, "similarity")
     if not path.is_file():
-        raise TaskError(f"{path}: not found; write it, or leave 'similarity' out of task.yaml.")
+        raise TaskError(f"{path}: not found. Write it, or leave 'similarity' out of task.yaml.")
     similarities: dict[tuple[str, str], float] = {}
     for line, row in read_rows(path, required=COLUMNS):
         text, other = (as_text(row[name]).strip() for name in COLUMNS[:2])
@@ -60,7 +60,7 @@ def read_similarities(folder: Path, name: str) -> dict[tuple[str, str], float]:
         if similarities.setdefault((text, other), number) != number:
             raise TaskError(
                 f"{path}: line {line}: {short(text)} and {short(other)} stand twice with different "
-                "similarities; keep one row."
+                "similarities. Keep one row."
             )
         similarities[other, text] = number
     return similarities

@@ -64,7 +64,7 @@ class Option(Frozen):
         _check_name("label", self.label, MAX_LABEL_CHARS)
         if marks := sorted(set(self.key) & set(PUNCTUATION)):
             raise ValueError(
-                f"key: found {marks[0]!r} in {self.key!r}; leave out {' '.join(PUNCTUATION)}"
+                f"key: found {marks[0]!r} in {self.key!r}. Leave out {' '.join(PUNCTUATION)}"
             )
         return self
 
@@ -72,11 +72,11 @@ class Option(Frozen):
 def _check_name(field: str, text: str, max_chars: int) -> None:
     if not text or text != text.strip() or not text.isprintable() or len(text) > max_chars:
         raise ValueError(
-            f"{field}: found {text[:80]!r}; write 1 to {max_chars} printable characters on one "
+            f"{field}: found {text[:80]!r}. Write 1 to {max_chars} printable characters on one "
             "line, without spaces around them"
         )
     if text.upper() == CANNOT_ASSESS:
-        raise ValueError(f"{field}: {CANNOT_ASSESS} is not an option; say 'abstain: true' instead")
+        raise ValueError(f"{field}: {CANNOT_ASSESS} is not an option. Say 'abstain: true' instead")
 
 
 def _as_option(value: object) -> object:

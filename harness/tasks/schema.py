@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from harness import command_options
-from harness.errors import TaskError, fault_of
+from harness.errors import TaskError, capitalised, fault_of
 from harness.stats import modes
 from harness.tasks.dataset_fields import COUNTED, DatasetFields
 from harness.tasks.options import (
@@ -329,7 +329,7 @@ class TaskFields(Frozen):
         if value != CONTIGUOUS or "options" not in info.data:
             return value
         if info.data.get("scale") != "ordinal":
-            raise PydanticCustomError("scale", "it needs an ordinal scale; list the sets instead")
+            raise PydanticCustomError("scale", "it needs an ordinal scale. List the sets instead")
         return contiguous_sets([option.key for option in info.data["options"]])
 
     @model_validator(mode="after")
@@ -403,7 +403,7 @@ class TaskFile(TaskFields):
     @model_validator(mode="after")
     def _check_raters(self) -> Self:
         if self.datasets and self.datasets.is_counted and self.rater_ids == "real":
-            raise ValueError("rater_ids: the data set does not say who gave a rating; leave it out")
+            raise ValueError("rater_ids: the data set does not say who gave a rating. Leave it out")
         return self
 
 
@@ -435,7 +435,7 @@ def read_task_file(path: Path) -> TaskFile:
         If it cannot be read as strict YAML (see `read_yaml`) or does not describe a task.
     """
     if path.exists() and not path.is_file():
-        raise TaskError(f"{path}: this is not a regular file; write one.")
+        raise TaskError(f"{path}: this is not a regular file. Write one.")
     content = read_yaml(path)
     try:
         return TaskFile.model_validate(content)
@@ -450,70 +450,70 @@ def _one_line(fault: Fault) -> str:
     if kind == "value_error":
         return f"{where}.{message}." if where else f"{message}."
     if kind == "missing":
-        return f"{where}: not found; add it."
+        return f"{where}: not found. Add it."
     if kind == "extra_forbidden":
         first, _, rest = where.partition(".")
         model = NESTED_FIELDS.get(first, Option) if rest else TaskFile
-        return f"{where}: unknown field; remove it, or use one of {', '.join(model.model_fields)}."
+        return f"{where}: unknown field. Remove it, or use one of {', '.join(model.model_fields)}."
     value = repr(fault.found)
     shown = value if len(value) <= SHOWN_CHARS else f"{value[:SHOWN_CHARS]}..."
-    return f"{where}: found {shown}; {message[0].lower()}{message[1:]}."
+    return f"{where}: found {shown}. {capitalised(message)}."
 
 
 def _check_fields(task: TaskFields) -> None:
     """Check fields against each other; a message begins with the field it is about."""
     if task.reasons in task.text:
-        raise ValueError(f"reasons: judges would be shown {task.reasons!r}; remove it from 'text'")
+        raise ValueError(f"reasons: judges would be shown {task.reasons!r}. Remove it from 'text'")
     _check_bounds(task)
     if task.is_open:
         _check_open(task)
         return
     if len(task.options) < MIN_OPTIONS:
         found = task.options[0].key if task.options else "none"
-        raise ValueError(f"options: found {found}; name at least two on a {task.scale} scale")
+        raise ValueError(f"options: found {found}. Name at least two on a {task.scale} scale")
     keys = [option.key for option in task.options]
     _check_options(task.options)
     _check_scale(task.scale, keys)
     _check_keys("positive", task.positive, keys)
     if len(task.positive) == len(keys):
-        raise ValueError("positive: every option is positive; leave out those that are not")
+        raise ValueError("positive: every option is positive. Leave out those that are not")
     _check_response_sets(task, keys)
     _check_sensitivity(task, keys)
     _check_rubric_scale(task)
     if task.weights is not None:
         _check_weights(task.weights, len(keys), abstain=task.abstain)
     if task.alt_test and task.rater_ids == "positional":
-        raise ValueError("alt_test: raters are positional, so no rater is compared; leave it out")
+        raise ValueError("alt_test: raters are positional, so no rater is compared. Leave it out")
     if task.pairwise:
         _check_pairwise(task, task.pairwise, keys)
     _check_words(task, keys)
     if listed := [label for label in task.ignore_labels if label in keys]:
         raise ValueError(
-            f"ignore_labels: {listed[0]!r} is an option; remove it from one of the two"
+            f"ignore_labels: {listed[0]!r} is an option. Remove it from one of the two"
         )
     _check_repeats("text", task.text)
 
 
 def _check_bounds(task: TaskFields) -> None:
     if task.similarity is not None and task.scale != "text":
-        raise ValueError(f"similarity: the scale is {task.scale}; leave it out")
+        raise ValueError(f"similarity: the scale is {task.scale}. Leave it out")
     if task.bounds is None:
         return
     if task.scale != "continuous":
-        raise ValueError(f"bounds: the scale is {task.scale}; leave them out")
+        raise ValueError(f"bounds: the scale is {task.scale}. Leave them out")
     low, high = task.bounds
     if low >= high:
-        raise ValueError(f"bounds: found {low:g} to {high:g}; write the least number first")
+        raise ValueError(f"bounds: found {low:g} to {high:g}. Write the least number first")
 
 
 def _check_open(task: TaskFields) -> None:
     """Refuse fields that mean something among options alone."""
     for name, without_options in OF_OPTIONS.items():
         if getattr(task, name) != without_options:
-            raise ValueError(f"{name}: a {task.scale} scale has no options; leave it out")
+            raise ValueError(f"{name}: a {task.scale} scale has no options. Leave it out")
     settings = task.alt_test
     if settings is not None and settings != AltTestFields(eps=settings.eps):
-        raise ValueError(f"alt_test: on a {task.scale} scale it takes eps alone; remove the rest")
+        raise ValueError(f"alt_test: on a {task.scale} scale it takes eps alone. Remove the rest")
     _check_repeats("text", task.text)
 
 
@@ -532,22 +532,22 @@ def _check_wording(wording: Wording, text: Sequence[str], keys: Sequence[str]) -
     if set(wording.words) != set(keys):
         raise ValueError(f"verbalised: words: write a word for each option: {', '.join(keys)}")
     words = [word.casefold() for word in wording.words.values()]
-    _check_repeats("verbalised: words", words, "give each option its own word")
+    _check_repeats("verbalised: words", words, "Give each option its own word")
     if wrong := [word for word in words if not word.isalpha()]:
-        raise ValueError(f"verbalised: words: found {wrong[0]!r}; write a word of letters")
+        raise ValueError(f"verbalised: words: found {wrong[0]!r}. Write a word of letters")
     _check_keys("verbalised: weights", tuple(wording.weights), keys)
 
 
 def _check_options(options: Sequence[Option]) -> None:
-    _check_repeats("options", [option.key for option in options], "give each its own key")
-    _check_repeats("options", [option.label for option in options], "give each its own label")
+    _check_repeats("options", [option.key for option in options], "Give each its own key")
+    _check_repeats("options", [option.label for option in options], "Give each its own label")
     owner = {option.key.casefold(): option.key for option in options}
     for option in options:
         other = owner.get(option.label.casefold(), option.key)
         if other != option.key:
             raise ValueError(
                 f"options: label {option.label!r} of option {option.key!r} is the key of option "
-                f"{other!r}; give it another label"
+                f"{other!r}. Give it another label"
             )
 
 
@@ -561,10 +561,10 @@ def _check_scale(scale: Scale, keys: Sequence[str]) -> None:
         raise ValueError(f"options: a binary scale has 2 options, found {len(keys)}")
     numbers = numeric_keys(keys) if scale == "ordinal" else {}
     if numbers and len(numbers) < len(keys):
-        raise ValueError("options: two keys are the same number; give each its own")
+        raise ValueError("options: two keys are the same number. Give each its own")
     steps = list(numbers)
     if steps not in (sorted(steps), sorted(steps, reverse=True)):
-        raise ValueError(f"options: {', '.join(keys)} are not in order; list them in order")
+        raise ValueError(f"options: {', '.join(keys)} are not in order. List them in order")
 
 
 def numeric_keys(keys: Iterable[str]) -> dict[float, str]:
@@ -599,16 +599,16 @@ def as_number(text: str) -> float | None:
 def _check_keys(field: str, names: Sequence[str], keys: Sequence[str]) -> None:
     if unknown := [name for name in names if name not in keys]:
         raise ValueError(
-            f"{field}: {unknown[0]!r} is not an option; the option keys are {', '.join(keys)}"
+            f"{field}: {unknown[0]!r} is not an option. The option keys are {', '.join(keys)}"
         )
     _check_repeats(field, names)
 
 
-def _check_repeats(field: str, names: Iterable[str], remedy: str = "name it once") -> None:
+def _check_repeats(field: str, names: Iterable[str], remedy: str = "Name it once") -> None:
     folded: set[str] = set()
     for name in names:
         if name.casefold() in folded:
-            raise ValueError(f"{field}: {name!r} is given twice; {remedy} (case does not count)")
+            raise ValueError(f"{field}: {name!r} is given twice. {remedy} (case does not count)")
         folded.add(name.casefold())
 
 
@@ -624,17 +624,17 @@ def _check_response_sets(task: TaskFields, keys: Sequence[str]) -> None:
 def _check_sets(response_sets: Sequence[Sequence[str]], keys: Sequence[str]) -> None:
     if len(response_sets) > MAX_RESPONSE_SETS:
         n_sets = len(response_sets)
-        raise ValueError(f"response_sets: {n_sets} sets; list at most {MAX_RESPONSE_SETS}")
+        raise ValueError(f"response_sets: {n_sets} sets. List at most {MAX_RESPONSE_SETS}")
     unique: set[frozenset[str]] = set()
     for members in response_sets:
         if not members:
-            raise ValueError("response_sets: a set is empty; name its options or leave it out")
+            raise ValueError("response_sets: a set is empty. Name its options or leave it out")
         _check_keys("response_sets", members, keys)
         if frozenset(members) in unique:
-            raise ValueError(f"response_sets: {', '.join(members)} is given twice; name it once")
+            raise ValueError(f"response_sets: {', '.join(members)} is given twice. Name it once")
         unique.add(frozenset(members))
     if absent := [key for key in keys if not any(key in members for members in response_sets)]:
-        raise ValueError(f"response_sets: option {absent[0]!r} is in no set; put it into one")
+        raise ValueError(f"response_sets: option {absent[0]!r} is in no set. Put it into one")
 
 
 def contiguous_sets(keys: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -655,17 +655,17 @@ def contiguous_sets(keys: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 def _check_pairwise(task: TaskFields, pairwise: PairwiseFields, keys: Sequence[str]) -> None:
     if task.scale != "pairwise":
-        raise ValueError(f"pairwise: the scale is {task.scale}; leave it out")
+        raise ValueError(f"pairwise: the scale is {task.scale}. Leave it out")
     _check_keys("pairwise", (pairwise.first, pairwise.second), keys)
     _check_repeats("pairwise", pairwise.answers)
     if hidden := [name for name in pairwise.answers if name not in task.text]:
-        raise ValueError(f"pairwise: {hidden[0]!r} is not among the fields under 'text'; add it")
+        raise ValueError(f"pairwise: {hidden[0]!r} is not among the fields under 'text'. Add it")
     listed = [] if task.response_sets == "all" else [set(members) for members in task.response_sets]
     for members in listed:
         if (swapped := set(map(pairwise.swapped_key, members))) not in listed:
             raise ValueError(
                 f"response_sets: {', '.join(sorted(swapped))} is missing, which "
-                f"{', '.join(sorted(members))} becomes where the answers are swapped; add it"
+                f"{', '.join(sorted(members))} becomes where the answers are swapped. Add it"
             )
 
 
@@ -674,7 +674,7 @@ def _check_sensitivity(task: TaskFields, keys: Sequence[str]) -> None:
         _check_keys("sensitivity", (key,), keys)
         _check_keys("sensitivity", endorsed, keys)
         if key in task.positive:
-            raise ValueError(f"sensitivity: {key!r} is positive; name negative options only")
+            raise ValueError(f"sensitivity: {key!r} is positive. Name negative options only")
         if not endorsed or key in endorsed:
             raise ValueError(
                 f"sensitivity: give the options other than {key!r} that may go with it"
@@ -686,17 +686,17 @@ def _check_weights(weights: Sequence[Sequence[float]], n: int, *, abstain: bool)
     if len(weights) not in sizes or any(len(row) != len(weights) for row in weights):
         expected = " or ".join(f"{size} x {size}" for size in sizes)
         shape = f"{len(weights)} rows of {sorted({len(row) for row in weights})} numbers"
-        raise ValueError(f"weights: found {shape}; wanted {expected}, in the order of the options")
+        raise ValueError(f"weights: found {shape}. Wanted {expected}, in the order of the options")
     cells = [(i, j) for i in range(len(weights)) for j in range(len(weights))]
     if not all(isfinite(weights[i][j]) and weights[i][j] >= 0 for i, j in cells):
-        raise ValueError("weights: a cost is negative or not finite; write numbers of 0 or more")
+        raise ValueError("weights: a cost is negative or not finite. Write numbers of 0 or more")
     if any(weights[i][i] for i in range(len(weights))):
-        raise ValueError("weights: an option disagrees with itself; write 0 on the diagonal")
+        raise ValueError("weights: an option disagrees with itself. Write 0 on the diagonal")
     if any(weights[i][j] != weights[j][i] for i, j in cells):
-        raise ValueError("weights: the matrix is not symmetric; give both orders the same cost")
+        raise ValueError("weights: the matrix is not symmetric. Give both orders the same cost")
     if not any(weights[i][j] for i, j in cells):
         raise ValueError(
-            "weights: every cost is 0; leave weights out, or give disagreements a cost"
+            "weights: every cost is 0. Leave weights out, or give disagreements a cost"
         )
 
 
@@ -708,14 +708,14 @@ def check_rubric(rubric: RubricFields, items: Sequence[Item]) -> None:
         if item.group is None or item.criterion not in rubric.criteria:
             found = f"criterion {item.criterion!r}" if item.group else "no group"
             raise ValueError(
-                f"rubric: item {item.id!r} has {found}; give it a group (what is rated) and one of "
+                f"rubric: item {item.id!r} has {found}. Give it a group (what is rated) and one of "
                 f"the criteria {wanted}"
             )
         by_group.setdefault(item.group, []).append(item.criterion)
     for group, criteria in by_group.items():
         if sorted(criteria) != sorted(rubric.criteria):
             raise ValueError(
-                f"rubric: group {group!r} has the criteria {', '.join(criteria)}; it needs each of "
+                f"rubric: group {group!r} has the criteria {', '.join(criteria)}. It needs each of "
                 f"{wanted} once"
             )
 
@@ -733,9 +733,9 @@ def check_alt_test(
     }
     for field, names in named.items():
         if unknown := [rater for rater in names if rater not in raters]:
-            raise ValueError(f"alt_test.{field}: {unknown[0]!r} rated no item; name a rater")
+            raise ValueError(f"alt_test.{field}: {unknown[0]!r} rated no item. Name a rater")
     if settings.quality and (missing := [r for r in raters if r not in settings.quality]):
-        raise ValueError(f"alt_test.quality: {missing[0]!r} has no number; give every rater one")
+        raise ValueError(f"alt_test.quality: {missing[0]!r} has no number. Give every rater one")
     _check_combine(settings.combine, combined, ratings)
     if settings.gold is not None:
         _check_gold(settings.gold, keys, items)
@@ -752,7 +752,7 @@ def _check_combine(
     rated = [{r.item for r in ratings if r.rater in members} for members in rater_sets]
     if overlap := set.intersection(*rated):
         raise ValueError(
-            f"alt_test.combine: item {min(overlap)!r} was rated by both sets; only raters of "
+            f"alt_test.combine: item {min(overlap)!r} was rated by both sets. Only raters of "
             "different items can become one"
         )
 
@@ -760,10 +760,10 @@ def _check_combine(
 def _check_gold(field: str, keys: Sequence[str], items: Sequence[Item]) -> None:
     answers = {item.id: item.fields[field] for item in items if item.fields.get(field)}
     if not answers:
-        raise ValueError(f"alt_test.gold: no item has a field {field!r}; name the one with answers")
+        raise ValueError(f"alt_test.gold: no item has a field {field!r}. Name the one with answers")
     for item, answer in answers.items():
         if answer not in keys:
             raise ValueError(
-                f"alt_test.gold: item {item!r} has {answer!r}, which is not an option; "
-                f"the option keys are {', '.join(keys)}"
+                f"alt_test.gold: item {item!r} has {answer!r}, which is not an option. "
+                f"The option keys are {', '.join(keys)}"
             )

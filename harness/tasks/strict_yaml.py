@@ -60,13 +60,13 @@ def _read_text(path: Path) -> str:
     try:
         raw = read_file(path, MAX_YAML_BYTES, follow_links=True)
     except TooLarge:
-        raise PlaceError(f"larger than {MAX_YAML_BYTES} bytes; shorten it.") from None
+        raise PlaceError(f"larger than {MAX_YAML_BYTES} bytes. Shorten it.") from None
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         line = raw.count(b"\n", 0, fault.start) + 1
         problem = f"byte 0x{raw[fault.start]:02x} is not UTF-8"
-        raise PlaceError(f"{problem}; save the file as UTF-8.", f"line {line}") from None
+        raise PlaceError(f"{problem}. Save the file as UTF-8.", f"line {line}") from None
 
 
 def _parse(text: str, *, typed: bool) -> JsonObject:
@@ -77,11 +77,11 @@ def _parse(text: str, *, typed: bool) -> JsonObject:
     except yaml.YAMLError as fault:
         where = _line(getattr(fault, "problem_mark", None))
         if isinstance(fault, yaml.composer.ComposerError):  # with neither anchors nor aliases
-            raise PlaceError("a second document begins; keep one.", where) from None
+            raise PlaceError("a second document begins. Keep one.", where) from None
         problem = getattr(fault, "problem", None) or getattr(fault, "reason", None) or "unreadable"
-        raise PlaceError(f"not YAML ({problem}); correct it.", where) from None
+        raise PlaceError(f"not YAML ({problem}). Correct it.", where) from None
     if not isinstance(content, dict):
-        raise PlaceError("found no 'key: value' lines; write a YAML mapping.")
+        raise PlaceError("found no 'key: value' lines. Write a YAML mapping.")
     return content
 
 
@@ -99,11 +99,11 @@ class _StrictLoader(yaml.BaseLoader):
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         where = _line(event.start_mark)
         if getattr(event, "anchor", None):  # an alias has an anchor too
-            raise PlaceError("found an anchor or alias; write the value out instead.", where)
+            raise PlaceError("found an anchor or alias. Write the value out instead.", where)
         if getattr(event, "tag", None):
-            raise PlaceError("found a tag (!...); remove it.", where)
+            raise PlaceError("found a tag (!...). Remove it.", where)
         if self.depth >= MAX_YAML_DEPTH:
-            raise PlaceError(f"nested deeper than {MAX_YAML_DEPTH} levels; flatten it.", where)
+            raise PlaceError(f"nested deeper than {MAX_YAML_DEPTH} levels. Flatten it.", where)
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -114,9 +114,9 @@ class _StrictLoader(yaml.BaseLoader):
         for key, _ in node.value:
             where = _line(key.start_mark)
             if not isinstance(key, yaml.ScalarNode):
-                raise PlaceError("found a key that is not text; write 'key: value'.", where)
+                raise PlaceError("found a key that is not text. Write 'key: value'.", where)
             if key.value in names:
-                raise PlaceError(f"key {short(key.value)} is given twice; keep one of them.", where)
+                raise PlaceError(f"key {short(key.value)} is given twice. Keep one of them.", where)
             names.add(key.value)
         values = [self.construct_object(value, deep=deep) for _, value in node.value]
         return dict(zip((self._text(key) for key, _ in node.value), values, strict=True))
@@ -135,5 +135,5 @@ class _StrictLoader(yaml.BaseLoader):
         text = str(node.value)
         if SURROGATE.search(text):
             where = _line(node.start_mark)
-            raise PlaceError("found half of a surrogate pair; write the character.", where)
+            raise PlaceError("found half of a surrogate pair. Write the character.", where)
         return text

@@ -35,7 +35,7 @@ def assert_judge(run: Run | Validation, name: str) -> JudgeAssertion:
     validation = run.validation if isinstance(run, Run) else run
     names = [judge.name for judge in validation.judges]
     if name not in names:
-        raise AssertionError(f"no judge {name!r}; the run has {', '.join(names) or 'none'}")
+        raise AssertionError(f"no judge {name!r}. The run has {', '.join(names) or 'none'}")
     return JudgeAssertion(validation, name)
 
 

@@ -179,7 +179,7 @@ def methods_in(value, place=""):
         ({"beta": 0.3}, {"sensitivity": {}}, "sensitivity"),
         ({"mode": "recode"}, {"positive": ()}, "2"),
         ({"humans": "reconstructed"}, {}, "humans reconstructed needs pairs: raters who gave both"),
-        ({"humans": "reconstructed", "beta": 0.2}, {}, "leave one of them out"),
+        ({"humans": "reconstructed", "beta": 0.2}, {}, "Leave one of them out"),
         ({"humans": "reconstructed", "level": "item"}, {}, "at level item"),
     ],
 )
@@ -197,7 +197,7 @@ def test_levels_need_criteria_and_groups():
     task = indeterminate_task(6)
     bare = [item.__class__(item.id, item.fields) for item in task.items]
     plain = task.model_copy(update={"items": tuple(bare)})
-    with pytest.raises(TaskError, match="give each item its criterion, or use level micro"):
+    with pytest.raises(TaskError, match="Give each item its criterion, or use level micro"):
         validate(indeterminate_source(plain, level="macro"))
     with pytest.raises(TaskError, match="beta cannot be assumed at level item"):
         validate(indeterminate_source(task, level="item", beta=0.2))
@@ -206,8 +206,8 @@ def test_levels_need_criteria_and_groups():
 @pytest.mark.parametrize(
     ("bare", "choices", "words"),
     [
-        (True, {"level": "macro"}, "give each item its criterion, or use level micro"),
-        (True, {"level": "item"}, "give each item its criterion, or use level micro"),
+        (True, {"level": "macro"}, "Give each item its criterion, or use level micro"),
+        (True, {"level": "item"}, "Give each item its criterion, or use level micro"),
         (False, {"level": "item", "beta": 0.2}, "beta cannot be assumed at level item"),
         (False, {"level": "item", "metric": "phi"}, "did you mean phi"),
     ],

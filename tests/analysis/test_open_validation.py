@@ -121,11 +121,11 @@ def test_without_bounds_the_margin_is_a_share_of_the_range_of_the_ratings():
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"metric": "cohen_kappa(h/h)"}, "is not a metric of a continuous scale; use rmse, mse,"),
+        ({"metric": "cohen_kappa(h/h)"}, "is not a metric of a continuous scale. Use rmse, mse,"),
         ({"tau": 0.4}, "--tau has no meaning on a continuous scale"),
         ({"beta": 0.2}, "--beta has no meaning"),
         ({"mode": "recode"}, "--mode has no meaning"),
-        ({"replies": 3}, "drop --replies"),
+        ({"replies": 3}, "Drop --replies"),
     ],
 )
 def test_what_needs_options_is_refused(choices, message):

@@ -107,7 +107,7 @@ def test_each_criterion_is_asked_as_a_unit_of_its_own_with_its_description():
     [
         ("{criteria: {x: , y: }}", "i1,g,x\ni2,g,z", "item 'i2' has criterion 'z'"),
         ("{criteria: {x: , y: }}", "i1,g,x\ni2,,y", "item 'i2' has no group"),
-        ("{criteria: {x: , y: }}", "i1,g,x\ni2,h,y", "group 'g' has the criteria x; it needs each"),
+        ("{criteria: {x: , y: }}", "i1,g,x\ni2,h,y", "group 'g' has the criteria x. It needs each"),
         ("{criteria: {x: }}", "i1,g,x", "rubric.criteria"),
         ("{criteria: {x: , y: {weight: 0}}}", "i1,g,x\ni2,g,y", "rubric.criteria.y.weight"),
     ],

@@ -108,7 +108,7 @@ def test_systems_that_are_not_named_are_asked_for(battles, truth):
     del description["pairwise"]["systems"]
     (battles / "task.yaml").write_text(json.dumps(description), encoding="utf-8")
     refused = invoke("systems", "--task", str(battles))
-    assert "write 'pairwise' with" in str(refused.exception)
+    assert "Write 'pairwise' with" in str(refused.exception)
 
 
 def test_agreement_is_stated_for_three_conventions_of_ties(tmp_path):

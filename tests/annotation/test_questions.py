@@ -227,7 +227,7 @@ def test_open_scales_take_a_number_or_a_text(tmp_path, scale, good, kept, bad):
     merge_ratings(task, collected_logs(task), source="a test")
     [rating] = load_task(folder).ratings
     assert rating.value == kept
-    with pytest.raises(TaskError, match="leave the form out"):
+    with pytest.raises(TaskError, match="Leave the form out"):
         make_screens(task, "ann", form="paired")
 
 
@@ -317,7 +317,7 @@ def test_rated_items_are_not_asked_again(tmp_path):
     task = load_task(make_task_folder(tmp_path / "task", 4, response_sets=False))
     steps = make_screens(task, "r0", form="paired")
     assert {step.elicitation for step in steps} == {"response_set"}
-    with pytest.raises(TaskError, match="nothing is left"):
+    with pytest.raises(TaskError, match="Nothing is left"):
         make_screens(task, "r0", form="forced_choice")
 
 

@@ -193,7 +193,7 @@ def test_alone_it_says_what_to_type(place):
     ("command", "words"),
     [
         ("run", "name a task"),
-        ("run toxicity", "to resume a run: --resume toxicity; to start one: --task NAME"),
+        ("run toxicity", "to resume a run: --resume toxicity. To start one: --task NAME"),
         ("run --task", "requires an argument"),
         ("nonsense", "nonsense"),
         ("schema nothing", "'metrics', 'verdicts', 'task'"),
@@ -210,7 +210,7 @@ def test_wrong_words_are_one_line(place, command, words):
     assert (code, out) == (2, "")
     assert words in err
     assert err.count("\n") == 1
-    assert "--help" in err or "use letters" in err
+    assert "--help" in err or "Use letters" in err
 
 
 def test_unreadable_runs_are_counted(place):

@@ -72,4 +72,4 @@ def test_a_table_of_numbers_ends_in_a_decision(place, stub):
 def test_a_metric_of_options_is_refused_in_one_line(place):
     """With the metrics that there are."""
     refused = invoke("validate", "--task", "./task", "--metric", "hit_rate(h/h)")
-    assert "is not a metric of a continuous scale; use rmse, mse" in str(refused.exception)
+    assert "is not a metric of a continuous scale. Use rmse, mse" in str(refused.exception)

@@ -215,7 +215,7 @@ def test_locked_cache_is_not_called_damaged(tmp_path, monkeypatch, how):
     with locked(folder / "cache.db", how):
         [finding] = findings_of(doctor.examine(place=Place(cache=folder)), "cache")
     assert (finding.state, "database is locked" in finding.message) == ("unusable", True)
-    assert "choose another" in finding.advice
+    assert "Choose another" in finding.advice
     [sound] = findings_of(doctor.examine(place=Place(cache=folder)), "cache")
     assert sound.state == "ok"
 

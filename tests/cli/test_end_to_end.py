@@ -142,7 +142,7 @@ def test_a_judge_whom_no_server_answers_for_is_not_done(place):
     )
     assert result.exit_code == 3
     assert re.search(
-        r"unreachable: no server answers at http://127\.0\.0\.1:\d+/v1; check",
+        r"unreachable: no server answers at http://127\.0\.0\.1:\d+/v1. Check",
         result.validation.notes[0],
     )
     assert hearing.lines[-1].startswith(
@@ -202,7 +202,7 @@ def test_only_the_first_of_several_missing_keys_was_named(place, stub):
     done = call_harness(*words, cwd=place)
     assert done.returncode == 2
     assert done.stderr == (
-        "harness: paid1: MY_MISSING_KEY_1 is not set; paid2: MY_MISSING_KEY_2 is not set\n"
+        "harness: paid1: MY_MISSING_KEY_1 is not set. paid2: MY_MISSING_KEY_2 is not set\n"
     )
     assert stub.stats()["requests"] == 0
 
@@ -310,14 +310,14 @@ def test_validate_without_verdicts_reports_human_agreement(tmp_path):
         (("run", "--task", "task", "--elicitation", ","), ("--elicitation", "at least one")),
         (("run",), ("--task",)),
         (("run", "--resume"), ("no unfinished run",)),
-        (("run", "--resume", "--samples", "3"), ("keeps its options", "leave --samples out")),
+        (("run", "--resume", "--samples", "3"), ("keeps its options", "Leave --samples out")),
         (
             ("run", "--task", "task", "--metric", "accuracy", "--judges", "random"),
             ("accuracy", "hit_rate(h/h)"),
         ),
         (
             ("run", "--task", "task", "--metric", "cohen_kappa", "--judges", "random"),
-            ("no metric is named 'cohen_kappa'; did you mean cohen_kappa(h/h)?",),
+            ("no metric is named 'cohen_kappa'. Did you mean cohen_kappa(h/h)?",),
         ),
         (("run", "--task", "task", "--tau", "1.5", "--judges", "random"), ("1.5",)),
         (("run", "--task", "task", "--judges", ","), ("--judges", "at least one")),
@@ -444,11 +444,11 @@ def test_run_folder_of_another_schema_is_refused_with_the_version_needed(copied)
     written = manifest["versions"]["harness"]
     manifest["schema_version"] = 99
     (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(RunError, match=rf"reads 3; read it with judge-harness {written}"):
+    with pytest.raises(RunError, match=rf"reads 3\. Read it with judge-harness {written}"):
         RunFolder.open(copied)
     manifest["versions"]["harness"] = "9.8.7"
     (copied / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(RunError, match=r"schema version 99.*read it with judge-harness 9\.8\.7"):
+    with pytest.raises(RunError, match=r"schema version 99.*Read it with judge-harness 9\.8\.7"):
         RunFolder.open(copied)
     for odd in ({"schema_version": 99, "versions": 9}, {"schema_version": True}):
         (copied / "manifest.json").write_text(json.dumps(manifest | odd), encoding="utf-8")

@@ -51,7 +51,7 @@ def test_a_plain_resume_sends_nothing_where_the_manifest_says(unfinished, stub):
     """Nothing is sent until the user defines the judge; then the user's own key goes with it."""
     refused = invoke(*RUN, "--resume")
     assert isinstance(refused.exception, JudgeError)
-    assert "nothing was sent" in str(refused.exception)
+    assert "Nothing was sent" in str(refused.exception)
     assert "--base-url" in str(refused.exception)
     for other in (["--base-url", "http://127.0.0.1:1/v1"], ["--key-env", "AWS_SECRET_ACCESS_KEY"]):
         assert isinstance(invoke(*RUN, "--resume", *other).exception, JudgeError)

@@ -160,7 +160,7 @@ def test_a_tick_that_is_neither_yes_nor_no_is_refused(tmp_path):
     written(tmp_path, ["id", "text", "annotator", *EMOTIONS], rows)
     refused = imported(tmp_path, "--sets", ",".join(EMOTIONS))
     assert refused.returncode == 2
-    assert "column 'anger': cell '2' is not 1 or 0; write 1" in refused.stderr
+    assert "column 'anger': cell '2' is not 1 or 0. Write 1" in refused.stderr
 
 
 def test_a_yes_in_every_row_may_tick_an_option(tmp_path):

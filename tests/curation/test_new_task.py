@@ -157,7 +157,7 @@ def test_judges_are_not_asked_for_a_property_that_nobody_said(tmp_path):
     path = table(tmp_path, "id,body,a1,a2\n1,one two,yes,no\n2,three,no,no\n")
     make_task(plan_of(path), tmp_path / "mine")
     task, options = str(tmp_path / "mine"), RunOptions(elicitations=("forced_choice",))
-    with pytest.raises(TaskError, match="describe there what was rated, as a phrase"):
+    with pytest.raises(TaskError, match="Describe there what was rated, as a phrase"):
         plan_run(task, ["m"], options, server=Server(base_url="http://127.0.0.1:1/v1"))
     assert plan_run(task, ["random"], options).jobs
 
@@ -208,7 +208,7 @@ def test_what_says_how_a_table_is_read_needs_one(tmp_path, option):
 def test_a_label_without_a_rater_is_refused(tmp_path):
     """In a table of a column per rater, that column was neither a rating nor kept."""
     path = table(tmp_path, "id,a1,a2,a3\n1,yes,no,no\n2,no,no,no\n")
-    with pytest.raises(TaskError, match="--label 'a3' goes with a row per rating; give --rater"):
+    with pytest.raises(TaskError, match=r"--label 'a3' goes with a row per rating\. Give --rater"):
         plan_of(path, {"label": ["a3"]})
 
 
@@ -469,7 +469,7 @@ def test_header_that_breaks_its_line_loses_no_rater(tmp_path):
 def test_columns_that_read_the_same_are_refused(tmp_path):
     """Names that differ in what cannot be seen alone would be one column."""
     path = table(tmp_path, 'id,a1,"a1 "\n1,yes,no\n')
-    with pytest.raises(TaskError, match="line 2: two columns read 'a1'; rename one"):
+    with pytest.raises(TaskError, match=r"line 2: two columns read 'a1'\. Rename one"):
         read_source(path)
 
 
@@ -584,8 +584,8 @@ def test_ragged_rows_are_rejected_with_their_lines(tmp_path, ending, mark):
     assert (summary.n_items, summary.n_rejected) == (3, 2)
     with (tmp_path / "mine" / "rejected.csv").open(encoding="utf-8") as file:
         assert [(row["line"], row["reason"]) for row in csv.DictReader(file)] == [
-            ("3", "found 2 cells where the header has 3; write the empty ones, too"),
-            ("4", f"found 4 cells where the header has 3; quote cells that hold {NAMED[mark]}"),
+            ("3", "found 2 cells where the header has 3. Write the empty ones, too"),
+            ("4", f"found 4 cells where the header has 3. Quote cells that hold {NAMED[mark]}"),
         ]
 
 
@@ -662,7 +662,7 @@ def test_facts_as_json(tmp_path):
 def test_unknown_column_is_named_with_those_there_are(tmp_path):
     """A mistyped column costs one line."""
     path = table(tmp_path, "id,a1,a2\n1,yes,no\n")
-    with pytest.raises(TaskError, match="found no column 'a3'; the columns are 'id', 'a1', 'a2'"):
+    with pytest.raises(TaskError, match=r"found no column 'a3'\. The columns are 'id', 'a1', 'a2'"):
         plan_of(path, {"raters": ["a1,a3"]})
 
 

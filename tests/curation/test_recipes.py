@@ -173,7 +173,7 @@ def test_labels_of_a_recipe_need_not_occur(source, tmp_path):
     file.write_text(file.read_text(encoding="utf-8").replace("Unsure", "No"), encoding="utf-8")
     words = ("curate", "import", file, "--as", tmp_path / "made", "--recipe", "dices")
     refused = invoke(*words, "--ignore", "Unsure")
-    assert "--ignore: no answer is 'Unsure'; the nearest labels are" in str(refused.exception)
+    assert "--ignore: no answer is 'Unsure'. The nearest labels are" in str(refused.exception)
     assert invoke(*words).exit_code == 0
     assert CANNOT_ASSESS not in {r.value for r in load_task(tmp_path / "made").ratings}
 
@@ -191,7 +191,7 @@ def test_recipes_are_checked(tmp_path):
     assert recipe_names() == sorted(
         ["chaos-nli", "civil-comments", "dices", "mt-bench", "qags", "summeval", "topical-chat"]
     )
-    with pytest.raises(TaskError, match=r"recipe 'snli': there is none; use one of chaos-nli"):
+    with pytest.raises(TaskError, match=r"recipe 'snli': there is none. Use one of chaos-nli"):
         read_recipe("snli")
     own = write(tmp_path / "own.yaml", "about: x\nsource: y\nlicence: z\nproperty: p\ncolumn: {}\n")
     with pytest.raises(TaskError, match=r"own\.yaml: column: Extra inputs"):

@@ -261,7 +261,7 @@ def test_hostile_files_are_one_line(tmp_path, name, save, words):
 def test_json_too_large_for_memory_is_refused_by_its_size(tmp_path):
     """It is read whole, and takes many times its size."""
     save_json(tmp_path / "t.json")
-    with pytest.raises(TaskError, match=r"found \d+ bytes; at most 100 are read"):
+    with pytest.raises(TaskError, match=r"found \d+ bytes. At most 100 are read"):
         read_source(tmp_path / "t.json", limits=Limits(json_bytes=100))
 
 

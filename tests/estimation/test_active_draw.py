@@ -93,7 +93,7 @@ def test_items_are_not_drawn_before_the_judge_answered(run, tmp_path):
     """Without verdicts there are no probabilities: exit 2, the command to run, and no folder."""
     result = call_harness(*DRAW, "--budget", "20", "--as", "drawn", "--run", run, cwd=tmp_path)
     assert result.returncode == 2
-    assert f"run `harness estimate {run} --judge lexicon --items new.jsonl` first" in result.stderr
+    assert f"Run `harness estimate {run} --judge lexicon --items new.jsonl` first" in result.stderr
     assert not (tmp_path / "drawn").exists()
 
 
@@ -120,7 +120,7 @@ def test_more_items_than_there_are_cannot_be_drawn(run, tmp_path):
     estimated(run)
     result = call_harness(*DRAW, "--budget", "500", "--as", "drawn", "--run", run, cwd=tmp_path)
     assert result.returncode == 2
-    assert f"{N_NEW} items; draw {N_NEW} at most" in result.stderr
+    assert f"{N_NEW} items. Draw {N_NEW} at most" in result.stderr
 
 
 def test_probabilities_of_a_sample_were_ignored(run, tmp_path):

@@ -102,7 +102,7 @@ def test_python_returns_what_the_command_prints(run):
     assert harness.estimate(run, limit=30, **options).n_unlabelled == 30
     with pytest.raises(HarnessError, match=r"ratings_per_item.*it goes with until_width"):
         harness.estimate(run, ratings_per_item=2, **options)
-    with pytest.raises(HarnessError, match="did you mean until_width"):
+    with pytest.raises(HarnessError, match="Did you mean until_width"):
         harness.estimate(run, until_widht=0.2, **options)
 
 

@@ -192,7 +192,7 @@ def test_beta_of_no_pairs_is_refused(run, tmp_path):
     command = ("estimate", run, "--judge", "lexicon", "--items", items, "--paired-beta")
     result = call_harness(*command, "--out", "runs", cwd=tmp_path)
     assert result.returncode == 2
-    assert "0 pairs of a negative choice and a response set; collect at least 10" in result.stderr
+    assert "0 pairs of a negative choice and a response set. Collect at least 10" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_beta_of_no_pairs_is_refused(run, tmp_path):
     [
         (("--judge", "lexicon", "--paired-beta", "--beta-range", "0.1,0.2"), "estimated or given"),
         (("--judge", "lexicon", "--n-labels", "1"), "the scale itself is 1 wide"),
-        (("--judge", "nobody"), "no judge 'nobody'; name one of lexicon, random"),
+        (("--judge", "nobody"), "no judge 'nobody'. Name one of lexicon, random"),
         (("--judge", "lexicon", "--beta-range", "0.5,0.1"), "two ordered values"),
         (("--judge", "lexicon", "--n-labels", "2"), "n-labels"),
     ],

@@ -168,7 +168,7 @@ def test_what_strata_do_not_go_with_is_refused(run, tmp_path, more, message):
     """Each with its reason, and what to leave out."""
     said = refusal(run, tmp_path, "--strata", "language", *more)
     assert message in said
-    assert f"leave {more[0]} or --strata out" in said
+    assert f"Leave {more[0]} or --strata out" in said
 
 
 def test_strata_that_nobody_rated_are_refused_before_the_judge_is_asked(run, tmp_path):
@@ -176,7 +176,7 @@ def test_strata_that_nobody_rated_are_refused_before_the_judge_is_asked(run, tmp
     rows = [*read(tmp_path / "new.jsonl"), {"id": "x", "language": "it", "text": "bella"}]
     write_jsonl(tmp_path / "more.jsonl", rows)
     said = refusal(run, tmp_path, "--strata", "language", items="more.jsonl")
-    assert "1 unlabelled items have language 'it', and 0 rated ones; rate at least 2" in said
+    assert "1 unlabelled items have language 'it', and 0 rated ones. Rate at least 2" in said
 
 
 def test_fields_that_items_lack_are_refused(run, tmp_path):

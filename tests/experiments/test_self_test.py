@@ -59,13 +59,13 @@ def test_judges_agree_as_often_as_planted(agreement, consistency):
 
 def test_rates_out_of_reach_are_refused(tmp_path):
     """With what is in reach, from the options and on the command line."""
-    with pytest.raises(HarnessError, match=r"from 0.500 to 1; change rater_agreement"):
+    with pytest.raises(HarnessError, match=r"from 0.500 to 1. Change rater_agreement"):
         harness.selftest(rater_agreement=0.4)
-    with pytest.raises(HarnessError, match=r"a judge agrees 0.990 .* change agreement"):
+    with pytest.raises(HarnessError, match=r"a judge agrees 0.990 .* Change agreement"):
         harness.selftest(agreement=0.99)
     refused = call_harness("selftest", "--agreement", "0.99", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "change --agreement, --gap or --n-judges" in refused.stderr
+    assert "Change --agreement, --gap or --n-judges" in refused.stderr
 
 
 def test_a_design_is_estimated_from_a_task_and_its_verdicts():
@@ -178,7 +178,7 @@ def test_self_test_of_a_run_is_a_section_of_its_report(tmp_path, monkeypatch):
     ("words", "message"),
     [
         (("toxicity", "--run", "x"), "a run has a task and verdicts"),
-        (("--run", "x", "--verdicts", "v.csv"), "leave --verdicts out"),
+        (("--run", "x", "--verdicts", "v.csv"), "Leave --verdicts out"),
         (("--run", "x"), "not a run folder"),
     ],
 )

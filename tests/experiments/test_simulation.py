@@ -61,7 +61,7 @@ def test_gamma_is_found_for_a_selection_effect(wanted):
 
 def test_selection_effects_out_of_reach_are_refused():
     """Two options reach 1.5."""
-    with pytest.raises(ValueError, match=r"Gamma is 2\.0; .* allows 0\.5 to 1\.5"):
+    with pytest.raises(ValueError, match=r"Gamma is 2\.0, .* allows 0\.5 to 1\.5"):
         gamma_for(OptionSpace.powerset(("toxic", "fine")), 2.0)
 
 

@@ -284,7 +284,7 @@ def test_a_probe_beside_batches_a_store_or_a_cluster_is_refused(place, stub, oth
     command = run_of(stub, firm=({"say": "B"}, {}))
     refused = call_harness(*command, *other, cwd=place)
     assert refused.returncode == 2
-    sentence = f"--probe cannot be used with {other[0]}; leave one of the two out"
+    sentence = f"--probe cannot be used with {other[0]}. Leave one of the two out"
     assert sentence in " ".join(refused.stderr.replace("│", " ").split())
     assert not Path("runs").exists()
     assert stub.stats()["requests"] == 0
@@ -342,7 +342,7 @@ def test_damaged_flip_rates_are_named(place):
     run = harness.run("task", ["random"], probe="injection")
     (run.path / "probe" / "probe.json").write_text("{", encoding="utf-8")
     refused = invoke("validate", run.path)
-    assert "remove it, and resume the run to write it again" in str(refused.exception)
+    assert "Remove it, and resume the run to write it again" in str(refused.exception)
 
 
 def test_pictures_and_pairs_of_answers_are_probed_and_resumed(place, stub):

@@ -120,7 +120,7 @@ def test_task_that_cannot_be_attacked_is_refused(attacked, task):
     with pytest.raises(TaskError, match="already changed"):
         perturbed_task(attacked, attacked.items, ATTACKS, "injection")
     taken = type(task.items[0])("i0~ask", dict(task.items[0].fields))
-    with pytest.raises(TaskError, match="rename"):
+    with pytest.raises(TaskError, match="Rename"):
         perturbed_task(task, (*task.items, taken), ATTACKS, "injection")
 
 

@@ -75,13 +75,13 @@ def test_what_is_not_known_is_named():
     """A judge that is not in the run, a system without texts, and texts without authors."""
     task = single_task()
     source = source_of(task, {"j": {"i0": "A"}})
-    with pytest.raises(RunError, match="judge 'k' is not in this run; its judges: j"):
+    with pytest.raises(RunError, match=r"judge 'k' is not in this run\. Its judges: j"):
         self_preferences(source, {"k": "me"}, author="author")
     with pytest.raises(RunError, match="--own j=SYSTEM"):
         self_preferences(source, {"j": "them"}, author="author")
     with pytest.raises(RunError, match="--author"):
         self_preferences(source, {"j": "me"})
-    with pytest.raises(RunError, match="item 'i0' names no system in 'model'; add it"):
+    with pytest.raises(RunError, match=r"item 'i0' names no system in 'model'\. Add it"):
         self_preferences(source, {"j": "me"}, author="model")
     nameless = pairwise_task()
     first, *others = nameless.items

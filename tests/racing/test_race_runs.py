@@ -237,12 +237,12 @@ def test_unreachable_server_delays_the_race_and_changes_nothing(place, stub):
 
 
 REFUSED = [
-    (("--batch",), "leave --batch or --race out"),
-    (("--store", "postgresql://127.0.0.1:1/none"), "leave --store or --race out"),
+    (("--batch",), "Leave --batch or --race out"),
+    (("--store", "postgresql://127.0.0.1:1/none"), "Leave --store or --race out"),
     (("--metric", "js_divergence(s/s)"), "hit_rate(h/h), mse(s/s), mse(srs/srs)"),
-    (("--mode", "recode"), "leave --mode or --race out"),
-    (("--elicitation", "paired"), "leave --elicitation out"),
-    (("--pairs", "7"), "leave --pairs out"),
+    (("--mode", "recode"), "Leave --mode or --race out"),
+    (("--elicitation", "paired"), "Leave --elicitation out"),
+    (("--pairs", "7"), "Leave --pairs out"),
     (("--within", "1"), "--within"),
     (("--ranks-by", "response_set"), "has a rating in the form response_set"),
 ]
@@ -451,5 +451,5 @@ def test_race_from_python(place):
     assert RunFolder.open(run.path).manifest.config.within == 0.1
     completed = harness.run(resume=run.path, complete_winner=True)
     assert [judge.name for judge in completed.validation.judges] == ["good"]
-    with pytest.raises(harness.HarnessError, match="goes with a race; add race"):
+    with pytest.raises(harness.HarnessError, match=r"goes with a race\. Add race"):
         harness.run("task", ["good"], judges_file="judges.yaml", within=0.1)

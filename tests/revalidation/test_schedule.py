@@ -211,7 +211,7 @@ def test_a_limit_on_a_metric_that_does_not_exist_is_refused(place):
     (run,) = (place / "runs").iterdir()
     history = (run / "history.jsonl").read_bytes()
     refused = invoke("revalidate", run, "--fail-on", "worse,mse(srs/sr)>0.1")
-    assert "no metric is named 'mse(srs/sr)'; did you mean mse(srs/srs)" in str(refused.exception)
+    assert "no metric is named 'mse(srs/sr)'. Did you mean mse(srs/srs)" in str(refused.exception)
     assert (run / "history.jsonl").read_bytes() == history
 
 

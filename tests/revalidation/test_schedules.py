@@ -375,7 +375,7 @@ def test_an_exported_baseline_is_revalidated_on_another_machine(tmp_path, stub, 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "other user"))
     arguments = ("revalidate", target, "--json", "--quiet", "--task", tmp_path / "task")
     refused = invoke(*arguments)
-    assert "nothing was sent" in str(refused.exception)
+    assert "Nothing was sent" in str(refused.exception)
     look = invoke(*arguments, "--judges-file", tmp_path / "judges.yaml")
     assert verdicts(json.loads(look.stdout)) == {"judge": "underpowered"}
     for file in target.rglob("*"):

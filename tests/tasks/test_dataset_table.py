@@ -114,8 +114,8 @@ def test_lists_derived_columns_and_abstentions_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("datasets", "message"),
     [
-        ({"name": NAME, "revision": "main"}, r"revision: found 'main'; give the 40 hexadecimal"),
-        ({"name": NAME}, r"revision: not found; add the commit that `git ls-remote https://"),
+        ({"name": NAME, "revision": "main"}, r"revision: found 'main'. Give the 40 hexadecimal"),
+        ({"name": NAME}, r"revision: not found. Add the commit that `git ls-remote https://"),
         ({"name": "ratings", "revision": REVISION}, r"datasets\.name: found 'ratings'"),
         ({}, r"name: name a data set of the hub as OWNER/NAME, or else a file"),
         ({"name": NAME, "file": "table.csv"}, r"name: name a data set of the hub"),
@@ -135,13 +135,13 @@ def test_a_source_that_may_change_or_is_no_table_is_refused(tmp_path, datasets, 
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"id": "doc"}, "columns: found none; name one of raters, rater, counts, votes"),
-        ({"raters": "ann1", "votes": "x"}, "columns: found raters and votes; name one"),
+        ({"id": "doc"}, "columns: found none. Name one of raters, rater, counts, votes"),
+        ({"raters": "ann1", "votes": "x"}, "columns: found raters and votes. Name one"),
         ({"rater": "who", "id": "doc"}, "columns: rater and label go together"),
         ({"rater": "who", "label": "answer"}, "columns: id not found"),
-        ({"group": ["a", "b"], "raters": "ann1"}, "columns: found 2 for group; name one"),
-        ({"text": "id", "raters": "ann1"}, "columns: text: 'id' is not a field; rename it"),
-        ({"raters": "ann9"}, "table.csv: found no column 'ann9' for raters; the columns are"),
+        ({"group": ["a", "b"], "raters": "ann1"}, "columns: found 2 for group. Name one"),
+        ({"text": "id", "raters": "ann1"}, "columns: text: 'id' is not a field. Rename it"),
+        ({"raters": "ann9"}, "table.csv: found no column 'ann9' for raters. The columns are"),
         ({"judges": "gpt", "raters": "ann1"}, "judges"),
     ],
 )
@@ -156,7 +156,7 @@ def test_roles_that_do_not_fit_are_named(tmp_path, columns, message):
     [
         (
             WIDE.replace("yes", "maybe"),
-            r"row 3, ann1: label 'maybe' is not an option; .*'rename'",
+            r"row 3, ann1: label 'maybe' is not an option. .*'rename'",
         ),
         (WIDE.replace("d2", "d1"), r"row 3, doc: item 'd1' stands on line 2, too"),
         (WIDE.replace("yes", ""), r"table\.csv: item 'd2' has no ratings"),
@@ -175,9 +175,9 @@ def test_a_row_that_cannot_be_used_is_refused(tmp_path, table, message):
         (
             {"yess": "yes"},
             [],
-            r"csv: datasets\.rename: no answer is 'yess'; the nearest .* 'yes', 'no'",
+            r"csv: datasets\.rename: no answer is 'yess'. The nearest .* 'yes', 'no'",
         ),
-        ({}, ["n/a"], r"csv: ignore_labels: no answer is 'n/a'; the nearest labels are 'no'"),
+        ({}, ["n/a"], r"csv: ignore_labels: no answer is 'n/a'. The nearest labels are 'no'"),
     ],
 )
 def test_a_label_that_occurs_nowhere_is_refused(tmp_path, rename, ignored, message):
@@ -277,7 +277,7 @@ def test_another_commit_in_the_cache_does_not_stand_in(tmp_path):
         facts_in_a_process(hub_task(tmp_path / "a"), address, tmp_path)
     other = hub_task(tmp_path / "b", revision="b" * 40)
     refused = facts_in_a_process(other, address, tmp_path, HF_HUB_OFFLINE="1")
-    assert "this commit is not in the cache; connect once" in refused
+    assert "this commit is not in the cache. Connect once" in refused
 
 
 @pytest.mark.slow

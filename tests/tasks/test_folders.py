@@ -94,7 +94,7 @@ def test_items_are_joined_with_their_groups(tmp_path):
         (ITEMS, [{"id": "g"}, {"id": "g"}], "groups.jsonl: line 2: id 'g' is given twice"),
         ([*ITEMS, ITEMS[0]], None, "items.jsonl: line 3: id 'a' is given twice"),
         ([{"text": "x"}], None, "items.jsonl: line 1: column 'id' is missing"),
-        ([{"id": " a"}], None, "line 1: id: found ' a'; write 1 to 256"),
+        ([{"id": " a"}], None, "line 1: id: found ' a'. Write 1 to 256"),
         ([{"id": "a", "group": "g\n"}], None, "line 1: group: found 'g\\n'"),
         (None, [{"id": "g"}], "found groups but no items"),
         ([], None, "items.jsonl: the file is empty"),
@@ -123,7 +123,7 @@ def test_ids_alone_make_items(tmp_path):
 def test_a_field_that_no_item_has_is_a_fault(tmp_path):
     """A misspelt name under `text` is found on load, not by the first judge."""
     message = fault(make(tmp_path, SAID | {"text": ["text", "txt"]}))
-    assert message.endswith("text: no item has a field 'txt'; the fields are text.")
+    assert message.endswith("text: no item has a field 'txt'. The fields are text.")
 
 
 RATED_BY_FOUR = "item,rater,value\na,h1,A\na,h2,B\nb,h3,B\nb,h4,B\n"
@@ -153,10 +153,10 @@ def test_a_task_says_how_the_annotator_test_is_done(tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"eps": 1}, "alt_test.eps: found '1'; input should be less than 1."),
-        ({"expert": "h9"}, "alt_test.expert: 'h9' rated no item; name a rater."),
-        ({"quality": {"h1": 0}}, "alt_test.quality.h1: found '0'; input should be greater than 0."),
-        ({"quality": {"h1": 1}}, "alt_test.quality: 'h2' has no number; give every rater one."),
+        ({"eps": 1}, "alt_test.eps: found '1'. Input should be less than 1."),
+        ({"expert": "h9"}, "alt_test.expert: 'h9' rated no item. Name a rater."),
+        ({"quality": {"h1": 0}}, "alt_test.quality.h1: found '0'. Input should be greater than 0."),
+        ({"quality": {"h1": 1}}, "alt_test.quality: 'h2' has no number. Give every rater one."),
         (
             {"combine": [["h1", "h2"]]},
             "alt_test.combine: wanted two sets of raters, each rater in one.",
@@ -167,15 +167,15 @@ def test_a_task_says_how_the_annotator_test_is_done(tmp_path):
         ),
         (
             {"gold": "key"},
-            "alt_test.gold: no item has a field 'key'; name the one with answers.",
+            "alt_test.gold: no item has a field 'key'. Name the one with answers.",
         ),
         (
             {"gold": "text"},
-            "alt_test.gold: item 'a' has 'first', which is not an option; the option keys are",
+            "alt_test.gold: item 'a' has 'first', which is not an option. The option keys are",
         ),
         (
             {"epsilon": 0.1},
-            "alt_test.epsilon: unknown field; remove it, or use one of eps, expert, gold, quality",
+            "alt_test.epsilon: unknown field. Remove it, or use one of eps, expert, gold, quality",
         ),
     ],
 )
@@ -253,10 +253,10 @@ def test_links_inside_and_to_the_folder_are_followed(tmp_path):
 
 def test_files_that_are_absent_or_two_are_named(tmp_path):
     """There is one ratings file, and the one named is there."""
-    assert "found no ratings; write ratings.csv" in fault(make(tmp_path / "a", ratings=None))
+    assert "found no ratings. Write ratings.csv" in fault(make(tmp_path / "a", ratings=None))
     folder = make(tmp_path / "b")
     (folder / "ratings.jsonl").write_text("{}")
-    assert "found ratings.jsonl and ratings.csv; say which one under 'ratings'" in fault(folder)
+    assert "found ratings.jsonl and ratings.csv. Say which one under 'ratings'" in fault(folder)
     assert "x.csv: the file was not found" in fault(
         make(tmp_path / "c", SAID | {"ratings": "x.csv"})
     )
@@ -352,7 +352,7 @@ def test_an_unknown_task_is_answered_with_the_names_there_are(tmp_path, monkeypa
     make(tmp_path / "demo")
     monkeypatch.setenv("HARNESS_TASKS", str(tmp_path))
     with pytest.raises(
-        TaskError, match=r"task 'dmeo' was not found; give one of the names \(.*demo.*\)"
+        TaskError, match=r"task 'dmeo' was not found. Give one of the names \(.*demo.*\)"
     ):
         find_task("dmeo")
     (tmp_path / "empty").mkdir()

@@ -40,7 +40,7 @@ def test_split_of_a_commit_becomes_a_file_to_import(tmp_path):
     ("files", "message"),
     [
         ({"ratings.py": CODE}, "is read by a script of its own, and no code of a data set is run"),
-        pytest.param({"a.txt": "lines\n"}, "is made of text; only csv", marks=pytest.mark.slow),
+        pytest.param({"a.txt": "lines\n"}, "is made of text. Only csv", marks=pytest.mark.slow),
     ],
     ids=["code", "text"],
 )
@@ -57,8 +57,8 @@ def test_data_sets_of_code_or_other_files_are_refused(files, message, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["ratings"], "there is none; use one of"),
-        (["../x/y", "--revision", REVISION], "name: found '../x/y'; write OWNER/NAME"),
+        (["ratings"], "there is none. Use one of"),
+        (["../x/y", "--revision", REVISION], "name: found '../x/y'. Write OWNER/NAME"),
         ([NAME], "give --revision COMMIT"),
         ([NAME, "--revision", "main"], "give the 40 hexadecimal digits"),
         ([NAME, "--revision", REVISION], "HF_HUB_OFFLINE must not be set"),

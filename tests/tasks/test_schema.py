@@ -75,7 +75,7 @@ def test_contiguous_response_sets_are_those_of_neighbours(tmp_path):
         *(("1",), ("2",), ("3",), ("4",), ("1", "2"), ("2", "3"), ("3", "4")),
         *(("1", "2", "3"), ("2", "3", "4"), ("1", "2", "3", "4")),
     }
-    with pytest.raises(TaskError, match="1081 sets; list at most 1023"):
+    with pytest.raises(TaskError, match=r"1081 sets\. List at most 1023"):
         read_task_file(write(tmp_path, f"{text}{list(range(46))}\n"))
 
 
@@ -137,22 +137,22 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("colour: red", "colour: unknown field; remove it, or use one of name, property,"),
-        ("tau: 0", "tau: found '0'; input should be greater than 0."),
-        ("tau: 1.1", "tau: found '1.1'; input should be less than or equal to 1."),
-        ("tau: half", "tau: found 'half'; input should be a valid number"),
-        ("tau: nan", "tau: found 'nan'; input should be"),
-        ("abstain: perhaps", "abstain: found 'perhaps'; input should be a valid boolean"),
-        ("positive: A", "positive: found 'A'; input should be a valid tuple."),
-        ("positive: [X]", "positive: 'X' is not an option; the option keys are A, B, C."),
-        ("positive: [A, A]", "positive: 'A' is given twice; name it once"),
+        ("colour: red", "colour: unknown field. Remove it, or use one of name, property,"),
+        ("tau: 0", "tau: found '0'. Input should be greater than 0."),
+        ("tau: 1.1", "tau: found '1.1'. Input should be less than or equal to 1."),
+        ("tau: half", "tau: found 'half'. Input should be a valid number"),
+        ("tau: nan", "tau: found 'nan'. Input should be"),
+        ("abstain: perhaps", "abstain: found 'perhaps'. Input should be a valid boolean"),
+        ("positive: A", "positive: found 'A'. Input should be a valid tuple."),
+        ("positive: [X]", "positive: 'X' is not an option. The option keys are A, B, C."),
+        ("positive: [A, A]", "positive: 'A' is given twice. Name it once"),
         ("positive: [A, B, C]", "positive: every option is positive"),
         (
             "response_sets: contiguous",
-            "response_sets: found 'contiguous'; it needs an ordinal scale; list the sets instead.",
+            "response_sets: found 'contiguous'. It needs an ordinal scale. List the sets instead.",
         ),
-        ("response_sets: some", "response_sets: found 'some'; input should be 'all'."),
-        ("response_sets: [[A], [B]]", "response_sets: option 'C' is in no set; put it into one."),
+        ("response_sets: some", "response_sets: found 'some'. Input should be 'all'."),
+        ("response_sets: [[A], [B]]", "response_sets: option 'C' is in no set. Put it into one."),
         ("response_sets: [[A, X], [B, C]]", "response_sets: 'X' is not an option"),
         ("response_sets: [[A, B], [C], [B, A]]", "response_sets: B, A is given twice"),
         ("response_sets: [[A, A], [B, C]]", "response_sets: 'A' is given twice"),
@@ -160,7 +160,7 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("response_sets: []", "response_sets: option 'A' is in no set"),
         (
             "pairwise: {answers: [a, b], first: A, second: B}",
-            "pairwise: the scale is nominal; leave it out",
+            "pairwise: the scale is nominal. Leave it out",
         ),
         ("sensitivity: {X: [A]}", "sensitivity: 'X' is not an option"),
         ("sensitivity: {B: [X]}", "sensitivity: 'X' is not an option"),
@@ -169,17 +169,17 @@ def test_a_missing_task_file_is_one_clear_line(tmp_path):
         ("positive: [A]\nsensitivity: {A: [B]}", "sensitivity: 'A' is positive"),
         ("lexicon: {positive: B, negative: X}", "lexicon: 'X' is not an option"),
         ("lexicon: {positive: B, negative: B}", "lexicon: 'B' is given twice"),
-        ("lexicon: {positive: B}", "lexicon.negative: not found; add it."),
+        ("lexicon: {positive: B}", "lexicon.negative: not found. Add it."),
         ("lexicon: {positive: B, negative: A, cutoff: 2}", "lexicon.cutoff: found '2'"),
         (
             "raters: robots",
-            "raters: found 'robots'; input should be 'expert', 'skilled' or 'crowd'.",
+            "raters: found 'robots'. Input should be 'expert', 'skilled' or 'crowd'.",
         ),
-        ("rater_ids: fake", "rater_ids: found 'fake'; input should be 'real' or 'positional'."),
+        ("rater_ids: fake", "rater_ids: found 'fake'. Input should be 'real' or 'positional'."),
         ("ignore_labels: [A]", "ignore_labels: 'A' is an option"),
-        ("text: []", "text: found []; "),
+        ("text: []", "text: found []. "),
         ("text: [a, a]", "text: 'a' is given twice"),
-        ("items:", "items: found ''; "),
+        ("items:", "items: found ''. "),
     ],
 )
 def test_faults_of_a_field_name_it_and_the_remedy(tmp_path, line, message):
@@ -190,12 +190,12 @@ def test_faults_of_a_field_name_it_and_the_remedy(tmp_path, line, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("[A]", "options: found A; name at least two on a nominal scale."),
-        ("[A, A]", "options: 'A' is given twice; give each its own key (case does not count)."),
-        ("[a, A]", "options: 'A' is given twice; give each its own key"),
+        ("[A]", "options: found A. Name at least two on a nominal scale."),
+        ("[A, A]", "options: 'A' is given twice. Give each its own key (case does not count)."),
+        ("[a, A]", "options: 'A' is given twice. Give each its own key"),
         (
             "[{key: A, label: X}, {key: B, label: x}]",
-            "options: 'x' is given twice; give each its own label",
+            "options: 'x' is given twice. Give each its own label",
         ),
         (
             "[{key: A, label: b}, {key: B, label: c}]",
@@ -203,18 +203,18 @@ def test_faults_of_a_field_name_it_and_the_remedy(tmp_path, line, message):
         ),
         (
             "[{key: A, colour: red}, B]",
-            "options.0.colour: unknown field; remove it, or use one of key,",
+            "options.0.colour: unknown field. Remove it, or use one of key,",
         ),
-        ("[{label: A}, B]", "options.0.key: not found; add it."),
-        ("['', B]", "options.0.key: found ''; write 1 to 64 printable characters"),
-        ("[' A', B]", "options.0.key: found ' A'; write 1 to 64"),
-        ('["A\\nB", B]', "options.0.key: found 'A\\nB'; write 1 to 64"),
+        ("[{label: A}, B]", "options.0.key: not found. Add it."),
+        ("['', B]", "options.0.key: found ''. Write 1 to 64 printable characters"),
+        ("[' A', B]", "options.0.key: found ' A'. Write 1 to 64"),
+        ('["A\\nB", B]', "options.0.key: found 'A\\nB'. Write 1 to 64"),
         ("['A,B', B]", "options.0.key: found ',' in 'A,B'"),
-        ("[CANNOT_ASSESS, B]", "options.0.key: CANNOT_ASSESS is not an option; say 'abst"),
+        ("[CANNOT_ASSESS, B]", "options.0.key: CANNOT_ASSESS is not an option. Say 'abst"),
         ("[{key: A, label: cannot_assess}, B]", "options.0.label: CANNOT_ASSESS is not an option"),
-        ("[[A], B]", "options.0: found ['A']; "),
-        ("[]", "options: found none; name at least two on a nominal scale."),
-        ("all", "options: found 'all'; "),
+        ("[[A], B]", "options.0: found ['A']. "),
+        ("[]", "options: found none. Name at least two on a nominal scale."),
+        ("all", "options: found 'all'. "),
     ],
 )
 def test_faults_of_an_option_say_which(tmp_path, options, message):
@@ -230,11 +230,11 @@ def test_faults_of_an_option_say_which(tmp_path, options, message):
         ("binary", "[A, B, C]", "options: a binary scale has 2 options, found 3."),
         ("ordinal", "[1, 3, 2]", "options: 1, 3, 2 are not in order"),
         ("ordinal", "['1', '1.0']", "options: two keys are the same number"),
-        ("continuous", "[A, B]", "options: a continuous scale has no options; leave it out."),
+        ("continuous", "[A, B]", "options: a continuous scale has no options. Leave it out."),
         (
             "rainbow",
             "[A, B]",
-            "scale: found 'rainbow'; input should be 'binary', 'nominal', 'ordinal'",
+            "scale: found 'rainbow'. Input should be 'binary', 'nominal', 'ordinal'",
         ),
     ],
 )

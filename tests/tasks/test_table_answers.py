@@ -80,7 +80,7 @@ def test_a_long_text_is_refused_and_not_cut():
 )
 def test_a_label_has_one_meaning(said, message):
     """The last one counted, so that all ratings of an option became abstentions in silence."""
-    with pytest.raises(OptionError, match=re.escape(f"{message}; give it one meaning")):
+    with pytest.raises(OptionError, match=re.escape(f"{message}. Give it one meaning")):
         AnswerSettings(**said)
 
 

@@ -97,13 +97,13 @@ def test_faults_belong_to_the_branch_the_caller_names(tmp_path):
         ("item,value\na,b,c\n", "line 2: found 3 cells where the header has 2"),
         (
             "item,value\n\n\na\n",
-            "line 4: found 1 cell where the header has 2; write the empty ones",
+            "line 4: found 1 cell where the header has 2. Write the empty ones",
         ),
         ("item,item\na,b\n", "line 1: column 'item' is given twice"),
         ("item,\na,b\n", "line 1: found a column without a name"),
         (
             "item;value\na;b;c\n",
-            "line 2: found 3 cells where the header has 2; quote cells that hold",
+            "line 2: found 3 cells where the header has 2. Quote cells that hold",
         ),
         ("id,value\na,b\n", "line 1: column 'item' is missing (found 'id', 'value')"),
         ('item,value\na,"b\n', "line 2: cannot be read as CSV"),
@@ -155,7 +155,7 @@ def test_faults_of_jsonl_name_line_and_remedy(tmp_path, text, message):
 def test_another_encoding_is_refused(tmp_path, name, encoding):
     """What is not UTF-8 is named with its line, not guessed."""
     path = write_csv(tmp_path / name, '"é"\n"x"\n', encoding)
-    assert "save the file as UTF-8" in fault(path)
+    assert "Save the file as UTF-8" in fault(path)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_another_encoding_is_refused(tmp_path, name, encoding):
         (Limits(n_bytes=20), "found "),
         (Limits(line_bytes=20), "line 2: is longer than 20 bytes"),
         (Limits(n_rows=1), "found more than 1 rows"),
-        (Limits(n_columns=1), "line 1: found 2 columns; at most 1"),
+        (Limits(n_columns=1), "line 1: found 2 columns. At most 1"),
         (Limits(field_chars=10), "line 2: "),
     ],
 )
@@ -213,7 +213,7 @@ def test_parquet_in_an_encoding_without_bounds_is_refused(tmp_path):
     """Where a text repeats the beginning of the one before, its size is known only unpacked."""
     options = {"use_dictionary": False, "column_encoding": {"item": "DELTA_BYTE_ARRAY"}}
     path = write_parquet(tmp_path / "t.parquet", {"item": ["a", "ab"]}, **options)
-    assert fault(path).startswith("'item' is encoded as DELTA_BYTE_ARRAY; write it with another")
+    assert fault(path).startswith("'item' is encoded as DELTA_BYTE_ARRAY. Write it with another")
 
 
 @given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
@@ -344,7 +344,7 @@ def test_parquet_that_declares_pictures_opens_none(tmp_path):
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz"])
 def test_other_formats_are_refused(tmp_path, name):
     """Only the three endings are tables."""
-    assert "a table ends in .csv, .jsonl or .parquet" in fault(
+    assert "A table ends in .csv, .jsonl or .parquet" in fault(
         write_csv(tmp_path / name, "a,b\n1,2\n")
     )
 
@@ -477,7 +477,7 @@ def test_faults_and_lines_are_found_where_many_lines_are_read_at_once(tmp_path):
     with path.open("a", encoding="utf-8") as file:
         file.write('{"id": "a", "id": "b"}\n')
     assert fault(path) == (
-        f"line {n + 1}: key 'id' is given twice; write one strict JSON object per line."
+        f"line {n + 1}: key 'id' is given twice. Write one strict JSON object per line."
     )
 
 

@@ -95,10 +95,10 @@ def test_plugin_is_an_entry_point():
 
 def test_assertions_name_what_there_is(run):
     """An unknown judge or metric, and a verdict that is not `use`, are told in words."""
-    with pytest.raises(AssertionError, match="no judge 'gpt'; the run has lexicon"):
+    with pytest.raises(AssertionError, match=r"no judge 'gpt'\. The run has lexicon"):
         assert_judge(run, "gpt")
     judge = assert_judge(run, "lexicon")
-    with pytest.raises(HarnessError, match="did you mean"):
+    with pytest.raises(HarnessError, match="Did you mean"):
         judge.metric("mse(srs/sr)").at_most(1.0)
     with pytest.raises(AssertionError, match="the verdict is none, not use"):
         judge.is_recommended()

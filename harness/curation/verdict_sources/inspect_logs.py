@@ -103,17 +103,17 @@ def inspect_entries(path: Path, _: Selection) -> Iterator[Entry]:
     except ValidationError as error:
         place, problem = fault_of(error)[:2]
         raise PlaceError(
-            f"is not a log of inspect_ai ({place}: {problem}); other JSON that is read is a list "
+            f"is not a log of inspect_ai ({place}: {problem}). Other JSON that is read is a list "
             "of rows, or results of promptfoo.",
         ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise PlaceError(f"is damaged ({type(error).__name__}); copy it again.") from None
+        raise PlaceError(f"is damaged ({type(error).__name__}). Copy it again.") from None
     except NotImplementedError:
         raise PlaceError(
-            "its compression cannot be read; convert it by `inspect log convert --to json`."
+            "its compression cannot be read. Convert it by `inspect log convert --to json`."
         ) from None
     if not samples:
-        raise PlaceError("holds no samples; log the evaluation with its samples.")
+        raise PlaceError("holds no samples. Log the evaluation with its samples.")
     yield from _entries(samples, model)
 
 
@@ -125,7 +125,7 @@ def _read(path: Path) -> tuple[str, list[InspectSample]]:
         return log.eval.model, log.samples or []
     with zipfile.ZipFile(path) as archive:
         if sum(part.file_size for part in archive.infolist()) > LIMITS.n_bytes:
-            raise PlaceError(f"unpacks to more than {LIMITS.n_bytes} bytes; split the log.")
+            raise PlaceError(f"unpacks to more than {LIMITS.n_bytes} bytes. Split the log.")
         names = archive.namelist()
         header = next((name for name in HEADERS if name in names), None)
         if header is None:

@@ -100,7 +100,7 @@ def batch_entries(path: Path, selection: Selection) -> Iterator[Entry]:
 def _pattern(text: str) -> re.Pattern[str]:
     """Return the pattern of ``custom_id``."""
     if text.count(ITEM) != 1 or text.count(SAMPLE) > 1:
-        raise PlaceError(f"--id: found {text!r}; write {ITEM} where custom_id names the item.")
+        raise PlaceError(f"--id: found {text!r}. Write {ITEM} where custom_id names the item.")
     pattern = re.escape(text).replace(re.escape(ITEM), "(?P<item>.+)")
     return re.compile(pattern.replace(re.escape(SAMPLE), "(?P<sample>[0-9]{1,9})"))
 

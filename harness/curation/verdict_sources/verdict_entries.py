@@ -83,7 +83,7 @@ def id_column(names: Collection[str], selection: Selection) -> str:
         if name in names:
             return name
     wanted = " or ".join(map(short, candidates))
-    raise PlaceError(f"nothing is called {wanted} ({listed(names)}); name the item by --id.")
+    raise PlaceError(f"nothing is called {wanted} ({listed(names)}). Name the item by --id.")
 
 
 def listed(names: Collection[str]) -> str:

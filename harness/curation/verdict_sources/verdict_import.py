@@ -140,10 +140,10 @@ def import_verdicts(
 def _check_output(output: Path) -> None:
     if output.suffix.lower() not in ENDINGS:
         raise VerdictError(
-            f"{output}: verdicts are written as .csv or .jsonl; choose one of these."
+            f"{output}: verdicts are written as .csv or .jsonl. Choose one of these."
         )
     if output.exists():
-        raise VerdictError(f"{output}: exists already; choose another name, or remove it yourself.")
+        raise VerdictError(f"{output}: exists already. Choose another name, or remove it yourself.")
 
 
 def _refusal(summary: VerdictSummary, output: Path) -> str:

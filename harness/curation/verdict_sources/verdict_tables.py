@@ -62,7 +62,7 @@ def _sample(row: Row, line: int) -> int:
     sample = row.get("sample")
     text = "0" if is_empty(sample) else key_text(sample) or ""
     if not (text.isascii() and text.isdecimal()):
-        raise PlaceError("sample is not a number; number repeats from 0.", f"line {line}")
+        raise PlaceError("sample is not a number. Number repeats from 0.", f"line {line}")
     return int(text)
 
 
@@ -72,11 +72,11 @@ def label_entries(path: Path, _: Selection) -> Iterator[Entry]:
     try:
         content = parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise PlaceError(f"{error}; write strict JSON.") from None
+        raise PlaceError(f"{error}. Write strict JSON.") from None
     judges = content if _is_nested(content) else {path.stem: content}
     if not judges or not all(map(_holds_labels, judges.values())):
         raise PlaceError(
-            "is not a log of inspect_ai, a result of promptfoo, or labels by item; other JSON "
+            "is not a log of inspect_ai, a result of promptfoo, or labels by item. Other JSON "
             "that is read is a list of rows.",
         )
     for judge, labels in judges.items():

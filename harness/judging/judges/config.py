@@ -309,7 +309,7 @@ class JudgeSpec(BaseModel):
     def _check_params(cls, params: dict[str, JsonValue]) -> dict[str, JsonValue]:
         if reserved := sorted(_RESERVED & params.keys()):
             raise ValueError(
-                f"{', '.join(reserved)} cannot be set here; see model, base_url, key_env, samples"
+                f"{', '.join(reserved)} cannot be set here. See model, base_url, key_env, samples"
             )
         for name in TOKEN_LIMITS:
             limit = params.get(name)
@@ -321,7 +321,7 @@ class JudgeSpec(BaseModel):
     @model_validator(mode="after")
     def _check_base_url_and_kind(self) -> JudgeSpec:
         if self.kind == "endpoint" and self.base_url is None:
-            raise ValueError("base_url is missing; an endpoint needs the address of its server")
+            raise ValueError("base_url is missing. An endpoint needs the address of its server")
         if self.base_url and not self.remote:
             raise ValueError(f"base_url means nothing to a judge of kind {self.kind}")
         if self.other_urls and self.kind != "endpoint":
@@ -337,7 +337,7 @@ class JudgeSpec(BaseModel):
             raise ValueError("members: an ensemble has at least two judges, none of them twice")
         if is_ensemble != self.asking.joins_members:
             raise ValueError(
-                "strategy of an ensemble is majority, mean or weighted; other strategies belong to "
+                "strategy of an ensemble is majority, mean or weighted. Other strategies belong to "
                 "its members"
                 if is_ensemble
                 else f"strategy {self.strategy} is for ensembles"
@@ -357,7 +357,7 @@ def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     if whole is None:
         raise JudgeError(
             f"judge {spec.name!r} already has the strategy {spec.strategy}, which does not go "
-            f"together with {strategy}; name it without @{strategy}"
+            f"together with {strategy}. Name it without @{strategy}"
         )
     changes = {"name": name, "strategy": whole.name, "params": added.params(spec.params)}
     return spec.model_copy(update=changes)
@@ -470,5 +470,5 @@ def first_problem(error: ValidationError) -> str:
     fault = fault_of(error)
     if fault.kind == "extra_forbidden":
         names = ", ".join(field for field in JudgeSpec.model_fields if field != "name")
-        return f"{fault.place}: no such field; known are {names}"
+        return f"{fault.place}: no such field. Known are {names}"
     return f"{fault.place}: {fault.problem}" if fault.place else fault.problem

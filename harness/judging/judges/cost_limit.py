@@ -49,7 +49,7 @@ def check_limited(spec: JudgeSpec, *, is_soft: bool) -> None:
     if price_of(spec) is None:
         raise JudgeUnavailable(
             f"{spec.name}: its price is unknown, so --max-cost cannot be applied",
-            "add `price: {input: .., output: ..}` to your judges.yaml.",
+            "Add `price: {input: .., output: ..}` to your judges.yaml.",
         )
     if not is_soft and (reason := _why_unlimited(spec)):
         raise JudgeUnavailable(f"{spec.name}: --max-cost cannot be kept: {reason}. {SOFT}")

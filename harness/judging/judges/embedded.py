@@ -126,7 +126,7 @@ class LexiconJudge(EmbeddedJudge):
         if task is not None and task.lexicon is None:
             raise JudgeUnavailable(
                 f"{spec.name}: task {task.name!r} does not say what sentiment means",
-                "add `lexicon:` to its task.yaml",
+                "Add `lexicon:` to its task.yaml",
             )
 
     async def ask(self, request: Request) -> Reply:

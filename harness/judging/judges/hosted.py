@@ -93,14 +93,14 @@ class HostedJudge(HttpJudge):
         if task and task.image and not _reads_images(spec):
             raise JudgeUnavailable(
                 f"{spec.name}: it reads no images by litellm's list",
-                "if it does, add `images: true` in judges.yaml",
+                "If it does, add `images: true` in judges.yaml",
             )
         provider = PROVIDERS.get(provider_of(spec.model))
         if provider is None and not spec.allow_redirects:
             raise JudgeUnavailable(
                 f"{spec.name}: litellm follows redirects of {provider_of(spec.model)!r} models, "
                 "with key and text",
-                "--allow-redirects accepts that",
+                "Pass --allow-redirects to accept that",
             )
         if provider is not None and not (spec.base_url or provider.address):
             raise JudgeUnavailable(f"{spec.name}: give the server's address as base_url")
@@ -108,7 +108,7 @@ class HostedJudge(HttpJudge):
         if provider is not None and not spec.base_url and variable:
             raise JudgeUnavailable(
                 f"{spec.name}: {variable} names another server",
-                f"for that server give the judge a base_url in judges.yaml, else unset {variable}",
+                f"For that server give the judge a base_url in judges.yaml, else unset {variable}",
             )
         key_of(spec.name, spec.key_env)
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from harness import plugins
 from harness.command_options import NO_SERVER
-from harness.errors import JudgeError, JudgeUnavailable, PluginError
+from harness.errors import JudgeError, JudgeUnavailable, PluginError, in_sentences
 from harness.judging.judges.config import (
     BUILT_IN_KINDS,
     CHAT_KINDS,
@@ -94,7 +94,7 @@ def resolve(
     """
     _check_number(len(names or ()), task)
     if repeated := [name for name, n in Counter(names or ()).items() if n > 1]:
-        raise JudgeError(f"judge {repeated[0]!r} is named twice; name it once, samples repeat it")
+        raise JudgeError(f"judge {repeated[0]!r} is named twice. Name it once, samples repeat it")
     check_server_is_used(names, registry, server)
     named = [look_up(name, registry, server) for name in names or ()]
     specs = _with_members(named, registry)
@@ -111,14 +111,15 @@ def resolve(
         else:
             specs.append(spec)
     if not specs:
-        reasons = "".join(f"; {reason}" for _, reason in skipped)
-        raise JudgeError(f"no judge is left to run; name one, e.g. --judges gpt{reasons}")
+        reasons = [reason for _, reason in skipped]
+        problem = in_sentences("no judge is left to run", *reasons)
+        raise JudgeError(problem, "Name one, e.g. --judges gpt")
     return Resolved(specs, skipped)
 
 
 def _check_number(n_judges: int, task: Task) -> None:
     if n_judges > (most := max_judges(task)):
-        raise JudgeError(f"{n_judges} judges are named; at most {most} make a run")
+        raise JudgeError(f"{n_judges} judges are named. At most {most} make a run")
 
 
 def _check_named(spec: JudgeSpec, task: Task) -> None:
@@ -126,12 +127,12 @@ def _check_named(spec: JudgeSpec, task: Task) -> None:
     if spec.kind == ENSEMBLE:
         if task.is_open and spec.asking.needs_options:
             raise JudgeError(
-                f"{spec.name}: numbers have no {spec.strategy} majority; use another strategy"
+                f"{spec.name}: numbers have no {spec.strategy} majority. Use another strategy"
             )
         return
     if spec.kind == EMBEDDING:
         raise JudgeError(
-            f"{spec.name}: it gives vectors and no verdicts; name it in task.yaml, as "
+            f"{spec.name}: it gives vectors and no verdicts. Name it in task.yaml, as "
             f"`similarity: {{embedding: {spec.name}}}`"
         )
     judge_type = _judge_type(spec)
@@ -159,7 +160,7 @@ def _member(ensemble: JudgeSpec, name: str, registry: Mapping[str, JudgeSpec]) -
     if spec is None or spec.kind == ENSEMBLE:
         raise JudgeError(
             f"judge {ensemble.name!r}: an ensemble joins aliases, and {name!r} is none or an "
-            f"ensemble; known are {', '.join(registry)}. Give a model of another name an alias in "
+            f"ensemble. Known are {', '.join(registry)}. Give a model of another name an alias in "
             "judges.yaml"
         )
     if spec.asking.gives_distribution or spec.asking.asks_each_option:
@@ -184,7 +185,7 @@ def check_server_is_used(
     option = "--base-url" if server.base_url else "--key-env" if server.key_env else ""
     if option and all(registered(name, registry) for name in names or ()):
         raise JudgeError(
-            f"{option} is for judges that are no alias, and none was named; name the model as its "
+            f"{option} is for judges that are no alias, and none was named. Name the model as its "
             "server does, e.g. --judges my-model, or set address and key of an alias in judges.yaml"
         )
 
@@ -229,7 +230,7 @@ def _model(name: str, registry: Mapping[str, JudgeSpec], server: Server) -> Judg
     if "/" not in name and server.base_url is None:
         if name in BUILT_IN_KINDS or name not in plugins.names(plugins.JUDGES):
             raise JudgeError(
-                f"unknown judge {name!r}; known are {', '.join(registry)}, "
+                f"unknown judge {name!r}. Known are {', '.join(registry)}, "
                 "or give a model string such as openai/gpt-4o"
             )
         return JudgeSpec(name=name, kind=name, model=name)
@@ -286,8 +287,8 @@ def _own_judge(spec: JudgeSpec, registry: Mapping[str, JudgeSpec], server: Serve
     if own is None or differing:
         raise JudgeError(
             f"{spec.name}: no judge of yours has this {differing}, and a resumed run asks them as "
-            "you define them; nothing was sent",
-            "give the options that it was started with: --judges-file FILE, or --base-url and "
+            "you define them. Nothing was sent",
+            "Give the options that it was started with: --judges-file FILE, or --base-url and "
             "--key-env.",
         )
     limits = {name: spec.params[name] for name in TOKEN_LIMITS if name in spec.params}
@@ -347,21 +348,21 @@ def _check_images(spec: JudgeSpec, judge_type: type[Judge], task: Task | None) -
             f"{spec.name}: it reads no images, and items of task {task.name} have them"
         )
     if spec.asking.n_demonstrations:
-        raise JudgeError(f"{spec.name}: demonstrations show no images; leave few-shot out")
+        raise JudgeError(f"{spec.name}: demonstrations show no images. Leave few-shot out")
 
 
 def _check_prompts(spec: JudgeSpec, judge_type: type[Judge]) -> None:
     """Refuse templates that would not be sent."""
     if spec.prompts and not judge_type.reads_prompts:
         raise JudgeError(
-            f"{spec.name}: a judge of kind {spec.kind} reads no prompts; leave them out"
+            f"{spec.name}: a judge of kind {spec.kind} reads no prompts. Leave them out"
         )
     for elicitation in ELICITATIONS:
         needed = spec.asking.template(elicitation)
         if elicitation in spec.prompts and needed not in spec.prompts:
             raise JudgeError(
                 f"{spec.name}: 'prompts' in judges.yaml names a template for {elicitation} and "
-                f"none for {needed}, which {spec.strategy} needs; add it"
+                f"none for {needed}, which {spec.strategy} needs. Add it"
             )
 
 
@@ -371,22 +372,22 @@ def _check_strategy(spec: JudgeSpec, judge_type: type[Judge], task: Task | None)
         raise JudgeUnavailable(
             f"{spec.name}: strategy {spec.strategy} needs a judge that reads prompts, and one of "
             f"kind {spec.kind} does not",
-            "leave the strategy out",
+            "Leave the strategy out",
         )
     if asking.needs_logprobs and not judge_type.gives_logprobs:
         raise JudgeUnavailable(
             f"{spec.name}: a judge of kind {spec.kind} gives no log-probabilities",
-            f"leave @{spec.strategy} out",
+            f"Leave @{spec.strategy} out",
         )
     if asking.completes_text and not judge_type.completes_text:
         raise JudgeUnavailable(
             f"{spec.name}: a judge of kind {spec.kind} finishes no sentences",
-            f"@{spec.strategy} is for smollm2 and servers with /completions (--base-url)",
+            f"Use @{spec.strategy} with smollm2 and servers with /completions (--base-url)",
         )
     if asking.completes_text and task is not None and task.verbalised is None:
         raise JudgeUnavailable(
             f"{spec.name}: task {task.name!r} has no sentence to finish",
-            "add `verbalised:` with template and words to its task.yaml",
+            "Add `verbalised:` with template and words to its task.yaml",
         )
 
 
@@ -478,6 +479,6 @@ def _plugin_type(kind: str) -> type[Judge]:
     if not (isinstance(judge_type, type) and issubclass(judge_type, Judge)):
         raise PluginError(
             f"plug-in {kind!r}: {judge_type!r} is not a subclass of harness.judging.judges.base."
-            "Judge; make it one."
+            "Judge. Make it one."
         )
     return judge_type

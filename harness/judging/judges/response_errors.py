@@ -89,35 +89,35 @@ STOPS = {
     410: "not_found",
 }
 MEANINGS = {
-    "bad_body": "the response is not a chat completion; check base_url",
-    "bad_request": "the server refuses the request; check model and params",
-    "cap_refused": "the server refuses the token limit of replies; in the judge's params, set the "
+    "bad_body": "the response is not a chat completion. Check base_url",
+    "bad_request": "the server refuses the request. Check model and params",
+    "cap_refused": "the server refuses the token limit of replies. In the judge's params, set the "
     "one that it takes, max_tokens or max_completion_tokens. With `max_tokens: null` none is sent, "
     "and --max-cost needs --max-cost-soft",
     "connection_lost": "the server closed the connection",
     "context_length": "the prompt is longer than the model can read",
     "error_body": "the server reported an error with status 200",
     "forbidden": "the key may not use this model",
-    "awaits_second_turn": "the first turn of a pair is kept; resume to ask the second",
+    "awaits_second_turn": "the first turn of a pair is kept. Resume to ask the second",
     "cluster_lost": "the cluster ended before the run",
     "in_a_batch": "the remaining requests are in a batch of another run",
     "no_choices": "the responses hold no choices",
-    "no_embedding": "the responses hold no vector; check model and base_url",
+    "no_embedding": "the responses hold no vector. Check model and base_url",
     "no_key": "its key is no longer set",
-    "not_found": "no such model or address (or, for --batch, no batches); check model and base_url",
-    "over_cap": "a reply cost more than its request allows, so --max-cost cannot be kept; "
-    "--max-cost-soft asks all the same",
+    "not_found": "no such model or address (or, for --batch, no batches). Check model and base_url",
+    "over_cap": "a reply cost more than its request allows, so --max-cost cannot be kept. "
+    "Pass --max-cost-soft to continue anyway",
     "quota_spent": "the quota or credit of the account is used up",
-    "rate_limited": "the server refuses more requests for now; resume later, or set rpm",
-    "redirect_refused": "the server redirects; give the final address as base_url",
-    "store_lost": "the shared store could not be reached for longer than the lease; resume later",
+    "rate_limited": "the server refuses more requests for now. Resume later, or set rpm",
+    "redirect_refused": "the server redirects. Give the final address as base_url",
+    "store_lost": "the shared store could not be reached for longer than the lease. Resume later",
     "timeout": "no reply within deadline_s",
     "tls_failed": "the certificate of the server is invalid",
-    "too_many_files": "this process may open no more files; raise `ulimit -n` or lower concurrency",
-    "unauthorized": "the server refuses the key, or none was sent; key_env in judges.yaml names "
+    "too_many_files": "this process may open no more files. Raise `ulimit -n` or lower concurrency",
+    "unauthorized": "the server refuses the key, or none was sent. `key_env` in judges.yaml names "
     "the variable that holds it",
-    "unfinished": "the model reached the token limit before it answered; raise max_tokens",
-    "unreachable": "no server answers at that address; check base_url and the network",
+    "unfinished": "the model reached the token limit before it answered. Raise max_tokens",
+    "unreachable": "no server answers at that address. Check base_url and the network",
 }
 
 
@@ -135,13 +135,13 @@ def explain(reason: str, *, address: str | None = None, key_env: str | None = No
     """
     meaning = MEANINGS.get(reason)
     if reason == "unreachable" and address:
-        meaning = f"no server answers at {address}; check base_url and the network"
+        meaning = f"no server answers at {address}. Check base_url and the network"
     elif reason == "unauthorized" and key_env:
         meaning = f"the server refuses the key in {key_env}"
     if reason.startswith("http_5"):
-        meaning = "the server failed; resume later"
+        meaning = "the server failed. Resume later"
     elif reason.startswith(UNANSWERED):
-        meaning = "a batch came back without some replies; resume to ask for them again"
+        meaning = "a batch came back without some replies. Resume to ask for them again"
     return f"{reason}: {meaning}" if meaning else reason
 
 

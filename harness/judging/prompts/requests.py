@@ -329,7 +329,7 @@ class Prompts:
             folders = (own_folder or default_folder,)
             templates[own_name(file_name)] = _checked_template(name, file_name, folders, orders)
         if clash := _clash(template.path for template in templates.values()):
-            raise PromptError(f"{clash}: a bundled template has this name too; rename the file.")
+            raise PromptError(f"{clash}: a bundled template has this name too. Rename the file.")
         if demonstrations is None and folder and any(s.n_demonstrations for s in strategies):
             demonstrations = Demonstrations.load(folder, task)
         return cls(task, templates, demonstrations, orders)
@@ -508,7 +508,7 @@ def _checked_template(
     if orders and "{{options}}" in template.parts.get("follow_up", ""):
         raise PromptError(
             f"{template.path}: part [follow_up] shows {{{{options}}}}, whose order the first "
-            "turn has set; leave them out, or --shuffle-options."
+            "turn has set. Leave them out, or --shuffle-options."
         )
     return template
 
@@ -525,7 +525,7 @@ def _template_folders(task: Task, strategies: Iterable[Strategy]) -> dict[str, P
             if is_lacking and strategy.gives_reasons:
                 raise PromptError(
                     f"{task.folder}: 'prompts' in task.yaml names a template for {elicitation} and "
-                    f"none for {name}, which judges with @{strategy.name} need; add it."
+                    f"none for {name}, which judges with @{strategy.name} need. Add it."
                 )
     return folders
 

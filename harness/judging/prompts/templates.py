@@ -78,14 +78,14 @@ def read_template(name: str, folders: Sequence[Path], needed: Sequence[str]) -> 
     """Read a template from the first folder that has it, and check it."""
     if not FILE_NAME.fullmatch(name):
         raise PromptError(
-            f"prompts: {name!r} is not a file name; write letters, digits, '.', '_', '-'."
+            f"prompts: {name!r} is not a file name. Write letters, digits, '.', '_', '-'."
         )
     path = _find(name, folders)
     text = _text_of(path)
     template = Template(path, text, _parts(path, text))
     for part in needed:
         if not template.parts.get(part):
-            raise PromptError(f"{path}: part [{part}] is missing or empty; write it.")
+            raise PromptError(f"{path}: part [{part}] is missing or empty. Write it.")
     _check(template)
     return template
 
@@ -103,12 +103,12 @@ def _text_of(path: Path) -> str:
     try:
         text = read_file(path, MAX_BYTES, follow_links=True).decode("utf-8-sig")
     except TooLarge:
-        raise PromptError(f"{path}: longer than {MAX_BYTES} bytes; shorten it.") from None
+        raise PromptError(f"{path}: longer than {MAX_BYTES} bytes. Shorten it.") from None
     except OSError as error:
         raise PromptError(f"{path}: cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError as error:
         raise PromptError(
-            f"{path}: byte {error.start + 1} is not UTF-8; save it as UTF-8."
+            f"{path}: byte {error.start + 1} is not UTF-8. Save it as UTF-8."
         ) from None
     return text.replace("\r\n", "\n")
 
@@ -121,15 +121,15 @@ def _parts(path: Path, text: str) -> dict[str, str]:
             if header[1] not in ALLOWED or header[1] in parts:
                 names = ", ".join(ALLOWED)
                 raise PromptError(
-                    f"{path}: line {number}: part [{header[1]}] is unknown or stands twice; "
-                    f"a template has each of {names} at most once."
+                    f"{path}: line {number}: part [{header[1]}] is unknown or stands twice. "
+                    f"A template has each of {names} at most once."
                 )
             lines = parts.setdefault(header[1], [])
         elif lines is not None:
             lines.append(line)
         elif line.strip():
             raise PromptError(
-                f"{path}: line {number}: text before the first part; begin with [system]."
+                f"{path}: line {number}: text before the first part. Begin with [system]."
             )
     return {name: "\n".join(content).strip() for name, content in parts.items()}
 
@@ -139,8 +139,8 @@ def _check(template: Template) -> None:
         for name in PLACEHOLDER.findall(text):
             if name not in ALLOWED[part]:
                 raise PromptError(
-                    f"{template.path}: part [{part}]: {{{{{name}}}}} is unknown there; "
-                    f"use one of {', '.join(sorted(ALLOWED[part]))}."
+                    f"{template.path}: part [{part}]: {{{{{name}}}}} is unknown there. "
+                    f"Use one of {', '.join(sorted(ALLOWED[part]))}."
                 )
     names = PLACEHOLDER.findall(template.parts["user"])
     item = [name for name in names if name in ITEM_NAMES]

@@ -131,8 +131,8 @@ class HeldRequests:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "damaged"
             raise RunError(
-                f"{path}: cannot be read ({reason}), so its requests might be paid for twice; "
-                "repair it, or choose another cache with --cache DIR."
+                f"{path}: cannot be read ({reason}), so its requests might be paid for twice. "
+                "Repair it, or choose another cache with --cache DIR."
             ) from None
         return snapshot.content
 

@@ -63,8 +63,8 @@ POLL_S = 0.05
 NOTICE_AFTER_S = 5.0  # of waiting for a lock
 IS_MACOS = sys.platform == "darwin"
 FLOCK = "qqihh" if IS_MACOS else "hhqqi"  # type, whence, start, length, process; on macOS type last
-ADVICE = "choose another with --cache DIR, or use --no-cache"
-WHEN_DAMAGED = "the next run moves it aside; replies of finished runs are in their run folders"
+ADVICE = "Choose another with --cache DIR, or use --no-cache"
+WHEN_DAMAGED = "The next run moves it aside. Replies of finished runs are in their run folders"
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder(list[Reply]).decode
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw]).decode

@@ -77,7 +77,7 @@ class VerdictLog(ChecksummedLog):
             return cls(path, header=HEADER)
         except BlockingIOError:
             raise RunError(
-                f"{path.parent}: another process is writing to this run; wait for it."
+                f"{path.parent}: another process is writing to this run. Wait for it."
             ) from None
         except OSError as error:
             raise RunError(f"{path}: cannot be written ({error.strerror}).") from None
@@ -85,6 +85,6 @@ class VerdictLog(ChecksummedLog):
     def unwritable(self, error: OSError) -> RunError:
         """Say how to go on with the run."""
         return RunError(
-            f"{self.path}: cannot be written ({error.strerror}); what it holds is safe. "
+            f"{self.path}: cannot be written ({error.strerror}). What it holds is safe. "
             f"Free some space, then `{resume_command(self.path.parent)}`."
         )

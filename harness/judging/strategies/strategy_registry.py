@@ -93,7 +93,7 @@ def joined(first: Strategy, second: Strategy) -> Strategy | None:
 
 def _single(text: str) -> Strategy:
     if not is_strategy(text):
-        raise ValueError(f"no such strategy; use one of {', '.join(_usable())}")
+        raise ValueError(f"no such strategy. Use one of {', '.join(_usable())}")
     name, _, number = text.partition(":")
     if name == DEFAULT.name:
         return DEFAULT
@@ -117,6 +117,6 @@ def _load(name: str) -> type[Strategy]:
     if not (isinstance(strategy_type, type) and issubclass(strategy_type, Strategy)):
         raise PluginError(
             f"plug-in {name!r}: {strategy_type!r} is not a subclass of "
-            "harness.judging.strategies.strategy.Strategy; make it one."
+            "harness.judging.strategies.strategy.Strategy. Make it one."
         )
     return strategy_type

@@ -120,7 +120,7 @@ def _selftest(folder: RunFolder) -> SelftestSection | None:
     try:
         return edge("experiments").selftest_section(read_file(path, MAX_BYTES))  # type: ignore[no-any-return]  # of an edge
     except (OSError, ValueError, TooLarge) as error:
-        advice = f"delete it, or run `harness selftest --run {folder.path}` again"
+        advice = f"Delete it, or run `harness selftest --run {folder.path}` again"
         raise RunError(f"{path}: no result of a self-test: {error}", advice) from None
 
 

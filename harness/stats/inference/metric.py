@@ -416,5 +416,5 @@ def find_metric(name: str, metrics: Sequence[Metric]) -> Metric:
             return metric
     names = [metric.name for metric in metrics]
     similar = [n for n in names if n.startswith(name)] or get_close_matches(name, names)
-    hint = f"did you mean {' or '.join(similar)}?" if similar else f"there are {', '.join(names)}"
-    raise ValueError(f"no metric is named {name!r}; {hint}")
+    hint = f"Did you mean {' or '.join(similar)}?" if similar else f"There are {', '.join(names)}"
+    raise ValueError(f"no metric is named {name!r}. {hint}")

@@ -187,7 +187,7 @@ class AnswerReader:
                 if label_of(text).casefold() not in known:
                     raise TaskError(
                         f"{self.table.path}: --sets: column {name!r}: {quoted('cell', text)} is "
-                        "not 1 or 0; write 1 where the option is in the set and 0 where it is not."
+                        "not 1 or 0. Write 1 where the option is in the set and 0 where it is not."
                     )
         for row in range(self.table.n_rows):
             cells = [(label, label_of(texts[row]).casefold()) for label, texts in columns]

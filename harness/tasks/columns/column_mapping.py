@@ -254,7 +254,7 @@ def mapping_of(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMappin
         if role not in ColumnMapping.__dataclass_fields__:
             known_roles = ", ".join(ColumnMapping.__dataclass_fields__)
             raise TaskError(
-                f"{role!r} is no role of a column; use one of {known_roles}. The meaning of labels "
+                f"{role!r} is no role of a column. Use one of {known_roles}. The meaning of labels "
                 "is set on the command line (--scale, --options, --positive, --ignore)."
             )
         columns = tuple(part for name in names for part in _split(name, table))
@@ -265,7 +265,7 @@ def mapping_of(roles: Mapping[str, Sequence[str]], table: Table) -> ColumnMappin
             _check_column(role, name, table)
         if role in single and len(columns) > 1:
             option = role.replace("_", "-")
-            raise TaskError(f"--{option}: found {len(columns)} columns; name one.")
+            raise TaskError(f"--{option}: found {len(columns)} columns. Name one.")
         values[role] = "".join(columns) if role in single else columns
     mapping = ColumnMapping().with_roles(values)
     return _with_columns_of_pattern(mapping, table) if mapping.pattern else mapping
@@ -275,7 +275,7 @@ def _with_columns_of_pattern(mapping: ColumnMapping, table: Table) -> ColumnMapp
     """Find the columns that a pattern names."""
     pattern = mapping.pattern
     if not all(pattern.count(name) == 1 for name in PLACEHOLDERS):
-        raise TaskError(f"--pattern: found {pattern!r}; write it like {{criterion}}_{{rater}}.")
+        raise TaskError(f"--pattern: found {pattern!r}. Write it like {{criterion}}_{{rater}}.")
     names = mapping.raters or [n for n, column in table.columns.items() if column.labels]
     expression = pattern_of(pattern)
     raters = tuple(name for name in names if expression.fullmatch(name))
@@ -301,7 +301,7 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     where = str(table.path)
     if len(table.columns) == 1 and set(next(iter(table.columns))) & set(";\t|"):
         raise TaskError(
-            f"{where}: found one column; save it as CSV with commas between the columns."
+            f"{where}: found one column. Save it as CSV with commas between the columns."
         )
     columns = listed_columns(table)
     layouts = ("raters", "counts", "votes") if mapping.votes else ("raters", "rater", "counts")
@@ -314,23 +314,23 @@ def check(mapping: ColumnMapping, table: Table) -> None:
         )
     answers = mapping.label or mapping.set or mapping.criteria or mapping.sets or mapping.votes
     if mapping.rater and not answers:
-        raise TaskError(f"{where}: no column of labels; give --label (the columns are {columns}).")
+        raise TaskError(f"{where}: no column of labels. Give --label (the columns are {columns}).")
     _check_beside(mapping, where)
     named = mapping.label or mapping.set or "".join(mapping.sets[:1])
     if named and not mapping.rater:
         roles = {"label": mapping.label, "set": mapping.set}
         option = f"--{next((role for role in roles if roles[role]), 'sets')}"
         raise TaskError(
-            f"{where}: {option} {named!r} goes with a row per rating; give --rater, the "
+            f"{where}: {option} {named!r} goes with a row per rating. Give --rater, the "
             f"column that names the rater, too (the columns are {columns})."
         )
     if mapping.rater and not mapping.id and not mapping.votes:
         raise TaskError(
-            f"{where}: no column names the items; give --id (the columns are {columns})."
+            f"{where}: no column names the items. Give --id (the columns are {columns})."
         )
     if not kinds:
         raise TaskError(
-            f"{where}: no columns of ratings were found; give --raters (a column per rater), "
+            f"{where}: no columns of ratings were found. Give --raters (a column per rater), "
             "--rater and --label (a row per rating), --criteria (a column per criterion), --counts "
             f"(a column per option) or --votes (a column of lists). The columns are {columns}."
         )
@@ -343,7 +343,7 @@ def check(mapping: ColumnMapping, table: Table) -> None:
     ]
     repeated = {name for name in used if used.count(name) > 1} - {*mapping.id, mapping.group}
     if repeated:
-        raise TaskError(f"{where}: column {min(repeated)!r} is given two roles; give it one.")
+        raise TaskError(f"{where}: column {min(repeated)!r} is given two roles. Give it one.")
 
 
 def _check_judges(mapping: ColumnMapping, table: Table) -> None:
@@ -357,22 +357,22 @@ def _check_judges(mapping: ColumnMapping, table: Table) -> None:
         if folded_name(name) not in raters:
             problem = f"{table.path}: --judges: no column and no rater is called {name!r}"
             near = nearest(name, raters.values())
-            listed = f"; the nearest in {mapping.rater!r} are {near}" if near else ""
-            raise TaskError(problem + listed, "correct the name, or leave it out.")
+            listed = f". The nearest in {mapping.rater!r} are {near}" if near else ""
+            raise TaskError(problem + listed, "Correct the name, or leave it out.")
 
 
 def _check_beside(mapping: ColumnMapping, where: str) -> None:
     """Check the roles that go with others."""
     if mapping.total and not (mapping.counts or mapping.votes):
-        raise TaskError(f"{where}: --total goes with counts of raters; give --counts or --votes.")
+        raise TaskError(f"{where}: --total goes with counts of raters. Give --counts or --votes.")
     if mapping.rated_at and not mapping.rater:
-        raise TaskError(f"{where}: --rated-at goes with a row per rating; give --rater, too.")
+        raise TaskError(f"{where}: --rated-at goes with a row per rating. Give --rater, too.")
 
 
 def _check_column(role: str, name: str, table: Table) -> None:
     if name not in table.columns:
         raise TaskError(
-            f"{table.path}: --{role}: found no column {name!r}; the columns are "
+            f"{table.path}: --{role}: found no column {name!r}. The columns are "
             f"{listed_columns(table)}."
         )
 

@@ -96,7 +96,7 @@ class AnswerSettings(Options):
     @model_validator(mode="after")
     def _go_together(self) -> Self:
         if self.bounds is not None and self.scale != "continuous":
-            raise OptionError("bounds", "it goes with {scale} continuous", "add that one")
+            raise OptionError("bounds", "it goes with {scale} continuous", "Add that one")
         return self
 
     @model_validator(mode="after")
@@ -113,7 +113,7 @@ class AnswerSettings(Options):
             before = meanings.setdefault(label.casefold(), (name, meaning))
             if before != (name, meaning):
                 problem = f"it stands in {{{before[0]}}} too"
-                raise OptionError(name, problem, "give it one meaning", found=label)
+                raise OptionError(name, problem, "Give it one meaning", found=label)
         return self
 
     def meanings(self) -> dict[str, str]:
@@ -129,7 +129,7 @@ class AnswerSettings(Options):
         for pair in self.rename:
             label, sign, option_ = (part.strip() for part in pair.rpartition("="))
             if not label or not sign or not option_:
-                raise TaskError(f"--rename: found {pair!r}; write it as label=option.")
+                raise TaskError(f"--rename: found {pair!r}. Write it as label=option.")
             pairs.append((label, option_))
         return pairs
 
@@ -191,10 +191,10 @@ def check_labels(
     for place, names in named.items():
         if absent := [name for name in names if name.casefold() not in labels]:
             near = "" if scale == "text" else nearest(absent[0], labels.values())
-            listed = f"; the nearest labels are {near}" if near else ""
+            listed = f". The nearest labels are {near}" if near else ""
             raise TaskError(
                 f"{where}: {place}: no answer is {short(absent[0])}{listed}",
-                "correct the label, or leave it out.",
+                "Correct the label, or leave it out.",
             )
 
 
@@ -360,7 +360,7 @@ class TableAnswers:
         elif elicitation == "response_set" and self.scale in OPEN_SCALES:
             problem = f"a {self.scale} scale has no response sets"
         elif self.scale == "text" and len(named[0]) > MAX_ANSWER_CHARS:
-            problem = f"the text has {len(named[0])} characters; at most {MAX_ANSWER_CHARS}"
+            problem = f"the text has {len(named[0])} characters. At most {MAX_ANSWER_CHARS}"
         return LabelReading(elicitation, "" if problem else _value(named, elicitation), problem)
 
     def read_verdict(self, text: str, elicitation: str = "") -> LabelReading:

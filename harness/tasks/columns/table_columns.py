@@ -282,7 +282,7 @@ def plain_table(records: Sequence[Row], name: str) -> Table:
 def _check_name(path: Path, line: int, raw: str, names: dict[str, str]) -> None:
     name = name_of(raw) or raw
     if name in names.values():
-        raise TaskError(f"{path}: line {line}: two columns read {name!r}; rename one of them.")
+        raise TaskError(f"{path}: line {line}: two columns read {name!r}. Rename one of them.")
     names[raw] = name
 
 
@@ -300,7 +300,7 @@ def _without_index(table: Table, notes: list[str]) -> Table:
     numbered = [n for n in names if _numbers_rows(table, n)]
     if odd := [n for n in names if n not in numbered]:
         raise TaskError(
-            f"{table.path}: found a column without a name; name every column, or --drop {odd[0]!r}."
+            f"{table.path}: found a column without a name. Name every column, or --drop {odd[0]!r}."
         )
     if numbered:
         notes.append("the column of row numbers without a name is left out")

@@ -68,7 +68,7 @@ def reading(path: Path, error: type[HarnessError] = TaskError) -> Iterator[None]
         raise error(f"{path}: {fault}") from None
     except OSError as fault:
         problem = fault.strerror or type(fault).__name__
-        raise error(f"{path}: cannot be read ({problem}); check the file.") from None
+        raise error(f"{path}: cannot be read ({problem}). Check the file.") from None
 
 
 def as_text(value: object) -> str:
@@ -111,7 +111,7 @@ def identifier(value: object, column: str, where: str) -> str:
     text = as_text(value)
     if not text or len(text) > MAX_ID_CHARS or text != text.strip() or not text.isprintable():
         raise TaskError(
-            f"{where}: {column}: found {short(text)}; write 1 to {MAX_ID_CHARS} printable "
+            f"{where}: {column}: found {short(text)}. Write 1 to {MAX_ID_CHARS} printable "
             "characters without spaces around them."
         )
     return text
@@ -120,20 +120,20 @@ def identifier(value: object, column: str, where: str) -> str:
 def check_size(path: Path, limits: Limits) -> None:
     """Refuse a path that is not a regular file, an empty file and one that is too large."""
     if not path.exists():
-        raise PlaceError("the file was not found; put it there or correct its name.")
+        raise PlaceError("the file was not found. Put it there or correct its name.")
     if not path.is_file():
-        raise PlaceError("this is not a regular file; give a file.")
+        raise PlaceError("this is not a regular file. Give a file.")
     size = path.stat().st_size
     if not size:
-        raise PlaceError("the file is empty; give at least one row.")
+        raise PlaceError("the file is empty. Give at least one row.")
     most = limits.json_bytes if path.suffix.lower() == ".json" else limits.n_bytes
     if size > most:
-        raise PlaceError(f"found {size} bytes; at most {most} are read. Split the file.")
+        raise PlaceError(f"found {size} bytes. At most {most} are read. Split the file.")
 
 
 def too_many_rows(limits: Limits) -> NoReturn:
     """Refuse a table with too many rows."""
-    raise PlaceError(f"found more than {limits.n_rows} rows, which is the most; split the file.")
+    raise PlaceError(f"found more than {limits.n_rows} rows, which is the most. Split the file.")
 
 
 def counted_rows(
@@ -152,7 +152,7 @@ def counted_rows(
         line, problem = ragged[0]
         raise PlaceError(problem, f"line {line}")
     if not n_rows:
-        raise PlaceError("found no rows; give at least one.")
+        raise PlaceError("found no rows. Give at least one.")
 
 
 def check_columns(
@@ -160,14 +160,14 @@ def check_columns(
 ) -> None:
     """Refuse blank, repeated, missing or too many column names."""
     if len(names) > limits.n_columns:
-        raise PlaceError(f"found {len(names)} columns; at most {limits.n_columns} are read.", where)
+        raise PlaceError(f"found {len(names)} columns. At most {limits.n_columns} are read.", where)
     if any(not name.strip() for name in names):
-        raise PlaceError("found a column without a name; name every column.", where)
+        raise PlaceError("found a column without a name. Name every column.", where)
     if repeated := [name for name in names if names.count(name) > 1]:
-        raise PlaceError(f"column {short(repeated[0])} is given twice; keep one of them.", where)
+        raise PlaceError(f"column {short(repeated[0])} is given twice. Keep one of them.", where)
     if missing := [name for name in required if name not in names]:
         columns = ", ".join(short(name) for name in names[:10]) or "no columns"
-        raise PlaceError(f"column {missing[0]!r} is missing (found {columns}); add it.", where)
+        raise PlaceError(f"column {missing[0]!r} is missing (found {columns}). Add it.", where)
 
 
 def check_lengths(row: Row, limits: Limits, where: str) -> None:
@@ -175,4 +175,4 @@ def check_lengths(row: Row, limits: Limits, where: str) -> None:
     for name, value in row.items():
         if isinstance(value, str) and len(value) > limits.field_chars:
             problem = f"{short(name)} holds {len(value)} characters"
-            raise PlaceError(f"{problem}; at most {limits.field_chars} are read.", where)
+            raise PlaceError(f"{problem}. At most {limits.field_chars} are read.", where)

@@ -67,7 +67,7 @@ def csv_cells(
                     yield line, cells, separator
                 line = table.line_num + 1
         except csv.Error as error:
-            problem = f"cannot be read as CSV ({error}); is a quote left open?"
+            problem = f"cannot be read as CSV ({error}). Is a quote left open?"
             raise PlaceError(problem, f"line {line}") from None
 
 
@@ -93,14 +93,14 @@ def open_text(path: Path, limits: Limits, encoding: str) -> BinaryIO:
     if not encoding:
         return path.open("rb")
     if path.stat().st_size > limits.json_bytes:
-        raise PlaceError(f"more than {limits.json_bytes} bytes are read as UTF-8 alone; recode it.")
+        raise PlaceError(f"more than {limits.json_bytes} bytes are read as UTF-8 alone. Recode it.")
     try:
         text = path.read_bytes().decode(encoding)
     except LookupError:
         raise PlaceError(f"--encoding: {short(encoding)} is no encoding that is known.") from None
     except UnicodeError as error:
         raise PlaceError(
-            f"is not {encoding} ({type(error).__name__}); give another --encoding."
+            f"is not {encoding} ({type(error).__name__}). Give another --encoding."
         ) from None
     return BytesIO(text.removeprefix("\ufeff").encode())
 
@@ -150,9 +150,9 @@ def _object(text: str, limits: Limits, line: int) -> Row:
     try:
         row = parse_json(text)
     except ValueError as error:
-        raise PlaceError(f"{error}; write one strict JSON object per line.", where) from None
+        raise PlaceError(f"{error}. Write one strict JSON object per line.", where) from None
     if not isinstance(row, dict):
-        raise PlaceError("is not a JSON object; write one object per line.", where)
+        raise PlaceError("is not a JSON object. Write one object per line.", where)
     if len(row) > limits.n_columns or "" in row:
         check_columns(list(row), (), limits, where)
     if len(text) > limits.field_chars:
@@ -167,18 +167,18 @@ def _lines(file: BinaryIO, limits: Limits, first: int = 1) -> Iterator[tuple[int
             return
         where = f"line {line}"
         if len(raw) > limits.line_bytes:
-            raise PlaceError(f"is longer than {limits.line_bytes} bytes; shorten its texts.", where)
+            raise PlaceError(f"is longer than {limits.line_bytes} bytes. Shorten its texts.", where)
         if line == 1:
             raw = raw.removeprefix(BOM)
         if b"\0" in raw:
             problem = f"holds the character NUL{encoding_of(raw)}"
-            raise PlaceError(f"{problem}; save the file as UTF-8 text.", where)
+            raise PlaceError(f"{problem}. Save the file as UTF-8 text.", where)
         try:
             yield line, raw.decode()
         except UnicodeDecodeError as error:
             problem = f"byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8"
             raise PlaceError(
-                f"{problem}{encoding_of(raw)}; save the file as UTF-8.", where
+                f"{problem}{encoding_of(raw)}. Save the file as UTF-8.", where
             ) from None
 
 
@@ -224,6 +224,6 @@ def ragged(n_cells: int, n_columns: int, separator: str) -> str:
     cells = "1 cell" if n_cells == 1 else f"{n_cells} cells"
     many = n_cells > n_columns
     remedy = (
-        f"quote cells that hold {SEPARATORS[separator]}" if many else "write the empty ones, too"
+        f"Quote cells that hold {SEPARATORS[separator]}" if many else "Write the empty ones, too"
     )
-    return f"found {cells} where the header has {n_columns}; {remedy}."
+    return f"found {cells} where the header has {n_columns}. {remedy}."

@@ -62,10 +62,10 @@ def _lines(kind: str, file: BufferedReader, unpacked_bytes: int, sheet: str) -> 
         yield {"where": where, "problem": problem}
     except MemoryError:
         problem = f"takes more than {MEMORY_BYTES >> 20} MiB of memory to read"
-        yield {"where": "", "problem": f"{problem}; split the file."}
+        yield {"where": "", "problem": f"{problem}. Split the file."}
     except Exception as error:  # noqa: BLE001 -- of a damaged file the libraries raise any
         problem = f"cannot be read as {kind} ({type(error).__name__})"
-        yield {"where": "", "problem": f"{problem}; write it anew."}
+        yield {"where": "", "problem": f"{problem}. Write it anew."}
 
 
 def _parquet(file: BufferedReader, unpacked_bytes: int) -> Iterator[list[Any]]:
@@ -103,13 +103,13 @@ def _check_declared(declared: Any, unpacked_bytes: int) -> None:  # noqa: ANN401
             n_bytes += chunk.num_values * width
             if UNBOUNDED in chunk.encodings:
                 problem = f"{chunk.path_in_schema[:80]!r} is encoded as {UNBOUNDED}"
-                raise Refused("", f"{problem}; write it with another encoding.")
+                raise Refused("", f"{problem}. Write it with another encoding.")
     if n_bytes > unpacked_bytes:
         _too_large(unpacked_bytes)
 
 
 def _too_large(unpacked_bytes: int) -> None:
-    raise Refused("", f"unpacks to more than {unpacked_bytes} bytes; split the file.")
+    raise Refused("", f"unpacks to more than {unpacked_bytes} bytes. Split the file.")
 
 
 def _unpacked_bytes(array: Any) -> int:  # noqa: ANN401 -- pyarrow has no types
@@ -164,7 +164,7 @@ def _xlsx(file: BufferedReader, sheet: str) -> Iterator[list[Any]]:
     yield filled
     name = sheet or (filled or workbook.sheet_names)[0]
     if name not in workbook.sheet_names:
-        raise Refused("", f"has no sheet {name[:80]!r}; its sheets are {', '.join(filled)[:200]}.")
+        raise Refused("", f"has no sheet {name[:80]!r}. Its sheets are {', '.join(filled)[:200]}.")
     for cells in workbook.get_sheet_by_name(name).to_python(skip_empty_area=False):
         yield [_plain_cell(cell) for cell in cells]
 
@@ -202,7 +202,7 @@ def _plain(cell: object, name: str, number: int) -> object:
     if isinstance(cell, dict):
         return {key: _plain(part, name, number) for key, part in cell.items()}
     kind = "no finite number" if isinstance(cell, float) else type(cell).__name__
-    problem = f"{name[:80]!r} holds {kind}; give text, numbers or lists of them."
+    problem = f"{name[:80]!r} holds {kind}. Give text, numbers or lists of them."
     raise Refused(f"row {number}", problem)
 
 

@@ -65,7 +65,7 @@ def native_lines(
                 n_bytes += len(line)
                 if n_bytes > limits.n_bytes:
                     problem = f"unpacks to more than {limits.n_bytes} bytes"
-                    raise PlaceError(f"{problem}; split the file.")
+                    raise PlaceError(f"{problem}. Split the file.")
                 yield _cells(line, f"row {number}" if number else "columns")
             _check_ended(kind, process.wait())
         finally:
@@ -89,7 +89,7 @@ def _cells(line: bytes, where: str) -> list[Any]:
     try:
         content = parse_json(line.decode())
     except ValueError as error:
-        raise PlaceError(f"{error}; write it anew.", where) from None
+        raise PlaceError(f"{error}. Write it anew.", where) from None
     if isinstance(content, dict):
         raise PlaceError(content["problem"], content["where"])
     return list(content)
@@ -100,4 +100,4 @@ def _check_ended(kind: NativeKind, code: int) -> None:
     if code:
         cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         problem = f"it is damaged, or takes more than {MEMORY_BYTES >> 20} MiB or {CPU_S} s"
-        raise PlaceError(f"crashes the reader of {kind} ({cause}): {problem}; write it anew.")
+        raise PlaceError(f"crashes the reader of {kind} ({cause}): {problem}. Write it anew.")

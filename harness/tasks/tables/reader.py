@@ -69,6 +69,6 @@ def read_rows(
         reader = READERS.get(path.suffix.lower())
         if reader is None:
             ending = path.suffix or "no ending"
-            raise PlaceError(f"found {ending}; a table ends in .csv, .jsonl or .parquet.")
+            raise PlaceError(f"found {ending}. A table ends in .csv, .jsonl or .parquet.")
         check_size(path, limits)
         yield from counted_rows(reader(path, required, limits), limits)

@@ -364,7 +364,7 @@ def test_nothing_is_written_where_much_is_unmatched(tmp_path, task):
         (("t.json", {"results": {"results": [{"vars": {}}]}}), {}, "is not a result of promptfoo"),
         (("t.json", {"rows": [{}]}), {}, "is not a log of inspect_ai.* or labels by item"),
         (("t.json", {"eval": 1}), {}, "is not a log of inspect_ai .* a list of rows"),
-        (("t.json", "{"), {}, "write strict JSON"),
+        (("t.json", "{"), {}, "Write strict JSON"),
         (("t.json", {}), {}, "or labels by item"),
         (("t.eval", "no archive"), {}, "is damaged"),
         (("t.jsonl", '{"custom_id": "a", "response": 3}\n'), {}, "is not a line of a batch"),

@@ -222,7 +222,7 @@ def test_a_key_is_not_sent_to_an_address_of_ones_own():
     ("names", "message"),
     [
         (["gpt", "gpt"], "'gpt' is named twice"),
-        (["gtp"], r"unknown judge 'gtp'; known are gpt, claude.*openai/gpt-4o"),
+        (["gtp"], r"unknown judge 'gtp'\. Known are gpt, claude.*openai/gpt-4o"),
         (["openai/\x00"], "name"),
     ],
 )
@@ -363,7 +363,7 @@ def test_estimates_are_near_what_servers_count():
 
 def test_more_judges_than_are_compared_make_no_run(task):
     """They are refused before any is looked up."""
-    with pytest.raises(JudgeError, match="51 judges are named; at most 50 make a run"):
+    with pytest.raises(JudgeError, match=r"51 judges are named\. At most 50 make a run"):
         resolve([f"j{j}" for j in range(51)], task, {})
 
 
@@ -375,5 +375,5 @@ def test_a_failure_names_the_server_and_the_variable_of_the_key():
     )
     assert gpt.explain("unauthorized").endswith("refuses the key in OPENAI_API_KEY")
     mine = JudgeSpec(name="mine", model="m", base_url="http://127.0.0.1:9/v1")
-    assert "no server answers at http://127.0.0.1:9/v1;" in mine.explain("unreachable")
+    assert "no server answers at http://127.0.0.1:9/v1." in mine.explain("unreachable")
     assert "key_env in judges.yaml" in mine.explain("unauthorized")

@@ -293,10 +293,10 @@ def test_more_judges_than_are_compared_are_refused(tmp_path, task):
     """300 judges of 4 items took a minute; too many are refused where the first of them stands."""
     rows = [row("A", judge=f"j{j}") for j in range(MAX_JUDGES + 1)]
     assert len(read_external(jsonl(tmp_path / "v.jsonl", *rows[:-1]), task)) == MAX_JUDGES
-    with pytest.raises(VerdictError, match=r"line 51: more than 50 judges; split the file"):
+    with pytest.raises(VerdictError, match=r"line 51: more than 50 judges. Split the file"):
         read_external(jsonl(tmp_path / "v.jsonl", *rows), task)
     long = jsonl(tmp_path / "v.jsonl", row("A", judge="j" * (MAX_NAME_CHARS + 1)))
-    with pytest.raises(VerdictError, match="name has 201 characters; at most 200"):
+    with pytest.raises(VerdictError, match=r"name has 201 characters\. At most 200"):
         read_external(long, task)
 
 

@@ -86,7 +86,7 @@ def test_the_template_is_part_of_the_key_and_kept_with_the_run(folder, tmp_path,
         ("{forced_choice: absent.txt}", TEMPLATE, "absent.txt"),
         ("{paired: short.txt}", TEMPLATE, "follow_up"),
         ("{forced_choice: ../short.txt}", TEMPLATE, "is not a file name"),
-        ("{forced_choice: forced_choice.txt}", TEMPLATE, "rename the file"),
+        ("{forced_choice: forced_choice.txt}", TEMPLATE, "Rename the file"),
     ],
 )
 def test_templates_are_checked(folder, tmp_path, stub, *, prompts, template, error):

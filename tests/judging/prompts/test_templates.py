@@ -388,7 +388,7 @@ def test_saved_prompts_are_the_same_prompts(tmp_path):
 def test_own_template_may_not_hide_a_shipped_one(tmp_path):
     """Two templates of one name could not be told apart in a run's folder."""
     (tmp_path / "paired.txt").write_text(f"[user]\n{FENCED}", "utf-8")
-    with pytest.raises(PromptError, match="rename"):
+    with pytest.raises(PromptError, match="Rename"):
         Prompts.load(make_task(folder=tmp_path, prompts={"forced_choice": "paired.txt"}))
 
 

@@ -152,7 +152,7 @@ def test_what_needs_whole_replies_is_refused(task):
         look_up("gpt@endorse@self-consistency:3", registry)
     with pytest.raises(JudgeError, match="gives no single choices"):
         resolve(["gpt@endorse+claude"], task, registry)
-    with pytest.raises(JudgeError, match="add --elicitation response_set"):
+    with pytest.raises(JudgeError, match="Add --elicitation response_set"):
         plan_run(task, ["gpt@endorse"], RunOptions(elicitations=("forced_choice",)))
     numbers = {"scale": "continuous", "options": (), "positive": (), "sensitivity": {}, "items": ()}
     numbers |= {"ranks_by": "forced_choice"}

@@ -127,7 +127,7 @@ def test_one_token_is_asked_for_once_at_temperature_1(task):
     assert plan.jobs[1].elicitations == ("forced_choice",)
     params = {"temperature": 1.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20}
     assert plan.jobs[1].judge.spec.params.items() >= params.items()
-    with pytest.raises(JudgeError, match="add --elicitation forced_choice"):
+    with pytest.raises(JudgeError, match="Add --elicitation forced_choice"):
         plan_run(task, ["gpt@logprob"], RunOptions(elicitations=("response_set",)))
 
 
@@ -256,7 +256,7 @@ def test_a_calibrated_judge_asks_one_item_more(task, stub, tmp_path):
 
 def test_a_calibration_is_for_one_order(task):
     """Shuffled options would need one for each."""
-    with pytest.raises(JudgeError, match="drop --shuffle-options"):
+    with pytest.raises(JudgeError, match="Drop --shuffle-options"):
         plan_run(
             task,
             ["gpt@logprob-calibrated"],

@@ -284,7 +284,7 @@ def test_a_database_of_another_program_is_not_called_a_locked_cache(tmp_path, ta
         connection.execute(f"CREATE TABLE {table}")
     connection.close()
     before = (tmp_path / "cache.db").read_bytes()
-    with pytest.raises(RunError, match=r"of another program; choose another with --cache DIR"):
+    with pytest.raises(RunError, match=r"of another program. Choose another with --cache DIR"):
         ResponseCache(tmp_path, lambda line: None)
     assert (tmp_path / "cache.db").read_bytes() == before
 
