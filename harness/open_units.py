@@ -162,12 +162,14 @@ def _limits(
 ) -> SessionLimits:
     """Return the budget of a session and what makes its rate limits."""
     budget = _budget(config, folder, run_cost_usd(folder, logged))
+    if config.max_cost is not None:
+        budget.dearest_usd = _dearest_usd(logged)
     if store.shared_progress() is None:
         return SessionLimits(budget)
     limits: SessionLimits = edge("cluster").session_limits(
         store, config.max_cost, budget.spent_usd, is_soft=config.max_cost_soft
     )
-    limits.budget.assumed_usd = budget.assumed_usd
+    limits.budget.assumed_usd, limits.budget.dearest_usd = budget.assumed_usd, budget.dearest_usd
     return limits
 
 
@@ -190,6 +192,12 @@ def _budget(config: RunConfig, folder: RunFolder, logged_usd: float) -> CostBudg
     )
     budget.assumed_usd = budget.spent_usd - logged_usd
     return budget
+
+
+def _dearest_usd(logged: LogReading) -> float:
+    """Return the cost of the dearest reply in a log."""
+    replies = (reply for verdict in logged.final.values() for reply in verdict.replies)
+    return max((reply.cost_usd or 0.0 for reply in replies), default=0.0)
 
 
 def unlogged_probe_usd(folder: RunFolder) -> float:

@@ -163,9 +163,7 @@ class SharedBudget(CostBudget):
         self._is_stopped = False
         store.at_close.append(self.close)
 
-    async def wait_for_room(
-        self, judge: str, request: str, cost_usd: float, *, tried_first: bool
-    ) -> None:
+    async def wait_for_room(self, request: str, cost_usd: float) -> None:
         """Wait until this call may be sent, or the budget is spent for good."""
         if request in self._promised_usd:
             return
@@ -177,16 +175,16 @@ class SharedBudget(CostBudget):
         if self._allowance_usd >= cost_usd:
             self._allowance_usd -= cost_usd
             self._promised_usd[request] = cost_usd
-        while self.is_untried(judge, tried_first=tried_first) and not self._is_stopped:
-            await self.next_end()
 
-    def reserve(self, judge: str, request: str, cost_usd: float) -> CallBill:
+    def reserve(
+        self, judge: str, request: str, cost_usd: float, most_usd: float | None = None
+    ) -> CallBill:
         """Return a context that uses what was promised to this call, else raise `BudgetSpent`."""
         del cost_usd
         promised_usd = self._promised_usd.pop(request, None)
         if promised_usd is None:
             raise BudgetSpent(f"the next request could exceed --max-cost {self.limit_usd:g}")
-        return CallBill(self, judge, promised_usd)
+        return CallBill(self, judge, promised_usd, most_usd)
 
     def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:
         """Replace what was reserved for a call by what it cost; the rest may be used again."""

@@ -323,7 +323,7 @@ def test_spent_budget_stops_all_workers_within_one_call_each(database, tmp_path)
         total_usd, n_after = 0.0, 0
         while True:
             was_refused = refused.is_set()
-            await budget.wait_for_room("j", request.hash, worst_usd, tried_first=judge.tried_first)
+            await budget.wait_for_room(request.hash, worst_usd)
             try:
                 with budget.reserve("j", request.hash, worst_usd) as bill:
                     n_after += was_refused

@@ -10,7 +10,8 @@ POST [...]/api/chat or /api/generate                                            
 POST [...]/v1/embeddings                        how often each letter is in the text
 GET  [...]/v1/models                  one model, "stub" unless /say/NAME
 POST [...]/bill/N[...]  a token per byte of the prompt; replies of N tokens, cut off at the limit
-               that the request sets, which /nocap/1 ignores; /stats sums what that is billed
+               that the request sets, which /nocap/1 ignores; /stats sums what that is billed.
+               /setbill/N goes for sets; under /details/1 only the details report most of a reply
 GET  /stats    {"requests": n, "in_flight": n, "max_in_flight": n, "prompts": n, "by_path": {...}}
 GET  /requests the last requests: [{"path", "headers", "body"}, ...]
 POST /reset    clears both, and lets all requests through
@@ -120,11 +121,14 @@ def answer_to(body: dict) -> str:
     keys = options_of(body)
     if "\nyes\nno\n" in texts[-1]:
         return ("yes", "no")[digest[0] % 2]
-    wants_set = "every option" in texts[-1].lower()
-    if wants_set:
+    if wants_set(body):
         chosen = [key for place, key in enumerate(keys) if digest[1 + place] % 2]
         return ", ".join(chosen or keys[:1])
     return keys[digest[0] % len(keys)]
+
+
+def wants_set(body: dict) -> bool:
+    return "every option" in texts_of(body)[-1].lower()
 
 
 def obeyed(otherwise: str, body: dict) -> str:
@@ -291,12 +295,24 @@ def with_usage(reply: dict, billed: dict[str, int]) -> dict:
     return reply | {"usage": usage}
 
 
+def details_usage(reply: dict, billed: dict[str, int]) -> dict:
+    """Report what a reply is billed as reasoning, which the totals leave out."""
+    shown = billed["reply"] // 3
+    reply = with_usage(reply, billed | {"reply": shown})
+    reply["usage"]["completion_tokens_details"] = {"reasoning_tokens": billed["reply"] - shown}
+    return reply
+
+
 def billed_style(make, request: web.Request, body: dict, settings: dict, *, is_free: bool):
     """Bill a request, and return what makes a reply that says so."""
-    billed = billed_usage(body, int(settings["bill"]), ignores_cap="nocap" in settings)
+    n_tokens = (
+        settings["setbill"] if "setbill" in settings and wants_set(body) else settings["bill"]
+    )
+    billed = billed_usage(body, int(n_tokens), ignores_cap="nocap" in settings)
     if not is_free:
         BILLED.setdefault(request.path, Counter()).update(billed)
-    return lambda *args, **fields: with_usage(make(*args, **fields), billed)
+    report = details_usage if "details" in settings else with_usage
+    return lambda *args, **fields: report(make(*args, **fields), billed)
 
 
 def letter_counts(text: str) -> list[float]:
@@ -478,14 +494,14 @@ async def complete(request: web.Request) -> web.StreamResponse:
     prompt = (request.path, hashlib.sha256(raw).digest())
     ATTEMPTS[prompt] += 1
     fault, values = fault_for(plan, ATTEMPTS[prompt]) if plan else ("", {})
+    if fault == "n400":  # a server that refuses to be asked for several samples
+        fault = "400" if int(body.get("n") or 1) > 1 else ""
     if "bill" in settings:
         make = billed_style(make, request, body, settings, is_free=fault in UNBILLED)
     if COUNTS["requests"] > HELD["after"]:
         await HELD["released"].wait()
     slowed = TABLES.get(settings.get("table"), {}).get("ms", 0)
     await asyncio.sleep(float(settings.get("ms", slowed)) / 1000)
-    if fault == "n400":  # a server that refuses to be asked for several samples
-        fault = "400" if int(body.get("n") or 1) > 1 else ""
     if fault and fault != "limits":
         return await misbehave(
             request,

@@ -60,7 +60,8 @@ class Judge(ABC):
         Whether it sends the token limit of its parameters, so that the most that a reply may cost
         is known before it is asked for.
     tried_first : bool
-        Whether, under a limit of cost, its first call is sent alone, to see that it keeps to that.
+        Whether, under a limit of cost, its first calls are sent one at a time, to see whether its
+        server keeps to the token limit.
     """
 
     reads_prompts: ClassVar[bool] = False

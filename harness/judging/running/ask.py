@@ -22,6 +22,7 @@ from harness.judging.judges.base import without_key
 from harness.judging.judges.pricing import max_tokens, price_of, reply_cap, worst_cost
 from harness.judging.judges.response_errors import is_retryable, limit_wait
 from harness.judging.parsing.verdict import failed
+from harness.judging.running.cap_trials import Trial
 from harness.judging.running.pairs import PairAsker
 from harness.judging.running.units import UnitOutcome, WorkUnit, grouped
 
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
     from harness.judging.parsing.verdict import Reply, Verdict
     from harness.judging.prompts.requests import Request
     from harness.judging.running.budget import CostBudget
+    from harness.judging.running.cap_trials import CapTrials
     from harness.judging.running.rate_limit import RateGate
     from harness.judging.running.retry import RetryPolicy
     from harness.judging.running.session import JudgeRun
     from harness.judging.storage.reply_store import Store
+    from harness.tasks.schema import Elicitation
 
 LOOKUP_BATCH = 64  # units that are looked up and claimed at once, at least
 CLAIMED_PER_PLACE = 4  # units that are claimed at once per call that may be in flight
@@ -98,6 +101,7 @@ class WorkerPool:
             session.store,
             gate=judge.gate,
             budget=session.budget,
+            trials=session.trials,
             retry=session.retry,
             sleep=self.sleep,
         )
@@ -344,6 +348,8 @@ class Asker:
         Admits its calls.
     budget : CostBudget
         Of the run.
+    trials : CapTrials
+        Of the run; under a limit of cost, they admit calls to servers that may exceed it.
     retry : RetryPolicy
         How calls are retried.
     sleep : callable
@@ -363,6 +369,7 @@ class Asker:
         *,
         gate: RateGate,
         budget: CostBudget,
+        trials: CapTrials,
         retry: RetryPolicy,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
@@ -372,6 +379,7 @@ class Asker:
         self._store = store
         self._gate = gate
         self._budget = budget
+        self._trials = trials
         self._retry = retry
         self._sleep = sleep
         self._deadline = Deadline(judge.spec.deadline_s)
@@ -412,7 +420,7 @@ class Asker:
         received: list[Reply] = []
         request = unit.request_for()
         try:
-            reply = await self.obtain(request, received, claimed=unit.claimed)
+            reply = await self.obtain(request, received, unit)
         except CallFailed as failure:
             return UnitOutcome([self.failed(unit, request.hash, failure.reason)], failure=failure)
         except NotAsked as stop:
@@ -420,14 +428,15 @@ class Asker:
         bought = bool(received) | self.count_paid(reply)
         return UnitOutcome([self.read(unit, reply, from_store=not bought)], received)
 
-    async def obtain(self, request: Request, received: list[Reply], *, claimed: bool) -> Reply:
-        """Return the reply to one request: the stored one, or one that is now paid for.
+    async def obtain(self, request: Request, received: list[Reply], unit: WorkUnit) -> Reply:
+        """Return the reply to one request of a unit: the stored one, or one that is now paid for.
 
-        One that is paid for is added to ``received``. Unless the request is ``claimed`` already, it
-        is claimed first; while somebody else is asking for it, in this run or in another, their
-        reply is waited for.
+        One that is paid for is added to ``received``. Unless the unit is claimed already, the
+        request is claimed first; while somebody else is asking for it, in this run or in another,
+        their reply is waited for.
         """
         store, key, n_polls = self._store, (request.cache_key, request.hash), 0
+        claimed = unit.claimed
         while not claimed:
             claim = store.claim([key])
             if claim.stored:
@@ -441,7 +450,7 @@ class Asker:
                 await self._sleep(LOCK_POLL_S)
                 n_polls += 1
         try:
-            [reply] = await self._call([request])
+            [reply] = await self._call([request], unit.elicitation)
         except BaseException:
             store.release([request.hash])
             raise
@@ -454,7 +463,8 @@ class Asker:
         replies: list[Reply] = []
         failure: CallFailed | None = None
         try:
-            replies = await self._call([part.request_for() for part in claimed])
+            requests = [part.request_for() for part in claimed]
+            replies = await self._call(requests, unit.elicitation)
         except CallFailed as error:
             failure = error
         except NotAsked:
@@ -472,21 +482,21 @@ class Asker:
         verdicts += [self.failed(part, part.hashes[0], failure.reason) for part in given_up]
         return UnitOutcome(verdicts, replies, failure)
 
-    async def _call(self, requests: Sequence[Request]) -> list[Reply]:
+    async def _call(self, requests: Sequence[Request], elicitation: Elicitation) -> list[Reply]:
         """Send a request until it is answered, fails for good or may not be sent.
 
         Of several that differ in the sample alone, one is sent for all; there may be fewer replies.
         A place in flight is held only during an attempt, never between attempts.
         """
         try:
-            return await self._attempt(requests)
+            return await self._attempt(requests, elicitation)
         except CallFailed as failure:
             if not is_retryable(failure):
                 raise
-            attempt = partial(self._attempt, requests)
+            attempt = partial(self._attempt, requests, elicitation)
             return await self._retry.call_again(failure, attempt, self._sleep)
 
-    async def _attempt(self, requests: Sequence[Request]) -> list[Reply]:
+    async def _attempt(self, requests: Sequence[Request], elicitation: Elicitation) -> list[Reply]:
         gate, spec, tokens = self._gate, self._judge.spec, 0
         if gate.needs_tokens:
             tokens = max_tokens(requests[0].messages, reply_cap(spec), len(requests))
@@ -497,7 +507,7 @@ class Asker:
             if self._budget.limit_usd is None:
                 replies = await self._send(requests)
             else:
-                replies = await self._send_within_budget(requests)
+                replies = await self._send_within_budget(requests, elicitation)
             gate.succeeded()
         except BudgetSpent:
             raise NotAsked from None
@@ -520,16 +530,23 @@ class Asker:
         with self._deadline:
             return await self._judge.ask_many(requests)
 
-    async def _send_within_budget(self, requests: Sequence[Request]) -> list[Reply]:
+    async def _send_within_budget(
+        self, requests: Sequence[Request], elicitation: Elicitation
+    ) -> list[Reply]:
         """Send a request as soon as there is room for the most that its replies may cost."""
         budget, judge, request = self._budget, self._judge, requests[0]
         spec, n = judge.spec, len(requests)
         most_usd = worst_cost(request, price_of(spec), reply_cap(spec), n)
-        await budget.wait_for_room(spec.name, request.hash, most_usd, tried_first=judge.tried_first)
-        self._gate.check()
-        with budget.reserve(spec.name, request.hash, most_usd) as bill:
-            replies = await self._send(requests)
-            bill.settle(replies)
+        trial = Trial(spec.name, elicitation) if judge.tried_first and most_usd else None
+        async with self._trials.admit(trial) as is_first:
+            needed_usd = max(most_usd, budget.dearest_usd) if is_first else most_usd
+            await budget.wait_for_room(request.hash, needed_usd)
+            self._gate.check()
+            with budget.reserve(spec.name, request.hash, needed_usd, most_usd) as bill:
+                replies = await self._send(requests)
+                bill.settle(replies)
+            if bill.is_kept:
+                self._trials.keep(trial)
         return replies
 
     def count_paid(self, *replies: Reply | None) -> bool:

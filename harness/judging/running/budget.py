@@ -7,7 +7,6 @@ without a reply that has a price counts as the most that it may have cost.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from harness.errors import BudgetSpent, CallFailed, NotAsked
@@ -26,14 +25,29 @@ STEPS = 32  # in which what may be spent is recorded before it is
 
 
 class CallBill:
-    """Cost of one call in USD: reserved while it is in flight, then settled."""
+    """Cost of one call in USD: reserved while it is in flight, then settled.
 
-    __slots__ = ("_budget", "_judge", "_reserved_usd", "cost_usd", "is_known")
+    Parameters
+    ----------
+    budget : CostBudget
+        Pays for it.
+    judge : str
+        Name of the judge.
+    reserved_usd : float
+        What is held for it while it is in flight.
+    most_usd : float, optional
+        The most that it may cost if its server keeps to the token limit; by default what is held.
+    """
 
-    def __init__(self, budget: CostBudget, judge: str, reserved_usd: float) -> None:
+    __slots__ = ("_budget", "_judge", "_most_usd", "_reserved_usd", "cost_usd", "is_known")
+
+    def __init__(
+        self, budget: CostBudget, judge: str, reserved_usd: float, most_usd: float | None = None
+    ) -> None:
         self._budget = budget
         self._judge = judge
-        self._reserved_usd = self.cost_usd = reserved_usd
+        self._reserved_usd = reserved_usd
+        self._most_usd = self.cost_usd = reserved_usd if most_usd is None else most_usd
         self.is_known = False
 
     def settle(self, replies: Sequence[Reply]) -> None:
@@ -46,14 +60,19 @@ class CallBill:
         self.cost_usd, self.is_known = cost_usd, True
 
     def __enter__(self) -> Self:
-        self._budget.begin(self._judge, self._reserved_usd)
+        self._budget.hold(self._reserved_usd)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         is_free = isinstance(error, NotAsked) and not error.is_sent
         if error is not None and (is_free or not may_be_billed(error)):
             self.cost_usd, self.is_known = 0.0, True
-        self._budget.end(self._judge, self._reserved_usd, self, is_answered=error is None)
+        self._budget.end(self._judge, self._reserved_usd, self)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the call cost no more than its token limit allows."""
+        return self.cost_usd <= self._most_usd + NOTHING_USD
 
 
 class CostBudget:
@@ -82,7 +101,10 @@ class CostBudget:
     exhausted : bool
         Whether a call was refused.
     refused_usd : float
-        The most that a call which was refused may have cost.
+        What a call that was refused would have needed.
+    dearest_usd : float
+        Cost of the dearest call so far. So much is held for a call to a server that was not tried:
+        if one server ignores token limits, the next one may.
     """
 
     def __init__(
@@ -97,39 +119,28 @@ class CostBudget:
         self.spent_usd = spent_usd
         self.reserved_usd = self.assumed_usd = self.refused_usd = 0.0
         self.exhausted = False
+        self.dearest_usd = 0.0
         self._is_soft = is_soft
         self._record = record
         self._recorded_usd = spent_usd
-        self._in_flight: Counter[str] = Counter()
-        self._replied: set[str] = set()  # judges that kept what was reserved for their first reply
-        self._overrun: set[str] = set()  # judges that did not
+        self._overrun: set[str] = set()  # judges whose replies cost more than was reserved
         self._waiting: list[asyncio.Future[None]] = []
 
-    async def wait_for_room(
-        self, judge: str, request: str, cost_usd: float, *, tried_first: bool
-    ) -> None:
+    async def wait_for_room(self, request: str, cost_usd: float) -> None:
         """Wait while the reserves of calls in flight keep a call from being sent.
 
         Calls mostly cost less than is reserved, so a run comes close to its limit before it stops.
 
         Parameters
         ----------
-        judge, request : str
-            Name of the judge and hash of the request.
+        request : str
+            Hash of the request.
         cost_usd : float
             The most that the call may cost.
-        tried_first : bool
-            Whether the first call of the judge is sent alone, see `Judge`.
         """
         del request
-        while self.is_untried(judge, tried_first=tried_first) or (
-            self.reserved_usd > 0 and not self.has_room(cost_usd)
-        ):
+        while self.reserved_usd > 0 and not self.has_room(cost_usd):
             await self.next_end()
-
-    def is_untried(self, judge: str, *, tried_first: bool) -> bool:
-        """Whether a judge's first call, which is sent alone, is in flight."""
-        return tried_first and self._in_flight[judge] > 0 and judge not in self._replied
 
     async def next_end(self) -> None:
         """Wait until a call ends."""
@@ -142,8 +153,10 @@ class CostBudget:
         limit_usd = self.limit_usd
         return limit_usd is None or self.spent_usd + self.reserved_usd + cost_usd <= limit_usd
 
-    def reserve(self, judge: str, request: str, cost_usd: float) -> CallBill:
-        """Return a context that reserves the most that a call may cost.
+    def reserve(
+        self, judge: str, request: str, cost_usd: float, most_usd: float | None = None
+    ) -> CallBill:
+        """Return a context that reserves ``cost_usd`` for a call that may cost ``most_usd``.
 
         Raises
         ------
@@ -154,16 +167,11 @@ class CostBudget:
         if not self.has_room(cost_usd):
             self.refuse(cost_usd)
             raise BudgetSpent(f"the next request could exceed --max-cost {self.limit_usd:g}")
-        return CallBill(self, judge, cost_usd)
+        return CallBill(self, judge, cost_usd, most_usd)
 
     def refuse(self, cost_usd: float) -> None:
         """Note that a request which may cost so much is not sent."""
         self.exhausted, self.refused_usd = True, cost_usd
-
-    def begin(self, judge: str, reserved_usd: float) -> None:
-        """Count a call as in flight."""
-        self._in_flight[judge] += 1
-        self.hold(reserved_usd)
 
     def hold(self, cost_usd: float) -> None:
         """Reserve some USD, and record what may be spent before it is."""
@@ -175,13 +183,12 @@ class CostBudget:
         self._recorded_usd = max(most_usd, min(self.limit_usd, most_usd + step_usd))
         self._record(self._recorded_usd)
 
-    def end(self, judge: str, reserved_usd: float, bill: CallBill, *, is_answered: bool) -> None:
-        """Replace what was reserved for a call by what it cost."""
-        self._in_flight[judge] -= 1
-        if is_answered:
-            self._replied.add(judge)
-        if bill.cost_usd > reserved_usd + NOTHING_USD:
+    def end(self, judge: str, reserved_usd: float, bill: CallBill) -> None:
+        """Replace a call's reservation with its actual cost."""
+        if not bill.is_kept:
             self._overrun.add(judge)
+        if bill.is_known:
+            self.dearest_usd = max(self.dearest_usd, bill.cost_usd)
         self.book(reserved_usd, bill.cost_usd, is_known=bill.is_known)
 
     def book(self, reserved_usd: float, cost_usd: float, *, is_known: bool) -> None:

@@ -52,7 +52,7 @@ class PairAsker:
         if first is not None:
             request = self._judge.follow_up(request, first)
         try:
-            reply = await asker.obtain(request, received, claimed=unit.claimed)
+            reply = await asker.obtain(request, received, unit)
         except CallFailed as failure:
             return UnitOutcome([asker.failed(unit, request.hash, failure.reason)], failure=failure)
         except NotAsked as stop:

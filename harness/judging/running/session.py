@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.errors import RunError
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.running.ask import NOTICE_AFTER_S, ask_all
+from harness.judging.running.cap_trials import CapTrials
 from harness.judging.running.open_files import open_files_limit, share_connections
 from harness.judging.running.rate_limit import rate_gate
 from harness.judging.running.recorder import Recorder
@@ -87,6 +88,7 @@ class Session:
         self.store = store
         self.observer = observer
         self.budget = limits.budget
+        self.trials = CapTrials()
         self.retry = limits.retry or RetryPolicy()
         self.task = task
         self.recorder = Recorder(log, store, observer, self.interrupt, done)

@@ -54,19 +54,6 @@ def test_a_call_that_ends_leaves_what_others_have_reserved():
     assert budget.reserved_usd == 0.0
 
 
-def test_the_first_call_is_sent_alone_again_where_the_one_before_failed():
-    """What a reply costs is still unknown: another call waits until one has come."""
-    budget = CostBudget(2.0)
-    with suppress(CallFailed), CallBill(budget, "j", 0.5):
-        raise CallFailed("timeout")
-    assert not budget.is_untried("j", tried_first=True), "nothing is in flight"
-    with CallBill(budget, "j", 0.5) as bill:
-        assert budget.is_untried("j", tried_first=True)
-        bill.settle([Reply(request="0", text="yes", cost_usd=0.1)])
-    with CallBill(budget, "j", 0.5):
-        assert not budget.is_untried("j", tried_first=True), "a reply kept to its reserve"
-
-
 @pytest.mark.parametrize(("cost_usd", "stops"), [(0.25, False), (0.26, True)])
 def test_a_judge_whose_reply_cost_more_than_was_reserved_is_stopped(cost_usd, stops):
     """A cent is enough; with --max-cost-soft it goes on."""
@@ -76,3 +63,15 @@ def test_a_judge_whose_reply_cost_more_than_was_reserved_is_stopped(cost_usd, st
             bill.settle([Reply(request="0", text="yes", cost_usd=cost_usd)])
         assert (budget.overrun("j") is not None) == (stops and not is_soft)
         assert budget.overrun("other") is None
+
+
+def test_a_call_to_an_untried_server_is_settled_by_its_own_limit():
+    """More is held for it than it may cost: beyond its own limit it's too dear, and if its cost is
+    unknown, it counts as the most that it may cost."""
+    for cost_usd, is_kept, spent_usd in ((0.1, True, 0.1), (0.3, False, 0.3), (None, True, 0.2)):
+        budget = CostBudget(2.0)
+        with budget.reserve("j", "0", 0.5, 0.2) as bill:
+            assert budget.reserved_usd == 0.5
+            bill.settle([Reply(request="0", text="yes", cost_usd=cost_usd)])
+        assert (bill.is_kept, budget.overrun("j") is None) == (is_kept, is_kept)
+        assert (budget.spent_usd, budget.dearest_usd) == (spent_usd, cost_usd or 0.0)
