@@ -32,6 +32,7 @@ pytest.register_assert_rewrite("support")
 
 from hypothesis import settings  # noqa: E402 -- once bytecode is written
 from support.known_answers import truth_folders  # noqa: E402 -- after its asserts are rewritten
+from support.packages import checking  # noqa: E402 -- the same
 from support.processes import start_server  # noqa: E402 -- the same
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -139,7 +140,7 @@ def browser():
 
     Not for longer than a module: while it is driven, no other event loop runs in this process.
     """
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    driver = checking("playwright", "playwright.sync_api")
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("no chromium on PATH")

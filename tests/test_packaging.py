@@ -27,14 +27,14 @@ def pins() -> dict[str, str]:
 def declared() -> list[Requirement]:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
     listed = project["project"]["dependencies"]
-    for group in project["tool"]["uv"]["default-groups"]:
+    for group in ("embedded", "test", "check"):
         listed = [*listed, *project["dependency-groups"][group]]
     return [Requirement(line) for line in listed]
 
 
 @pytest.mark.parametrize("requirement", declared(), ids=str)
 def test_lock_agrees_with_pyproject(requirement):
-    """Every dependency of the default install is pinned to a version that is admitted."""
+    """Every dependency of running, testing and checking is pinned to a version that is admitted."""
     version = pins()[canonicalize_name(requirement.name)]
     assert requirement.specifier.contains(version)
 
@@ -63,6 +63,19 @@ def test_uv_resolves_to_the_versions_of_the_lock():
     """`uv run` and the lock take packages up to the same day."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", project["tool"]["uv"]["exclude-newer"])
+
+
+def test_running_installs_nothing_that_only_tests_need():
+    """README's first line brought pytest, a cluster and a browser driver: 63 packages too many."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["uv"]["default-groups"] == ["embedded"]
+    groups = project["dependency-groups"]
+    named = {name: {Requirement(line).name for line in groups[name]} for name in ("test", "check")}
+    assert not named["test"] & named["check"]
+    quick_start = (CHECKOUT / "README.md").read_text(encoding="utf-8").split("```sh\n")[1]
+    first, second, *_ = quick_start.splitlines()
+    assert "--group" not in first
+    assert "uv run --group test pytest" in second
 
 
 def test_what_would_compile_is_not_locked():

@@ -7,11 +7,13 @@ import re
 import shutil
 
 import pytest
-from playwright.sync_api import expect
 from support.annotating import make_unrated_task, page_server
 from support.hostile_run import HOSTILE
+from support.packages import checking
 from support.processes import invoke
 from support.task_folders import write_jsonl
+
+expect = checking("playwright", "playwright.sync_api").expect
 
 BIDI = "abc \u202egnp.exe \u2066 end \x1b[31m"
 N_ITEMS = 20
@@ -194,7 +196,7 @@ def test_space_chooses_and_keys_can_be_switched_off(hostile):
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_page_is_accessible_and_fits(hostile, scheme, viewport):
     """axe finds nothing serious in either theme, and nothing is wider than a telephone."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe")
+    axe = checking("axe-playwright-python", "axe_playwright_python.sync_playwright")
     tab, _ = hostile
     tab.set_viewport_size(viewport)
     tab.emulate_media(color_scheme=scheme)
@@ -278,7 +280,7 @@ def assert_page_fits(tab, axe):
 
 def test_criteria_are_rated_on_one_screen_by_keyboard(browser, tmp_path):
     """The text once, a question per criterion; keys answer one after the other."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe")
+    axe = checking("axe-playwright-python", "axe_playwright_python.sync_playwright")
     items = [
         {"id": f"{i}-{name}", "text": f"Text {i}", "group": f"g{i}", "criterion": name}
         for i in range(2)
@@ -328,7 +330,7 @@ def test_sets_of_more_than_nine_options_have_keys(browser, tmp_path):
 
 def test_two_browsers_at_once_rate_pairs_with_comments(browser, tmp_path):
     """Two raters, each with an order of their own; skips, flags and comments stay with them."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe")
+    axe = checking("axe-playwright-python", "axe_playwright_python.sync_playwright")
     items = [
         {"id": f"i{i}", "question": f"Q{i}", "one": f"One {i}", "two": f"Two {i}"} for i in range(6)
     ]

@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 from support.machines import Machine
+from support.packages import need
 from support.postgres import postgres_running
 from support.ray_running import ray_running
 
@@ -28,6 +29,7 @@ def database(postgres):
 @pytest.fixture(scope="session")
 def cluster():
     """A running Ray cluster with a worker per processor."""
+    need("ray")
     with ray_running() as cluster:
         yield cluster
 

@@ -35,7 +35,7 @@ def test_private_addresses_and_none_are_accepted(monkeypatch):
 def test_other_executors_are_refused(executor, monkeypatch):
     """The message says what may be written."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with pytest.raises(RunError, match=r"Write .*ray://HOST:PORT"):
+    with pytest.raises(RunError, match=r"[Ww]rite .*ray://HOST:PORT"):
         cluster_address(executor)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.doc_pages import blocks
+from support.packages import need
 from support.processes import run_harness
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
@@ -37,6 +38,8 @@ def test_its_commands_run_on_a_cluster(database, cluster, tmp_path):
 
 def test_its_cluster_file_is_valid(tmp_path):
     """The file follows the schema that Ray has for it; nothing is started."""
+    need("ray")
+    need("check-jsonschema")
     [block] = [b for b in blocks(PAGE.read_text(encoding="utf-8")) if b.title]
     file = tmp_path / block.title
     file.write_text(block.text, encoding="utf-8")

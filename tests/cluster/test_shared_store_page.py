@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from support.doc_pages import blocks
+from support.packages import need
 from support.processes import invoke
 
 pytestmark = pytest.mark.cluster
@@ -38,6 +39,7 @@ def test_its_commands_run_on_a_database(database, tmp_path, monkeypatch):
 
 def test_its_compose_file_is_valid(tmp_path):
     """The file follows the specification of Compose; nothing is started."""
+    need("check-jsonschema")
     [block] = [b for b in blocks(PAGE.read_text(encoding="utf-8")) if b.title.startswith("docker")]
     file = tmp_path / block.title
     file.write_text(block.text, encoding="utf-8")

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.hostile_run import BAD_NAME
+from support.packages import need
 from support.processes import invoke
 from support.task_folders import TASK, make_task_folder, write_jsonl
 
@@ -99,7 +100,7 @@ def rewrite(path, ending):
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_mlcroissant_validates_and_reads_the_metadata(tmp_path, ending):
     """No error, and as many records as the tables have rows."""
-    pytest.importorskip("mlcroissant", reason="mlcroissant is not installed")
+    need("mlcroissant")
     folder = make_task_folder(tmp_path / "small", 8, response_sets=ending == "jsonl")
     yaml = TASK.replace(".jsonl", f".{ending}") + "licence: CC0-1.0\nsource: https://example.org\n"
     (folder / "task.yaml").write_text(yaml, encoding="utf-8")

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from interop.test_label_studio_project import TASKS, folder_of, written
+from support.packages import checking
 from support.processes import invoke
 
 from harness.errors import TaskError
@@ -36,7 +37,7 @@ class _Server(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def argilla():
     """The package, with a client."""
-    package = pytest.importorskip("argilla", reason="no argilla")
+    package = checking("argilla", "argilla")
     server = HTTPServer(("127.0.0.1", 0), _Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     package.Argilla(api_url=f"http://127.0.0.1:{server.server_port}", api_key="none")

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from support.annotating import make_unrated_task
+from support.packages import checking
 from support.pictures import png
 from support.processes import invoke
 from support.rating_tools import controls_of, label_studio_export, label_studio_result
@@ -101,7 +102,7 @@ def written(path, content):
 
 def test_projects_are_valid_and_come_back(task):
     """Configuration, tasks and annotations pass the SDK; every rating is in the task, once."""
-    sdk = pytest.importorskip("label_studio_sdk.label_interface", reason="no label-studio-sdk")
+    sdk = checking("label-studio-sdk", "label_studio_sdk.label_interface")
     n_items, n_ratings = len(load_task(task, unrated=True).items), 0
     for form in load_task(task, unrated=True).elicitations:
         folder = exported(task, "--elicitation", form, name=f"project-{form}") / form

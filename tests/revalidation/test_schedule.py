@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from support.packages import need
 from support.processes import invoke
 
 import harness
@@ -83,6 +84,7 @@ def run_bash(script, place, **more):
 @pytest.mark.parametrize("run", ["baselines/toxicity", AWKWARD])
 def test_pipelines_fit_their_schema(target, run, tmp_path):
     """The workflow and the pipeline are what their systems accept, whatever the run is called."""
+    need("check-jsonschema")
     file = tmp_path / f"{target}.yml"
     file.write_text(only_file(schedule_of(run), target))
     subprocess.run(
@@ -95,6 +97,7 @@ def test_pipelines_fit_their_schema(target, run, tmp_path):
 @pytest.mark.parametrize("file", ["emitted", "action.yml", ".github/workflows/ci.yml"])
 def test_workflows_pass_zizmor(file, tmp_path):
     """No finding of the audit for workflows: pinned actions, no injection, least permissions."""
+    need("zizmor")
     path = CHECKOUT / file
     if file == "emitted":
         path = tmp_path / ".github" / "workflows" / "emitted.yml"
@@ -181,6 +184,7 @@ def test_steps_of_the_action_check_requirements(place, tmp_path):
     )
     assert failed.returncode == 1
     assert "1 of 2 requirements failed" in (tmp_path / "summary.md").read_text()
+    need("check-jsonschema")
     subprocess.run(
         [
             *(sys.executable, "-m", "check_jsonschema"),

@@ -384,4 +384,4 @@ def test_an_exported_baseline_is_revalidated_on_another_machine(tmp_path, stub, 
     assert (target / "history.jsonl").read_bytes().count(b"\n") == 2
     (tmp_path / "task").rename(tmp_path / "moved")
     missing = invoke("revalidate", target, "--judges-file", tmp_path / "judges.yaml")
-    assert "name the task that has them: --task" in str(missing.exception)
+    assert "Name the task that has them: --task" in str(missing.exception)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.hostile_run import BAD_NAME
 from support.html_pages import assert_headings_are_numbered_as_listed
+from support.packages import checking
 from support.task_folders import TASK, write_jsonl
 
 from harness.curation.audit import audit_task
@@ -40,7 +41,7 @@ def page(tmp_path):
 @pytest.mark.parametrize("width", [1440, 400])
 def test_nothing_overflows_runs_or_fails_axe(browser, page, theme, width):
     """No name runs as script, nothing is wider than the screen, axe finds nothing serious."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe")
+    axe = checking("axe-playwright-python", "axe_playwright_python.sync_playwright")
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=theme)
     tab, messages = context.new_page(), []
     tab.on("console", lambda message: messages.append(message.text))

@@ -7,8 +7,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import expect
 from support.hostile_run import BAD_NAME, HOSTILE, N_ITEMS
+from support.packages import checking
 from support.processes import run_harness
 
 from harness.analysis import Validation, validate
@@ -17,6 +17,8 @@ from harness.report.html.page import PAGE_SIZE, STATIC_ROWS
 from harness.report.judge_charts import unique_slug
 from harness.report.words import BASELINE_NAMES
 from harness.sources import source_of, source_of_verdicts
+
+expect = checking("playwright", "playwright.sync_api").expect
 
 HEIGHTS = re.compile(r"[ML][\d.-]+ ([\d.-]+)")  # of the points of a path
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 400, "height": 800}
@@ -255,7 +257,7 @@ def test_colour_scheme_follows_the_system_and_the_button(tab):
 
 def serious(tab, **options) -> list[tuple[str, str]]:
     """What axe finds, as far as it is serious."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe")
+    axe = checking("axe-playwright-python", "axe_playwright_python.sync_playwright")
     results = axe.Axe().run(tab, options={"resultTypes": ["violations"], **options})
     return [
         (violation["id"], violation["nodes"][0]["html"][:200])

@@ -6,8 +6,8 @@ from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
-from playwright.sync_api import expect
 from support.hostile_run import BAD_NAME, N_ITEMS
+from support.packages import checking
 
 from harness.report import page
 from harness.report.certainty_charts import stratum_words
@@ -16,6 +16,8 @@ from harness.report.html import item_table as item_table_module
 from harness.report.html.item_table import item_table
 from harness.report.judge_charts import unique_slug
 from harness.sources import source_of
+
+expect = checking("playwright", "playwright.sync_api").expect
 
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 400, "height": 800}
 
