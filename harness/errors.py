@@ -223,6 +223,9 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         Whether every later request to this judge would fail too (wrong key, quota spent).
     paid : bool
         Whether the server did reply, so that the unreadable reply was probably paid for.
+    alike : str
+        What refusals of a server have in common that refuse for the same reason; "" for failures
+        that can pass.
     """
 
     exit_code = ExitCode.INCOMPLETE
@@ -236,6 +239,7 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         stops_judge: bool = False,
         paid: bool = False,
         hint: str = "",
+        alike: str = "",
     ) -> None:
         super().__init__(f"{reason}: {hint}" if hint else reason)
         self.reason = reason
@@ -244,10 +248,11 @@ class CallFailed(JudgeError):  # noqa: N818 -- a state of the world, not a mista
         self.stops_judge = stops_judge
         self.paid = paid
         self.hint = hint
+        self.alike = alike
 
     def __reduce__(self) -> tuple[partial[Self], tuple[()]]:
         """Pickle with all attributes, to be sent to another process."""
-        names = ("reason", "retry", "retry_after_s", "stops_judge", "paid", "hint")
+        names = ("reason", "retry", "retry_after_s", "stops_judge", "paid", "hint", "alike")
         return partial(type(self), **{name: getattr(self, name) for name in names}), ()
 
 

@@ -20,6 +20,7 @@ from harness.judging.fingerprints import fingerprint_of_verdicts
 from harness.judging.judges.embedding import decode_vector, text_id
 from harness.judging.judges.judge_registry import easier_strategies, notice_of
 from harness.judging.parsing.external_verdicts import read_external
+from harness.judging.parsing.reply_endings import ending_of
 from harness.judging.storage.verdict_columns import columns_of
 from harness.judging.storage.verdict_log import read_log
 from harness.judging.strategies.strategy import TOKEN_LIMITS
@@ -240,7 +241,36 @@ def _notes(manifest: Manifest, replies: Mapping[str, Sequence[Verdict]]) -> tupl
         if manifest.ended.get(judge) != reason:
             noun = "reply" if n_failed == 1 else "replies"
             notes.append(f"{judge}: {n_failed} {noun} failed ({explained[judge](reason)})")
+    for judge, verdicts in replies.items():
+        notes += [*_cut_prompts(judge, verdicts), *_unknown_endings(judge, verdicts)]
     return tuple(notes)
+
+
+def _cut_prompts(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Warn of a server that counted far fewer tokens than it was sent."""
+    is_cut = columns_of(verdicts).of_kinds(lambda kind: kind.is_prompt_cut)
+    if n_cut := int(is_cut.sum()):
+        first = verdicts[int(is_cut.argmax())]
+        reply = next(reply for reply in first.replies if reply.prompt_at_least)
+        yield (
+            f"Warning: {judge}'s server cut {n_cut} of {len(verdicts)} prompts, so the judge did "
+            f"not read the whole text. For example, it counted {reply.prompt_tokens} tokens of a "
+            f"prompt that has at least {reply.prompt_at_least}. Raise the server's context length "
+            "(num_ctx for Ollama) and run the judge again with a new cache (--cache FOLDER)"
+        )
+
+
+def _unknown_endings(judge: str, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Say which words for the end of a reply have an unknown meaning."""
+    counts: Counter[str] = Counter()
+    for kind, n in columns_of(verdicts).n_by_kind():
+        if ending_of(kind.finish_reason) == "unknown":
+            counts[kind.finish_reason] += n
+    for word, n in counts.items():
+        yield (
+            f"{judge}: {n} replies ended with finish_reason {word!r}, whose meaning is unknown. "
+            "They were read as complete"
+        )
 
 
 def _damaged(log: CountedLog) -> Iterator[str]:

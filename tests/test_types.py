@@ -142,6 +142,7 @@ OF_REQUESTS = {  # of HTTP, and why a call or a reply failed: codes of services 
     "batch.batch_apis:reason",
     "errors:reason",
     "judging.judges.config:reason",
+    "judging.judges.parameter_refusals:reason",
     "judging.judges.response_errors:reason",
     "judging.parsing.grammar:reason",
     "judging.parsing.verdict:reason",

@@ -26,11 +26,12 @@ CAME = frozenset({"answered", "abstained", "refused", "invalid"})
 UNREADABLE = frozenset({"refused", "invalid"})
 NO_NUMBER = "no number named"
 CUT_OFF, REFUSED = REASONS["cut_off"], REASONS["refusal"]
-CAUSES = REASONS | {
-    "not_an_option": REASONS["no_option"],
+OF_TOKENS = {  # a reply of one token is always cut off
     "no_logprobs": "no log-probabilities",
+    "not_aligned": "log-probabilities of another text than the answer",
     "outside_options": "all probability outside the options",
 }
+CAUSES = REASONS | {"not_an_option": REASONS["no_option"]} | OF_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,8 @@ class UnreadableReplies:
         Options of ``harness run`` and strategies to try.
     reword : bool
         Whether the question is to be worded otherwise.
+    reasoning_only : bool
+        Whether replies hold reasoning and no answer.
     examples : tuple of str
         The beginnings of some of them where the run keeps texts; not in ``metrics.json``.
     """
@@ -61,6 +64,7 @@ class UnreadableReplies:
     options: tuple[str, ...] = ()
     strategies: tuple[str, ...] = ()
     reword: bool = False
+    reasoning_only: bool = False
     examples: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -87,6 +91,7 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
     causes = Counter(_cause(verdict, facts, source) for verdict in unreadable)
     is_cut_off = any(_is_cut_off(verdict) for verdict in unreadable)
     is_other = any(not _is_cut_off(v) and v.outcome == "invalid" for v in unreadable)
+    is_reasoning = any("reasoning_only" in verdict.reason for verdict in unreadable)
     is_asked = facts.kind != "external"
     return UnreadableReplies(
         judge=facts.name,
@@ -99,8 +104,9 @@ def _of_judge(source: Source, facts: JudgeFacts) -> UnreadableReplies | None:
             if came[asked].any()
         },
         causes=dict(sorted(causes.items(), key=lambda cause: (-cause[1], cause[0]))),
-        options=_more_tokens(facts) if is_cut_off and is_asked else (),
+        options=_more_tokens(facts) if (is_cut_off or is_reasoning) and is_asked else (),
         strategies=facts.other_strategies if is_cut_off or is_other else (),
+        reasoning_only=is_reasoning,
         reword=is_asked and any(verdict.outcome == "refused" for verdict in unreadable),
         examples=tuple(_examples(source, facts, unreadable)),
     )
@@ -115,8 +121,10 @@ def _more_tokens(facts: JudgeFacts) -> tuple[str, ...]:
 
 
 def _is_cut_off(verdict: Verdict) -> bool:
-    is_stopped = "length" in {reply.finish_reason for reply in verdict.replies}
-    return verdict.outcome == "invalid" and (is_stopped or "cut_off" in verdict.reason)
+    if verdict.outcome != "invalid" or verdict.reason in OF_TOKENS:
+        return False
+    is_stopped = any(reply.ending == "cut_off" for reply in verdict.replies)
+    return is_stopped or "cut_off" in verdict.reason
 
 
 def _cause(verdict: Verdict, facts: JudgeFacts, source: Source) -> str:
@@ -127,6 +135,11 @@ def _cause(verdict: Verdict, facts: JudgeFacts, source: Source) -> str:
     if slug == "no_option" and source.task.scale == "continuous":
         return NO_NUMBER
     return CAUSES.get(slug, slug.replace("_", " "))
+
+
+def _text_of(verdict: Verdict) -> str:
+    """Return the text of a reply, or its reasoning if it has nothing else."""
+    return verdict.text or (verdict.reply.reasoning if verdict.reply else "")
 
 
 def _examples(source: Source, facts: JudgeFacts, unreadable: Sequence[Verdict]) -> Iterator[str]:
@@ -140,7 +153,7 @@ def _examples(source: Source, facts: JudgeFacts, unreadable: Sequence[Verdict]) 
     of_cause: Counter[str] = Counter()
     turns: dict[str, int] = {}
     for verdict in ordered:
-        text = verdict.text.strip()[:EXAMPLE_CHARS]
+        text = _text_of(verdict).strip()[:EXAMPLE_CHARS]
         if text and text not in turns:
             cause = _cause(verdict, facts, source)
             turns[text] = of_cause[cause]

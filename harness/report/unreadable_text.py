@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from harness.analysis import Validation
     from harness.analysis.unreadable import UnreadableReplies
 
+PARSER = "the server's reasoning parser, which separates the answer from the reasoning"
 REWORD = "another wording (`prompts:` in judges.yaml)"
 
 
@@ -32,7 +33,9 @@ def sentence(replies: UnreadableReplies) -> str:
 def attempts(replies: UnreadableReplies) -> str:
     """Say what to try; "" where nothing is known to help."""
     commands = [*replies.options, *(f"{replies.judge}@{name}" for name in replies.strategies)]
-    tries = [f"`{command}`" for command in commands] + ([REWORD] if replies.reword else [])
+    tries = [f"`{command}`" for command in commands]
+    tries += [PARSER] if replies.reasoning_only else []
+    tries += [REWORD] if replies.reword else []
     if not tries:
         return ""
     *first, last = tries

@@ -32,6 +32,11 @@ with their probabilities: the text is the most probable.
 Where a message holds an image, the answer is A or B by the SHA-256 of its bytes; one that is no
 PNG in a `data:` URL fails.
 
+`/patch/{"choice": {"finish_reason": "MAX_TOKENS"}}` sets members of a chat completion, of its first
+choice, of the `message` in it, of its `usage`, or at its `top`.
+`/refuse/{"if": "temperature", "status": 400, "body": {...}}` refuses requests with such a member,
+or with `"if": ""` all of them.
+
 `/tokens/{"A": 0.7, " B": 0.2, "Well": 0.1}` draws it from these tokens, the n-th draw for a prompt
 always the same, and reports their probabilities where log-probabilities are asked for.
 
@@ -315,6 +320,14 @@ def billed_style(make, request: web.Request, body: dict, settings: dict, *, is_f
     return lambda *args, **fields: report(make(*args, **fields), billed)
 
 
+def patched(reply: dict, parts: dict[str, dict]) -> dict:
+    """Set members of a chat completion and of its parts."""
+    [choice, *_] = reply["choices"]
+    choice |= {"message": choice["message"] | parts.get("message", {})} | parts.get("choice", {})
+    reply["usage"] |= parts.get("usage", {})
+    return reply | parts.get("top", {})
+
+
 def letter_counts(text: str) -> list[float]:
     """Return the vector of a text: how often each letter from a to z is in it."""
     return [float(text.lower().count(letter)) for letter in ascii_lowercase]
@@ -509,7 +522,15 @@ async def complete(request: web.Request) -> web.StreamResponse:
             values,
             lambda text, finish="stop", **fields: make(body, text, finish, **fields),
         )
-    if request.path.endswith("/embeddings"):
+    return well_behaved(body, settings, make, values if fault else {})  # limits: what is left
+
+
+def well_behaved(body: dict, settings: dict, make, headers: dict[str, str]) -> web.Response:
+    """Answer a request, or refuse one of its parameters."""
+    refusal = json.loads(settings.get("refuse", "{}"))
+    if refusal and (not refusal["if"] or refusal["if"] in body):
+        return web.json_response(refusal["body"], status=refusal["status"])
+    if "input" in body:
         return web.json_response(make(body))
     if table := settings.get("table"):
         answer = answer_from(table, body)
@@ -520,7 +541,9 @@ async def complete(request: web.Request) -> web.StreamResponse:
     says = settings.get("say") or obeyed(settings.get("obey", ""), body)
     answer = draw_token(tokens, body) if tokens else says or answer_to(body)
     reply = with_logprobs(tokens or {answer: 1.0}, body, make(body, answer))
-    return web.json_response(reply, headers=values if fault else {})  # limits: says what is left
+    if "patch" in settings:
+        reply = patched(reply, json.loads(settings["patch"]))
+    return web.json_response(reply, headers=headers)
 
 
 async def models(request: web.Request) -> web.StreamResponse:

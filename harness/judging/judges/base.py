@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MASK = "[key]"
 MIN_KEY_CHARS = 8  # of what is masked: shorter ones are placeholders such as "none" or "EMPTY"
-REPORTED = ("text", "model", "fingerprint", "finish_reason")  # texts of a reply from its server
+REPORTED = ("text", "model", "fingerprint", "finish_reason", "reasoning")  # by a server
 
 
 class Judge(ABC):
@@ -149,7 +149,8 @@ class PromptedJudge(Judge):
         self._items = task.by_id | extra if extra else task.by_id
         self._params = self._request_params(task)
         self._formats: dict[AnswerKind, dict[str, JsonValue]] = {}
-        if self.follows_schemas:
+        is_left_out = "response_format" in spec.params and spec.params["response_format"] is None
+        if self.follows_schemas and not is_left_out:
             formats = {kind: self._asking.response_format(task, kind) for kind in ANSWER_KINDS}
             self._formats = {kind: fields for kind, fields in formats.items() if fields}
         self._empty_requests = {
@@ -233,6 +234,7 @@ def without_key(reply: Reply, variable: str | None) -> Reply:
         or key in (reply.model or "")
         or key in (reply.fingerprint or "")
         or key in (reply.finish_reason or "")
+        or key in reply.reasoning
     ):
         fields = {name: getattr(reply, name) for name in REPORTED}
         masked = {name: text.replace(key, MASK) for name, text in fields.items() if text}

@@ -54,6 +54,7 @@ BUILT_IN_KINDS: tuple[str, ...] = get_args(BuiltInKind)
 CHAT_KINDS = frozenset({"litellm", "endpoint"})
 LOCAL_KINDS = frozenset(BUILT_IN_KINDS) - {"litellm", "endpoint", EMBEDDING}
 MIN_MEMBERS = 2
+PARAMS_LINE = re.compile(r"`(params: \{[^`]*\})`")
 VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 Script = dict[
@@ -120,8 +121,9 @@ class JudgeSpec(BaseModel):
     other_urls : tuple of str
         The other addresses of such a list: servers of the same model. Requests name the first.
     params : dict
-        Sent with each call, on top of the defaults of the kind; ``null`` removes a default. Models
-        that are known to reason first have a higher token limit by default.
+        Sent with each call, on top of the defaults of the kind; ``null`` removes a default, also
+        one of a strategy. A token limit replaces the default one, whatever its name. Models that
+        are known to reason first have a higher token limit by default.
     key_env : str or None
         Name of the environment variable that holds the key.
     samples : int
@@ -230,7 +232,18 @@ class JudgeSpec(BaseModel):
         """Return a failure's slug, meaning and remedy; server and key's variable are named."""
         provider = PROVIDERS.get(provider_of(self.model))
         address = self.base_url or (provider.address if provider else None)
-        return explain(reason, address=address, key_env=self.key_env)
+        text = explain(reason, address=address, key_env=self.key_env)
+        return PARAMS_LINE.sub(self._as_entry, text)
+
+    def _as_entry(self, params: re.Match[str]) -> str:
+        """Return a line of ``params`` as an entry of judges.yaml, if the judge has none there."""
+        name = self.name.removesuffix(f"@{self.strategy}")
+        bundled = _bundled_judges().get(name)
+        if name != self.model and (bundled is None or bundled.model != self.model):
+            return params[0]
+        fields = {"model": self.model, "base_url": self.base_url, "key_env": self.key_env}
+        members = [f"{key}: {json.dumps(value)}" for key, value in fields.items() if value]
+        return f"`{json.dumps(name)}: {{{', '.join([*members, params[1]])}}}`"
 
     def __repr__(self) -> str:
         """Return one line without params, key and script."""
@@ -269,7 +282,7 @@ class JudgeSpec(BaseModel):
                 own_defaults = with_room(own_defaults, REASONING_MAX_TOKENS)
             with suppress(ValueError):  # of which the strategy's own field tells
                 own_defaults = named(str(filled.get("strategy", DEFAULT.name))).params(own_defaults)
-            filled["params"] = {**own_defaults, **params}
+            filled["params"] = {**_without_other_limits(own_defaults, params), **params}
         return filled
 
     @field_validator("key_env")
@@ -345,6 +358,13 @@ class JudgeSpec(BaseModel):
         return self
 
 
+def _without_other_limits(defaults: JsonObject, params: JsonObject) -> JsonObject:
+    """Return default parameters without a token limit that one of another name replaces."""
+    if all(params.get(name) is None for name in TOKEN_LIMITS):
+        return defaults
+    return {name: value for name, value in defaults.items() if name not in TOKEN_LIMITS}
+
+
 def with_strategy(spec: JudgeSpec, strategy: str) -> JudgeSpec:
     """Return a judge under a strategy, which becomes part of its name.
 
@@ -368,7 +388,8 @@ def with_max_tokens(spec: JudgeSpec, max_tokens: int) -> JudgeSpec:
 
     Judges that send no token limit, and those that read the probabilities of one token, stay.
     """
-    limits = [name for name in TOKEN_LIMITS if name in spec.params]
+    names = [name for name in TOKEN_LIMITS if name in spec.params]
+    limits = [name for name in names if spec.params[name] is not None] or names[:1]
     if spec.asking.gives_distribution or not (limits or spec.kind in CHAT_KINDS):
         return spec
     params = spec.params | dict.fromkeys(limits or TOKEN_LIMITS[:1], max_tokens)

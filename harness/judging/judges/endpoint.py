@@ -17,9 +17,15 @@ from harness.command_options import MAX_TOKENS
 from harness.errors import CallFailed, TaskError
 from harness.judging.judges.base import PromptedJudge, current_key
 from harness.judging.judges.http_exchange import KEPT, KeepingWire, Wire
-from harness.judging.judges.pricing import TokenCounts, cost_of, price_of
-from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
+from harness.judging.judges.pricing import TokenCounts, cost_of, cut_prompt_tokens, price_of
+from harness.judging.judges.response_errors import (
+    OK,
+    failure_of,
+    failure_of_choice,
+    failure_within,
+)
 from harness.judging.parsing.verdict import Reply
+from harness.judging.strategies.strategy import TOKEN_LIMITS
 from harness.tasks.schema import ANSWER_KINDS
 
 if TYPE_CHECKING:
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
 
 
 REST_S = 10.0  # for which a server that cannot be reached is skipped
+FILTERED = "content_filter"
 GONE = frozenset({502, 503, 504})  # what a gateway says of a server that does not reply
 NO_SERVER = frozenset({"unreachable", "connection_lost"})
 REPLY_DETAILS = ("completion_tokens_details", "output_tokens_details")
@@ -129,13 +136,12 @@ class HttpJudge(PromptedJudge):
         self, document: JsonObject, requests: Sequence[Request], latency_s: float
     ) -> list[Reply]:
         """Return the replies in a chat completion, by choice."""
-        choices = document.get("choices")
-        if not (isinstance(choices, list) and choices and isinstance(choices[0], dict)):
-            raise CallFailed("no_choices", retry=True, paid=True)
-        completions = [choice for choice in choices if isinstance(choice, dict)][: len(requests)]
+        completions = _completions(document, requests)
         usage = document.get("usage")
         total = token_counts(usage if isinstance(usage, dict) else {})
         shares = split_counts(total, len(completions))
+        used_all = _used_all_tokens(requests[0], total, len(completions))
+        prompt_at_least = _prompt_at_least(requests[0], total)
         return [
             _reply_of(
                 document,
@@ -144,6 +150,8 @@ class HttpJudge(PromptedJudge):
                 counts=share,
                 cost_usd=self._cost_usd(share),
                 latency_s=latency_s,
+                used_all_tokens=used_all,
+                prompt_at_least=prompt_at_least,
             )
             for choice, request, share in zip(completions, requests, shares, strict=False)
         ]
@@ -212,9 +220,13 @@ class EndpointJudge(HttpJudge):
 
     def _read(self, answer: Response, requests: Sequence[Request], latency_s: float) -> list[Reply]:
         """Return the replies in the response of the server."""
-        if answer.status != OK and is_filtered(answer.status, answer.body):
-            return [filtered_reply(request, latency_s) for request in requests]
-        return self._replies_in(document_of(answer), requests, latency_s)
+        try:
+            document = document_of(answer, requests[0], len(requests))
+            return self._replies_in(document, requests, latency_s)
+        except CallFailed as failure:
+            if failure.reason != FILTERED:
+                raise
+        return [filtered_reply(request, latency_s) for request in requests]
 
     @property
     def follows_schemas(self) -> bool:
@@ -241,22 +253,59 @@ class EndpointJudge(HttpJudge):
         return self._params
 
 
-def document_of(answer: Response) -> JsonObject:
-    """Return the JSON object in the response of a server."""
+def document_of(answer: Response, request: Request | None = None, n: int = 1) -> JsonObject:
+    """Return the JSON object in the response of a server to ``n`` samples of a request."""
     status, headers, body = answer
     if status != OK:
-        raise failure_of(status, headers, body)
+        raise failure_of(status, headers, body, request, n)
     document = _document(body)
     if not isinstance(document, dict):
         raise CallFailed("bad_body", retry=True, paid=True, hint="not a JSON object")
-    if document.get("error") and not document.get("choices"):
-        raise failure_of(code_in(document), headers, body)
+    if failure := failure_within(document, headers, body, request):
+        raise failure
     return document
 
 
 def filtered_reply(request: Request, latency_s: float | None = None) -> Reply:
     """Return the reply to a request that the provider's content filter stopped."""
-    return Reply(request=request.hash, text="", finish_reason="content_filter", latency_s=latency_s)
+    return Reply(request=request.hash, text="", finish_reason=FILTERED, latency_s=latency_s)
+
+
+def _completions(document: JsonObject, requests: Sequence[Request]) -> list[JsonObject]:
+    """Return the choices of a chat completion that hold a reply, as many as there are requests.
+
+    Raises
+    ------
+    CallFailed
+        If none does: for the reason that a choice states, if one does.
+    """
+    choices = document.get("choices")
+    listed = choices if isinstance(choices, list) else []
+    completions, failure = [], CallFailed("no_choices", retry=True, paid=True)
+    for choice in listed[: len(requests)]:
+        if not isinstance(choice, dict):
+            continue
+        if failed := failure_of_choice(choice, requests[0]):
+            failure = failed
+        else:
+            completions.append(choice)
+    if not completions:
+        raise failure
+    return completions
+
+
+def _used_all_tokens(request: Request, total: TokenCounts, n: int) -> bool:
+    """Whether each of ``n`` replies has as many tokens as its request allowed."""
+    caps = [cap for name in TOKEN_LIMITS if isinstance(cap := request.params.get(name), int)]
+    return bool(caps) and total.completion == n * min(caps)
+
+
+def _prompt_at_least(request: Request, total: TokenCounts) -> int | None:
+    """Return the fewest tokens of a prompt if the server counted far fewer."""
+    if total.prompt is None:
+        return None
+    n_counted = total.prompt + (total.cached or 0) + (total.written or 0)
+    return cut_prompt_tokens(request, n_counted)
 
 
 def _document(body: bytes) -> object:
@@ -277,13 +326,16 @@ def _reply_of(
     counts: TokenCounts,
     cost_usd: float | None,
     latency_s: float,
+    used_all_tokens: bool,
+    prompt_at_least: int | None,
 ) -> Reply:
     content = choice.get("message")
     message = content if isinstance(content, dict) else {}
     finish_reason = choice.get("finish_reason")
     text = text_of(message.get("content", choice.get("text")))
     if not text and (refusal := _refusal(message)):
-        text, finish_reason = text_of(refusal), "content_filter"
+        text, finish_reason = text_of(refusal), FILTERED
+    reasoning = "" if text.strip() else _reasoning(message)
     return Reply(
         request=request.hash,
         text=text,
@@ -296,7 +348,16 @@ def _reply_of(
         cost_usd=cost_usd,
         latency_s=latency_s,
         logprobs=json_logprobs(choice.get("logprobs")),
+        reasoning=reasoning,
+        used_all_tokens=used_all_tokens,
+        prompt_at_least=prompt_at_least,
     )
+
+
+def _reasoning(message: JsonObject) -> str:
+    """Return the hidden reasoning in a message, by any of its names."""
+    texts = (text_of(message.get(name)) for name in ("reasoning_content", "reasoning"))
+    return next(filter(None, texts), "")
 
 
 def _refusal(message: JsonObject) -> object:

@@ -20,9 +20,17 @@ from urllib.parse import urlsplit
 
 from harness.errors import CallFailed, JudgeUnavailable
 from harness.judging.judges.base import current_key, key_of
-from harness.judging.judges.endpoint import HttpJudge, document_of, filtered_reply, sent_turns
+from harness.judging.judges.endpoint import (
+    FILTERED,
+    HttpJudge,
+    document_of,
+    filtered_reply,
+    sent_turns,
+)
+from harness.judging.judges.parameter_refusals import REFUSED, named_parameter, refused_meaning
 from harness.judging.judges.providers import PROVIDERS, provider_of, redirecting_variable
-from harness.judging.judges.response_errors import OK, code_in, failure_of, is_filtered
+from harness.judging.judges.response_errors import OK, failure_of_choice, sent_names
+from harness.judging.parsing.reply_endings import ending_of
 from harness.scoped_state import SharedBlock, silenced, variables_set
 
 if TYPE_CHECKING:
@@ -32,8 +40,9 @@ if TYPE_CHECKING:
     import httpx
     import openai
 
+    from harness.json_values import JsonObject
     from harness.judging.judges.config import JudgeSpec
-    from harness.judging.judges.http_exchange import Response, Wire
+    from harness.judging.judges.http_exchange import Wire
     from harness.judging.parsing.verdict import Reply
     from harness.judging.prompts.requests import Prompts, Request
     from harness.tasks import Task
@@ -59,13 +68,20 @@ BY_CLASS = {  # errors of litellm before anything is sent
 
 @dataclass(slots=True)
 class Exchange:
-    """State of a call: what was sent, and how it failed."""
+    """State of a call for ``n`` samples of a request: what was sent, and what came of it.
+
+    ``endings`` are the provider's own words for the ends of the replies.
+    """
 
     key: str | None
+    request: Request
+    n: int = 1
     sent: bool = False
-    is_filtered: bool = False
     failure: CallFailed | None = None
+    endings: Sequence[str] = ()
 
+
+ENDING_MEMBERS = ("finish_reason", "finishReason", "stop_reason", "done_reason")
 
 _EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
 QUIET = SharedBlock(lambda: silenced(LOGGERS, WARNINGS))
@@ -125,12 +141,13 @@ class HostedJudge(HttpJudge):
 
     async def ask_many(self, requests: Sequence[Request]) -> list[Reply]:
         """Send requests that differ in the sample alone as one; the replies may be fewer."""
-        exchange = Exchange(current_key(self.spec.name, self.spec.key_env))
+        key = current_key(self.spec.name, self.spec.key_env)
+        exchange = Exchange(key, requests[0], len(requests))
         _EXCHANGE.set(exchange)
         start = perf_counter()
         try:
             answer = await self._complete(requests[0], len(requests), exchange)
-            document = answer.model_dump(warnings=False)
+            document = _with_endings(answer.model_dump(warnings=False), exchange.endings)
             replies = self._replies_in(document, requests, perf_counter() - start)
         except Exception as error:  # noqa: BLE001 -- litellm raises anything; all of it is classified
             failure = exchange.failure or _classify(error, exchange)
@@ -140,7 +157,7 @@ class HostedJudge(HttpJudge):
             failure = CallFailed(
                 "unguarded", stops_judge=True, hint="litellm used another HTTP client"
             )
-        if exchange.is_filtered or failure.reason == "content_filter":
+        if failure.reason == FILTERED:
             return [filtered_reply(request) for request in requests]
         raise failure.with_traceback(None)  # frames and causes hold the key and the text
 
@@ -266,17 +283,33 @@ async def _send(wire: Wire, address: str, request: httpx.Request, exchange: Exch
         if name not in NOT_SENT and (exchange.key or PLACEHOLDER not in value)
     }
     answer = await wire.post(url, headers, await request.aread())
-    exchange.is_filtered = is_filtered(answer.status, answer.body)
-    _check_answer(answer)
+    document = document_of(answer, exchange.request, exchange.n)
+    choices = _replies_in_protocol(document)
+    failures = [failure_of_choice(choice, exchange.request) for choice in choices]
+    if "choices" in document and all(failures):
+        failure, *_ = *filter(None, failures), CallFailed("no_choices", retry=True, paid=True)
+        raise failure
+    words = [next(filter(None, map(choice.get, ENDING_MEMBERS)), "") for choice in choices]
+    exchange.endings = [word if isinstance(word, str) else "" for word in words]
     return answer.body
 
 
-def _check_answer(answer: Response) -> None:
-    document = document_of(answer)
-    if document.get("error"):
-        raise failure_of(code_in(document), answer.headers, answer.body)
-    if document.get("choices") == []:
-        raise CallFailed("no_choices", retry=True, paid=True)
+def _replies_in_protocol(document: JsonObject) -> list[JsonObject]:
+    """Return the replies in a response in the protocol of any provider."""
+    replies = document.get("choices", document.get("candidates", [document]))
+    return [r for r in replies if isinstance(r, dict)] if isinstance(replies, list) else []
+
+
+def _with_endings(document: JsonObject, endings: Sequence[str]) -> JsonObject:
+    """Return a document of litellm with the provider's words where its own mean something else.
+
+    It takes an unknown word for the end of a complete reply, and ``OTHER`` for a content filter.
+    """
+    choices = document.get("choices")
+    for choice, word in zip(choices if isinstance(choices, list) else [], endings, strict=False):
+        if word and ending_of(choice.get("finish_reason")) != ending_of(word):
+            choice["finish_reason"] = word
+    return document
 
 
 def _classify(error: Exception, exchange: Exchange) -> CallFailed:
@@ -285,7 +318,16 @@ def _classify(error: Exception, exchange: Exchange) -> CallFailed:
         return error
     if exchange.sent:
         return CallFailed("bad_body", retry=True, paid=True, hint="litellm cannot read the reply")
+    if name := _refused_by_litellm(error, exchange):
+        return CallFailed(REFUSED + name, stops_judge=True, hint=refused_meaning(REFUSED + name))
     for cls in type(error).__mro__:
         if cls.__name__ in BY_CLASS:
             return BY_CLASS[cls.__name__]()
     return CallFailed("provider_error", retry=True, hint=type(error).__name__)
+
+
+def _refused_by_litellm(error: Exception, exchange: Exchange) -> str:
+    """Return the parameter that litellm does not send to a model; empty for another error."""
+    if not any(cls.__name__ == "UnsupportedParamsError" for cls in type(error).__mro__):
+        return ""
+    return named_parameter("", str(error).lower(), sent_names(exchange.request, exchange.n))

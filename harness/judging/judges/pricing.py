@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -84,6 +85,9 @@ IMAGE_TOKENS = 1_600  # about the most that Anthropic counts for one
 MOST_IMAGE_TOKENS = 50_000  # gpt-4o-mini counts up to 48,169: 2,833, and 5,667 for each of 8 tiles
 TEMPLATE_TOKENS = 256  # most that chat templates add to a prompt, default system prompts included
 SCHEMA_TOKENS = 1_000  # most that providers add to a prompt whose reply follows a schema
+CHARS_PER_TOKEN = 8  # most, of a word in a prompt
+NOTED_TOKENS = 100  # by which a prompt must at least be cut for that to be noted
+WORD = re.compile(r"\w+")
 EXPECTED_TOKENS = 16  # of a reply without a limit
 HALF_IN_BATCH = frozenset({"openai", "anthropic"})
 
@@ -109,7 +113,25 @@ def reply_cap(spec: JudgeSpec) -> int | None:
 
 def estimate(spec: JudgeSpec, request: Request) -> TokenEstimate:
     """Estimate tokens without a tokenizer: 4 bytes each, 4 around a message, 1,600 an image."""
-    return TokenEstimate(_prompt_tokens(request.messages), reply_cap(spec))
+    return TokenEstimate(estimated_prompt_tokens(request), reply_cap(spec))
+
+
+def estimated_prompt_tokens(request: Request) -> int:
+    """Estimate the tokens of a prompt; see `estimate`."""
+    return _prompt_tokens(request.messages)
+
+
+def cut_prompt_tokens(request: Request, n_counted: int) -> int | None:
+    """Return the fewest tokens that a prompt can have if far fewer were counted; else None.
+
+    Tokenizers split texts at blanks, so a word is a token at least; of a text without blanks, eight
+    characters. Far fewer are less than half as many.
+    """
+    texts = [message.content for message in request.messages]
+    if sum(map(len, texts)) <= CHARS_PER_TOKEN * n_counted:
+        return None  # of most requests: words need not be counted
+    least = sum(math.ceil(len(word) / CHARS_PER_TOKEN) for t in texts for word in WORD.findall(t))
+    return least if least > max(2 * n_counted, n_counted + NOTED_TOKENS) else None
 
 
 def _prompt_tokens(messages: Sequence[Message]) -> int:

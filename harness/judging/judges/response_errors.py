@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import CallFailed
+from harness.judging.judges.parameter_refusals import REFUSED, named_parameter, refused_meaning
+from harness.judging.judges.pricing import estimated_prompt_tokens
 from harness.judging.judges.requested_waits import requested_wait_s
+from harness.judging.parsing.reply_endings import ending_of
+from harness.judging.strategies.strategy import TOKEN_LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from harness.json_values import JsonObject
+    from harness.judging.prompts.requests import Request
 
 OK, BAD_REQUEST, TOO_LARGE, TOO_MANY, SERVER_ERROR = 200, 400, 413, 429, 500
+FORBIDDEN = 403
+REFUSALS = frozenset({BAD_REQUEST, 416, 422, 501})  # statuses whose message counts
+MAX_MESSAGE_CHARS = 4000
 REDIRECTS = range(300, 400)
 BUSY = frozenset({408, 409, 425})
 QUOTA_CODES = frozenset(
@@ -47,9 +56,11 @@ FILTER_CODES = frozenset(
 )
 KEY_CODES = frozenset({"invalid_api_key", "api_key_invalid"})
 CONTEXT_MESSAGE = re.compile(
-    r"(?:prompt|input|request) is too long|maximum context length|context (?:length|window|size)"
-    r"|too many (?:input )?tokens|token count .{0,40}exceeds"
+    r"(?:prompt|input|request) is too long|maximum context length"
+    r"|context[ _](?:length|window|size|limit)|too many (?:input )?tokens"
+    r"|token count .{0,40}exceeds|tokens \+ `?max_new_tokens|got -\d"
 )
+UNREADABLE = "unreadable_replies"
 UNANSWERED = "batch_"  # begins the reasons of requests that a batch did not answer
 NOT_BILLED = frozenset(  # nothing was sent, or refused before the model read it
     {
@@ -76,10 +87,8 @@ NOT_BILLED = frozenset(  # nothing was sent, or refused before the model read it
         "http_529",
     }
 )
-CAP_MESSAGE = re.compile(r"max_(?:completion_|output_)?tokens|maxoutputtokens|num_predict")
-REFUSAL_MESSAGE = re.compile(
-    r"unsupported|not supported|unknown|unrecognized|not permitted|not allowed|too large|must be"
-)
+NUMBER = re.compile(r"\d+")
+VARYING = re.compile(r"[0-9a-f]*\d[0-9a-f-]*")  # what differs between the same refusals
 STOPS = {
     402: "quota_spent",
     401: "unauthorized",
@@ -91,9 +100,10 @@ STOPS = {
 MEANINGS = {
     "bad_body": "the response is not a chat completion. Check base_url",
     "bad_request": "the server refuses the request. Check model and params",
-    "cap_refused": "the server refuses the token limit of replies. In the judge's params, set the "
-    "one that it takes, max_tokens or max_completion_tokens. With `max_tokens: null` none is sent, "
-    "and --max-cost needs --max-cost-soft",
+    "cap_refused": "the server rejects the token limit of replies. If the limit is too large, pass "
+    "a lower --max-tokens. If its name is wrong, set the judge's `params: {max_completion_tokens: "
+    "32}`, which replaces max_tokens. `params: {max_tokens: null}` sends none, and then --max-cost "
+    "needs --max-cost-soft",
     "connection_lost": "the server closed the connection",
     "context_length": "the prompt is longer than the model can read",
     "error_body": "the server reported an error with status 200",
@@ -117,6 +127,8 @@ MEANINGS = {
     "unauthorized": "the server refuses the key, or none was sent. `key_env` in judges.yaml names "
     "the variable that holds it",
     "unfinished": "the model reached the token limit before it answered. Raise max_tokens",
+    UNREADABLE: "at most 5 of its first 20 replies can be read, so no more were requested. Look at "
+    "the examples, or pass --keep-going to continue anyway",
     "unreachable": "no server answers at that address. Check base_url and the network",
 }
 
@@ -138,36 +150,146 @@ def explain(reason: str, *, address: str | None = None, key_env: str | None = No
         meaning = f"no server answers at {address}. Check base_url and the network"
     elif reason == "unauthorized" and key_env:
         meaning = f"the server refuses the key in {key_env}"
-    if reason.startswith("http_5"):
+    if reason.startswith(REFUSED):
+        meaning = refused_meaning(reason)
+    elif reason.startswith("http_5"):
         meaning = "the server failed. Resume later"
     elif reason.startswith(UNANSWERED):
         meaning = "a batch came back without some replies. Resume to ask for them again"
     return f"{reason}: {meaning}" if meaning else reason
 
 
-def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> CallFailed:
+class ServerError(NamedTuple):
+    """An error as a server reports it: its codes, and its texts in lower case, the message first.
+
+    ``parameter`` is what the server names as the cause in a field of its own.
+    """
+
+    codes: frozenset[str] = frozenset()
+    message: str = ""
+    parameter: str = ""
+
+
+def failure_of(
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    request: Request | None = None,
+    n: int = 1,
+) -> CallFailed:
     """Classify an error response by its status, headers with names in any case, and whole body.
 
-    An error in a body with status 200 counts by its own code.
+    Parameters
+    ----------
+    request : Request, optional
+        What was sent, ``n`` samples of it: a refusal that names one of its parameters is about it.
     """
-    codes, message = _error_in(body)
-    return _failure_by_body(status, codes, message) or _failure_by_status(status, headers, body)
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+    error = error_in(document)
+    if failure := _failure_by_code(status, error):
+        return failure
+    if status in REFUSALS:
+        return _refusal(status, error, request, n)
+    if status == FORBIDDEN and request and (name := _named(error, request, n)):
+        return _refused(name)
+    return _failure_by_status(status, headers, body)
 
 
-def _failure_by_body(status: int, codes: frozenset[str], message: str) -> CallFailed | None:
-    is_refusal = status == BAD_REQUEST  # the only status for which the message counts
+def failure_within(
+    document: JsonObject, headers: Mapping[str, str], body: bytes, request: Request | None = None
+) -> CallFailed | None:
+    """Return the failure that a response with status 200 reports at its top; None without one.
+
+    An error counts by its own code.
+    """
+    if not _is_error(document.get("error")):
+        return None
+    return failure_of(code_in(document), headers, body, request)
+
+
+def failure_of_choice(choice: JsonObject, request: Request | None = None) -> CallFailed | None:
+    """Return the failure that a choice of a chat completion reports; None without one.
+
+    That is an error in the choice or in its message, or a word for its end that means one. The
+    model may have written a part of the reply, which is no answer.
+    """
+    message = choice.get("message")
+    for place in (choice, message):
+        if isinstance(place, dict) and _is_error(place.get("error")):
+            failure = failure_of(code_in(place), {}, json.dumps(place).encode(), request)
+            failure.paid = True
+            return failure
+    words = (choice.get("finish_reason"), choice.get("native_finish_reason"))
+    if any(isinstance(word, str) and ending_of(word) == "failed" for word in words):
+        return CallFailed("error_body", retry=True, paid=True, hint=MEANINGS["error_body"])
+    return None
+
+
+def _is_error(error: object) -> bool:
+    """Whether the member ``error`` of a response holds one: some servers always send it."""
+    return any(error.values()) if isinstance(error, dict) else bool(error)
+
+
+def _failure_by_code(status: int, error: ServerError) -> CallFailed | None:
+    codes, message = error.codes, error.message
+    is_refusal = status in REFUSALS
     if codes & QUOTA_CODES or (is_refusal and message.startswith("your credit balance is too low")):
         return CallFailed("quota_spent", stops_judge=True, hint=MEANINGS["quota_spent"])
-    if codes & CONTEXT_CODES or (is_refusal and CONTEXT_MESSAGE.search(message)):
-        return CallFailed("context_length", hint=MEANINGS["context_length"])
+    if codes & FILTER_CODES and (is_refusal or status == OK):
+        return CallFailed("content_filter")
     if codes & KEY_CODES or (is_refusal and message.startswith("api key not valid")):
         return CallFailed("unauthorized", stops_judge=True, hint=MEANINGS["unauthorized"])
-    if is_refusal and CAP_MESSAGE.search(message):
-        if "could not finish" in message:
-            return CallFailed("unfinished", hint=MEANINGS["unfinished"])
-        if REFUSAL_MESSAGE.search(message):
-            return CallFailed("cap_refused", stops_judge=True, hint=MEANINGS["cap_refused"])
+    if codes & CONTEXT_CODES and not is_refusal:
+        return CallFailed("context_length", hint=MEANINGS["context_length"])
     return None
+
+
+def _refusal(status: int, error: ServerError, request: Request | None, n: int) -> CallFailed:
+    """Classify the refusal of a request: of its length, of one of its parameters, or of another."""
+    name = _named(error, request, n)
+    is_long = bool(error.codes & CONTEXT_CODES or CONTEXT_MESSAGE.search(error.message))
+    if name in TOKEN_LIMITS and "could not finish" in error.message:
+        return CallFailed("unfinished", hint=MEANINGS["unfinished"])
+    if is_long and not _is_cap_too_large(error.message, request, name):
+        return CallFailed("context_length", hint=MEANINGS["context_length"])
+    if is_long or name in TOKEN_LIMITS:
+        return CallFailed("cap_refused", stops_judge=True, hint=MEANINGS["cap_refused"])
+    if name:
+        return _refused(name)
+    text = f"{status} {VARYING.sub('', error.message)}"
+    alike = sha256(text.encode("utf-8", "replace")).hexdigest()
+    return CallFailed("bad_request", hint=f"HTTP {status}", alike=alike)
+
+
+def _refused(name: str) -> CallFailed:
+    reason = REFUSED + name
+    return CallFailed(reason, hint=refused_meaning(reason), alike=reason)
+
+
+def _named(error: ServerError, request: Request | None, n: int) -> str:
+    """Return the parameter of a request that an error names; without a request, a token limit."""
+    sent = TOKEN_LIMITS if request is None else sent_names(request, n)
+    return named_parameter(error.parameter, error.message, sent)
+
+
+def sent_names(request: Request, n: int) -> tuple[str, ...]:
+    """Return the names of the parameters that are sent for ``n`` samples of a request."""
+    return (*request.params, "n") if n > 1 else tuple(request.params)
+
+
+def _is_cap_too_large(message: str, request: Request | None, name: str) -> bool:
+    """Whether not the prompt but the token limit of the reply exceeds what a model can hold.
+
+    That is so if the refusal names the limit or its value, and the limit is more than the prompt.
+    """
+    if request is None:
+        return False
+    caps = [cap for key in TOKEN_LIMITS if isinstance(cap := request.params.get(key), int)]
+    is_named = name in TOKEN_LIMITS or bool(set(map(str, caps)) & set(NUMBER.findall(message)))
+    return is_named and max(caps, default=0) > estimated_prompt_tokens(request)
 
 
 def _failure_by_status(status: int, headers: Mapping[str, str], body: bytes) -> CallFailed:
@@ -184,34 +306,40 @@ def _failure_by_status(status: int, headers: Mapping[str, str], body: bytes) -> 
     return CallFailed("bad_request", hint=f"HTTP {status}")
 
 
-def is_filtered(status: int, body: bytes) -> bool:
-    """Whether a provider's content filter refused the prompt: a refusal, not a failure."""
-    return status == BAD_REQUEST and bool(_error_in(body)[0] & FILTER_CODES)
-
-
-def _error_in(body: bytes) -> tuple[frozenset[str], str]:
-    """Return the codes of an error body and the start of its message, in lower case."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return frozenset(), ""
+def error_in(document: object) -> ServerError:
+    """Return the error that a JSON document holds, in any of the usual forms."""
     if isinstance(document, list) and document:
         document = document[0]
     error = document.get("error", document) if isinstance(document, dict) else document
     if not isinstance(error, dict):
-        return frozenset(), str(error)[:2000].lower()
+        return ServerError(message=str(error)[:MAX_MESSAGE_CHARS].lower())
     sources = [error, *_mappings(error.get("details")), *_mappings([error.get("innererror")])]
     values = [source.get(key) for source in sources for key in ("code", "type", "status", "reason")]
     codes = frozenset(value.lower() for value in values if isinstance(value, str))
-    return codes, str(error.get("message", ""))[:2000].lower()
+    message, parameter = error.get("message", ""), error.get("param")
+    texts = [message if isinstance(message, str) else "", *_texts(error)]
+    return ServerError(
+        codes,
+        "\n".join(dict.fromkeys(texts))[:MAX_MESSAGE_CHARS].lower(),
+        parameter.lower() if isinstance(parameter, str) else "",
+    )
 
 
-def code_in(document: Mapping[str, Any]) -> int:
+def _texts(value: object, depth: int = 6) -> Iterator[str]:
+    """Yield the texts in a JSON value, from the outside in."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list) and depth:
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part, depth - 1)
+
+
+def code_in(document: JsonObject) -> int:
     """Return the HTTP status that an error body with status 200 reports, else 200."""
     error = document.get("error")
     code = error.get("code") if isinstance(error, dict) else None
-    is_status = isinstance(code, int) and BAD_REQUEST <= code < 600  # noqa: PLR2004 -- HTTP's last
-    return int(code) if is_status and code is not None else OK
+    status = int(code) if isinstance(code, int | str) and str(code).isdecimal() else OK
+    return status if BAD_REQUEST <= status < 600 else OK  # noqa: PLR2004 -- HTTP's last
 
 
 def _mappings(values: object) -> list[JsonObject]:
@@ -229,6 +357,11 @@ def limit_wait(error: CallFailed, max_wait_s: float) -> CallFailed:
     )
 
 
+def is_refusal_of(failure: CallFailed, parameter: str) -> bool:
+    """Whether a server refused a parameter."""
+    return failure.reason == REFUSED + parameter
+
+
 def may_be_billed(error: BaseException) -> bool:
     """Whether a call that failed may have been paid for: the model may have read its prompt.
 
@@ -236,7 +369,10 @@ def may_be_billed(error: BaseException) -> bool:
     """
     if not isinstance(error, CallFailed):
         return True
-    return not (error.reason in NOT_BILLED or error.reason.startswith(UNANSWERED))
+    if error.paid:
+        return True
+    free = error.reason in NOT_BILLED or error.reason.startswith((UNANSWERED, REFUSED))
+    return not free
 
 
 def is_retryable(error: BaseException) -> bool:

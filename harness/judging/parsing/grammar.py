@@ -60,6 +60,7 @@ THOUGHT = "<think>"  # opens the reasoning of a model, before its reply
 REASONS: dict[str, str] = {
     "empty": "an empty reply",
     "cut_off": "cut off",
+    "reasoning_only": "reasoning without an answer",
     "too_long": "too long to parse",
     "no_option": "no option named",
     "unreadable": "no option stated as the answer",

@@ -1,4 +1,4 @@
-"""Probabilities of the options in the log-probabilities of a reply's first token.
+"""Probabilities of the options in the log-probabilities of an answer's first token.
 
 Every token that the server lists is read like a reply of its own, so that all tokens that mean an
 option (``A``, `` A``, ``a``, ``A.``) are summed. A token that is only the beginning of an answer
@@ -11,6 +11,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from harness.judging.parsing.answer_tokens import answer_tokens
 from harness.judging.parsing.grammar import parse
 from harness.tasks import CANNOT_ASSESS
 
@@ -30,14 +31,15 @@ class OptionTokens:
         self._names = [option.key for option in options] + [CANNOT_ASSESS] * abstain
         self._meaning = lru_cache(maxsize=4096)(self._option_begun)
 
-    def probabilities(self, logprobs: object) -> dict[str, float] | None:
-        """Return the probability of each option and of CANNOT_ASSESS that the first token gives.
+    def probabilities(self, logprobs: object, text: str) -> dict[str, float] | None:
+        """Return the probability of each option and of CANNOT_ASSESS at the answer's first token.
 
         OpenAI-compatible servers send ``content``, the tokens of the reply, each with
         ``top_logprobs``. Returned are those that are not 0, in the order of the options; they sum
-        to 1 at most, and the rest lies outside the options. None where the server sent none.
+        to 1 at most, and the rest lies outside the options. None if the server sent none for the
+        ``text`` of the reply.
         """
-        listed = dict(_first_token(logprobs))
+        listed = dict(_listed(logprobs, text))
         if not listed:
             return None
         masses = dict.fromkeys(self._names, 0.0)
@@ -59,14 +61,16 @@ class OptionTokens:
         return begun[0] if len(begun) == 1 else None
 
 
-def word_probabilities(logprobs: object, words: Mapping[str, str]) -> dict[str, float] | None:
-    """Return the probability of the word of each option, as the first token.
+def word_probabilities(
+    logprobs: object, text: str, words: Mapping[str, str]
+) -> dict[str, float] | None:
+    """Return the probability of the word of each option, as the first token of a text.
 
     Of a chat completion or a text completion; ``prob`` in place of ``logprob`` counts too. Tokens
     that differ in case or in spaces around them are summed. 0 for a word that is not listed. None
-    where the server sent no log-probabilities.
+    if the server sent no log-probabilities for the text.
     """
-    listed = dict(_first_token(logprobs))
+    listed = dict(_listed(logprobs, text))
     if not listed:
         return None
     masses = dict.fromkeys(words, 0.0)
@@ -89,29 +93,18 @@ def distribution(probabilities: Mapping[str, float]) -> dict[str, float]:
     return {name: p / mass for name, p in options.items()}
 
 
-def _first_token(logprobs: object) -> Iterator[tuple[str, float]]:
-    """Yield the listed alternatives of the first token, with the one that was drawn."""
-    if not isinstance(logprobs, dict):
+def _listed(logprobs: object, text: str) -> Iterator[tuple[str, float]]:
+    """Yield the listed alternatives of the answer's first token, with the one that was drawn."""
+    tokens = answer_tokens(logprobs, text)
+    if not tokens:
         return
-    first = _first(logprobs.get("content")) or _of_completion(logprobs)
-    alternatives = first.get("top_logprobs", first.get("top_probs"))
-    for entry in (first, *(alternatives if isinstance(alternatives, list) else ())):
+    alternatives = tokens[0].entry.get("top_logprobs", tokens[0].entry.get("top_probs"))
+    for entry in (tokens[0].entry, *(alternatives if isinstance(alternatives, list) else ())):
         if not isinstance(entry, dict):
             continue
         token, logprob = entry.get("token"), _logprob(entry)
         if isinstance(token, str) and isinstance(logprob, float | int) and logprob <= 0:
             yield token, float(logprob)
-
-
-def _of_completion(logprobs: Mapping[str, object]) -> dict[str, object]:
-    """Return the first token of a text completion, as that of a chat completion."""
-    top = _first(logprobs.get("top_logprobs"))
-    return {"top_logprobs": [{"token": token, "logprob": value} for token, value in top.items()]}
-
-
-def _first(values: object) -> dict[str, object]:
-    first = values[0] if isinstance(values, list) and values else None
-    return first if isinstance(first, dict) else {}
 
 
 def _logprob(entry: Mapping[str, object]) -> object:

@@ -120,12 +120,15 @@ class ReplyReader:
                 return with_swapped_answers(verdict, self.task)
         return verdict
 
-    def probabilities(self, logprobs: object, order: Order) -> dict[str, float] | None:
-        """Return the options' probabilities by their own keys."""
+    def probabilities(self, reply: Reply, order: Order) -> dict[str, float] | None:
+        """Return the options' probabilities by their own keys, at the first token of the answer.
+
+        None if the server sent none for it.
+        """
         if order not in self._tokens:
             options = self._options(order)
             self._tokens[order] = OptionTokens(options, abstain=self.task.abstain)
-        masses = self._tokens[order].probabilities(logprobs)
+        masses = self._tokens[order].probabilities(reply.logprobs, reply.text)
         if masses is None or not self._orders:
             return masses
         names = {shown: own for own, shown in self._orders.keys_shown(order).items()}
@@ -140,16 +143,14 @@ class ReplyReader:
     def parse(self, reply: Reply, kind: AnswerKind, item: str, order: Order) -> Parsed:
         """Parse the text of a reply.
 
-        The finish reason counts too: a reply stopped by a content filter is refused; a truncated
-        reply is ``cut_off`` if it cannot be parsed, or if it is a set or a number that may be
+        Why the reply ended counts too. A reply stopped by a content filter is refused. A reply that
+        was cut off is ``cut_off`` if it cannot be parsed, or if it is a set or a number that can be
         incomplete, or if reasons come before the verdict.
         """
-        if reply.finish_reason == "content_filter":
-            return Parsed("refused", reason="content_filter")
-        if reply.finish_reason == "length" and (self._strategy.gives_reasons or self.task.is_open):
-            return Parsed("invalid", reason="cut_off")
+        complete = reply.ending != "cut_off"
+        if (unread := self._without_answer(reply)) is not None:
+            return unread
         text = last_line(reply.text) if self._strategy.gives_reasons else reply.text
-        complete = reply.finish_reason != "length"
         bare = None if order else self._bare_keys.get((kind, text.strip()))
         if bare is not None and complete:
             return bare
@@ -163,6 +164,16 @@ class ReplyReader:
             if is_unread or is_open:
                 return Parsed("invalid", reason="cut_off")
         return parsed
+
+    def _without_answer(self, reply: Reply) -> Parsed | None:
+        """Return why a reply holds no answer whatever its text says; None if it can hold one."""
+        if reply.ending == "filtered":
+            return Parsed("refused", reason="content_filter")
+        if reply.ending == "cut_off" and (
+            self._strategy.gives_reasons or self.task.is_open or reply.reasoning
+        ):
+            return Parsed("invalid", reason="cut_off")
+        return Parsed("invalid", reason="reasoning_only") if reply.reasoning else None
 
     def _parse_text(
         self,

@@ -22,6 +22,7 @@ from harness.checksummed_log import DamagedLine, encode, without_checksum
 from harness.errors import VerdictError
 from harness.files import bounded_lines, reader
 from harness.judging.parsing.grammar import Outcome
+from harness.judging.parsing.reply_endings import ReplyEnding, ending_of
 from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
@@ -88,6 +89,12 @@ class Reply(_Record, frozen=True, kw_only=True):
         Seconds from sending to the last byte.
     logprobs : JSON
         As the provider sent them.
+    reasoning : str
+        Hidden reasoning, kept if the reply has no other text.
+    used_all_tokens : bool
+        Whether it has as many tokens as its request allowed, so that it was cut off.
+    prompt_at_least : int or None
+        The fewest tokens that the prompt can have, if the provider counted far fewer: it was cut.
     derived : bool
         Whether it was derived from another elicitation by rule.
     cache_key : str
@@ -111,6 +118,14 @@ class Reply(_Record, frozen=True, kw_only=True):
     derived: bool = False
     cache_key: str = ""
     received_at: float | None = None
+    reasoning: str = ""
+    used_all_tokens: bool = False
+    prompt_at_least: int | None = None
+
+    @property
+    def ending(self) -> ReplyEnding:
+        """Why it ended, by the tokens that it used and the provider's word."""
+        return "cut_off" if self.used_all_tokens else ending_of(self.finish_reason)
 
 
 class PairValue(_Record, frozen=True, kw_only=True):

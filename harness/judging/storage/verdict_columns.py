@@ -57,6 +57,10 @@ class VerdictKind(NamedTuple):
     is_soft, has_order, has_logprobs, has_object : bool
         Whether it has probabilities, the order in which options were shown, log probabilities, and
         a reply with a brace, in which a JSON object may stand.
+    finish_reason : str
+        That the provider reported; "" for none.
+    is_prompt_cut : bool
+        Whether the provider counted far fewer tokens than the prompt of a reply has.
     """
 
     judge: str
@@ -74,6 +78,8 @@ class VerdictKind(NamedTuple):
     has_order: bool
     has_logprobs: bool
     has_object: bool
+    finish_reason: str
+    is_prompt_cut: bool
 
 
 def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
@@ -95,6 +101,8 @@ def _kind_of(verdict: Verdict) -> tuple[Any, ...]:
         bool(verdict.shown),
         reply is not None and reply.logprobs is not None,
         reply is not None and "{" in reply.text,
+        (reply.finish_reason or "") if reply else "",
+        any(received.prompt_at_least for received in verdict.replies),
     )
 
 

@@ -1,4 +1,4 @@
-"""The probabilities of the options in one reply: those of its first token."""
+"""The probabilities of the options in one reply: those of its answer's first token."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from math import fsum
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from harness.judging.parsing.answer_tokens import answer_tokens, tokens_of
 from harness.judging.parsing.grammar import Parsed
 from harness.judging.parsing.option_probabilities import MIN_MASS, distribution
 from harness.judging.strategies.strategy import TOKEN_LIMITS, Combining, Params, Strategy
@@ -32,14 +33,21 @@ class LogProbabilities(Strategy):
 
     def params(self, params: Params) -> Params:
         """Return parameters that ask for one token and its probabilities."""
-        return one_token(params) | _FIRST_TOKEN
+        return with_own(one_token(params) | _FIRST_TOKEN, params)
 
     def read(
         self, reader: ReplyReader, reply: Reply, kind: AnswerKind, item: str, order: Order
     ) -> Parsed:
-        """Return the most probable option, with the probabilities of all."""
-        del kind, item
-        return most_probable(reply, reader.probabilities(reply.logprobs, order))
+        """Return the most probable option, with the probabilities of all.
+
+        Of an answer of several tokens the text must be readable too: what begins like an option may
+        be the reasoning of a model, which does not say where that ends.
+        """
+        if len(answer_tokens(reply.logprobs, reply.text)) > 1:
+            parsed = reader.parse(reply, kind, item, order)
+            if parsed.outcome == "invalid":
+                return parsed
+        return most_probable(reply, reader.probabilities(reply, order))
 
     def notes(self, replies: Sequence[Verdict], of: Combining) -> Iterator[str]:
         """Yield how much of the probability lies outside the options."""
@@ -55,18 +63,39 @@ class LogProbabilities(Strategy):
             )
 
 
+def with_own(params: Params, own: Params) -> Params:
+    """Return parameters without those that a user left out, and with a user's number of tokens.
+
+    A server can refuse a parameter, or list fewer tokens than a strategy asks for.
+    """
+    kept = {
+        key: value
+        for key, value in own.items()
+        if value is None or (key in {"logprobs", "top_logprobs"} and type(value) is int)
+    }
+    return params | kept
+
+
 def one_token(params: Params) -> Params:
     """Return parameters that limit a reply to one token."""
     limits = {key: 1 for key in TOKEN_LIMITS if params.get(key) is not None}
-    return {**params, "max_tokens": 1, **limits}
+    return {**params, **(limits or {"max_tokens": 1})}
+
+
+def unlisted(reply: Reply) -> Parsed:
+    """Return the verdict on a reply without log-probabilities of its answer."""
+    if reply.reasoning:
+        return Parsed("invalid", reason="reasoning_only")
+    is_listed = bool(tokens_of(reply.logprobs))
+    return Parsed("invalid", reason="not_aligned" if is_listed else "no_logprobs")
 
 
 def most_probable(reply: Reply, probabilities: Mapping[str, float] | None) -> Parsed:
     """Return the most probable option, unless CANNOT_ASSESS is more probable than all."""
-    if reply.finish_reason == "content_filter":
+    if reply.ending == "filtered":
         parsed = Parsed("refused", reason="content_filter")
     elif probabilities is None:
-        return Parsed("invalid", reason="no_logprobs")
+        return unlisted(reply)
     elif shares := distribution(probabilities):
         parsed = Parsed("answered", max(shares, key=shares.__getitem__))
     elif probabilities.get(CANNOT_ASSESS, 0.0) >= MIN_MASS:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.judging.parsing.grammar import Parsed
 from harness.judging.parsing.option_probabilities import word_probabilities
 from harness.judging.prompts.requests import Message
-from harness.judging.strategies.log_probabilities import one_token
+from harness.judging.strategies.log_probabilities import one_token, unlisted, with_own
 from harness.judging.strategies.strategy import Params, Strategy
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Verbalised(Strategy):
 
     def params(self, params: Params) -> Params:
         """Return parameters that ask for one token and its probabilities."""
-        return one_token(params) | _NEXT_WORD
+        return with_own(one_token(params) | _NEXT_WORD, params)
 
     def messages(self, prompts: Prompts, question: Question) -> tuple[Message, ...]:
         """Return the sentence."""
@@ -52,12 +52,12 @@ class Verbalised(Strategy):
 def _meaning(reader: ReplyReader, reply: Reply, kind: AnswerKind) -> Parsed:
     task, wording = reader.task, reader.task.verbalised
     assert wording is not None, "checked with the strategy"
-    if reply.finish_reason == "content_filter":
+    if reply.ending == "filtered":
         return Parsed("refused", reason="content_filter")
     words = {option.key: wording.words[option.key] for option in task.options}
-    masses = word_probabilities(reply.logprobs, words)
+    masses = word_probabilities(reply.logprobs, reply.text, words)
     if masses is None:
-        return Parsed("invalid", reason="no_logprobs")
+        return unlisted(reply)
     if not all(masses.values()):
         return Parsed("invalid", reason="word_not_listed")
     shares = wording.shares(masses)

@@ -151,7 +151,10 @@ def test_a_param_that_the_model_does_not_take_stops_the_judge(stub):
     """It would fail every time; nothing is sent and nothing is dropped in silence."""
     stub.reset()
     failure = ask(hosted(stub, "anthropic", params={"frequency_penalty": 1.5}))
-    assert (failure.reason, failure.stops_judge) == ("unsupported_params", True)
+    assert (failure.reason, failure.stops_judge) == (
+        "refused_parameter:frequency_penalty",
+        True,
+    )
     assert stub.stats()["requests"] == 0
 
 

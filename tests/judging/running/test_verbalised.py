@@ -101,13 +101,16 @@ def test_a_word_that_is_not_listed_makes_an_invalid_verdict(folder, stub, tmp_pa
 )
 def test_words_are_read_in_every_form_that_servers_send(logprobs):
     """Chat completions, probabilities after sampling, and text completions."""
-    assert word_probabilities(logprobs, WORDS) == pytest.approx({"A": 0.25, "B": 0.125})
+    [text] = (logprobs.get("content") or [{"token": " a"}])[:1]
+    assert word_probabilities(logprobs, text["token"], WORDS) == pytest.approx(
+        {"A": 0.25, "B": 0.125}
+    )
 
 
 @pytest.mark.parametrize("sent", [None, {}, {"content": []}, {"top_logprobs": []}, [1], "x"])
 def test_a_completion_without_log_probabilities_has_none(sent):
     """Nothing is made up for it."""
-    assert word_probabilities(sent, WORDS) is None
+    assert word_probabilities(sent, "rude", WORDS) is None
 
 
 def test_judges_that_finish_no_sentence_are_refused(folder, tmp_path):

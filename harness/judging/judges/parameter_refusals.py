@@ -1,0 +1,132 @@
+"""Which parameter of a request a server refuses, and what to do about it.
+
+A refusal is about a parameter if it names one that was sent: the request itself says what to look
+for, in whatever words the refusal is written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from harness.judging.strategies.strategy import TOKEN_LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+REFUSED = "refused_parameter:"  # begins the reasons of requests with a parameter that was refused
+OTHER_NAMES = {  # in the protocols that litellm writes, and in messages
+    **dict.fromkeys(
+        TOKEN_LIMITS,
+        (
+            *TOKEN_LIMITS,
+            "max_output_tokens",
+            "max_new_tokens",
+            "max_tokens_to_sample",
+            "max_gen_len",
+            "num_predict",
+        ),
+    ),
+    "logprobs": ("logprobs", "response_logprobs"),
+    "n": ("candidate_count", "num_return_sequences", "multiple candidates", "multiple completions"),
+    "reasoning_effort": ("reasoning_effort", "thinking", "reasoning.effort"),
+    "response_format": (
+        "response_format",
+        "json_schema",
+        "json_object",
+        "json_mode",
+        "response_schema",
+        "response_json_schema",
+        "response_mime_type",
+        "output_config",
+        "output_format",
+        "structured_output",
+        "guided_json",
+        "guided_decoding",
+        "grammar",
+    ),
+    "stop": ("stop_sequences",),
+    "top_logprobs": ("top_logprobs", "logprobs"),
+}
+COMMON_WORDS = frozenset({"metadata", "n", "stop", "store", "think", "user"})
+JOINTS = re.compile(r"[\s_\-.]+")
+SHORT = 6  # letters of a name; shorter ones are searched as whole words
+ANOTHER_WAY = {  # parameters that a way of asking needs
+    "response_format": "json",
+    "logprobs": "logprob",
+    "top_logprobs": "logprob",
+}
+
+
+def named_parameter(field: str, message: str, sent: Iterable[str]) -> str:
+    """Return the parameter that a refusal names; empty if it names none that was sent.
+
+    Parameters
+    ----------
+    field : str
+        What the server names in a field of its own, such as OpenAI's ``param``; it goes first.
+    message : str
+        The texts of the refusal, in lower case.
+    sent : iterable of str
+        Names of the parameters of the request.
+
+    Examples
+    --------
+    >>> named_parameter("", "this response_format type is unavailable now", ["response_format"])
+    'response_format'
+    >>> named_parameter("", "max_completion_tokens: input should be below 9", ["max_tokens", "n"])
+    'max_tokens'
+    >>> named_parameter("messages", "roles must alternate", ["temperature", "n"])
+    ''
+    """
+    names = tuple(sent)
+    for name in names:
+        if any(squeezed(field.partition(".")[0]) == squeezed(text) for text in spellings(name)):
+            return name
+    places = [(*place, name) for name in names for place in _places(name, message)]
+    return min(places)[2] if places else ""
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """Return the names under which a parameter is known."""
+    return (name, *OTHER_NAMES.get(name, ()))
+
+
+def squeezed(text: str) -> str:
+    """Return a text in lower case without blanks, underscores, hyphens and points."""
+    return JOINTS.sub("", text.lower())
+
+
+def _places(name: str, message: str) -> Iterator[tuple[int, bool]]:
+    """Yield where a message first has each spelling of a parameter, and if it is another's name."""
+    for spelling in spellings(name):
+        letters = r"[\s_\-.]*".join(map(re.escape, squeezed(spelling)))
+        if spelling in COMMON_WORDS:
+            pattern = rf"['\"`\[]{letters}['\"`\]]|\b{letters}\s*[=>]|parameter:?\s+{letters}\b"
+        elif len(spelling) < SHORT:
+            pattern = rf"(?<![a-z]){letters}(?![a-z])"
+        else:
+            pattern = letters
+        if match := re.search(pattern, message):
+            yield match.start(), spelling != name
+
+
+def refused_meaning(reason: str) -> str:
+    """Say what a server refuses and how it is left out."""
+    name = reason.removeprefix(REFUSED)
+    return f"the server rejects the parameter {name}. {_advice(name)}"
+
+
+def _advice(name: str) -> str:
+    leave_out = f"`params: {{{name}: null}}`"
+    if (strategy := ANOTHER_WAY.get(name)) is None:
+        return f"Leave it out: add {leave_out} to the judge in judges.yaml"
+    if name == "response_format":
+        return (
+            f"Name the judge without @{strategy}, or add {leave_out} to it in judges.yaml, which "
+            "asks for JSON without a schema"
+        )
+    return (
+        f"Name the judge without @{strategy}, or if the server lists fewer tokens, add "
+        "`params: {top_logprobs: 5}` to it in judges.yaml"
+    )

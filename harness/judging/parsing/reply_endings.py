@@ -1,0 +1,74 @@
+"""Why a reply ended, by the word that its provider gives.
+
+Providers spell one meaning in many ways: ``length``, ``MAX_TOKENS``, ``max_output_tokens``,
+``model_length``. So a word is read by its parts, whatever their case and what joins them.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Literal
+
+ReplyEnding = Literal["complete", "cut_off", "filtered", "failed", "unknown"]
+
+PART = re.compile(r"[a-z]+")
+HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+BY_PART: tuple[tuple[ReplyEnding, frozenset[str]], ...] = (  # the first that has a part of the word
+    (
+        "filtered",
+        frozenset(
+            {
+                *("blocked", "blocklist", "censored", "filter", "filtered", "flagged", "guardrail"),
+                *("guardrails", "harmful", "moderation", "policy", "prohibited", "recitation"),
+                *("refusal", "refused", "safety", "sensitive", "spii", "violation"),
+            }
+        ),
+    ),
+    (
+        "failed",
+        frozenset(
+            {
+                *("abort", "aborted", "cancelled", "canceled", "crash", "crashed", "disconnect"),
+                *("disconnected", "error", "errored", "fail", "failed", "failure", "insufficient"),
+                *("interrupted", "malformed", "overloaded", "rate", "resource", "time", "timeout"),
+                "unavailable",
+            }
+        ),
+    ),
+    (
+        "cut_off",
+        frozenset(
+            {
+                *("context", "cutoff", "exceeded", "incomplete", "length", "limit", "max"),
+                *("maximum", "maxtokens", "truncated", "truncation"),
+            }
+        ),
+    ),
+    (
+        "complete",
+        frozenset(
+            {
+                *("complete", "completed", "done", "end", "eos", "finished", "function", "normal"),
+                *("stop", "stopped", "success", "tool"),
+            }
+        ),
+    ),
+)
+
+
+@cache
+def ending_of(word: str | None) -> ReplyEnding:
+    """Return what a provider's word for the end of a reply means; without one, it is complete.
+
+    Examples
+    --------
+    >>> ending_of("MAX_TOKENS"), ending_of("model_length"), ending_of("end_turn")
+    ('cut_off', 'cut_off', 'complete')
+    >>> ending_of("content_filter: PROHIBITED_CONTENT"), ending_of("OTHER")
+    ('filtered', 'unknown')
+    """
+    if not word:
+        return "complete"
+    parts = set(PART.findall(HUMP.sub("_", word).lower()))
+    return next((ending for ending, words in BY_PART if parts & words), "unknown")
