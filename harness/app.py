@@ -23,7 +23,7 @@ from harness.judging.fingerprints import fingerprints_of
 from harness.judging.judges.judge_registry import (
     announcement_of,
 )
-from harness.judging.judges.response_errors import explain
+from harness.judging.judges.response_errors import UNREADABLE, explain
 from harness.judging.running.budget import CostBudget
 from harness.judging.running.recorder import NoObserver
 from harness.judging.storage.reply_store import NoStore
@@ -298,7 +298,9 @@ def _ask(
         plan, folder, store, observer=observer, retry=retry, stop=stop, follow=follow
     )
     if asked.exit_code != ExitCode.DONE:
-        command = resume_command(folder.path, place.cache, verb, place.store, plan.resume_options)
+        is_unreadable = UNREADABLE in folder.manifest.ended.values()
+        options = [*plan.resume_options, *(["--keep-going"] if is_unreadable else [])]
+        command = resume_command(folder.path, place.cache, verb, place.store, options)
         observer.say(how_to_resume(command, asked.exit_code, plan.config.max_cost))
     return asked
 
@@ -345,7 +347,7 @@ def _ask_probe(
         return asked
     own_usd = asked.budget.spent_usd - probe_cost_usd(folder) - unlogged_probe_usd(folder)
     left_usd = plan.config.after(own_usd).max_cost
-    config = plan.probe.config.model_copy(update={"max_cost": left_usd})
+    config = plan.probe.config.model_copy(update={"max_cost": left_usd, "keep_going": True})
     probe = replace(plan.probe, jobs=jobs, config=config)
     inner = _probe_folder(folder, plan.probe)
     store = _opener(probe, inner, observer, place)()

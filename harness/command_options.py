@@ -399,10 +399,17 @@ class Limit(Options):
         ASKING,
     )
 
+    keep_going: bool = option(
+        False,
+        "Continue with a judge even if at most 5 of its first 20 replies can be read.",
+        ASKING,
+    )
+
     def changes(self) -> dict[str, object]:
-        """Return what is set, to change the limit of a run that has one."""
-        soft: dict[str, object] = {"max_cost_soft": True} if self.max_cost_soft else {}
-        return soft if self.max_cost is None else {"max_cost": self.max_cost, **soft}
+        """Return what is set, to change the limits of a run."""
+        flags = {"max_cost_soft": self.max_cost_soft, "keep_going": self.keep_going}
+        changes: dict[str, object] = {name: True for name, is_set in flags.items() if is_set}
+        return changes if self.max_cost is None else {"max_cost": self.max_cost, **changes}
 
     def after(self, spent_usd: float) -> Self:
         """Return the options with what is left of the limit once so much was spent."""

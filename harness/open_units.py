@@ -88,7 +88,11 @@ def ask_open_units(
             store=store,
             done=logged.final,
             observer=race or observer,
-            limits=limits._replace(retry=retry),
+            limits=limits._replace(
+                retry=retry,
+                keep_going=plan.config.keep_going,
+                shows_text=plan.config.item_text,
+            ),
             next_jobs=race and race.next_jobs,
         )
         if lost:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis import check_choices
@@ -588,13 +589,23 @@ def make_job(
     """Return all that a judge is asked about items, in a run or in a later look at it."""
     return Job(
         judge=build(spec, task, prompts, seed=config.seed),
-        items=items,
+        items=in_random_order(items, task, config.seed),
         elicitations=elicitations_of(spec, planned),
         samples=spec.n_samples(config.samples) * spec.asking.replies_per_verdict(len(task.options)),
         pairs=frozenset(item.id for item in planned.get("paired", ())),
         look=look,
         orders=prompts.orders if shuffles(spec) else None,
     )
+
+
+def in_random_order(items: tuple[Item, ...], task: Task, seed: int) -> tuple[Item, ...]:
+    """Return items in a seeded random order, first those that a strategy added.
+
+    So the first replies are about items like the others, however a table is sorted.
+    """
+    own = [item for item in items if item.id in task.by_id]
+    added = [item for item in items if item.id not in task.by_id]
+    return (*added, *Random(seed).sample(own, len(own)))  # noqa: S311 -- no secret
 
 
 def _asked_items(task: Task, spec: JudgeSpec, items: tuple[Item, ...]) -> tuple[Item, ...]:

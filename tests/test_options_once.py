@@ -189,7 +189,7 @@ def test_an_option_of_another_use_is_refused_by_every_command(place):
 def test_one_rule_says_what_goes_with_resume(place):
     """The command line and the API had a list each, and these differed."""
     allowed = {name for name, o in options_of(RunOptions).items() if RESUME in o.uses}
-    assert allowed == {"max_cost", "max_cost_soft", "complete_winner"}
+    assert allowed == {"max_cost", "max_cost_soft", "keep_going", "complete_winner"}
     assert "Leave --samples out" in invoke("run", "--resume", "--samples", "3").output
     with pytest.raises(
         HarnessError, match=r"keeps its options\. Leave samples out, or start a new"

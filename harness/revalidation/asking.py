@@ -207,6 +207,7 @@ class Sitting:
             "samples": samples,
             "max_cost": options.max_cost,
             "max_cost_soft": options.max_cost_soft,
+            "keep_going": options.keep_going,
         }
         config = run.manifest.config.model_copy(update=settings)
         make = partial(make_job, task=self.setup.task, prompts=self.setup.prompts, config=config)

@@ -146,12 +146,12 @@ def test_limit_that_cannot_be_kept_is_refused_before_anything_is_sent(place, stu
 
 def test_limit_given_later_is_refused_for_requests_without_a_cap(place, stub):
     """A cap would make other requests, and pay for all anew; a soft limit goes on."""
-    assert invoke(*words(place, far=local(stub, at={"fault": "400"}))).exit_code == 0
+    assert invoke(*words(place, far=local(stub, at={"fault": "400"}))).exit_code == 3
     run_of(place).update(state="stopped", exit_code=3)
     refused = invoke("run", "--resume", "--max-cost", 1).exception
     assert isinstance(refused, JudgeUnavailable)
     assert "its requests were made without a token limit" in str(refused)
-    assert invoke("run", "--resume", "--max-cost", 1, "--max-cost-soft").exit_code == 0
+    assert invoke("run", "--resume", "--max-cost", 1, "--max-cost-soft").exit_code == 3
 
 
 def test_soft_limit_needs_a_limit(place, stub):

@@ -49,6 +49,7 @@ def run_judge(
     budget=None,
     observer=None,
     wrap=lambda judge: judge,
+    keep_going=True,
 ):
     """Ask a judge about all items; return the log, why the judge stopped, and the session."""
     judge = wrap(build(spec, task, Prompts.load(task)))
@@ -61,7 +62,10 @@ def run_judge(
             done=read_log(log).final,
             observer=RecordingObserver() if observer is None else observer,
             limits=SessionLimits(
-                CostBudget(None) if budget is None else budget, retry=QUICK_RETRIES
+                CostBudget(None) if budget is None else budget,
+                retry=QUICK_RETRIES,
+                keep_going=keep_going,
+                shows_text=True,
             ),
         )
         ends = uvloop.run(session.run())

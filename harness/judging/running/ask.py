@@ -20,7 +20,12 @@ from msgspec.structs import force_setattr, replace
 from harness.errors import BudgetSpent, CallFailed, NotAsked, RunError
 from harness.judging.judges.base import without_key
 from harness.judging.judges.pricing import max_tokens, price_of, reply_cap, worst_cost
-from harness.judging.judges.response_errors import is_retryable, limit_wait
+from harness.judging.judges.response_errors import (
+    UNREADABLE,
+    is_refusal_of,
+    is_retryable,
+    limit_wait,
+)
 from harness.judging.parsing.verdict import failed
 from harness.judging.running.cap_trials import Trial
 from harness.judging.running.pairs import PairAsker
@@ -65,6 +70,8 @@ async def ask_all(judge: JudgeRun) -> None:
         pool.hire()
     pool.units.close()
     session = judge.session
+    if judge.stop_reason == UNREADABLE:
+        await pool.take_stored()
     if session.store.shared_progress() is None:
         return
     if session.budget.exhausted:
@@ -148,8 +155,14 @@ class WorkerPool:
                 await asyncio.sleep(0)
                 continue
             self.hire()
-            async with self._places:
-                await self.answer(unit)
+            if not await self._judge.may_ask():
+                self._leave(unit)
+                break
+            try:
+                async with self._places:
+                    await self.answer(unit)
+            finally:
+                self._judge.first.leave()
             if self._n_workers - self._n_waiting > self._concurrency:
                 break  # those that backed off are back
         self._n_workers -= 1
@@ -176,6 +189,7 @@ class WorkerPool:
     async def _record(self, outcome: UnitOutcome) -> None:
         """Record an outcome, and stop the judge or the run if it demands that."""
         judge, session = self._judge, self._judge.session
+        judge.first.count(outcome.verdicts)
         if outcome.failure is not None:
             judge.count_failure(outcome.failure)
         if outcome.held_by:
@@ -288,6 +302,8 @@ class WorkerPool:
             asker.read(unit, reply, from_store=not asker.count_paid(reply))
             for unit, reply in replies
         ]
+        for verdict in verdicts:
+            self._judge.first.count([verdict])
         self._judge.session.recorder.record(verdicts)
 
     def _wait_for(self, units: Sequence[WorkUnit], *, is_progress: bool) -> None:
@@ -476,7 +492,7 @@ class Asker:
             for part, reply in zip(claimed, replies, strict=False)
         ]
         missing = [replace(part, claimed=False) for part in claimed[len(replies) :]]
-        if failure is None or failure.reason in NO_SAMPLES:
+        if failure is None or failure.reason in NO_SAMPLES or is_refusal_of(failure, "n"):
             return UnitOutcome(verdicts, replies, unanswered=missing, too_few=bool(missing))
         given_up = missing[:1] if failure.stops_judge else missing
         verdicts += [self.failed(part, part.hashes[0], failure.reason) for part in given_up]

@@ -12,9 +12,12 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import RunError
+from harness.judging.judges.parameter_refusals import REFUSED
+from harness.judging.judges.response_errors import UNREADABLE
 from harness.judging.parsing.reply_reader import ReplyReader
 from harness.judging.running.ask import NOTICE_AFTER_S, ask_all
 from harness.judging.running.cap_trials import CapTrials
+from harness.judging.running.first_replies import N_FIRST, FirstReplies
 from harness.judging.running.open_files import open_files_limit, share_connections
 from harness.judging.running.rate_limit import rate_gate
 from harness.judging.running.recorder import Recorder
@@ -34,16 +37,23 @@ if TYPE_CHECKING:
     from harness.judging.storage.verdict_log import UnitKey, VerdictLog
     from harness.tasks import Task
 
+MOST_REFUSALS = 5  # for the same reason
 PROGRESS_EVERY_S = 1.0
 OTHERS_EVERY_S = 0.2
 
 
 class SessionLimits(NamedTuple):
-    """Budget of a session, rate limits of its judges, and how calls are retried."""
+    """Budget of a session, rate limits of its judges, and how calls are retried.
+
+    Unless it is to ``keep_going``, a judge stops whose first replies cannot be read. Their texts
+    are shown only if the session ``shows_text``.
+    """
 
     budget: CostBudget
     make_gate: Callable[[Judge, RetryPolicy, int], RateGate] = rate_gate
     retry: RetryPolicy | None = None
+    keep_going: bool = True
+    shows_text: bool = False
 
 
 class Session:
@@ -89,6 +99,7 @@ class Session:
         self.observer = observer
         self.budget = limits.budget
         self.trials = CapTrials()
+        self.keep_going, self.shows_text = limits.keep_going, limits.shows_text
         self.retry = limits.retry or RetryPolicy()
         self.task = task
         self.recorder = Recorder(log, store, observer, self.interrupt, done)
@@ -96,6 +107,10 @@ class Session:
         self.done = done
         ceilings = self._ceilings([job.judge for job in jobs])
         self._judges = [JudgeRun(job, self, n) for job, n in zip(jobs, ceilings, strict=True)]
+        by_name = {judge.name: judge.first for judge in self._judges}
+        for verdict in done.values():
+            if verdict.judge in by_name:
+                by_name[verdict.judge].count([verdict])
 
     def _ceilings(self, judges: Sequence[Judge]) -> list[int]:
         """Return how many calls of each judge may be in flight at most."""
@@ -213,6 +228,8 @@ class JudgeRun:
         Its rate limit; shut when it is asked nothing more.
     stop_reason : str
         Why it is incomplete; empty while it is not stopped.
+    first : FirstReplies
+        Its first replies.
     """
 
     def __init__(self, job: Job, session: Session, ceiling: int) -> None:
@@ -226,6 +243,8 @@ class JudgeRun:
         self.session = session
         self.gate = session.make_gate(job.judge, session.retry, ceiling)
         self.stop_reason = ""
+        self.first = FirstReplies(is_decided=not (spec.remote and job.judge.tried_first))
+        self._refusals: Counter[str] = Counter()
         self._held: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
 
@@ -233,6 +252,23 @@ class JudgeRun:
     def goes_on(self) -> bool:
         """Whether nothing so far keeps it from being asked everything."""
         return not (self.gate.is_shut or self.stop_reason or self._failures or self._held)
+
+    async def may_ask(self) -> bool:
+        """Wait until one more request can be sent; return whether it can be, or stop the judge."""
+        await self.first.enter()
+        is_paid = self.judge.spec.remote and not self.session.keep_going
+        if is_paid and self.first.are_unreadable and not self.gate.is_shut:
+            self._say_examples()
+            self.stop(UNREADABLE)
+        if self.gate.is_shut:
+            self.first.leave()
+        return not self.gate.is_shut
+
+    def _say_examples(self) -> None:
+        say = self.session.observer.say
+        say(f"{self.name}: {self.first.n_read:.3g} of the first {N_FIRST} replies can be read")
+        for example in self.first.examples if self.session.shows_text else ():
+            say(f"    - {example}")
 
     def stop(self, reason: str) -> None:
         """Ask this judge nothing more; calls that wait to be retried end."""
@@ -242,11 +278,18 @@ class JudgeRun:
     def shut(self) -> None:
         """Send nothing more; what is in flight is still received, unless that takes too long."""
         self.gate.shut()
+        self.first.let_all_through()
         self.judge.leave()
 
     def count_failure(self, failure: CallFailed) -> None:
-        """Note a request that was given up; it may stop the judge."""
-        if failure.stops_judge:
+        """Note a request that was given up; it may stop the judge.
+
+        So do refusals for the same reason, if they are of a parameter, or came before any reply.
+        """
+        self._refusals[failure.alike] += bool(failure.alike)
+        is_lasting = failure.reason.startswith(REFUSED) or not self.first.n_received
+        is_refused = self._refusals[failure.alike] >= MOST_REFUSALS and is_lasting
+        if failure.stops_judge or is_refused:
             self.stop(failure.reason)
         elif failure.retry:
             self._failures[failure.reason] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from harness.judging.storage.verdict_log import UnitKey
 from harness.tasks.schema import Elicitation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from harness.errors import CallFailed
     from harness.judging.judges.base import Judge
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from harness.judging.prompts.presentation_orders import OptionOrders
     from harness.tasks import Item
 
+N_OPENING = 20  # questions that the first replies are about
 PAIR_LAG = 100  # items between a response set and the pair that begins with its reply
 
 
@@ -92,9 +94,8 @@ class Job:
         A verdict on another request than a unit's is none on it.
         """
         name = self.judge.spec.name
-        requests = self._requests if len(self.samples_alike) == 1 else self._varied_requests
-        for item, elicitation in self.questions():
-            for sample, request, request_hash in requests(item.id, elicitation):
+        for item, elicitation, asked in self._asked():
+            for sample, request, request_hash in asked:
                 unit = WorkUnit(item.id, elicitation, request, (sample,), (request_hash,))
                 if not done:
                     yield unit
@@ -107,6 +108,20 @@ class Job:
                     continue
                 first = verdict and verdict.first
                 yield replace(unit, first=first, bought=True) if first else unit
+
+    def _asked(self) -> Iterator[tuple[Item, Elicitation, Iterable[tuple[int, Request, str]]]]:
+        """Yield questions with the requests for their samples.
+
+        One request for each of the first questions goes before all others, so that the first
+        replies are about different items.
+        """
+        requests = self._requests if len(self.samples_alike) == 1 else self._varied_requests
+        n = self.judge.spec.n_per_request
+        for item, elicitation in islice(self.questions(), N_OPENING):
+            yield item, elicitation, islice(requests(item.id, elicitation), n)
+        for place, (item, elicitation) in enumerate(self.questions()):
+            n_asked = n if place < N_OPENING else 0
+            yield item, elicitation, islice(requests(item.id, elicitation), n_asked, None)
 
     def _requests(self, item: str, elicitation: Elicitation) -> Iterator[tuple[int, Request, str]]:
         """Yield each sample with the request for all and the hash of its own."""

@@ -1,0 +1,109 @@
+"""The first replies of a judge, which show if replies can be read before more are bought."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+from harness.plain_text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.judging.parsing.verdict import Verdict
+
+N_FIRST = 20  # replies that decide
+MOST_READ = 5  # of these, at which a judge stops
+N_EXAMPLES = 3
+EXAMPLE_CHARS = 80
+
+
+class FirstReplies:
+    """Lets `N_FIRST` requests of a judge through, and the others once these were answered.
+
+    A request that brings several samples counts once, by the share of them that can be read.
+    Abstentions and refusals can be read.
+
+    Parameters
+    ----------
+    is_decided : bool
+        Whether all requests are let through from the start.
+
+    Attributes
+    ----------
+    n_received : int
+        Requests with a reply, stored ones included.
+    n_read : float
+        How many of the first `N_FIRST` of them can be read.
+    examples : list of str
+        Beginnings of the first replies that cannot be read.
+    """
+
+    def __init__(self, *, is_decided: bool = False) -> None:
+        self.n_received = 0
+        self.n_read = 0.0
+        self.examples: list[str] = []
+        self._is_decided = is_decided
+        self._n_open = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    async def enter(self) -> None:
+        """Wait for the turn of one more request; call `leave` when it has ended."""
+        if self._queue or not self._has_room:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._queue.append(turn)
+            await turn
+        else:
+            self._n_open += 1
+
+    def leave(self) -> None:
+        """Count a request as ended, with a reply or without."""
+        self._n_open -= 1
+        self._let_through()
+
+    @property
+    def _has_room(self) -> bool:
+        return self._is_decided or self._n_open + self.n_received < N_FIRST
+
+    def _let_through(self) -> None:
+        """Let requests through in their order, as far as there is room."""
+        while self._queue and self._has_room:
+            turn = self._queue.popleft()
+            if not turn.done():
+                self._n_open += 1
+                turn.set_result(None)
+
+    def count(self, verdicts: Sequence[Verdict]) -> None:
+        """Count the replies to one request; failed verdicts have none."""
+        replies = [verdict for verdict in verdicts if verdict.outcome != "failed"]
+        if not replies:
+            return
+        self.n_received += 1
+        if self.n_received > N_FIRST:
+            return
+        unread = [verdict for verdict in replies if verdict.outcome == "invalid"]
+        self.n_read += 1 - len(unread) / len(replies)
+        texts = filter(None, map(_example, unread))
+        self.examples = list(dict.fromkeys([*self.examples, *texts]))[:N_EXAMPLES]
+        if self.n_received == N_FIRST:
+            self.let_all_through()
+
+    def let_all_through(self) -> None:
+        """Let all requests through that wait."""
+        self._is_decided = True
+        self._let_through()
+
+    @property
+    def are_unreadable(self) -> bool:
+        """Whether too few of the first replies can be read."""
+        return self.n_received >= N_FIRST and self.n_read <= MOST_READ
+
+    def __repr__(self) -> str:
+        return f"FirstReplies({self.n_received} received, {self.n_read:g} of the first read)"
+
+
+def _example(verdict: Verdict) -> str:
+    """Return the beginning of a reply, or of its reasoning if it has nothing else."""
+    texts = [text for reply in verdict.replies for text in (reply.text, reply.reasoning)]
+    return visible(next(filter(None, map(str.strip, texts)), "")[:EXAMPLE_CHARS])
